@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long does servet-probe take on machines with more cores than this one?
 
-    time_table.py path/to/servet-probe [--irregular] [CORES …]
+    time_table.py path/to/servet-probe [--irregular | --structure] [CORES …]
 
 Regular simulated machines (packages of cores with private L1 and L2 and one L3 each) are measured by the real probes;
 their clock adds up what each measurement takes on the native backend. Prints one line per machine: how many of all
@@ -9,7 +9,8 @@ pairs were measured for messages, the seconds of the whole run, and those of all
 (--exhaustive --probes memory,message); each with disjoint pairs measured together where a check allows it, and one by
 one (--one-by-one). With --irregular two more lines for each size: half of the PUs are of another kind of cores (kinds),
 and every fourth PU sends over a slower link that the topology does not tell (links), so that samples do not agree and
-all pairs of a class are measured.
+all pairs of a class are measured. With --structure memory and messages of nodes as of today (cores of two threads, L3s of 8
+cores behind 40 GB/s, two packages behind 200): declared as they are, hidden, and with packages of other PUs declared.
 """
 import json
 import os
@@ -53,6 +54,33 @@ def with_links(description):
     return dict(description, name=f"links-{pus}", layers=[fast, slow])
 
 
+def node(pus, declared):
+    """`declared`: "declared", "hidden", or "wrong": every second PU in the other package."""
+    cores = pus // 2
+
+    def groups(size):
+        return [f"{c}-{c + size - 1},{cores + c}-{cores + c + size - 1}" for c in range(0, cores, size)]
+
+    threads, shared, packages = groups(1), groups(8), groups(cores // 2)
+    description = dict(
+        servet_machine=1, name=f"{declared}-{pus}", pus=f"0-{pus - 1}", page_bytes=4096, page_mapping="random",
+        caches=[dict(level=1, size_bytes=32 * K, ways=8, seconds=1.2e-9, policy="plru", indexing="virtual"),
+                dict(level=2, size_bytes=1 * M, ways=16, seconds=4e-9, policy="plru")],
+        memory=dict(seconds=1e-7, pu_bytes_per_s=1.2e10,
+                    domains=[dict(groups=shared, bytes_per_s=4e10), dict(groups=packages, bytes_per_s=2e11),
+                             dict(groups=threads, bytes_per_s=1.2e10)]),
+        layers=[dict(name="core", groups=threads, seconds=1e-7, bytes_per_s=2e10),
+                dict(name="L3", groups=shared, seconds=3e-7, bytes_per_s=9e9),
+                dict(name="package", groups=packages, seconds=9e-7, bytes_per_s=7e9),
+                dict(name="node", groups=[f"0-{pus - 1}"], seconds=2e-6, bytes_per_s=4e9)],
+        noise=dict(relative=0.02, outlier_probability=0.02, outlier_factor=3))
+    if declared == "hidden":
+        return description
+    last = dict(level=3, size_bytes=32 * M, ways=16, seconds=1.2e-8, policy="plru", groups=shared)
+    told = [",".join(map(str, range(k, pus, 2))) for k in range(2)] if declared == "wrong" else packages
+    return dict(description, caches=[*description["caches"], last], cores=threads, packages=told)
+
+
 def measure(probe, description, *options):
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "machine.json"), os.path.join(folder, "profile.json")
@@ -83,7 +111,19 @@ def line(probe, pus, what, description):
           f"{seconds(probe, description, '--one-by-one', *every):16.1f}", flush=True)
 
 
+def structures(probe, sizes):
+    print(f"{'PUs':>5} {'':8} {'pairs':>6} {'measured':>8} {'memory and messages, s':>22}")
+    for pus in sizes:
+        for declared in ("declared", "hidden", "wrong"):
+            profile = measure(probe, node(pus, declared), "--seed", "1", "--probes", "memory,message")
+            print(f"{pus:5} {declared:8} {pus * (pus - 1) // 2:6} {pairs_measured(profile, pus):8} "
+                  f"{profile['measurement']['seconds']:22.1f}", flush=True)
+
+
 def main():
+    if "--structure" in sys.argv:
+        probe, *rest = [word for word in sys.argv[1:] if word != "--structure"]
+        return structures(probe, [int(text) for text in rest] or [64, 256, 512])
     irregular = "--irregular" in sys.argv
     probe, *rest = [word for word in sys.argv[1:] if word != "--irregular"]
     sizes = [int(text) for text in rest] or ([8, 24, 64] if irregular else [2, 8, 24, 64, 256])

@@ -311,7 +311,7 @@ struct schedule {
     /* of the values of a class */
     schedule_agree_function *agree;
     bool exhaustive; /* every pair */
-    bool search; /* that pairs are alike is doubted: 5.6 n of each class, not 4 log2(n), among them
+    bool search; /* that pairs are alike is doubted: 10.2 n of each class, not 4 log2(n), among them
                     all of one PU */
     const double *spread; /* of one figure so far, which may grow as more are measured; NULL: yes or
                              no. Not owned */
@@ -328,12 +328,15 @@ void probe_schedule_free(struct schedule *schedule);
 struct schedule_outcome {
     double *values; /* by probe_pair_index(); of pairs that were left out as given */
     bool *measured; /* by probe_pair_index() */
-    size_t measured_count, pair_count;              /* of the pairs that were to be looked at */
-    size_t planned_count;                           /* pairs to be measured, as far as known */
-    size_t fallbacks;                               /* classes whose sample did not agree */
-    struct together_limit limits[SCHEDULE_CLASSES]; /* what was found for each class */
-    size_t tried, most_at_once;                     /* batches checked; pairs at a time, at most */
-    bool cut_short; /* the probe was late: a class was left after its first pairs */
+    size_t measured_count, pair_count; /* of the pairs that were to be looked at */
+    size_t planned_count;              /* pairs to be measured, as far as known */
+    size_t fallbacks;                  /* classes whose sample did not agree */
+    /* The largest batches of each class that a check allowed, for who looks at pairs again and
+     * holds each against what it was before: where pairs of a class are not alike, the first look
+     * cannot tell an odd pair from a disturbed one, and takes smaller ones. */
+    struct together_limit limits[SCHEDULE_CLASSES];
+    size_t tried, most_at_once; /* batches checked; pairs at a time, at most */
+    bool cut_short;             /* the probe was late: a class was left after its first pairs */
     /* by probe_pair_index(), what divides a class; 0: nothing. NULL: no class was. To be freed */
     uint32_t *part_of;
     uint32_t parts;

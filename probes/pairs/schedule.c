@@ -15,13 +15,14 @@
 #include "profile/base/stream.h"
 
 static const double sample_factor = 4; /* times log2(PUs), of every class */
-/* ln 100: of this many times n pairs drawn at random, a kind that is 1/n of all is missed by 1 %.
- * */
-static const double search_factor = 4.61;
+/* 2 ln 100: of this many times n pairs drawn at random, a kind that is 1/(2n) of all is missed by
+ * 1 %: siblings of cores half of whose PUs are offline. Where the first half of them disagrees, the
+ * second is left out. */
+static const double search_factor = 9.21;
 enum { SAMPLE_MIN = 3 };
-/* Pairs of a class that are searched for groups before all are measured: those of 181 PUs, 12 s of
+/* Pairs of a class that are searched for groups before all are measured: those of 128 PUs, 6 s of
  * messages. */
-static const size_t blocks_from = 16384;
+static const size_t blocks_from = 8128;
 
 /* -- classes -- */
 
@@ -185,6 +186,8 @@ struct run {
     struct pair_position *members; /* of the class at hand, in random order */
     double *sample;
     size_t count, sampled; /* of those, measured: the first of `members` */
+    size_t class;
+    struct together_limit limit; /* of the pairs that come next */
 };
 
 static bool late(const struct run *run)
@@ -262,9 +265,10 @@ static void keep(struct run *run, const double *values, size_t count, size_t at_
 }
 
 /* How many of the members up to `to` may be measured at the same time. */
-static int find_batches(struct run *run, size_t to, struct together_limit *limit)
+static int find_batches(struct run *run, size_t to)
 {
     const struct schedule *schedule = run->schedule;
+    struct together_limit *most = &run->outcome->limits[run->class];
     const struct together_question question = {&schedule->together, run->measure, run->argument,
                                                schedule->at_once};
     struct together_found found;
@@ -275,7 +279,8 @@ static int find_batches(struct run *run, size_t to, struct together_limit *limit
     }
     int rc = probe_together_find(&question, run->members + run->sampled, count, values, &found);
     if (rc == 0) {
-        *limit = found.limit;
+        run->limit = found.limit;
+        *most = found.limit.pairs > most->pairs ? found.limit : *most;
         run->outcome->tried += found.tried;
         keep(run, values, found.done, 1);
     }
@@ -285,26 +290,26 @@ static int find_batches(struct run *run, size_t to, struct together_limit *limit
 
 /* A batch, and alone what is unlike the pairs that were measured alone. Where that is most of them,
  * the class is of several kinds, and its pairs are measured one by one from then on. */
-static int measure_batch(struct run *run, struct together_limit *limit,
-                         const struct pair_position *batch, size_t count, double *values)
+static int measure_batch(struct run *run, const struct pair_position *batch, size_t count,
+                         double *values)
 {
     double figures[TOGETHER_MOST];
     size_t unlike = 0;
     int rc = run->measure(run->argument, batch, count, values, figures);
     for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
-        if (!probe_together_as_expected(limit, figures[k])) {
+        if (!probe_together_as_expected(&run->limit, figures[k])) {
             rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
             unlike++;
         }
     }
-    limit->pairs = 2 * unlike > count ? 1 : limit->pairs;
+    run->limit.pairs = 2 * unlike > count ? 1 : run->limit.pairs;
     return rc;
 }
 
-static int measure_members(struct run *run, size_t to, struct together_limit *limit)
+static int measure_members(struct run *run, size_t to)
 {
     double values[TOGETHER_MOST];
-    int rc = late(run) || limit->pairs > 1 ? 0 : find_batches(run, to, limit);
+    int rc = late(run) || run->limit.pairs > 1 ? 0 : find_batches(run, to);
     while (rc == 0 && run->sampled < to) {
         struct pair_position *batch = run->members + run->sampled;
         if (run->sampled > 0 &&
@@ -313,9 +318,9 @@ static int measure_members(struct run *run, size_t to, struct together_limit *li
             return 0;
         }
         size_t count =
-            probe_together_compose(&run->schedule->together, limit, batch, to - run->sampled);
+            probe_together_compose(&run->schedule->together, &run->limit, batch, to - run->sampled);
         tell(run, batch);
-        rc = measure_batch(run, limit, batch, count, values);
+        rc = measure_batch(run, batch, count, values);
         if (rc == 0) {
             keep(run, values, count, count);
         }
@@ -356,20 +361,34 @@ static int measure_others(struct run *run, size_t class, struct random *random, 
         }
     }
     outcome->planned_count += run->count - run->sampled;
-    return measure_members(run, run->count, &outcome->limits[class]);
+    return measure_members(run, run->count);
+}
+
+/* Measures the sample, and says whether it agrees. A class without others agrees. */
+static int measure_sample(struct run *run, bool *agrees)
+{
+    const size_t size = sample_size(run), parts = run->schedule->search ? 2 : 1;
+    int rc = 0;
+    *agrees = true;
+    for (size_t part = 1; rc == 0 && *agrees && part <= parts; part++) {
+        const size_t to = part < parts ? size / 2 : size;
+        rc = measure_members(run, to);
+        double spread = run->schedule->spread ? *run->schedule->spread : 0;
+        *agrees = rc < 0 || run->sampled != to || size == run->count ||
+                  run->schedule->agree(run->sample, to, spread);
+    }
+    return rc;
 }
 
 static int run_class(struct run *run, size_t class, struct random *random)
 {
-    size_t n = run->schedule->pus->count, size = sample_size(run);
-    bool done = false;
-    struct together_limit *limit = &run->outcome->limits[class];
+    size_t n = run->schedule->pus->count;
+    bool done = false, agrees;
     run->sampled = 0;
-    *limit = (struct together_limit){.pairs = 1};
-    int rc = measure_members(run, size, limit);
-    double spread = run->schedule->spread ? *run->schedule->spread : 0;
-    if (rc == 0 && run->sampled == size && size < run->count &&
-        !run->schedule->agree(run->sample, size, spread)) {
+    run->class = class;
+    run->limit = run->outcome->limits[class] = (struct together_limit){.pairs = 1};
+    int rc = measure_sample(run, &agrees);
+    if (rc == 0 && !agrees) {
         rc = measure_others(run, class, random, &done);
     }
     if (rc < 0 || done || run->sampled == run->count) {
@@ -389,14 +408,12 @@ int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint
 {
     size_t pairs = probe_pair_count(schedule->pus->count);
     struct random random = {seed};
-    struct run run = {schedule,
-                      measure,
-                      argument,
-                      outcome,
-                      malloc((pairs + 1) * sizeof *run.members),
-                      malloc((pairs + 1) * sizeof *run.sample),
-                      0,
-                      0};
+    struct run run = {.schedule = schedule,
+                      .measure = measure,
+                      .argument = argument,
+                      .outcome = outcome,
+                      .members = malloc((pairs + 1) * sizeof *run.members),
+                      .sample = malloc((pairs + 1) * sizeof *run.sample)};
     int rc = run.members && run.sample ? 0 : -ENOMEM;
     memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
     outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;

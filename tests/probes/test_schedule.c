@@ -311,6 +311,45 @@ TEST(a_few_near_pairs_inside_of_groups_are_found)
     ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
 }
 
+enum { HALVED = 100, SEEDS = 400 };
+
+/* Of 75 cores 25 have two PUs: the pairs are 1 of 2 n. */
+static int ask_halved(void *argument, const struct pair_position *pairs, size_t count,
+                      double *seconds, double *figures)
+{
+    (void)argument;
+    for (size_t k = 0; k < count; k++) {
+        bool siblings = pairs[k].j < 50 && pairs[k].j == pairs[k].i + 25;
+        figures[k] = seconds[k] = siblings ? 0.3e-6 : 1e-6;
+    }
+    return 0;
+}
+
+/* Where half of the PUs are offline, most have no sibling, such as the one whose row is asked. */
+TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
+{
+    const size_t pairs = probe_pair_count(HALVED);
+    struct profile_set pus;
+    struct schedule schedule;
+    size_t missed = 0;
+    ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
+    schedule.search = true;
+    schedule.agree = none_is_faster;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
+                                           .measured = calloc(pairs, sizeof *outcome.measured)};
+        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, ask_halved, NULL, &outcome), 0);
+        missed += outcome.measured_count < pairs;
+        free(outcome.values);
+        free(outcome.measured);
+    }
+    ck_assert_msg(missed <= SEEDS / 100, "%zu of %d", missed, SEEDS);
+    ck_assert_uint_lt(probe_schedule_planned(&schedule, NULL), pairs / 4);
+    probe_schedule_free(&schedule);
+    profile_set_free(&pus);
+}
+
 TEST(where_there_are_no_groups_all_are_measured)
 {
     struct flat flat = {.disorder = true};
