@@ -20,7 +20,7 @@
 
 /* Who is gone is looked for in /proc at most that often; between, signal 0 must do. */
 #define CHECK_EVERY_NS 1000000000u
-/* Entries that one program looks after, in turn: others wait meanwhile. */
+/* So many by one program, in turn: others wait meanwhile. */
 #define CHECKED_AT_ONCE 32u
 
 /* The file: this, a look for strangers, and entries. An entry stays where it is until its process
@@ -177,12 +177,11 @@ static void look_after(struct pin_registry *registry, struct header *header)
     bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
     registry->checked_ns = thoroughly ? now : header->checked_ns;
     for (uint32_t i = 0; i < places; i++) {
-        registry->count += entry_at(registry, i)->pid != 0;
-    }
-    for (uint32_t i = 0; i < looks; i++) {
-        uint32_t place = (uint32_t)((header->next + i) % places);
-        struct pin_registry_entry *entry = entry_at(registry, place);
-        if (entry->pid != 0 && !is_alive(entry, thoroughly)) {
+        const uint32_t place = (uint32_t)((header->next + i) % places);
+        const struct pin_registry_entry *entry = entry_at(registry, place);
+        const bool used = entry->pid != 0;
+        registry->count += used;
+        if (used && !is_alive(entry, thoroughly && i < looks)) {
             free_place(registry, place);
         }
     }
