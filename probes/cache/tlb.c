@@ -8,6 +8,7 @@
 
 enum {
     STEPS_PER_OCTAVE = 8,
+    FEW_STEPS = 4, /* where a budget has to hold the passes too */
     WARM_PASSES = 8,
     LINE = 64,           /* the smallest line in use: shorter steps would visit one line twice */
     CANDIDATE_STEPS = 4, /* tried reaches per octave; around the best ones: */
@@ -183,12 +184,13 @@ static bool fits(const struct probe *probe, double bytes)
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
                    struct probe_tlb_times *times, struct servet_error *error)
 {
+    const int steps = probe->deadline > 0 ? FEW_STEPS : STEPS_PER_OCTAVE;
     size_t count = 0;
     if (times->passes == TLB_PASSES_MAX) {
         return probe_error(error, -ENOSPC, "measuring the TLB");
     }
     for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
-        double pages = floor(first_pages * exp2((double)i / STEPS_PER_OCTAVE));
+        double pages = floor(first_pages * exp2((double)i / steps));
         if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
