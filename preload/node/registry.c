@@ -201,7 +201,7 @@ static int read_entries(struct pin_registry *registry, struct header *header)
     registry->words = words_here();
     size_t each = entry_bytes(registry->words);
     uint64_t places = header->places < PIN_REGISTRY_ENTRIES ? header->places : PIN_REGISTRY_ENTRIES;
-    registry->entries = malloc((places + 1) * each); /* one for us */
+    registry->entries = malloc((size_t)(places + 1) * each); /* one for us */
     if (!registry->entries) {
         return -ENOMEM;
     }
