@@ -234,7 +234,7 @@ TEST(the_file_is_the_same_for_programs_of_32_bits)
     FILE *file = fopen(path, "r");
     size_t words = fread(word, sizeof *word, MOST, file);
     fclose(file);
-    const size_t each = word[1], entry = HEADER + LOOK + LOOKS * each;
+    const size_t each = (size_t)word[1], entry = HEADER + LOOK + LOOKS * each;
     ck_assert_uint_eq(words, entry + ENTRY + MASKS * each);
     ck_assert_uint_eq(word[entry + JOB], 77);
     ck_assert_uint_eq(word[entry + ENTRY], 0);
@@ -554,7 +554,8 @@ TEST(many_that_were_killed_hold_nothing)
     int file = open(path, O_RDWR);
     static uint64_t text[4096];
     ck_assert_int_eq(pread(file, text, (size_t)about.st_size, 0), about.st_size);
-    const size_t entry = 7 + 2 * text[1], bytes = (4 + 3 * text[1]) * sizeof *text;
+    const size_t words = (size_t)text[1], entry = 7 + 2 * words;
+    const size_t bytes = (4 + 3 * words) * sizeof *text;
     text[entry] = (uint64_t)gone;
     for (int i = 1; i < MANY; i++) {
         ck_assert_int_eq(pwrite(file, text + entry, bytes, (off_t)(entry * 8 + (size_t)i * bytes)),
