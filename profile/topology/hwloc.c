@@ -257,7 +257,7 @@ static int read_class(struct source *source)
 #define MOST_PUS 16384
 
 /* PUs of a description such as "package:2 core:4(memory=1GB) pu:2": the product of its levels, what
- * stands in brackets left out. */
+ * stands in brackets left out. Of other text, such as a file's name, at least 1. */
 static double count_synthetic_pus(const char *text)
 {
     double product = 1;
@@ -270,7 +270,8 @@ static double count_synthetic_pus(const char *text)
         }
         size_t length = strcspn(text, " \t\n(["), name = strcspn(text, ":");
         const char *number = name < length ? text + name + 1 : text;
-        if (*number >= '0' && *number <= '9') {
+        size_t digits = strspn(number, "0123456789");
+        if (digits && number + digits == text + length) {
             product *= strtod(number, NULL);
         }
         text += length;
@@ -328,8 +329,8 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
     } else if (xml) {
         failed = large ? 0 : hwloc_topology_set_xml(topology, text);
     } else {
-        failed = hwloc_topology_set_synthetic(topology, text);
-        large = !failed && count_synthetic_pus(text) > MOST_PUS;
+        large = count_synthetic_pus(text) > MOST_PUS;
+        failed = large ? 0 : hwloc_topology_set_synthetic(topology, text);
     }
     if (large) {
         return profile_error(error, -EINVAL, "'%s': expected at most %d PUs", text, MOST_PUS);

@@ -396,6 +396,8 @@ TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 --topology " SERVET_MAP, SERVET_MAP},
         {"-n 4 --topology pu:0", "pu:0"},
         {"-n 4 --topology 'package:100 core:500 pu:2'", "expected at most 16384 PUs"},
+        {"-n 4 --topology 'node:1000 core:128'", "expected at most 16384 PUs"},
+        {"-n 4 --topology 20261123.xml", "expected a file"},
         {"-n 4 --topology 'package:100(memory=1GB) [numa] core:500 2'", "at most 16384 PUs"},
         {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
         {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
