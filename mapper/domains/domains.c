@@ -30,7 +30,7 @@ struct hybrid {
     size_t threads;               /* of all ranks */
     uint32_t *out;
     /* of the node that is being filled, by place in the order of the tree or by share */
-    uint32_t *items, *starts, *units, *chosen, *spread, *begin, *end;
+    uint32_t *items, *starts, *units, *chosen, *spread, *aligned, *begin, *end;
     struct map_share *cut; /* its ranks in the order of their regions */
 };
 
@@ -246,24 +246,30 @@ static map_weight rank_items(const struct hybrid *h, const struct filling *f, co
     return sum;
 }
 
-/* Units of the region of the cut's rank `low` at equal distances, where they are as good and share
- * no more than what the weights have chosen; else that. */
+/* Are these PUs as good as `others`, and, where that matters, share they no more? */
+static bool is_as_good(const struct hybrid *h, const struct filling *f, const uint32_t *items,
+                       const uint32_t *others, size_t count, bool sharing)
+{
+    return !map_weight_less(rank_items(h, f, others, count), rank_items(h, f, items, count)) &&
+           (!sharing ||
+            sharing_with(f->machine, items, count) <= sharing_with(f->machine, others, count));
+}
+
+/* Units of the region of the cut's rank `low` at equal distances, where they are as good as what
+ * the weights have chosen; else that. */
 static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling *f, size_t low,
                                          uint32_t threads)
 {
-    struct map_machine *m = f->machine;
     uint64_t units = h->end[low] - h->begin[low];
     for (uint32_t t = 0; t < threads; t++) {
         h->spread[t] = h->units[h->begin[low] + units * t / threads];
     }
-    bool good = !map_weight_less(rank_items(h, f, h->chosen, threads),
-                                 rank_items(h, f, h->spread, threads)) &&
-                sharing_with(m, h->spread, threads) <= sharing_with(m, h->chosen, threads);
-    return good ? h->spread : h->chosen;
+    return is_as_good(h, f, h->spread, h->chosen, threads, true) ? h->spread : h->chosen;
 }
 
-/* Communication priority: units that lie better where ranks end, for the same reason: what parts
- * the threads of ranks comes first, then what parts a rank from the next. */
+/* Units that lie better where ranks end, instead of `items`: what parts the threads of ranks comes
+ * first, then what parts a rank from the next. They are as good; and where ranks are not packed
+ * they share no more. */
 static int align_if_nearer(struct hybrid *h, const struct filling *f, size_t low, size_t high,
                            const uint32_t **items)
 {
@@ -271,18 +277,17 @@ static int align_if_nearer(struct hybrid *h, const struct filling *f, size_t low
     const struct map_share *ranks = h->cut + low;
     size_t count = high - low, units = h->end[low] - h->begin[low];
     struct map_share all = {.threads = 0};
-    int rc = map_region_align(layers, h->units + h->begin[low], units, ranks, count, h->spread);
+    int rc = map_region_align(layers, h->units + h->begin[low], units, ranks, count, h->aligned);
     for (size_t r = 0; r < count; r++) {
         all.threads += ranks[r].threads;
     }
-    uint64_t now = map_region_parting(layers, h->chosen, ranks, count);
-    uint64_t aligned = rc < 0 ? now : map_region_parting(layers, h->spread, ranks, count);
+    uint64_t now = map_region_parting(layers, *items, ranks, count);
+    uint64_t aligned = rc < 0 ? now : map_region_parting(layers, h->aligned, ranks, count);
     bool nearer =
-        aligned < now || (aligned == now && map_region_parting(layers, h->spread, &all, 1) <
-                                                map_region_parting(layers, h->chosen, &all, 1));
-    bool good = nearer && !map_weight_less(rank_items(h, f, h->chosen, all.threads),
-                                           rank_items(h, f, h->spread, all.threads));
-    *items = good ? h->spread : h->chosen;
+        aligned < now || (aligned == now && map_region_parting(layers, h->aligned, &all, 1) <
+                                                map_region_parting(layers, *items, &all, 1));
+    bool good = nearer && is_as_good(h, f, h->aligned, *items, all.threads, !f->pack);
+    *items = good ? h->aligned : *items;
     return rc;
 }
 
@@ -306,10 +311,9 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
         count = (uint32_t)threads;
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;
-        if (high - low > 1 && f->pack) {
+        if (high - low > 1) {
+            items = f->pack ? h->chosen : spread_if_as_good(h, f, low, count);
             rc = align_if_nearer(h, f, low, high, &items);
-        } else if (high - low > 1) {
-            items = spread_if_as_good(h, f, low, count);
         }
     }
     for (size_t r = low; r < high; r++) {
@@ -505,9 +509,11 @@ static int make_hybrid(struct hybrid *h)
     h->end = map_arena_get(arena, ranks, sizeof *h->end);
     h->chosen = map_arena_get(arena, widest, sizeof *h->chosen);
     h->spread = map_arena_get(arena, widest, sizeof *h->spread);
+    h->aligned = map_arena_get(arena, widest, sizeof *h->aligned);
     h->cut = map_arena_get(arena, ranks, sizeof *h->cut);
     if (!h->usable || !h->machines || !h->shares || !h->node_of || !h->first || !h->items ||
-        !h->units || !h->starts || !h->begin || !h->end || !h->chosen || !h->spread || !h->cut) {
+        !h->units || !h->starts || !h->begin || !h->end || !h->chosen || !h->spread ||
+        !h->aligned || !h->cut) {
         return -ENOMEM;
     }
     size_t at = 0;

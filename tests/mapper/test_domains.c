@@ -507,6 +507,26 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
     }
 }
 
+/* Memory priority, 12 threads on five caches of 3 cores: two caches have 3. Where they are
+ * neighbours one rank lies in both; where not, two ranks do, and nobody shares less. */
+TEST(odd_threads_lie_side_by_side_where_that_shares_no_more)
+{
+    struct servet_profile *node;
+    struct map_domain_request request = {.priority = MAP_MEMORY, .ranks = 6, .threads_each = 2};
+    uint32_t out[MOST], load[5] = {0}, straddled = 0;
+    ck_assert_int_eq(profile_from_hwloc("package:1 [numa] l3:5 core:3 pu:1", &node, NULL), 0);
+    ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
+    for (size_t i = 0; i < 12; i++) {
+        load[out[i] / 3]++;
+        straddled += i % 2 && out[i] / 3 != out[i - 1] / 3;
+    }
+    ck_assert_uint_eq(straddled, 1);
+    for (size_t cache = 0; cache < 5; cache++) {
+        ck_assert_uint_ge(load[cache], 2);
+    }
+    profile_free(node);
+}
+
 static int by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
