@@ -327,21 +327,28 @@ static uint64_t whole_room(const struct splitting *s, const struct part *part, u
     return room ? room : size / threads * threads;
 }
 
-/* Packed ranks of one width: where the groups inside of the groups hold them all, no rank need be
- * split. */
+/* Packed ranks of one width: no more of them are split than the groups inside of the groups cannot
+ * hold whole, and those in the first groups that have units left for them. */
 static int share_whole(struct splitting *s, const struct part *part, const uint32_t *cut,
                        uint32_t groups)
 {
     struct map_share *shares = s->shares + part->low;
     size_t count = part->high - part->low;
+    uint64_t threads = shares[0].threads, missing = count * threads;
     for (size_t i = 1; i < count; i++) {
-        if (shares[i].threads != shares[0].threads) {
+        if (shares[i].threads != threads) {
             return -ENOSPC;
         }
     }
     for (uint32_t g = 0; g < groups; g++) {
         struct part inner = {cut[g], cut[g + 1], 0, 0, part->level + 1};
         s->room[g] = whole_room(s, &inner, shares[0].threads);
+        missing -= s->room[g] < missing ? s->room[g] : missing;
+    }
+    for (uint32_t g = 0; g < groups; g++) {
+        uint64_t left = (cut[g + 1] - cut[g]) / threads * threads - s->room[g];
+        s->room[g] += left < missing ? left : missing;
+        missing -= left < missing ? left : missing;
     }
     return map_share_out(shares, count, s->room, groups, MAP_PACK_THREADS, s->box_of + part->low);
 }
