@@ -58,7 +58,7 @@ struct map_request {
     bool paper;                        /* the paper's literal sums decide */
     /* The number of workers is known beforehand: they are numbered by the machine's tree (its
      * communication layers), so that neighbours are near, and communication priority takes the
-     * smallest group that holds them all. False: workers come one by one, in the order of
+     * smallest group with a core for each. False: workers come one by one, in the order of
      * choice. */
     bool known;
 };

@@ -199,8 +199,8 @@ struct limiting {
     uint32_t node, group;
 };
 
-/* Places: free PUs of the kind that comes first, one for each core if `cores`. */
-static size_t mark_places(struct limiting *l, bool cores)
+/* Places: one free PU for each core without a worker, of the kind that comes first. */
+static size_t mark_places(struct limiting *l)
 {
     const struct map_view *view = l->view;
     map_key best = MAP_KEY_NEVER;
@@ -212,9 +212,9 @@ static size_t mark_places(struct limiting *l, bool cores)
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         map_key key = l->slots->key[leaf];
         bool place = key != MAP_KEY_NEVER && map_key_kind(key) == best && !map_key_workers(key) &&
-                     !(cores && map_key_core_workers(key));
+                     !map_key_core_workers(key);
         struct map_core core = map_core_of(view, leaf);
-        for (uint32_t i = 0; place && cores && i < core.count; i++) {
+        for (uint32_t i = 0; place && i < core.count; i++) {
             uint32_t mate = core.first_leaf + core.members[i];
             place = mate >= leaf || !l->counts[mate];
         }
@@ -291,7 +291,7 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
     if (!l.counts || !l.room) {
         return -ENOMEM;
     }
-    if (mark_places(&l, true) < workers && mark_places(&l, false) < workers) {
+    if (mark_places(&l) < workers) {
         return 0;
     }
     for (uint32_t node = 0; node < view->node_count; node++) {

@@ -341,9 +341,9 @@ int map_order_of_nodes(struct map_view *view, struct map_order *out);
 int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count);
 
 /* Communication priority with a known number of workers: PUs outside of the smallest group of a
- * layer (inside a node, else of nodes) that holds all of them may not be used any more. Free cores
- * count, free PUs where there are fewer cores; only the most capable kind, which comes first
- * anyway. Nothing changes where no group holds them. 0 or -ENOMEM. */
+ * layer (inside a node, else of nodes) that has a free core of the most capable kind for each may
+ * not be used any more. Nothing changes where no group has: the other kinds then join, or every
+ * core gets a worker before any a second one. 0 or -ENOMEM. */
 int map_order_limit(struct map_view *view, struct map_slots *slots, size_t workers);
 
 #endif

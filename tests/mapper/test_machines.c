@@ -39,24 +39,35 @@ static void assert_mapping(const struct servet_profile *profile, const struct ma
         __VA_ARGS__                                                                                \
     }
 
+/* By both priorities, also where all workers would fit the PUs of a package. */
+static void assert_cores_first(const struct servet_profile *profile, size_t workers, bool known)
+{
+    size_t pus = profile->classes[0].pus.count, smt = profile->classes[0].cores.groups[0].count;
+    for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
+        struct map_request request = {
+            .priority = (enum map_priority)priority, .workers = workers, .known = known};
+        uint32_t out[MOST], on_core[MOST] = {0};
+        ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
+        for (size_t w = 0; w < workers;
+             w++) { /* hwloc numbers the PUs of a synthetic core in a row */
+            on_core[out[w] / smt]++;
+        }
+        for (size_t core = 0; core < pus / smt; core++) {
+            ck_assert_uint_ge(on_core[core], workers / (pus / smt));
+            ck_assert_uint_le(on_core[core], (workers - 1) / (pus / smt) + 1);
+        }
+    }
+}
+
 TEST(every_core_has_a_worker_before_any_has_two)
 {
     const char *machines[] = {"package:2 l3:2 l2:2 core:2 pu:2", "package:1 core:5 pu:4",
-                              "package:3 l2:1 core:3 pu:2"};
+                              "package:3 l2:1 core:3 pu:2", "package:2 core:3 pu:4"};
     for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
         struct servet_profile *profile = described(machines[m]);
-        size_t pus = profile->classes[0].pus.count, smt = profile->classes[0].cores.groups[0].count;
-        for (size_t workers = 1; workers <= pus; workers++) {
-            for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
-                struct map_request request = {.priority = (enum map_priority)priority,
-                                              .workers = workers};
-                uint32_t out[MOST], on_core[MOST] = {0};
-                ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
-                for (size_t w = 0; w < workers;
-                     w++) { /* hwloc numbers the PUs of a synthetic core in a row */
-                    ck_assert_uint_eq(++on_core[out[w] / smt], w / (pus / smt) + 1);
-                }
-            }
+        for (size_t workers = 1; workers <= profile->classes[0].pus.count; workers++) {
+            assert_cores_first(profile, workers, false);
+            assert_cores_first(profile, workers, true);
         }
         profile_free(profile);
     }
