@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/base/stream.h"
+#include "profile/query.h"
 #include "profile/text/text.h"
 
 /* -- caches -- */
@@ -405,67 +406,103 @@ void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *
 
 /* -- layers -- */
 
-static bool together(const struct profile_relation *relation, uint32_t a, uint32_t b)
+/* What PUs may have in common, the nearest first: a core, each cache, a package, the node. */
+static size_t things_of(const struct profile_class *node_class)
 {
-    for (size_t i = 0; i < relation->group_count; i++) {
-        if (profile_set_has(&relation->groups[i], a) && profile_set_has(&relation->groups[i], b)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < relation->pair_count; i++) {
-        if (relation->pairs[i].a == (a < b ? a : b) && relation->pairs[i].b == (a < b ? b : a)) {
-            return true;
-        }
-    }
-    return false;
+    return node_class->cache_count + 3;
 }
 
-/* The smallest thing that two PUs have in common. */
-static char *common_name(const struct profile_class *node_class, uint32_t a, uint32_t b)
+static const struct profile_relation *thing(const struct profile_class *node_class, size_t index)
+{
+    if (index == 0) {
+        return &node_class->cores;
+    }
+    return index <= node_class->cache_count ? &node_class->caches[index - 1].sharing
+                                            : &node_class->packages;
+}
+
+static char *name_of(const struct profile_class *node_class, size_t index)
 {
     char name[16];
-    if (together(&node_class->cores, a, b)) {
+    if (index == 0) {
         return strdup("core");
     }
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        if (together(&node_class->caches[i].sharing, a, b)) {
-            snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
-            return strdup(name);
-        }
+    if (index <= node_class->cache_count) {
+        snprintf(name, sizeof name, "L%u", node_class->caches[index - 1].level);
+        return strdup(name);
     }
-    return strdup(together(&node_class->packages, a, b) ? "package" : "node");
+    return strdup(index + 1 < things_of(node_class) ? "package" : "node");
 }
 
-/* A pair of the layer that no layer before has. */
-static bool new_pair(const struct profile_class *node_class,
-                     const struct profile_communication *found, size_t layer, uint32_t *a,
-                     uint32_t *b)
+static size_t nearest_thing(const struct profile_class *node_class, uint32_t a, uint32_t b)
+{
+    size_t i = 0, node = things_of(node_class) - 1;
+    while (i < node && !profile_related(thing(node_class, i), a, b)) {
+        i++;
+    }
+    return i;
+}
+
+/* pairs[layer * things + i]: how many pairs of the layer have thing i in common, and nothing
+ * nearer. */
+static void count_pairs(const struct profile_class *node_class,
+                        const struct profile_communication *found, size_t *pairs)
 {
     const struct profile_set *pus = &node_class->pus;
     for (size_t i = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++) {
-            bool before =
-                layer > 0 && together(&found->layers[layer - 1].members, pus->ids[i], pus->ids[j]);
-            if (!before && together(&found->layers[layer].members, pus->ids[i], pus->ids[j])) {
-                *a = pus->ids[i];
-                *b = pus->ids[j];
-                return true;
+            size_t layer;
+            if (profile_layer_of(found, pus->ids[i], pus->ids[j], &layer)) {
+                pairs[layer * things_of(node_class) +
+                      nearest_thing(node_class, pus->ids[i], pus->ids[j])]++;
             }
         }
     }
-    return false;
+}
+
+/* The nearest thing that more than half of a layer's pairs have in common: one pair that was put
+ * into a wrong layer, or one PU in another package, does not name it. */
+static size_t usual_thing(const size_t *pairs, size_t things)
+{
+    size_t all = 0, nearer = 0;
+    for (size_t i = 0; i < things; i++) {
+        all += pairs[i];
+    }
+    for (size_t i = 0; i < things; i++) {
+        nearer += pairs[i];
+        if (2 * nearer > all) {
+            return i;
+        }
+    }
+    return things;
+}
+
+/* A layer without pairs has no name. */
+static int name_layers(const struct profile_class *node_class, struct profile_communication *found)
+{
+    size_t things = things_of(node_class);
+    size_t *pairs = calloc(found->layer_count * things + 1, sizeof *pairs);
+    if (!pairs) {
+        return -ENOMEM;
+    }
+    count_pairs(node_class, found, pairs);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < found->layer_count; i++) {
+        size_t usual = usual_thing(pairs + i * things, things);
+        if (usual < things) {
+            found->layers[i].name = name_of(node_class, usual);
+            rc = found->layers[i].name ? 0 : -ENOMEM;
+        }
+    }
+    free(pairs);
+    return rc;
 }
 
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found)
 {
-    for (size_t i = 0; i < found->layer_count; i++) {
-        uint32_t a, b;
-        if (new_pair(node_class, found, i, &a, &b)) {
-            found->layers[i].name = common_name(node_class, a, b);
-            if (!found->layers[i].name) {
-                return -ENOMEM;
-            }
-        }
+    int rc = name_layers(node_class, found);
+    if (rc < 0) {
+        return rc;
     }
     probe_message_free(&node_class->communication);
     node_class->communication = *found;
