@@ -30,6 +30,9 @@
 #define SAFE_LENGTH 200
 /* A character as \u and four digits. */
 #define CODE_LENGTH 6
+/* What some editors put before a text of UTF-8; it says nothing, and readers may pass over it
+ * (RFC 8259, section 8.1). */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct reader {
     char *at;
@@ -386,8 +389,9 @@ int profile_json_read(const char *text, size_t length, const char *name,
     if (taken) {
         memcpy(copy, text, length);
         copy[length] = '\0';
-        reader.at = copy;
-        reader.line_start = copy;
+        bool marked = strncmp(copy, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0;
+        reader.at = copy + (marked ? strlen(BYTE_ORDER_MARK) : 0);
+        reader.line_start = reader.at;
         taken = read_value(&reader, 0);
     }
     if (taken) {

@@ -200,6 +200,22 @@ TEST(syntax_errors_name_line_and_column)
     ck_assert_msg(strncmp(error.text, "f:3:11: not JSON: ", 18) == 0, "%s", error.text);
 }
 
+TEST(a_byte_order_mark_is_passed_over)
+{
+    char *good = read_text(NEHALEM), *marked = NULL;
+    ck_assert_int_gt(asprintf(&marked, "\xef\xbb\xbf%s", good), 0);
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    int rc = profile_parse(marked, strlen(marked), "f", &profile, &error);
+    ck_assert_msg(rc == 0, "%s", error.text);
+    char *saved = profile_to_json(profile);
+    ck_assert_int_eq(saved[0], '{');
+    free(saved);
+    profile_free(profile);
+    free(marked);
+    free(good);
+}
+
 TEST(unknown_keys_are_kept_where_they_were_and_noted_once)
 {
     char *good = read_text(NEHALEM),
