@@ -179,33 +179,50 @@ static void ticks(FILE *out, const struct map *map)
           out);
 }
 
-/* Which innermost thing two PUs share: 0 … caches - 1 from L1 outwards, then the overhead levels,
- * then nothing. */
-static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_t b)
+/* Which level the cache is of, from 0: several kinds of cores have several caches of one level. */
+static size_t level_index(const struct profile_class *node_class, size_t cache)
 {
     size_t index = 0;
-    for (size_t i = 0; i < node_class->cache_count; i++, index++) {
-        if (profile_related(&node_class->caches[i].sharing, a, b)) {
-            return index;
-        }
-    }
-    for (size_t i = 0; i < node_class->memory.level_count; i++, index++) {
-        if (profile_related(&node_class->memory.levels[i].collisions, a, b)) {
-            return index;
-        }
+    for (size_t i = 1; i <= cache; i++) {
+        index += node_class->caches[i].level != node_class->caches[i - 1].level;
     }
     return index;
 }
 
+static size_t count_levels(const struct profile_class *node_class)
+{
+    return node_class->cache_count ? level_index(node_class, node_class->cache_count - 1) + 1 : 0;
+}
+
+/* Which innermost thing two PUs share: levels of caches from 0 outwards, then the overhead levels,
+ * then nothing. */
+static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_t b)
+{
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        if (profile_related(&node_class->caches[i].sharing, a, b)) {
+            return level_index(node_class, i);
+        }
+    }
+    size_t i = 0;
+    while (i < node_class->memory.level_count &&
+           !profile_related(&node_class->memory.levels[i].collisions, a, b)) {
+        i++;
+    }
+    return count_levels(node_class) + i;
+}
+
 static void sharing_legend(FILE *out, const struct profile_class *node_class)
 {
-    size_t last = node_class->cache_count + node_class->memory.level_count;
+    size_t levels = count_levels(node_class), last = levels + node_class->memory.level_count;
     fprintf(out, "set cbrange [-0.5:%g]\nset cbtics (", (double)last + 0.5);
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        fprintf(out, "'L%u' %zu, ", node_class->caches[i].level, i);
+        size_t index = level_index(node_class, i);
+        if (i == 0 || index > level_index(node_class, i - 1)) {
+            fprintf(out, "'L%u' %zu, ", node_class->caches[i].level, index);
+        }
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
-        fprintf(out, "'memory %zu' %zu, ", i, node_class->cache_count + i);
+        fprintf(out, "'memory %zu' %zu, ", i, levels + i);
     }
     fprintf(out, "'nothing' %zu) scale 0\n", last);
 }

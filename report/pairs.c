@@ -97,7 +97,7 @@ void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile
         return;
     }
     others_axis(out, node_class);
-    fputs("set ylabel 'times that alone' offset 1\nset key top right\n", out);
+    fputs("set ylabel 'times that alone' offset 1\nset key tmargin center horizontal\n", out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         size_t count = ratios_of(&node_class->caches[i], pu, &pairs);
         write_pairs(out, "cache", i, pairs, count);
@@ -105,8 +105,9 @@ void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile
     fputs("plot 1 with lines dt 3 lc rgb muted title 'alone'", out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         if (ratios_of(&node_class->caches[i], pu, &pairs)) {
-            fprintf(out, ", $cache%zu using 1:2 with points lc rgb c%zu pt 7 ps 0.7 title 'L%u'", i,
-                    i % PLOT_COLOURS + 1, node_class->caches[i].level);
+            fprintf(out, ", $cache%zu using 1:2 with points lc rgb c%u pt 7 ps 0.7 title 'L%u'", i,
+                    (node_class->caches[i].level - 1) % PLOT_COLOURS + 1,
+                    node_class->caches[i].level);
         }
     }
     fputc('\n', out);

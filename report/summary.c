@@ -197,10 +197,14 @@ static void put_doubts(struct page *page)
         }
         free(why);
     }
-    fputs(found ? "</ul></div>\n</section>\n"
-                : "<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while "
-                  "measuring.</p>\n</section>\n",
-          page->out);
+    if (found) {
+        fputs("</ul></div>\n", page->out);
+    } else if (page->report->profile->measured) {
+        fputs("<p class=\"note\" id=\"suspicious\">Nothing looked suspicious while "
+              "measuring.</p>\n",
+              page->out);
+    }
+    fputs("</section>\n", page->out);
 }
 
 void report_html_summary(struct page *page)

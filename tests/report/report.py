@@ -130,6 +130,20 @@ text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
 check(">PU 0: worker 0<" in text and text.count(": worker 3<") == 1 and ">L1d 32 KiB<" in text, "a small machine is not drawn in full")
 check(">NUMA node 1, 4 GiB<" in text, "NUMA nodes are not drawn with their memory")
 
+# Kinds of cores have caches of one level, which the legend names once; nothing looks good where nothing was measured.
+kinds = json.load(open(f"{fixtures}/dunnington.json"))
+kinds["node_classes"][0]["caches"][:1] = [dict(kinds["node_classes"][0]["caches"][0], pus=pus) for pus in ("0-11", "12-23")]
+json.dump(kinds, open(f"{folder}/kinds.json", "w"))
+text, root, ids = page("kinds.json")
+legend = [t.text.strip() for f in root.iter("figure") if f.get("id") == "sharing-core-order" for t in f.iter("text") if t.text]
+check([word for word in legend if word.startswith("L")] == ["L1", "L2", "L3"], f"the legend of a machine with two kinds: {legend}")
+
+# Without a profile the page is of this machine, of which nothing was measured.
+done = run("--html", "declared.html")
+check(done.returncode == 0, f"without a profile: status {done.returncode}: {done.stderr}")
+text = open(f"{folder}/declared.html").read()
+check("Nothing was measured" in text and "looked suspicious" not in text, "what was not measured is said to look good")
+
 # What was written down from a publication says so, and nowhere that it was measured.
 for name in ("dunnington", "superdome", "nehalem-8-nodes", "finis-terrae-2-nodes", "spmd-dell", "cartesius-bsp"):
     done = run(f"{fixtures}/{name}.json")
