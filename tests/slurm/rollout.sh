@@ -1,7 +1,7 @@
 #!/bin/bash
-# Can a site roll Servet out and take it away again, by what docs/ADMINISTRATORS.md says? Install, measure in a job,
-# distribute, switch on by the module file, see it in a job's report, upgrade over a profile of an older version, switch
-# off, remove, and nothing is left.
+# Can a site roll Servet out and take it away again, by what docs/ADMINISTRATORS.md says? Install, measure in a job on one
+# node, distribute, switch on by the module file, see it in the report of a job on another node, upgrade over a profile of
+# an older version, switch off, remove, and nothing is left.
 #
 # Runs below `bed`, in namespaces of its own: what is installed goes to a file system in memory over $PREFIX. $BUILD is the
 # build folder, $SOURCE the source, $WORKER a program whose threads say where they sit.
@@ -26,13 +26,14 @@ mkdir -p "$HOME" "$files/shared" "$PREFIX"
 mount -t tmpfs rollout "$PREFIX" || skip "no file system in memory over $PREFIX"
 mount -t tmpfs -o mode=1777 shm /dev/shm
 
-meson install -C "$BUILD" --no-rebuild --quiet >"$files/log" 2>&1 || { cat "$files/log"; exit 1; }
+install_it() { meson install -C "$BUILD" --no-rebuild --quiet >"$files/log" 2>&1 || { cat "$files/log"; exit 1; }; }
+install_it
 
 # One idle node of each kind measures, in a job of its own. In this profile the last PU is the better one, which no
 # topology of this machine says: who sits there has read it.
 last=$(($(nproc) - 1))
 profile=$files/shared/kind.json
-srun --exclusive "$PREFIX/bin/servet-probe" -q --probes cache --largest 64K --budget 0.001 -o "$files/measured.json" ||
+srun -w node1 --exclusive "$PREFIX/bin/servet-probe" -q --probes cache --largest 64K --budget 0.001 -o "$files/measured.json" ||
 	{ echo "FAILED: measuring in a job"; exit 1; }
 kinds="\"kinds\": [{\"efficiency\": 0, \"pus\": \"0-$((last - 1))\"}, {\"efficiency\": 1, \"pus\": \"$last\"}],"
 sed "s/^ *\"packages\":/$kinds&/" "$files/measured.json" >"$profile"
@@ -46,11 +47,12 @@ cat >"$files/job" <<END
 module use "$PREFIX/share/servet/modulefiles" "$files/modules"
 \$MODULE
 SERVET_VERBOSE=1 SERVET_REPORT="$files/job.report" "$WORKER" 1
+echo "on \$SLURMD_NODENAME"
 echo "LD_PRELOAD=\$LD_PRELOAD SERVET_MEM_PRIOR=\$SERVET_MEM_PRIOR"
 END
 job() { # commands before the program: where its first thread sat, and its environment
 	rm -f "$files/job.report"
-	MODULE=$1 sbatch --wait --quiet --exclusive --export=ALL -o "$files/job.out" "$files/job" >"$files/err" 2>&1
+	MODULE=$1 sbatch --wait --quiet -w node2 --exclusive --export=ALL -o "$files/job.out" "$files/job" >"$files/err" 2>&1
 	cat "$files/job.out" >>"$files/err"
 	tail -n 1 "$files/job.out"
 }
@@ -58,12 +60,14 @@ job() { # commands before the program: where its first thread sat, and its envir
 library=$(find "$PREFIX" -name libservet_pin.so)
 job 'module load site' | expect "a job with the module preloads the library" "LD_PRELOAD=$library SERVET_MEM_PRIOR=1"
 placed() { # what: the first thread got the PU that only the profile prefers, and its report says so
+	grep -c '^on node2$' "$files/job.out" | expect "$1: it ran on the other node" 1
 	grep -c "main thread on PU $last ($profile)" "$files/job.out" | expect "$1: the profile is used" 1
 	grep -c " main PU $last last $last .* by servet$" "$files/job.report" | expect "$1: the report says where" 1
 }
 placed "a job with the module"
 
-# A profile of an older version has fewer keys, and one of a newer version more: both are used.
+# Installed over what is there. A profile of an older version has fewer keys, and one of a newer version more: both are used.
+install_it
 python3 - "$profile" <<'END'
 import json, sys
 profile = json.load(open(sys.argv[1]))
