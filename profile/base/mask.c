@@ -90,7 +90,9 @@ size_t profile_mask_count(const struct profile_mask *mask)
 {
     size_t count = 0;
     for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        count += (size_t)__builtin_popcountl(mask->word[i]);
+        if (mask->word[i]) { /* mostly there is nothing: PUs are counted without an instruction */
+            count += (size_t)__builtin_popcountl(mask->word[i]);
+        }
     }
     return count;
 }
