@@ -133,9 +133,9 @@ static void leave_out_ours(struct pin_fellows *fellows, uint64_t passed_ns, size
     free(ran_ns);
 }
 
-bool pin_busy_is_crowd(const struct profile_mask *allowed)
+bool pin_busy_is_crowd(uint32_t running, const struct profile_mask *allowed)
 {
-    return pin_busy_running() > CROWD * profile_mask_count(allowed);
+    return running > CROWD * profile_mask_count(allowed);
 }
 
 void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out)

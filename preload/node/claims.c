@@ -38,11 +38,20 @@ static void close_registry(struct pin_claims *claims)
     pthread_mutex_unlock(&claims->lock);
 }
 
+static void end_peeks(struct pin_claims *claims)
+{
+    if (claims->peeks) {
+        close(claims->file);
+        claims->peeks = false;
+    }
+}
+
 void pin_claims_forget(struct pin_claims *claims)
 {
     if (claims->registry.file > 0) {
         close(claims->registry.file);
     }
+    end_peeks(claims);
     *claims = (struct pin_claims){.lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
@@ -66,11 +75,19 @@ static int open_named(struct pin_claims *claims, const char *path, int (*open)(s
     return code;
 }
 
-/* 1: there is a look of another program in `claims->taken`. */
-static int find_look(struct pin_claims *claims)
+static int open_unlocked(struct pin_claims *claims)
 {
-    const struct profile_mask allowed = claims->taken;
-    return pin_registry_looked(claims->path, pin_busy_is_crowd(&allowed), &allowed, &claims->taken);
+    return pin_registry_file(claims->path, false);
+}
+
+/* The registry as it is now, for looks before the lock is taken. < 0: there is none. */
+static int peek(struct pin_claims *claims, const char *path)
+{
+    if (!claims->peeks && path) {
+        claims->file = open_named(claims, path, open_unlocked);
+        claims->peeks = claims->file >= 0;
+    }
+    return claims->peeks ? claims->file : -ENOENT;
 }
 
 /* `busy` NULL: it begins. */
@@ -86,16 +103,18 @@ static void publish_look(struct pin_claims *claims, const char *path, uint64_t b
 void pin_claims_strangers(struct pin_claims *claims, const char *path,
                           const struct profile_mask *allowed, struct profile_mask *busy)
 {
-    uint64_t begun_ns = profile_now_ns();
+    const uint64_t begun_ns = profile_now_ns();
+    const uint32_t running = pin_busy_running();
     *busy = (struct profile_mask){0};
-    if (profile_mask_count(allowed) < 2 || pin_busy_running() <= 1) {
+    if (profile_mask_count(allowed) < 2 || running <= 1) {
         return;
     }
-    claims->taken = *allowed;
-    if (path && open_named(claims, path, find_look) == 1) {
-        *busy = claims->taken;
+    const bool crowd = pin_busy_is_crowd(running, allowed);
+    const int file = peek(claims, path);
+    if (path ? file >= 0 && pin_registry_looked(file, crowd, allowed, busy) : crowd) {
         return;
     }
+    end_peeks(claims);
     if (path) {
         publish_look(claims, path, begun_ns, allowed, NULL);
     }
@@ -105,20 +124,15 @@ void pin_claims_strangers(struct pin_claims *claims, const char *path,
     }
 }
 
-static int foresee(struct pin_claims *claims)
-{
-    const struct profile_mask allowed = claims->taken;
-    return pin_registry_foresee(claims->path, claims->job, &allowed, &claims->taken);
-}
-
 void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t job,
                         const struct profile_mask *allowed, struct profile_mask *taken)
 {
     const struct profile_mask besides = *taken;
     claims->job = job ? job : job_of_this_process();
-    claims->taken = *allowed;
-    if (path && open_named(claims, path, foresee) == 0) {
-        *taken = claims->taken;
+    const int file = peek(claims, path);
+    struct profile_mask held;
+    if (file >= 0 && pin_registry_foresee(file, claims->job, allowed, &held) == 0) {
+        *taken = held;
         claims->first = true;
         pin_claims_avoid(claims, allowed, &besides, taken);
     }
@@ -127,6 +141,7 @@ void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t jo
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken)
 {
+    end_peeks(claims);
     *claims = (struct pin_claims){.worker_comes = claims->worker_comes,
                                   .job = job ? job : job_of_this_process(),
                                   .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -160,6 +175,28 @@ void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allo
         taken->word[i] |= besides->word[i];
     }
     claims->taken = *taken;
+}
+
+void pin_claims_release(struct pin_claims *claims)
+{
+    end_peeks(claims);
+    if (claims->on) {
+        close_registry(claims);
+        claims->on = false;
+    }
+}
+
+size_t pin_claims_recall(struct pin_claims *claims, const char *path, const struct pin_kept *what)
+{
+    const int file = claims->on ? claims->registry.file : peek(claims, path);
+    return file < 0 ? 0 : pin_kept_get(file, what);
+}
+
+void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what)
+{
+    if (claims->on) {
+        pin_kept_put(claims->registry.file, what);
+    }
 }
 
 static bool claim(struct pin_claims *claims, uint32_t pu, bool insist)

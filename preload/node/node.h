@@ -81,7 +81,7 @@ uint32_t pin_busy_running(void);
 int pin_busy_idle(uint32_t *ticks, size_t pus);
 
 /* Are there so many that each PU has a queue? */
-bool pin_busy_is_crowd(const struct profile_mask *allowed);
+bool pin_busy_is_crowd(uint32_t running, const struct profile_mask *allowed);
 
 /* PUs of `allowed` that have no idle moment now, and that not of the calling thread's making, nor
  * of `launcher` and its descendants (0: there is none). At once where nothing else is runnable,
@@ -140,6 +140,7 @@ struct pin_registry {
     uint32_t next;                      /* the place that is looked after next */
     bool changed;                       /* its own entry is to be written */
     uint64_t checked_ns;                /* when pids were last looked up in /proc */
+    uint64_t signalled_ns;              /* and when all that are here got signal 0 */
     uint64_t start; /* pin_registry_own_start(), where it has been asked already */
 };
 
@@ -151,6 +152,13 @@ bool pin_registry_default_path(char *path, size_t size);
  * -ENOENT; else as pin_registry_open(). */
 int pin_registry_file(const char *path, bool locked);
 
+/* Words of 64 bits of the kernel's masks on this machine. */
+uint32_t pin_registry_words(void);
+/* Where the last entry would end: what is kept for other programs begins there. */
+off_t pin_registry_end(void);
+/* Writes without the signals of a full disk or of `ulimit -f`. False: not all of it. */
+bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset);
+
 /* When this process began, in ticks since the system did; 0 without /proc. */
 uint64_t pin_registry_own_start(void);
 
@@ -161,9 +169,9 @@ int pin_registry_open(const char *path, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
 
-/* pin_registry_taken() as it is at this moment, without the lock. 0; -errno as
- * pin_registry_file(), -EINVAL, -ENOMEM. */
-int pin_registry_foresee(const char *path, uint64_t job, const struct profile_mask *allowed,
+/* pin_registry_taken() as it is at this moment, of the registry that is open as `file`, without the
+ * lock. 0; -EINVAL, -ENOMEM. */
+int pin_registry_foresee(int file, uint64_t job, const struct profile_mask *allowed,
                          struct profile_mask *taken);
 
 bool pin_registry_knows(const struct pin_registry *registry, uint64_t job);
@@ -191,13 +199,31 @@ int32_t pin_registry_leave(struct pin_registry *registry);
 int32_t pin_registry_leave_place(const char *path, uint32_t place);
 
 /* What another program's look for strangers among the PUs of `allowed` has found, or with `crowd`
- * nothing where one is just looking. 1; 0: there is none that is young enough; -errno as
- * pin_registry_file(). */
-int pin_registry_looked(const char *path, bool crowd, const struct profile_mask *allowed,
-                        struct profile_mask *busy);
+ * nothing where one is just looking. False: there is none that is young enough. */
+bool pin_registry_looked(int file, bool crowd, const struct profile_mask *allowed,
+                         struct profile_mask *busy);
 /* A look at `allowed` that began at `begun_ns` has found these PUs busy; NULL: it begins. */
 void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
                        const struct profile_mask *allowed, const struct profile_mask *busy);
+
+/* -- kept -- */
+
+struct pin_kept {
+    const void *key;
+    size_t key_bytes;
+    void *value;
+    size_t size; /* of the value, or room for it */
+};
+
+/* Finds in the registry that is open as `file` what a program of this user has put there under the
+ * very same key. Bytes of the value; 0: there is nothing, or not whole, or more than there is room
+ * for. */
+size_t pin_kept_get(int file, const struct pin_kept *what);
+/* Puts it there, in place of any other that has this place; not into a file that outlives the
+ * system, and not what is too long for a place. */
+void pin_kept_put(int file, const struct pin_kept *what);
+
+/* -- claims -- */
 
 /* This process's side of the registry: what others hold when the plan is made, and what it takes
  * itself. Without a registry that can be used every call does nothing and every PU is free. */
@@ -224,6 +250,9 @@ struct pin_claims {
     struct profile_mask taken;
     struct pin_sharing sharing;
     pthread_mutex_t lock;
+    bool peeks; /* `file` is the registry, open without the lock, until begin: to close it would end
+                   a lock */
+    int file;
 };
 
 /* What pin_claims_begin() would say is taken, if nobody came before it: others do not wait while a
@@ -239,8 +268,8 @@ void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose,
                       const struct profile_mask *allowed, struct profile_mask *taken);
 
 /* PUs of `allowed` that strangers keep busy, as a recent look of another program says, or as this
- * one finds for itself (pin_busy_pus(), without a launcher) and tells the others. `path` as above.
- */
+ * one finds for itself (pin_busy_pus(), without a launcher) and tells the others; nothing where
+ * nobody can be told and there is a queue for every PU. `path` as above. */
 void pin_claims_strangers(struct pin_claims *claims, const char *path,
                           const struct profile_mask *allowed, struct profile_mask *busy);
 
@@ -248,6 +277,14 @@ void pin_claims_strangers(struct pin_claims *claims, const char *path,
  * of `allowed`: on a node that is busy everywhere what others hold still tells PUs apart. */
 void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allowed,
                       const struct profile_mask *besides, struct profile_mask *taken);
+
+/* Ends what pin_claims_begin(), or a look before it, began, without having entered anything. */
+void pin_claims_release(struct pin_claims *claims);
+
+/* pin_kept_get() from the registry, which is open or is opened for it. `path` as above. */
+size_t pin_claims_recall(struct pin_claims *claims, const char *path, const struct pin_kept *what);
+/* pin_kept_put() into the registry between begin and commit. */
+void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what);
 
 /* Enters what the plan is sure to use, and the main thread's PU, the first of `pus`; takes the
  * second as well where a worker comes. `count` 0: there is no plan. */

@@ -2,6 +2,7 @@
 #include "preload/node/node.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */
-#define MAGIC 0x7365727665743033u        /* "servet03" */
+#define MAGIC 0x7365727665743034u        /* "servet04" */
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
@@ -22,6 +23,9 @@
 #define CHECK_EVERY_NS 1000000000u
 /* So many by one program, in turn: others wait meanwhile. */
 #define CHECKED_AT_ONCE 32u
+/* More than those get the signal at most that often: of 500 programs that come at once each would
+ * ask for all. A job is killed and the next one started in more time than that. */
+#define SIGNAL_EVERY_NS 10000000u
 
 /* The file: this, a look for strangers, and entries. An entry stays where it is until its process
  * ends; then another one may have the place. */
@@ -29,6 +33,7 @@ struct header {
     uint64_t magic, words;
     uint64_t places;           /* entries and free places, up to the last entry */
     uint64_t checked_ns, next; /* who is to be looked after next */
+    uint64_t signalled_ns;
 };
 
 /* Followed by the PUs that were looked at, and those of them that were busy. */
@@ -98,6 +103,11 @@ static off_t offset_of(uint32_t words, uint32_t place)
     return (off_t)(sizeof(struct header) + look_bytes(words) + place * entry_bytes(words));
 }
 
+off_t pin_registry_end(void)
+{
+    return offset_of(pin_registry_words(), PIN_REGISTRY_ENTRIES);
+}
+
 static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t place)
 {
     return (struct pin_registry_entry *)(void *)((char *)registry->entries +
@@ -125,17 +135,23 @@ static void add(const struct pin_registry *registry, struct pin_registry_entry *
     }
 }
 
-/* Words of the kernel's masks here: that many bytes it writes, however large the buffer. */
-static uint32_t words_here(void)
+/* That many bytes the kernel writes, however large the buffer. The same for all threads. */
+uint32_t pin_registry_words(void)
 {
+    static _Atomic(uint32_t) words;
+    uint32_t known = atomic_load_explicit(&words, memory_order_relaxed);
+    if (known > 0) {
+        return known;
+    }
     struct profile_mask mask;
     long bytes = profile_raw(SYS_sched_getaffinity, 0, sizeof mask, (long)&mask, 0, 0, 0);
     size_t whole = bytes > 0 ? (size_t)bytes : sizeof mask;
-    return (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    known = (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    atomic_store_explicit(&words, known, memory_order_relaxed);
+    return known;
 }
 
-/* Writing without the signals of a full disk or of `ulimit -f`. */
-static bool write_at(int file, const void *bytes, size_t count, off_t offset)
+bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset)
 {
     struct pin_signals before;
     pin_signals_hold(&before);
@@ -155,7 +171,8 @@ static int read_header(int file, struct header *header)
                     (header->magic & MAGIC_FAMILY_MASK) != MAGIC_FAMILY)) {
         return -EINVAL;
     }
-    if (got < (ssize_t)sizeof *header || header->magic != MAGIC || header->words != words_here()) {
+    if (got < (ssize_t)sizeof *header || header->magic != MAGIC ||
+        header->words != pin_registry_words()) {
         *header = (struct header){0};
     }
     return 0;
@@ -166,7 +183,8 @@ static void free_place(struct pin_registry *registry, uint32_t place)
     struct pin_registry_entry *entry = entry_at(registry, place);
     entry->pid = 0;
     registry->count--;
-    write_at(registry->file, &entry->pid, sizeof entry->pid, offset_of(registry->words, place));
+    pin_registry_write(registry->file, &entry->pid, sizeof entry->pid,
+                       offset_of(registry->words, place));
 }
 
 /* Frees the places of processes that are gone, and forgets the free ones at the end. */
@@ -174,14 +192,17 @@ static void look_after(struct pin_registry *registry, struct header *header)
 {
     uint64_t now = profile_now_ns();
     uint32_t places = registry->places, looks = places < CHECKED_AT_ONCE ? places : CHECKED_AT_ONCE;
-    bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS; /* also when that lies ahead */
+    /* also when that lies ahead */
+    bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS,
+         all = now - header->signalled_ns > SIGNAL_EVERY_NS;
     registry->checked_ns = thoroughly ? now : header->checked_ns;
+    registry->signalled_ns = all ? now : header->signalled_ns;
     for (uint32_t i = 0; i < places; i++) {
         const uint32_t place = (uint32_t)((header->next + i) % places);
         const struct pin_registry_entry *entry = entry_at(registry, place);
         const bool used = entry->pid != 0;
         registry->count += used;
-        if (used && !is_alive(entry, thoroughly && i < looks)) {
+        if (used && (all || i < looks) && !is_alive(entry, thoroughly && i < looks)) {
             free_place(registry, place);
         }
     }
@@ -198,7 +219,7 @@ static int read_entries(struct pin_registry *registry, struct header *header)
     if (code < 0) {
         return code;
     }
-    registry->words = words_here();
+    registry->words = pin_registry_words();
     size_t each = entry_bytes(registry->words);
     uint64_t places = header->places < PIN_REGISTRY_ENTRIES ? header->places : PIN_REGISTRY_ENTRIES;
     registry->entries = malloc((size_t)(places + 1) * each); /* one for us */
@@ -239,14 +260,15 @@ void pin_registry_close(struct pin_registry *registry)
                             .words = registry->words,
                             .places = registry->places,
                             .checked_ns = registry->checked_ns,
-                            .next = registry->next};
+                            .next = registry->next,
+                            .signalled_ns = registry->signalled_ns};
     bool written =
         !registry->changed || registry->own == PIN_REGISTRY_NO_PLACE ||
-        write_at(registry->file, entry_at(registry, registry->own), entry_bytes(registry->words),
-                 offset_of(registry->words, registry->own));
+        pin_registry_write(registry->file, entry_at(registry, registry->own),
+                           entry_bytes(registry->words), offset_of(registry->words, registry->own));
     /* Should a write fail (memory of /dev/shm used up, ulimit -f), nobody sees half an entry. */
     if (written) {
-        write_at(registry->file, &header, sizeof header, 0);
+        pin_registry_write(registry->file, &header, sizeof header, 0);
     }
     close(registry->file);
     free(registry->entries);
@@ -323,17 +345,13 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
     free(jobs);
 }
 
-int pin_registry_foresee(const char *path, uint64_t job, const struct profile_mask *allowed,
+int pin_registry_foresee(int file, uint64_t job, const struct profile_mask *allowed,
                          struct profile_mask *taken)
 {
     struct header header;
-    struct pin_registry registry = {.file = pin_registry_file(path, false)};
+    struct pin_registry registry = {.file = file};
     *taken = (struct profile_mask){0};
-    if (registry.file < 0) {
-        return registry.file;
-    }
     int code = read_entries(&registry, &header);
-    close(registry.file);
     if (code == 0) {
         pin_registry_taken(&registry, job, allowed, taken);
     }
@@ -413,7 +431,7 @@ static void tell(struct pin_registry *registry, uint32_t place, uint64_t shared)
         offset_of(registry->words, place) + (off_t)offsetof(struct pin_registry_entry, shared);
     if (other->shared == 0) { /* one PU is enough to know */
         other->shared = shared;
-        write_at(registry->file, &shared, sizeof shared, offset);
+        pin_registry_write(registry->file, &shared, sizeof shared, offset);
     }
 }
 
@@ -455,7 +473,7 @@ int32_t pin_registry_leave(struct pin_registry *registry)
 int32_t pin_registry_leave_place(const char *path, uint32_t place)
 {
     struct pin_registry_entry entry;
-    off_t offset = offset_of(words_here(), place);
+    off_t offset = offset_of(pin_registry_words(), place);
     int32_t shared = -1;
     int file = pin_registry_file(path, false);
     if (file < 0) {
@@ -465,7 +483,7 @@ int32_t pin_registry_leave_place(const char *path, uint32_t place)
         entry.pid == (uint64_t)getpid()) {
         shared = shared_of(&entry);
         entry.pid = 0;
-        write_at(file, &entry.pid, sizeof entry.pid, offset);
+        pin_registry_write(file, &entry.pid, sizeof entry.pid, offset);
     }
     close(file);
     return shared;
@@ -483,11 +501,11 @@ static bool is_younger(uint64_t then_ns, uint64_t now_ns, uint64_t holds_ns)
     return then_ns <= now_ns && now_ns - then_ns < holds_ns;
 }
 
-static bool read_look(int file, bool crowd, const struct profile_mask *allowed,
-                      struct profile_mask *busy)
+bool pin_registry_looked(int file, bool crowd, const struct profile_mask *allowed,
+                         struct profile_mask *busy)
 {
     struct header header;
-    uint32_t words = words_here();
+    uint32_t words = pin_registry_words();
     struct look look;
     struct profile_mask asked = {0};
     uint64_t now = profile_now_ns();
@@ -512,18 +530,6 @@ static bool read_look(int file, bool crowd, const struct profile_mask *allowed,
     return crowd && is_younger(look.begun_ns, now, LOOK_OF_CROWD_HOLDS_NS);
 }
 
-int pin_registry_looked(const char *path, bool crowd, const struct profile_mask *allowed,
-                        struct profile_mask *busy)
-{
-    int file = pin_registry_file(path, false);
-    if (file < 0) {
-        return file;
-    }
-    bool looked = read_look(file, crowd, allowed, busy);
-    close(file);
-    return looked;
-}
-
 void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
                        const struct profile_mask *allowed, const struct profile_mask *busy)
 {
@@ -531,8 +537,8 @@ void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
     size_t bytes = registry->words * sizeof(uint64_t);
     struct look look = {.begun_ns = begun_ns, .ended_ns = busy ? profile_now_ns() : 0};
     off_t offset = sizeof(struct header);
-    write_at(registry->file, &look, sizeof look, offset);
-    write_at(registry->file, allowed->word, bytes, offset + (off_t)sizeof look);
-    write_at(registry->file, busy ? busy->word : none.word, bytes,
-             offset + (off_t)(sizeof look + bytes));
+    pin_registry_write(registry->file, &look, sizeof look, offset);
+    pin_registry_write(registry->file, allowed->word, bytes, offset + (off_t)sizeof look);
+    pin_registry_write(registry->file, busy ? busy->word : none.word, bytes,
+                       offset + (off_t)(sizeof look + bytes));
 }

@@ -143,6 +143,49 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
 
 void pin_plan_free(struct pin_plan *plan);
 
+/* -- kept -- */
+
+/* Plans that the next program of this user takes over, in place of making the same again.
+ *
+ * A plan is a function of the profile or topology, of what may be used and what is taken, of the
+ * rank and of few options. Whoever has made one keeps it in the registry under all of these; who
+ * finds it there does not read the profile at all.
+ */
+
+/* What a plan depends on besides the PUs allowed and taken. */
+#define PIN_BASIS_WORDS 16
+struct pin_basis {
+    uint64_t word[PIN_BASIS_WORDS];
+};
+
+/* `path`: of the profile, "" where there is none. False: plans of this one are not kept. */
+bool pin_kept_basis(const struct pin_options *options, const struct pin_launcher *launcher,
+                    uint32_t threads, const char *path, struct pin_basis *out);
+
+struct pin_around {
+    const struct profile_mask *allowed, *taken;
+};
+
+/* The plan that is kept; `plan` is left as it is where none is. `registry`: its path, as for
+ * pin_claims_recall(). */
+bool pin_kept_recall(const struct pin_basis *basis, const struct pin_around *around,
+                     struct pin_claims *claims, const char *registry, struct pin_plan *plan);
+
+/* Keeps a plan; the registry is open. */
+void pin_kept_keep(const struct pin_basis *basis, const struct pin_around *around,
+                   struct pin_claims *claims, const struct pin_plan *plan);
+
+/* -- build -- */
+
+/* Notes larger than that (core files) are nobody's build ID. */
+#define PIN_BUILD_NOTES 1024
+
+/* Finds the build ID among these ELF notes. Its bytes; 0: there is none. */
+size_t pin_build_find(const unsigned char *notes, size_t length, const unsigned char **id);
+
+/* Which build this code is of; 0: not known. */
+uint64_t pin_build_here(void);
+
 /* -- slots -- */
 
 /* One record for each thread that the shim has a hand in, from before its creation until it ends.

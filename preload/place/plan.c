@@ -18,7 +18,13 @@
 struct site {
     const struct pin_options *options;
     const struct pin_launcher *launcher;
+    uint32_t threads;
+    struct profile_mask may_use; /* as asked; `allowed`: what of that the profile knows */
     struct profile_set allowed, taken;
+    char path[PATH_MAX];            /* of the profile; "": there is none */
+    struct servet_profile *profile; /* NULL: not needed so far */
+    struct pin_basis basis;
+    bool keeps;           /* plans on that basis */
     size_t usable;        /* PUs allowed that the profile knows */
     size_t known_workers; /* ranks or threads that will come; 0: one by one, any number */
     struct map_node_view view;
@@ -54,26 +60,49 @@ static int topology_profile(const struct site *site, const char *why, struct pin
     return code;
 }
 
-/* The profile that the look-up finds, or the declared topology. One that is there and cannot be
- * used is said once. */
-static int find_profile(const struct site *site, struct pin_plan *plan, struct servet_profile **out)
+/* Where the look-up finds a profile. */
+static void find_path(struct site *site)
 {
-    char path[PATH_MAX];
-    struct servet_error error = {0};
     if (site->options->profile[0]) {
-        snprintf(path, sizeof path, "%s", site->options->profile);
-    } else if (profile_find(path, sizeof path) < 0) {
-        return topology_profile(site, "no profile found", plan, out);
+        snprintf(site->path, sizeof site->path, "%s", site->options->profile);
+    } else if (profile_find(site->path, sizeof site->path) < 0) {
+        site->path[0] = '\0';
     }
-    if (load_profile(path, &site->allowed, out, &error) == 0) {
-        snprintf(plan->source, sizeof plan->source, "%.200s", path);
+}
+
+/* The profile there, or the declared topology. One that is there and cannot be used is said once,
+ * and by each program: no plan is kept of it. */
+static int read_profile(struct site *site, struct pin_plan *plan)
+{
+    struct servet_error error = {0};
+    if (!site->path[0]) {
+        return topology_profile(site, "no profile found", plan, &site->profile);
+    }
+    if (load_profile(site->path, &site->allowed, &site->profile, &error) == 0) {
+        snprintf(plan->source, sizeof plan->source, "%.200s", site->path);
         return 0;
     }
+    site->keeps = false;
     if (site->launcher->node_rank == 0) { /* else said once for all */
         pin_failure("%s; using the declared topology instead%s", error.text,
                     site->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
     }
-    return topology_profile(site, "profile not usable", plan, out);
+    return topology_profile(site, "profile not usable", plan, &site->profile);
+}
+
+/* What is kept is kept under what was seen before it was read, if that is the same afterwards. */
+static int need_profile(struct site *site, struct pin_plan *plan)
+{
+    struct pin_basis after;
+    if (site->profile) {
+        return 0;
+    }
+    int code = read_profile(site, plan);
+    site->keeps =
+        code == 0 && site->keeps &&
+        pin_kept_basis(site->options, site->launcher, site->threads, site->path, &after) &&
+        memcmp(&after, &site->basis, sizeof after) == 0;
+    return code;
 }
 
 static char *host_name(char *name, size_t size)
@@ -269,11 +298,11 @@ static const struct profile_class *class_here(const struct servet_profile *profi
     return node_class ? node_class : &profile->classes[0];
 }
 
-static int place(struct site *site, uint32_t threads, const struct servet_profile *profile,
-                 struct pin_plan *plan)
+static int place(struct site *site, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
-    const struct profile_class *node_class = class_here(profile);
+    const uint32_t threads = site->threads;
+    const struct profile_class *node_class = class_here(site->profile);
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
@@ -318,69 +347,111 @@ static const char *registry_of(const struct site *site)
 
 /* PUs that strangers keep busy; none where every PU is needed, and where it is not known which
  * other processes are ranks of the same job. */
-static void find_busy(const struct site *site, uint32_t threads, const struct profile_mask *allowed,
-                      struct pin_claims *claims, struct profile_mask *out)
+static void find_busy(const struct site *site, struct pin_claims *claims, struct profile_mask *out)
 {
     const struct pin_launcher *launcher = site->launcher;
-    uint64_t workers =
-        (uint64_t)(threads > 0 ? threads : 1) * (launcher->local_size ? launcher->local_size : 1);
+    const struct profile_mask *allowed = &site->may_use;
+    uint64_t workers = (uint64_t)(site->threads > 0 ? site->threads : 1) *
+                       (launcher->local_size ? launcher->local_size : 1);
     *out = (struct profile_mask){0};
-    if (site->options->no_strangers || workers >= site->allowed.count) {
+    if (site->options->no_strangers || workers >= profile_mask_count(allowed)) {
         return;
     }
-    if (launcher->job == 0 && launcher->node_ranks <= 1) {
+    if (launcher->node_ranks <= 1) {
         pin_claims_strangers(claims, registry_of(site), allowed, out);
         return;
     }
-    pid_t process = launcher->node_ranks > 1 ? pin_launcher_process() : 0;
-    if (launcher->node_ranks <= 1 || process > 0) {
+    pid_t process = pin_launcher_process();
+    if (process > 0) {
         pin_busy_pus(allowed, process, out);
     }
 }
 
-/* In place of any plan made before. */
-static int place_around(struct site *site, uint32_t threads, const struct servet_profile *profile,
-                        const struct profile_mask *taken, struct pin_plan *plan)
+/* Must the ranks of a job see the same PUs as busy? */
+static bool looks_together(const struct site *site)
+{
+    return site->launcher->job != 0 && site->launcher->node_ranks > 1;
+}
+
+static void forget_choice(struct site *site, struct pin_plan *plan)
 {
     free(plan->pus);
     plan->pus = NULL;
     plan->held = (struct profile_mask){0};
     plan->nodes = (struct pin_nodes){0};
     profile_set_free(&site->taken);
-    int code = profile_mask_to_set(taken, &site->taken);
-    if (code < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-    }
-    return code < 0 ? code : place(site, threads, profile, plan);
 }
 
-/* The registry is open, and others wait for it, only while the PUs are chosen; mostly they are
- * already, for what was foreseen. Ranks must all see the same PUs as busy: the first that comes to
- * the registry looks, the others read there what it saw. Without a registry nobody does. */
-static int place_among_others(struct site *site, uint32_t threads,
-                              const struct servet_profile *profile, struct pin_claims *claims,
-                              struct pin_plan *plan)
+/* Finds a plan that an earlier program has made, in place of any plan made before. */
+static bool recall(struct site *site, const struct profile_mask *taken, struct pin_claims *claims,
+                   struct pin_plan *plan)
 {
-    struct profile_mask allowed = {0}, taken = {0}, busy, foreseen;
-    bool shared = site->launcher->job != 0;
-    profile_mask_from_set(&site->allowed, &allowed);
-    if (!shared) {
-        find_busy(site, threads, &allowed, claims, &taken);
+    const struct pin_around around = {&site->may_use, taken};
+    if (!site->keeps) {
+        return false;
     }
-    foreseen = taken;
-    pin_claims_foresee(claims, registry_of(site), site->launcher->job, &allowed, &foreseen);
-    int code = place_around(site, threads, profile, &foreseen, plan);
+    forget_choice(site, plan);
+    return pin_kept_recall(&site->basis, &around, claims, registry_of(site), plan);
+}
+
+/* In place of any plan made before. */
+static int place_around(struct site *site, const struct profile_mask *taken, struct pin_plan *plan)
+{
+    forget_choice(site, plan);
+    int code = need_profile(site, plan);
     if (code < 0) {
         return code;
     }
-    pin_claims_begin(claims, registry_of(site), site->options->verbose, site->launcher->job,
-                     &allowed, &taken);
-    if (shared && claims->on && claims->first) {
-        find_busy(site, threads, &allowed, claims, &busy);
-        pin_claims_avoid(claims, &allowed, &busy, &taken);
+    code = profile_mask_to_set(taken, &site->taken);
+    if (code < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
     }
+    return code < 0 ? code : place(site, plan);
+}
+
+/* Opens the registry, and finds what is taken. */
+static void begin(struct site *site, struct pin_claims *claims, struct profile_mask *taken)
+{
+    struct profile_mask busy;
+    pin_claims_begin(claims, registry_of(site), site->options->verbose, site->launcher->job,
+                     &site->may_use, taken);
+    if (looks_together(site) && claims->on && claims->first) {
+        find_busy(site, claims, &busy);
+        pin_claims_avoid(claims, &site->may_use, &busy, taken);
+    }
+}
+
+/* The registry is open, and others wait for it, only while the PUs are chosen; mostly they are
+ * already, for what was foreseen. Of ranks that look together the first that comes to the registry
+ * does it, the others read there what it saw. Without a registry nobody does. */
+static int place_among_others(struct site *site, struct pin_claims *claims, struct pin_plan *plan)
+{
+    struct profile_mask taken, busy = {0}, foreseen;
+    int code = 0;
+    if (!looks_together(site)) {
+        find_busy(site, claims, &busy);
+    }
+    foreseen = busy;
+    pin_claims_foresee(claims, registry_of(site), site->launcher->job, &site->may_use, &foreseen);
+    bool recalled = recall(site, &foreseen, claims, plan);
+    if (!recalled && (code = place_around(site, &foreseen, plan)) < 0) {
+        pin_claims_release(claims);
+        return code;
+    }
+    taken = busy;
+    begin(site, claims, &taken);
     if (!profile_mask_equal(&taken, &foreseen)) {
-        code = place_around(site, threads, profile, &taken, plan);
+        recalled = recall(site, &taken, claims, plan);
+        if (!recalled && !site->profile) { /* nobody waits while it is read */
+            pin_claims_release(claims);
+            code = need_profile(site, plan);
+            taken = busy;
+            begin(site, claims, &taken);
+        }
+        code = recalled || code < 0 ? code : place_around(site, &taken, plan);
+    }
+    if (code == 0 && site->keeps && !recalled) {
+        pin_kept_keep(&site->basis, &(struct pin_around){&site->may_use, &taken}, claims, plan);
     }
     pin_claims_commit(claims, &plan->held, plan->pus, code < 0 ? 0 : plan->count);
     return code;
@@ -390,20 +461,22 @@ int pin_plan_make(const struct pin_options *options, const struct pin_launcher *
                   uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
                   struct pin_plan *out)
 {
-    struct site site = {
-        .options = options, .launcher = launcher, .priority = priority_of(options, launcher)};
+    struct site site = {.options = options,
+                        .launcher = launcher,
+                        .threads = threads,
+                        .may_use = *allowed,
+                        .priority = priority_of(options, launcher)};
     struct pin_plan plan = {0};
-    struct servet_profile *profile;
     int code = profile_mask_to_set(allowed, &site.allowed);
     if (code < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
         return code;
     }
-    code = find_profile(&site, &plan, &profile);
-    if (code == 0) {
-        code = place_among_others(&site, threads, profile, claims, &plan);
-        profile_free(profile);
-    }
+    find_path(&site);
+    site.keeps =
+        !options->no_registry && pin_kept_basis(options, launcher, threads, site.path, &site.basis);
+    code = place_among_others(&site, claims, &plan);
+    profile_free(site.profile);
     profile_set_free(&site.allowed);
     profile_set_free(&site.taken);
     if (code == 0) {
@@ -421,18 +494,18 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
     struct site site = {
         .options = options, .launcher = &quiet, .priority = priority_of(options, &quiet)};
     struct pin_plan plan = {0};
-    struct servet_profile *profile = NULL;
     struct servet_error error;
+    find_path(&site);
     int code = profile_mask_to_set(allowed, &site.allowed);
     code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
-    code = code < 0 ? code : find_profile(&site, &plan, &profile);
-    const struct profile_class *node_class = code < 0 ? NULL : class_here(profile);
+    code = code < 0 ? code : read_profile(&site, &plan);
+    const struct profile_class *node_class = code < 0 ? NULL : class_here(site.profile);
     code = code < 0 ? code : restrict_to(node_class, &site);
     if (code == 0) {
         map_one_node(node_class, &site.view);
         code = map_order(&site, &site.taken, 1, out, &error);
     }
-    profile_free(profile);
+    profile_free(site.profile);
     profile_set_free(&site.allowed);
     profile_set_free(&site.taken);
     return code;

@@ -19,8 +19,6 @@
 #define BUILD_ID_BYTES 32
 #define IDENTITY_SIZE 96
 #define MEMORY_SIZE (PATH_MAX + 512)
-/* Notes larger than that (core files) are nobody's build ID. */
-#define NOTES_SIZE 1024
 
 static const char beginning[] = "servet-auto 1";
 
@@ -34,36 +32,12 @@ static void print_bytes(const unsigned char *bytes, size_t count, char *out, siz
     }
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 3) / 4 * 4;
-}
-
-static bool find_build_id(const unsigned char *notes, size_t length, char *out, size_t size)
-{
-    ElfW(Nhdr) note;
-    for (size_t at = 0; at + sizeof note <= length;) {
-        memcpy(&note, notes + at, sizeof note);
-        size_t name = at + sizeof note, data = name + round_up(note.n_namesz);
-        if (note.n_namesz > NOTES_SIZE || note.n_descsz > NOTES_SIZE ||
-            data + note.n_descsz > length) {
-            return false;
-        }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-            note.n_descsz > 0 && memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
-            print_bytes(notes + data, note.n_descsz, out, size);
-            return true;
-        }
-        at = data + round_up(note.n_descsz);
-    }
-    return false;
-}
-
 static bool read_build_id(int file, char *out, size_t size)
 {
     ElfW(Ehdr) header;
     ElfW(Phdr) part;
-    unsigned char notes[NOTES_SIZE];
+    unsigned char notes[PIN_BUILD_NOTES];
+    const unsigned char *id;
     if (pread(file, &header, sizeof header, 0) != sizeof header ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof part) {
         return false;
@@ -77,7 +51,9 @@ static bool read_build_id(int file, char *out, size_t size)
             continue;
         }
         ssize_t length = pread(file, notes, part.p_filesz, (off_t)part.p_offset);
-        if (length > 0 && find_build_id(notes, (size_t)length, out, size)) {
+        size_t bytes = length > 0 ? pin_build_find(notes, (size_t)length, &id) : 0;
+        if (bytes > 0) {
+            print_bytes(id, bytes, out, size);
             return true;
         }
     }

@@ -18,6 +18,7 @@
 #include "profile/model.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/preload/machine.h"
 
 #define MOST_THREADS 256
 
@@ -38,41 +39,6 @@ static const uint32_t programs[][2] = {{1, 4}, {2, 2}, {2, 3}, {3, 3},  {4, 2},
                                        {3, 4}, {5, 3}, {7, 2}, {2, 14}, {9, 7}};
 
 #define MACHINES (sizeof machines / sizeof *machines)
-
-struct machine {
-    char path[64]; /* of its profile */
-    struct servet_profile *profile;
-    struct profile_mask all;
-};
-
-/* A profile of one node, which gets the name of this host: so the shim believes it here. */
-static void open_machine(const char *source, struct machine *m)
-{
-    struct servet_error error = {""};
-    size_t length = strlen(source);
-    bool json = length > 5 && strcmp(source + length - 5, ".json") == 0;
-    int rc = json ? profile_load(source, &m->profile, &error)
-                  : profile_from_hwloc(source, &m->profile, &error);
-    ck_assert_msg(rc == 0, "%s", error.text);
-    ck_assert_uint_eq(profile_node_count(m->profile), 1);
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    free(m->profile->nodes[0].names);
-    m->profile->nodes[0].names = strdup(host);
-    snprintf(m->path, sizeof m->path, "/tmp/servet-test-XXXXXX");
-    int file = mkstemp(m->path);
-    ck_assert_int_ge(file, 0);
-    close(file);
-    ck_assert_msg(profile_save(m->profile, m->path, &error) == 0, "%s", error.text);
-    m->all = (struct profile_mask){0};
-    profile_mask_from_set(&m->profile->classes[0].pus, &m->all);
-}
-
-static void close_machine(struct machine *m)
-{
-    unlink(m->path);
-    profile_free(m->profile);
-}
 
 /* -- what each of them says -- */
 
@@ -110,6 +76,7 @@ static void make_plan(const struct machine *m, uint32_t threads, struct pin_laun
     memset(&options, 0, sizeof options);
     setenv("SERVET_PROFILE", m->path, 1);
     setenv("SERVET_REGISTRY", "0", 1);
+    setenv("SERVET_STRANGERS", "0", 1); /* this machine's work is not that machine's */
     pin_options_read(&options);
     pin_launcher_read(options.rebind, launcher);
     ck_assert_int_eq(pin_plan_make(&options, launcher, threads, &m->all, &claims, plan), 0);
@@ -304,13 +271,11 @@ static void ask_shim_for_threads(const struct machine *m, const char *paper, uin
 {
     struct pin_launcher launcher;
     struct pin_plan plan;
-    setenv("SERVET_STRANGERS", "0", 1); /* this machine's work is not that machine's */
     if (paper) {
         setenv("SERVET_PAPER", paper, 1);
     }
     make_plan(m, threads, &launcher, &plan);
     unsetenv("SERVET_PAPER");
-    unsetenv("SERVET_STRANGERS");
     expect_same(paper ? "the shim with SERVET_PAPER" : "the shim", "the machine of many domains",
                 (const uint32_t[]){1, threads}, 0, expected, plan.pus);
     pin_plan_free(&plan);

@@ -223,7 +223,7 @@ TEST(an_entry_without_a_start_time_holds_nothing)
 /* Programs of 32 and of 64 bits share a node: all is in words of 64. */
 TEST(the_file_is_the_same_for_programs_of_32_bits)
 {
-    enum { HEADER = 5, LOOK = 2, LOOKS = 2, ENTRY = 4, MASKS = 3, JOB = 2, MOST = 4096 };
+    enum { HEADER = 6, LOOK = 2, LOOKS = 2, ENTRY = 4, MASKS = 3, JOB = 2, MOST = 4096 };
     static uint64_t word[MOST];
     struct pin_registry registry;
     struct profile_mask held = {0}, nothing = {0};
@@ -473,7 +473,7 @@ TEST(a_place_is_given_back_without_the_lock)
     ck_assert_uint_eq(registry.own, 1);
     end_stayer(&stayer); /* while we have the lock */
     uint64_t pid = 1;
-    off_t offset = (off_t)((7 + 2 * registry.words) * sizeof pid);
+    off_t offset = (off_t)((8 + 2 * registry.words) * sizeof pid);
     ck_assert_int_eq(pread(registry.file, &pid, sizeof pid, offset), sizeof pid);
     ck_assert_uint_eq(pid, 0);
     pin_registry_close(&registry);
@@ -494,30 +494,46 @@ TEST(a_place_is_given_back_without_the_lock)
     end_stayer(&other);
 }
 
+static bool looked(bool crowd, const struct profile_mask *allowed, struct profile_mask *seen)
+{
+    int file = pin_registry_file(path, false);
+    ck_assert_int_ge(file, 0);
+    bool found = pin_registry_looked(file, crowd, allowed, seen);
+    close(file);
+    return found;
+}
+
 /* What one program's look has found serves the others for a while, longer where many come. */
 TEST(a_look_for_strangers_is_made_once)
 {
     struct pin_registry registry;
     struct profile_mask allowed = {.word = {3}}, more = {.word = {7}}, busy = {.word = {2}}, seen;
     uint64_t now = profile_now_ns();
-    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), -ENOENT);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     pin_registry_look(&registry, now, &allowed, NULL);
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_looked(path, false, &allowed, &seen), 0);
-    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1); /* not a second look */
+    ck_assert(!looked(false, &allowed, &seen));
+    ck_assert(looked(true, &allowed, &seen)); /* not a second look */
     ck_assert(profile_mask_empty(&seen));
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     pin_registry_look(&registry, now, &allowed, &busy);
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1);
+    ck_assert(looked(true, &allowed, &seen));
     ck_assert(profile_mask_equal(&seen, &busy));
-    ck_assert_int_eq(pin_registry_looked(path, true, &more, &seen), 0); /* PU 2 was not asked */
+    ck_assert(!looked(true, &more, &seen)); /* PU 2 was not asked */
     usleep(60000);
-    ck_assert_int_eq(pin_registry_looked(path, false, &allowed, &seen), 0);
-    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 1);
+    ck_assert(!looked(false, &allowed, &seen));
+    ck_assert(looked(true, &allowed, &seen));
     usleep(1000000);
-    ck_assert_int_eq(pin_registry_looked(path, true, &allowed, &seen), 0);
+    ck_assert(!looked(true, &allowed, &seen));
+}
+
+static void foresee(uint64_t job, const struct profile_mask *allowed, struct profile_mask *taken)
+{
+    int file = pin_registry_file(path, false);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(pin_registry_foresee(file, job, allowed, taken), 0);
+    close(file);
 }
 
 /* A plan is made for what is foreseen without the lock, and holds where nobody has come since. */
@@ -525,13 +541,12 @@ TEST(what_is_taken_is_foreseen)
 {
     struct pin_registry registry;
     struct profile_mask both = {.word = {3}}, one = {.word = {1}}, nothing = {0}, taken;
-    ck_assert_int_eq(pin_registry_foresee(path, 5, &both, &taken), -ENOENT);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &one), 0);
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_foresee(path, 5, &both, &taken), 0);
+    foresee(5, &both, &taken);
     ck_assert(profile_mask_equal(&taken, &one));
-    ck_assert_int_eq(pin_registry_foresee(path, 77, &both, &taken), 0); /* it is its own */
+    foresee(77, &both, &taken); /* it is its own */
     ck_assert(profile_mask_empty(&taken));
 }
 
@@ -554,7 +569,7 @@ TEST(many_that_were_killed_hold_nothing)
     int file = open(path, O_RDWR);
     static uint64_t text[4096];
     ck_assert_int_eq(pread(file, text, (size_t)about.st_size, 0), about.st_size);
-    const size_t words = (size_t)text[1], entry = 7 + 2 * words;
+    const size_t words = (size_t)text[1], entry = 8 + 2 * words;
     const size_t bytes = (4 + 3 * words) * sizeof *text;
     text[entry] = (uint64_t)gone;
     for (int i = 1; i < MANY; i++) {
@@ -562,7 +577,8 @@ TEST(many_that_were_killed_hold_nothing)
                          (ssize_t)bytes);
     }
     text[2] = MANY;
-    ck_assert_int_eq(pwrite(file, text, 3 * sizeof *text, 0), 3 * sizeof *text);
+    text[5] = 0; /* it is long since anybody has signalled */
+    ck_assert_int_eq(pwrite(file, text, 6 * sizeof *text, 0), 6 * sizeof *text);
     close(file);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_uint_eq(registry.count, 1);
