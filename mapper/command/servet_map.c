@@ -106,6 +106,7 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
 struct traffic_choice {
     enum map_placer placer;
     double seconds[MAP_PLACERS];
+    bool latencies_known;
 };
 
 /* The placement of the least predicted time; rank order, which is what there is without a matrix,
@@ -119,7 +120,7 @@ static int place_best(struct map_view *view, const struct map_matrix *matrix, ui
         return -ENOMEM;
     }
     memcpy(given, leaves, matrix->ranks * sizeof *given);
-    *choice = (struct traffic_choice){0};
+    *choice = (struct traffic_choice){.latencies_known = view->latencies_known};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (!map_placer_built(placer)) {
             continue;
@@ -136,17 +137,18 @@ static int place_best(struct map_view *view, const struct map_matrix *matrix, ui
     return 0;
 }
 
+/* `how`: in which order the regions were cut. */
 static void explain_traffic(FILE *out, const struct traffic_choice *choice,
-                            const struct map_view *view)
+                            const struct servet_profile *profile, const char *how, bool taken)
 {
-    fprintf(out, "predicted time of all messages%s:",
-            view->latencies_known     ? ", s"
-            : view->profile->measured ? " (layers x bytes, latencies were not measured)"
-                                      : " (layers x bytes, nothing was measured)");
+    fprintf(out, "predicted time of all messages%s%s:", how,
+            choice->latencies_known ? ", s"
+            : profile->measured     ? " (layers x bytes, latencies were not measured)"
+                                    : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (map_placer_built(placer)) {
             fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
-                    placer == choice->placer ? " (taken)" : "");
+                    taken && placer == choice->placer ? " (taken)" : "");
         }
     }
     fputc('\n', out);
@@ -198,8 +200,8 @@ static void give_regions(const uint32_t *given, const uint32_t *placed, struct m
     free(old);
 }
 
-static void place_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
-                             FILE *out, struct map_mapping *plan)
+static struct traffic_choice place_by_traffic(const struct map_matrix *matrix,
+                                              struct map_mapping *plan)
 {
     struct map_view view;
     struct servet_error error;
@@ -215,12 +217,80 @@ static void place_by_traffic(const struct map_options *options, const struct map
         cli_fail("out of memory");
     }
     give_regions(given, placed, plan);
-    if (options->explain || options->compare) {
-        explain_traffic(out, &choice, &view);
-    }
     free(given);
     free(placed);
     map_view_free(&view);
+    return choice;
+}
+
+static void make_plan(const struct map_options *options, const struct servet_profile *profile,
+                      const uint32_t *pus, struct map_mapping *plan)
+{
+    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                         options->threads, plan) < 0) {
+        cli_fail("out of memory");
+    }
+    plan->priority = priority_of(options);
+}
+
+/* The machine divided among ranks in the order in which they talk to those before them. */
+static void map_talkers(const struct map_options *options, const struct profile_set *allowed,
+                        const struct map_matrix *matrix, struct map_mapping *plan)
+{
+    struct map_options talkers = *options;
+    size_t ranks = options->ranks, places = count_places(options), at = 0;
+    uint32_t *order = map_needed(calloc(ranks, sizeof *order)), *cut;
+    uint32_t *pus = map_needed(calloc(places, sizeof *pus));
+    cut = map_needed(calloc(places, sizeof *cut));
+    talkers.threads = map_needed(calloc(ranks, sizeof *talkers.threads));
+    if (map_order_by_growth(matrix, order) < 0) {
+        cli_fail("out of memory");
+    }
+    for (size_t r = 0; r < ranks; r++) {
+        talkers.threads[r] = options->threads[order[r]];
+    }
+    map(&talkers, plan->profile, allowed, NULL, cut);
+    for (size_t r = 0; r < ranks; at += talkers.threads[r++]) {
+        memcpy(pus + plan->first[order[r]], cut + at, talkers.threads[r] * sizeof *pus);
+    }
+    struct map_mapping made;
+    make_plan(options, plan->profile, pus, &made);
+    free(order);
+    free(cut);
+    free(pus);
+    free(talkers.threads);
+    *plan = made;
+}
+
+/* Regions of different sizes change no places: where ranks have uneven numbers of threads, the
+ * order in which the machine is divided among them decides who may lie beside whom. It is divided
+ * once more in the order of talkers; the better one counts. */
+static void plan_by_traffic(const struct map_options *options, const struct profile_set *allowed,
+                            const struct map_matrix *matrix, FILE *out, struct map_mapping *plan)
+{
+    struct traffic_choice in_order, of_talkers;
+    struct map_mapping other = *plan;
+    bool better = false, tell = options->explain || options->compare;
+    if (matrix->threads) {
+        map_talkers(options, allowed, matrix, &other);
+        of_talkers = place_by_traffic(matrix, &other);
+    }
+    in_order = place_by_traffic(matrix, plan);
+    if (matrix->threads) {
+        better = of_talkers.seconds[of_talkers.placer] < in_order.seconds[in_order.placer];
+        if (better) {
+            struct map_mapping kept = *plan;
+            *plan = other;
+            other = kept;
+        }
+        map_mapping_free(&other);
+    }
+    if (tell) {
+        explain_traffic(out, &in_order, plan->profile, "", !better);
+    }
+    if (tell && matrix->threads) {
+        explain_traffic(out, &of_talkers, plan->profile, " in the order of talkers", better);
+    }
 }
 
 /* Without a format the table; else the places of the nodes as workers. */
@@ -257,13 +327,9 @@ static void answer(const struct map_options *options, const struct servet_profil
     map(options, profile, allowed, out, pus);
     struct map_mapping plan;
     struct servet_error error;
-    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                         options->threads, &plan) < 0) {
-        cli_fail("out of memory");
-    }
-    plan.priority = priority_of(options);
+    make_plan(options, profile, pus, &plan);
     if (options->matrix) {
-        place_by_traffic(options, matrix, out, &plan);
+        plan_by_traffic(options, allowed, matrix, out, &plan);
     }
     if (options->explain && !wants_table(options, allowed)) {
         refuse(map_explain_summary(out, &plan, &error), &error);

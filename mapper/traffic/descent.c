@@ -401,41 +401,85 @@ static void add_bytes(struct heap *heap, uint32_t rank, double bytes)
     rise(heap, heap->at[rank]);
 }
 
+/* Ranks that are taken one after the other. */
+struct growth {
+    const struct map_subgraph *graph;
+    struct heap heap;
+    uint32_t fresh; /* the lowest rank that may still be in no part */
+    uint32_t *part; /* by rank; MAP_NONE: not taken */
+};
+
+static int make_growth(const struct map_subgraph *graph, uint32_t *part, struct growth *out)
+{
+    *out = (struct growth){
+        .graph = graph,
+        .heap = {.items = calloc(graph->count, sizeof *out->heap.items),
+                 .at = calloc(graph->count, sizeof *out->heap.at),
+                 .bytes = calloc(graph->count, sizeof *out->heap.bytes)},
+        .part = part,
+    };
+    if (!out->heap.items || !out->heap.at || !out->heap.bytes) {
+        return -ENOMEM;
+    }
+    memset(out->heap.at, 0xff, graph->count * sizeof *out->heap.at);
+    memset(part, 0xff, graph->count * sizeof *part);
+    return 0;
+}
+
+static void free_growth(struct growth *growth)
+{
+    free(growth->heap.items);
+    free(growth->heap.at);
+    free(growth->heap.bytes);
+}
+
+/* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
+static uint32_t grow(struct growth *growth, uint32_t p)
+{
+    const struct map_subgraph *graph = growth->graph;
+    struct heap *heap = &growth->heap;
+    while (heap->count == 0 && growth->part[growth->fresh] != MAP_NONE) {
+        growth->fresh++;
+    }
+    uint32_t rank = heap->count ? take_first(heap) : growth->fresh;
+    growth->part[rank] = p;
+    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
+        if (growth->part[graph->with[e]] == MAP_NONE) {
+            add_bytes(heap, graph->with[e], graph->bytes[e]);
+        }
+    }
+    return rank;
+}
+
 int map_cut_by_growth(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
                       uint32_t *part)
 {
-    struct heap heap = {
-        .items = calloc(graph->count, sizeof *heap.items),
-        .at = calloc(graph->count, sizeof *heap.at),
-        .bytes = calloc(graph->count, sizeof *heap.bytes),
-    };
-    int rc = heap.items && heap.at && heap.bytes ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memset(heap.at, 0xff, graph->count * sizeof *heap.at);
-        memset(part, 0xff, graph->count * sizeof *part);
-    }
-    uint32_t fresh = 0; /* the lowest rank that may still be in no part */
+    struct growth growth;
+    struct heap *heap = &growth.heap;
+    int rc = make_growth(graph, part, &growth);
     for (uint32_t p = 0; rc == 0 && p < parts; p++) {
-        heap.count = 0;
         for (uint32_t n = 0; n < sizes[p]; n++) {
-            while (heap.count == 0 && part[fresh] != MAP_NONE) {
-                fresh++;
-            }
-            uint32_t rank = heap.count ? take_first(&heap) : fresh;
-            part[rank] = p;
-            for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
-                if (part[graph->with[e]] == MAP_NONE) {
-                    add_bytes(&heap, graph->with[e], graph->bytes[e]);
-                }
-            }
+            grow(&growth, p);
         }
-        while (heap.count) { /* what touches this part is free for the next */
-            heap.bytes[heap.items[--heap.count]] = 0;
-            heap.at[heap.items[heap.count]] = MAP_NONE;
+        while (heap->count) { /* what touches this part is free for the next */
+            heap->bytes[heap->items[--heap->count]] = 0;
+            heap->at[heap->items[heap->count]] = MAP_NONE;
         }
     }
-    free(heap.items);
-    free(heap.at);
-    free(heap.bytes);
+    free_growth(&growth);
+    return rc;
+}
+
+int map_order_by_growth(const struct map_matrix *matrix, uint32_t *order)
+{
+    struct map_subgraph all = {matrix->ranks, matrix->start, matrix->with, matrix->bytes};
+    struct growth growth = {0};
+    uint32_t *part = calloc(matrix->ranks, sizeof *part);
+    int rc = part ? make_growth(&all, part, &growth) : -ENOMEM;
+    for (uint32_t n = 0; rc == 0 && n < matrix->ranks; n++) {
+        order[n] = grow(&growth, 0);
+    }
+    free_growth(&growth);
+    free(part);
     return rc;
 }

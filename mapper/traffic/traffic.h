@@ -129,6 +129,9 @@ typedef int map_cut_fn(const struct map_subgraph *graph, const uint32_t *sizes, 
  * with the most bytes to the part. n log n. */
 map_cut_fn map_cut_by_growth;
 
+/* All ranks, each the one with the most bytes to those before it. 0 or -ENOMEM. */
+int map_order_by_growth(const struct map_matrix *matrix, uint32_t *order);
+
 /* Places all ranks: on each level of the machine (layers between nodes, nodes, layers inside them,
  * from the slowest down) they are cut into as many parts as the leaves lie in groups. Then ranks
  * change places with others near their partners while that saves time. 0 or -ENOMEM. */
