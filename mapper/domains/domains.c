@@ -179,7 +179,7 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     }
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
     if (rc == 0) {
-        rc = map_order_by_all(&m->view.arena, &m->view.classes[0], &m->tree);
+        rc = map_order_by_all(&m->view.arena, &m->view.classes[0], h->request->priority, &m->tree);
     }
     return rc < 0 ? rc : map_order_by_layers(&m->view.arena, &m->view.classes[0], &m->layers);
 }

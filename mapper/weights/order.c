@@ -92,37 +92,42 @@ int map_order_make(struct map_arena *arena, const struct map_groups **levels, ui
     return 0;
 }
 
-static int order_class(struct map_arena *arena, const struct map_class *class, bool all,
-                       struct map_order *out)
+/* The layers, or all others but what only breaks ties, behind the `depth` levels that are there. */
+static uint32_t add_families(const struct map_class *class, bool layers,
+                             const struct map_groups **levels, uint32_t depth)
 {
-    const struct map_groups **levels =
-        map_arena_get(arena, class->family_count + 2, sizeof *levels);
-    uint32_t depth = 0;
-    if (!levels) {
-        return -ENOMEM;
-    }
     for (size_t f = 0; f < class->family_count; f++) {
         enum map_rule rule = class->families[f].rule;
-        if (rule == MAP_RULE_LATENCY || (all && rule != MAP_TIE_PACKAGE)) {
+        if ((rule == MAP_RULE_LATENCY) == layers && rule != MAP_TIE_PACKAGE) {
             levels[depth++] = &class->families[f].groups;
         }
     }
-    if (all) {
-        levels[depth++] = &class->packages;
-        levels[depth++] = &class->cores;
-    }
-    return map_order_make(arena, levels, depth, (uint32_t) class->of->pus.count, out);
+    return depth;
 }
 
 int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
                         struct map_order *out)
 {
-    return order_class(arena, class, false, out);
+    const struct map_groups **levels = map_arena_get(arena, class->family_count, sizeof *levels);
+    return levels ? map_order_make(arena, levels, add_families(class, true, levels, 0),
+                                   (uint32_t) class->of->pus.count, out)
+                  : -ENOMEM;
 }
 
-int map_order_by_all(struct map_arena *arena, const struct map_class *class, struct map_order *out)
+int map_order_by_all(struct map_arena *arena, const struct map_class *class,
+                     enum map_priority priority, struct map_order *out)
 {
-    return order_class(arena, class, true, out);
+    const struct map_groups **levels =
+        map_arena_get(arena, class->family_count + 2, sizeof *levels);
+    bool layers_first = priority == MAP_COMMUNICATION;
+    if (!levels) {
+        return -ENOMEM;
+    }
+    uint32_t depth = add_families(class, layers_first, levels, 0);
+    depth = add_families(class, !layers_first, levels, depth);
+    levels[depth++] = &class->packages;
+    levels[depth++] = &class->cores;
+    return map_order_make(arena, levels, depth, (uint32_t) class->of->pus.count, out);
 }
 
 int map_order_of_nodes(struct map_view *view, struct map_order *out)

@@ -324,15 +324,18 @@ struct map_order {
     uint32_t depth;
 };
 
-/* `levels` in any order; they are sorted by the pairs that they join, most first. 0 or -ENOMEM. */
+/* `levels` are sorted by the pairs that they join, most first; of as many the first one stays the
+ * first. 0 or -ENOMEM. */
 int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
                    uint32_t items, struct map_order *out);
 
 /* Of the PUs of a class, by its communication layers alone (near is what has a low latency), or by
- * everything that the profile knows as a group. 0 or -ENOMEM. */
+ * everything that the profile knows as a group; where groups as wide cross, the priority says
+ * whether layers or what is shared cuts the others. 0 or -ENOMEM. */
 int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
                         struct map_order *out);
-int map_order_by_all(struct map_arena *arena, const struct map_class *class, struct map_order *out);
+int map_order_by_all(struct map_arena *arena, const struct map_class *class,
+                     enum map_priority priority, struct map_order *out);
 /* Of the nodes, by the layers of the network. 0 or -ENOMEM. */
 int map_order_of_nodes(struct map_view *view, struct map_order *out);
 

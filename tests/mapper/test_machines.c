@@ -368,6 +368,31 @@ TEST(packed_ranks_keep_one_cache_inside_of_wider_groups)
     profile_free(profile);
 }
 
+/* Messages are fast between other PUs than those that share memory, four and four: ranks of 4 have
+ * the first to themselves by communication priority, the second by memory priority. */
+TEST(ranks_follow_the_layers_where_other_groups_as_wide_cross_them)
+{
+    static const char *const fast[] = {"0-1,4-5", "2-3,6-7"};
+    struct servet_profile *profile = described("package:2 [numa] core:4 pu:1");
+    struct profile_relation *layer = &profile->classes[0].communication.layers[0].members;
+    ck_assert_uint_eq(layer->group_count, 2);
+    for (size_t g = 0; g < 2; g++) {
+        profile_set_free(&layer->groups[g]);
+        ck_assert_int_eq(profile_set_parse(fast[g], &layer->groups[g]), 0);
+    }
+    for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
+        uint32_t out[8];
+        struct map_domain_request request = {
+            .priority = (enum map_priority)priority, .ranks = 2, .threads_each = 4};
+        ck_assert_int_eq(map_domains(profile, &request, out, NULL), 0);
+        for (uint32_t t = 0; t < 8; t++) {
+            uint32_t in_layer = out[t] / 2 % 2, in_memory = out[t] / 4;
+            ck_assert_uint_eq(priority == MAP_MEMORY ? in_memory : in_layer, t / 4);
+        }
+    }
+    profile_free(profile);
+}
+
 /* Pairs of PUs share memory, four pairs are a package, found by messages: three ranks of 8 on four
  * packages would leave one rank two packages and the others one, whose threads then get half. The
  * pairs that share are as many, so only the rank with most tells. */
