@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/find/hostlist.h"
@@ -45,6 +46,14 @@ static int config_folder(char *folder, size_t size)
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
+/* Is the folder one that is not this user's, or cannot be seen? Su and services leave the
+ * $HOME of whoever they were started by. */
+static bool is_anothers(const char *folder)
+{
+    struct stat about;
+    return stat(folder, &about) < 0 || about.st_uid != geteuid();
+}
+
 /* $SERVET_PROFILE; empty counts as unset. */
 static const char *chosen_by_user(void)
 {
@@ -73,7 +82,8 @@ int profile_find_under(const char *sysconfdir, char *path, size_t size)
     char host[HOST_NAME_MAX + 1], folder[PATH_MAX], found[PATH_MAX];
     bool named = short_host_name(host, sizeof host) == 0;
     if (named && config_folder(folder, sizeof folder) == 0 &&
-        put_path(found, sizeof found, folder, host) == 0 && exists(found)) {
+        put_path(found, sizeof found, folder, host) == 0 &&
+        (access(found, R_OK) == 0 || (exists(found) && !is_anothers(folder)))) {
         return copy_path(path, size, found);
     }
     if (named && put_path(found, sizeof found, sysconfdir, host) == 0 && exists(found)) {

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/base/runner.h"
@@ -54,6 +55,52 @@ TEST(profiles_are_looked_for_in_the_documented_order)
     setenv("SERVET_PROFILE", "", 1);
     assert_found(etc, folder, host);
     ck_assert_int_eq(profile_find_under(etc, path, 4), -ENAMETOOLONG);
+}
+
+/* In a child as another user: the process of a test keeps its own. */
+static int find_as(uid_t user, const char *etc)
+{
+    char path[PATH_MAX];
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(setuid(user) < 0 ? 99 : -profile_find_under(etc, path, sizeof path));
+    }
+    waitpid(pid, &status, 0);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* `su` and services leave $HOME what it was: a folder that they may not look into. */
+TEST(what_another_user_has_and_shows_nobody_is_not_found)
+{
+    enum { NOBODY = 65534 };
+    const char *root = make_folder();
+    char home[PATH_MAX], config[PATH_MAX + 16], name[PATH_MAX], file[2 * PATH_MAX];
+    if (geteuid() != 0) {
+        return;
+    }
+    learn_host();
+    snprintf(name, sizeof name, "/home/.config/servet/%s.json", host);
+    put_file(root, name, "");
+    snprintf(file, sizeof file, "%s%s", root, name);
+    snprintf(home, sizeof home, "%s/home", root);
+    snprintf(config, sizeof config, "%s/.config", home);
+    unsetenv("SERVET_PROFILE");
+    unsetenv("XDG_CONFIG_HOME");
+    setenv("HOME", home, 1);
+    ck_assert_int_eq(chmod(root, 0755), 0);
+    ck_assert_int_eq(find_as(NOBODY, root), 0); /* a profile for all to read */
+    ck_assert_int_eq(chmod(file, 0600), 0);
+    ck_assert_int_eq(find_as(NOBODY, root), ENOENT);
+    ck_assert_int_eq(chmod(home, 0700), 0);
+    ck_assert_int_eq(find_as(NOBODY, root), ENOENT);
+    ck_assert_int_eq(find_as(0, root), 0);
+    /* His own that he cannot read is found: he is to be told. */
+    ck_assert_int_eq(chmod(home, 0755), 0);
+    ck_assert_int_eq(chmod(file, 0), 0);
+    ck_assert_int_eq(chown(config, NOBODY, NOBODY), 0);
+    ck_assert_int_eq(find_as(NOBODY, root), 0);
 }
 
 TEST(home_is_the_place_without_xdg)
