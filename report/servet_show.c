@@ -253,6 +253,17 @@ static void show_diff(const struct options *options)
     json_decref(diff);
 }
 
+/* "servet-show --html profile.json" means to show it, and would write a page over it. */
+static void refuse_profile(const char *option, const char *path)
+{
+    struct servet_profile *profile;
+    if (profile_load(path, &profile, NULL) == 0) {
+        profile_free(profile);
+        cli_usage("%s: expected the file to write, such as report.%s; %s is a profile", option,
+                  strcmp(option, "--html") == 0 ? "html" : "xml", path);
+    }
+}
+
 static void refuse_combinations(const struct options *options)
 {
     bool pictures = options->html || options->png;
@@ -263,6 +274,9 @@ static void refuse_combinations(const struct options *options)
         if (outputs[i][1] && !*outputs[i][1]) {
             cli_usage("%s: expected the name of a %s, got ''", outputs[i][0],
                       i == 1 ? "folder" : "file");
+        }
+        if (outputs[i][1] && i != 1 && strcmp(outputs[i][1], "-") != 0) {
+            refuse_profile(outputs[i][0], outputs[i][1]);
         }
     }
     bool other = options->hwloc;

@@ -355,6 +355,20 @@ static void place_rank(const char *command)
     pin_plan_free(&plan);
 }
 
+/* A program of this folder is looked for in the PATH alone; of a script that is there the kernel
+ * says, too, that there is no such file. */
+static void say_why_not(const char *program, int error)
+{
+    bool is_here = error == ENOENT && *program && access(program, F_OK) == 0;
+    if (is_here && !strchr(program, '/')) {
+        cli_note("%s: not in the PATH; expected ./%s?", program, program);
+    } else if (is_here) {
+        cli_note("%s: it is there, but its interpreter or loader is not", program);
+    } else {
+        cli_note("%s: %s", program, strerror(error));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -383,6 +397,7 @@ int main(int argc, char **argv)
     set_preloads();
     place_rank(argv[first]);
     execvp(argv[first], argv + first);
-    cli_note("%s: %s", argv[first], strerror(errno));
-    return errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+    int error = errno;
+    say_why_not(argv[first], error);
+    return error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }

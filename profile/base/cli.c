@@ -90,6 +90,95 @@ static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
+/* -- options that were misspelt -- */
+
+/* Longer names are not compared. */
+#define OPTION_LENGTH_MOST 40u
+/* Twice a letter too many, too few or another one: --memprior, --thraeds. With more of them --html
+ * would be near --hwloc. */
+#define OPTION_ERRORS_MOST 2u
+
+/* So many letters have to be put in, taken out or changed (Levenshtein). */
+static unsigned letters_apart(const char *a, size_t length, const char *b)
+{
+    unsigned row[OPTION_LENGTH_MOST + 1];
+    size_t count = strlen(b);
+    for (size_t k = 0; k <= count; k++) {
+        row[k] = (unsigned)k;
+    }
+    for (size_t i = 0; i < length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t k = 0; k < count; k++) {
+            unsigned changed = diagonal + (a[i] != b[k]);
+            unsigned other = (row[k] < row[k + 1] ? row[k] : row[k + 1]) + 1;
+            diagonal = row[k + 1];
+            row[k + 1] = changed < other ? changed : other;
+        }
+    }
+    return row[count];
+}
+
+struct search {
+    const char *word; /* without its dashes */
+    size_t length;    /* up to a "=" */
+    unsigned least;
+    const char *nearest; /* the option that may have been meant; NULL: none */
+};
+
+/* The option that the word, or the beginning of it, names; NULL: none. */
+static const struct argp_option *find_option(const struct argp *argp, struct search *search)
+{
+    const struct argp_option *o = argp->options;
+    for (; o && (o->name || o->key || o->doc); o++) {
+        if (!o->name || strlen(o->name) > OPTION_LENGTH_MOST) {
+            continue;
+        }
+        if (strncmp(o->name, search->word, search->length) == 0) {
+            return o;
+        }
+        unsigned apart = letters_apart(search->word, search->length, o->name);
+        if (apart < search->least && !(o->flags & OPTION_HIDDEN)) {
+            search->least = apart;
+            search->nearest = o->name;
+        }
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp; child++) {
+        const struct argp_option *found = find_option(child->argp, search);
+        if (found) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* Only what is near a known option is refused here; for the rest getopt has its line. The first
+ * options are argp's own. */
+static void refuse_misspelt(const struct argp *argp, int argc, char **argv, unsigned flags)
+{
+    static const struct argp_option every[] = {
+        {.name = "help"}, {.name = "usage"}, {.name = "version"}, {0}};
+    const struct argp_child children[] = {{argp, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+    const struct argp all = {.options = every, .children = children};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            if (*argv[i] != '-' && flags & ARGP_IN_ORDER) {
+                return; /* from here on they are the program's own */
+            }
+            continue;
+        }
+        struct search search = {.word = argv[i] + 2, .least = OPTION_ERRORS_MOST + 1};
+        search.length = strcspn(search.word, "=");
+        const struct argp_option *option = find_option(&all, &search);
+        if (!option && search.nearest && 2 * search.least < search.length) {
+            cli_usage("unrecognized option '%s', did you mean '--%s'?", argv[i], search.nearest);
+        }
+        /* The next word is its argument. */
+        i += option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL) &&
+             !search.word[search.length];
+    }
+}
+
 void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument,
                void *input)
 {
@@ -104,6 +193,7 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
     hold_standard_streams();
     json_set_alloc_funcs(allocate_or_end, free);
     argp_err_exit_status = CLI_USAGE;
+    refuse_misspelt(argp, argc, argv, flags);
     int rest = argc;
     error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);
     if (err == ENOMEM) {

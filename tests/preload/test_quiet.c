@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/base/command.h"
@@ -88,6 +89,28 @@ TEST(a_missing_command_is_127_and_a_bad_one_126)
     ck_assert_int_eq(child.status, 126);
 }
 
+TEST(a_command_that_is_there_and_not_found_says_why)
+{
+    char folder[] = "/tmp/servet-quiet-XXXXXX", before[4096];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
+    ck_assert_int_eq(chdir(folder), 0);
+    FILE *script = fopen("of-this-folder", "w");
+    fputs("#!/nonexistent/interpreter\n", script);
+    fclose(script);
+    ck_assert_int_eq(chmod("of-this-folder", 0755), 0);
+    child_run(&child, NULL, ARGV(SERVET_PIN, "of-this-folder"));
+    ck_assert_int_eq(child.status, 127);
+    ck_assert_str_eq(child.err,
+                     "servet-pin: of-this-folder: not in the PATH; expected ./of-this-folder?\n");
+    child_run(&child, NULL, ARGV(SERVET_PIN, "./of-this-folder"));
+    ck_assert_int_eq(child.status, 127);
+    ck_assert_ptr_nonnull(strstr(child.err, "its interpreter or loader is not"));
+    remove("of-this-folder");
+    ck_assert_int_eq(chdir(before), 0);
+    rmdir(folder);
+}
+
 static void expect_usage(const char *const *argv)
 {
     child_run(&child, NULL, argv);
@@ -103,6 +126,16 @@ TEST(bad_usage_is_one_line_and_2)
     expect_usage(ARGV(SERVET_PIN, "--"));
     expect_usage(ARGV(SERVET_PIN, "--mem-prior", "--comm-prior", "true"));
     expect_usage(ARGV(SERVET_PIN, "--no-such-option", "true"));
+    expect_usage(ARGV(SERVET_PIN, "--memprior", "true"));
+    ck_assert_ptr_nonnull(strstr(child.err, "did you mean '--mem-prior'?"));
+}
+
+TEST(options_of_the_command_are_its_own)
+{
+    child_run(&child, NULL, ARGV(SERVET_PIN, "echo", "--memprior"));
+    ck_assert_str_eq(child.out, "--memprior\n");
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--mem-prior", "--", "echo", "--memprior"));
+    ck_assert_str_eq(child.out, "--memprior\n");
 }
 
 TEST(servet_pin_passes_on_status_arguments_and_preload)

@@ -173,7 +173,11 @@ static const struct {
     {SHOW " --bsp --json " NEHALEM, 2, "expected one of them"},
     {SHOW " --bsp " NEHALEM, 1, "no BSP parameters in it"},
     {SHOW " a b", 2, "expected one profile, got 'a' and 'b'"},
-    {SHOW " --jsn", 2, "--jsn"},
+    {SHOW " --jsn", 2, "unrecognized option '--jsn', did you mean '--json'?"},
+    {SHOW " --unheard-of", 2, "unrecognized option '--unheard-of'"},
+    {SERVET_MAP " -n 4 --cpusets=0", 2, "did you mean '--cpuset'?"},
+    {"cp " NEHALEM " mine; " SHOW " --html mine", 2, "mine is a profile"},
+    {"cp " NEHALEM " mine; " SHOW " --hwloc mine", 2, "such as report.xml; mine is a profile"},
     {SHOW " " NEHALEM " >/dev/full", 1, "cannot write to standard output: No space left"},
 };
 
