@@ -13,6 +13,11 @@
 #include "benchmarks/kernels/nas_random.h"
 #include "benchmarks/kernels/par.h"
 
+/* In Debian 12 the C library's header offers it to gcc alone. */
+#ifndef CMPLX
+#define CMPLX(real, imaginary) __builtin_complex((double)(real), (double)(imaginary))
+#endif
+
 const char kernel_name[] = "FT";
 
 /* -- transforms of many lines -- */

@@ -89,7 +89,7 @@ static void leave(const struct pin_process **process)
         static type(*real) parameters;                                                             \
         if (!MPI_REAL(real, #name))                                                                \
             return (type)(missing);                                                                \
-        const struct pin_process *process __attribute__((cleanup(leave))) = enter();               \
+        const struct pin_process *process __attribute__((cleanup(leave), unused)) = enter();       \
         return real arguments;                                                                     \
     }
 
