@@ -75,7 +75,7 @@ def parse(header):
 
 
 def escaped(text):
-    text = re.sub(r"(?<![\w-])-(?=\d|E[A-Z])", r"\\-", text.replace("\\", "\\e"))
+    text = re.sub(r"(?<![\w-])-(?=\d|E[A-Z])", r"\\-", text.replace("\\", "\\e").replace("…", "..."))
     return "\\&" + text if text[:1] in (".", "'") else text
 
 
