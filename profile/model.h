@@ -371,8 +371,8 @@ char *profile_to_json(const struct servet_profile *profile);
 
 /* First of: $SERVET_PROFILE (taken even if absent: the user meant it);
  * $XDG_CONFIG_HOME/servet/HOST.json (default ~/.config/servet/HOST.json); /etc/servet/HOST.json;
- * /etc/servet/profile.json. HOST is the host name up to the first dot. A file that cannot be read is
- * found, but not in a folder of another user. 0 and the path, or -ENOENT when there is none. */
+ * /etc/servet/profile.json. HOST is the host name up to the first dot. A file that cannot be read
+ * is found, but not in a folder of another user. 0 and the path, or -ENOENT when there is none. */
 int profile_find(char *path, size_t size);
 /* The same with another folder in the place of /etc. */
 int profile_find_under(const char *sysconfdir, char *path, size_t size);
