@@ -231,6 +231,7 @@ int main(int argc, char **argv)
     write_big_profile(profile);
     measure_plan(profile, rounds);
     setenv("SERVET_PROFILE", profile, 1);
+    sleep(3); /* plans of a profile that has just changed are not kept for the next program */
     measure_threads(threads, rounds);
     if (have("likwid-pin")) {
         measure_launchers();
