@@ -117,13 +117,14 @@ static int grow_placement(struct map_traffic *t)
     return 0;
 }
 
-/* Programs often number their ranks well already, so the swaps also start from rank order; the
- * better end counts. */
-int map_place_greedily(struct map_traffic *t)
+/* Next is always the rank with the most bytes to those placed, on the free PU where that takes
+ * least time; then ranks change places while that saves time. Programs often number their ranks
+ * well already, so the swaps also start from rank order; the better end counts. */
+static int place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
     if (ranks > MOST_SWAPPED_RANKS && t->matrix->threads) {
-        return map_place_by_threads(t, map_place_greedily);
+        return map_place_by_threads(t, place_greedily);
     }
     if (ranks > MOST_SWAPPED_RANKS) {
         return map_place_by_descent(t, map_cut_by_growth);
@@ -328,7 +329,7 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     if (placer == MAP_RANK_ORDER) {
         memcpy(out, leaves, matrix->ranks * sizeof *out);
     } else if (placer == MAP_GREEDY) {
-        rc = map_place_greedily(&t);
+        rc = place_greedily(&t);
     } else {
         rc = matrix->threads ? map_place_by_threads(&t, map_place_by_scotch)
                              : map_place_by_scotch(&t);

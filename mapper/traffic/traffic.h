@@ -71,11 +71,6 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
     return !threads || threads[a] == threads[b];
 }
 
-/* Next is always the rank with the most bytes to those placed, on the free PU where that takes
- * least time; then ranks change places while that saves time. Or rank order after such changes,
- * where that is better. 0 or -ENOMEM. */
-int map_place_greedily(struct map_traffic *traffic);
-
 extern const bool map_scotch_built;
 /* The better one of two: by descent, each level cut by Scotch; and, where the leaves form a regular
  * tree, Scotch's own mapping onto that tree, with every rank on a leaf of its own. 0, -ENOTSUP,

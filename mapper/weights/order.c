@@ -66,8 +66,10 @@ static int by_path(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
-                   uint32_t items, struct map_order *out)
+/* `levels` are sorted by the pairs that they join, most first; of as many the first one stays the
+ * first. */
+static int make_order(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
+                      uint32_t items, struct map_order *out)
 {
     struct map_order order = {.depth = depth};
     order.item = map_arena_get(arena, items, sizeof *order.item);
@@ -109,8 +111,8 @@ int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
                         struct map_order *out)
 {
     const struct map_groups **levels = map_arena_get(arena, class->family_count, sizeof *levels);
-    return levels ? map_order_make(arena, levels, add_families(class, true, levels, 0),
-                                   (uint32_t) class->of->pus.count, out)
+    return levels ? make_order(arena, levels, add_families(class, true, levels, 0),
+                               (uint32_t) class->of->pus.count, out)
                   : -ENOMEM;
 }
 
@@ -127,7 +129,7 @@ int map_order_by_all(struct map_arena *arena, const struct map_class *class,
     depth = add_families(class, !layers_first, levels, depth);
     levels[depth++] = &class->packages;
     levels[depth++] = &class->cores;
-    return map_order_make(arena, levels, depth, (uint32_t) class->of->pus.count, out);
+    return make_order(arena, levels, depth, (uint32_t) class->of->pus.count, out);
 }
 
 int map_order_of_nodes(struct map_view *view, struct map_order *out)
@@ -140,8 +142,7 @@ int map_order_of_nodes(struct map_view *view, struct map_order *out)
     for (size_t f = 0; f < view->network_count; f++) {
         levels[f] = &view->network[f].groups;
     }
-    return map_order_make(&view->arena, levels, (uint32_t)view->network_count, view->node_count,
-                          out);
+    return make_order(&view->arena, levels, (uint32_t)view->network_count, view->node_count, out);
 }
 
 /* -- numbering -- */

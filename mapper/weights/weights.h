@@ -324,11 +324,6 @@ struct map_order {
     uint32_t depth;
 };
 
-/* `levels` are sorted by the pairs that they join, most first; of as many the first one stays the
- * first. 0 or -ENOMEM. */
-int map_order_make(struct map_arena *arena, const struct map_groups **levels, uint32_t depth,
-                   uint32_t items, struct map_order *out);
-
 /* Of the PUs of a class, by its communication layers alone (near is what has a low latency), or by
  * everything that the profile knows as a group; where groups as wide cross, the priority says
  * whether layers or what is shared cuts the others. 0 or -ENOMEM. */

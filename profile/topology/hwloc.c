@@ -58,15 +58,20 @@ static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type,
 
 /* -- groups -- */
 
+static int add_group(hwloc_obj_t object, struct profile_relation *relation)
+{
+    struct profile_set group;
+    int rc = set_from_bitmap(object->cpuset, &group);
+    return rc < 0 ? rc : profile_topology_add_group(relation, group);
+}
+
 static int read_groups(const struct source *source, hwloc_obj_type_t type,
                        struct profile_relation *relation)
 {
     hwloc_obj_t object = NULL;
     int rc = 0;
     while (rc == 0 && (object = next_object(source->topology, type, object))) {
-        struct profile_set group;
-        rc = set_from_bitmap(object->cpuset, &group);
-        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
+        rc = add_group(object, relation);
     }
     return rc;
 }
@@ -82,9 +87,7 @@ static int read_grouping(struct source *source, int depth)
     hwloc_obj_t object = NULL;
     int rc = 0;
     while (rc == 0 && (object = hwloc_get_next_obj_by_depth(source->topology, depth, object))) {
-        struct profile_set group;
-        rc = set_from_bitmap(object->cpuset, &group);
-        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
+        rc = add_group(object, relation);
     }
     return rc;
 }
