@@ -218,7 +218,8 @@ static void open_machine(const struct options *options, struct machine *machine)
                                           options->run.seed, machine, &error);
         machine->cancel = &interrupted;
     }
-    if (rc == -EINVAL || rc == -ENOENT) {
+    /* -EPERM: a PU of --cpuset that this process may not use. */
+    if (rc == -EINVAL || rc == -ENOENT || rc == -EPERM) {
         cli_usage("%s", error.text);
     }
     if (rc < 0) {
