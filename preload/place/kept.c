@@ -178,10 +178,16 @@ static bool read_value(const struct record *record, size_t bytes,
     return list != NULL;
 }
 
+/* PUs beyond the kernel's masks, which are never here, would not be told apart. */
+static bool is_here(const struct profile_mask *allowed)
+{
+    return profile_mask_next(allowed, pin_registry_words() * 64) == PROFILE_MASK_PUS;
+}
+
 bool pin_kept_recall(const struct pin_basis *basis, const struct pin_around *around,
                      struct pin_claims *claims, const char *registry, struct pin_plan *plan)
 {
-    struct record *record = malloc(sizeof *record);
+    struct record *record = is_here(around->allowed) ? malloc(sizeof *record) : NULL;
     if (!record) {
         return false;
     }
@@ -196,7 +202,8 @@ void pin_kept_keep(const struct pin_basis *basis, const struct pin_around *aroun
                    struct pin_claims *claims, const struct pin_plan *plan)
 {
     const size_t words = pin_registry_words();
-    struct record *record = plan->count > words * 64 ? NULL : malloc(sizeof *record);
+    const bool fits = plan->count <= words * 64 && is_here(around->allowed);
+    struct record *record = fits ? malloc(sizeof *record) : NULL;
     if (!record) {
         return;
     }
