@@ -209,6 +209,8 @@ def drawn_machine(number, rng, noise):
                   layers=[dict(name="node", groups=["0-1"], seconds=5e-7, bytes_per_s=8e9)])
     if result["page_bytes"] == 4096 and rng.random() < 0.4:
         result["huge_page_bytes"] = 2 * M
+    for tlb in result["tlbs"]:  # drawn last: what is drawn before, the machines of seeds that were judged, stays as it was
+        tlb["ways"] = min(tlb["entries"], rng.choice([2, 3, 4, 6, 8, 12, 16, 64]))
     return dict(result, noise=noise) if noise else result
 
 
