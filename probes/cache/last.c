@@ -33,11 +33,12 @@ static bool power_of_two(uint64_t n)
     return n && (n & (n - 1)) == 0;
 }
 
-/* Large caches have many ways, and direct-mapped ones are a thing of the past. */
+/* Large caches have many ways, and direct-mapped ones are a thing of the past: of random pages few
+ * ways make so slow a rise that it stands for other sizes and policies. */
 static double ways_prior(uint64_t bytes, uint32_t ways)
 {
     if (ways == 1 || (bytes >= (256u << 10) && ways < 4) || (bytes >= (2u << 20) && ways < 8)) {
-        return 1;
+        return 3;
     }
     return ways == 5 || ways == 10 || ways == 15 || (ways == 6 && bytes > (128u << 10)) ? 0.3 : 0;
 }
@@ -246,18 +247,22 @@ void probe_cache_candidates_free(struct cache_terms *fit)
 }
 
 /* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the
- * objective. Where sets, ways and slices make a size, it is built about as often as any other: a
- * power of two counts little. */
+ * objective. A power of two counts little: where sets, ways and slices make a size, it is built
+ * about as often as any other. */
 static const double size_weight = 2;    /* of the catalogue's prior; the search's own is 10 */
 static const double policy_weight = 10; /* of a policy's */
 static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
-static const double unusual_ways = 2;   /* 8, 24 and 32 */
-static const double odd_slices = 2;     /* slices come in pairs, told from the curve or not */
+static const double unusual_ways = 2;   /* those that last levels are seldom built with */
 static const double victims = 1;        /* a cache that holds what another evicted, but */
 static const double random_filled =
     1; /* of random replacement (Arm's and Apple's system level caches) those are usual */
-static const double sets_no_power =
-    10; /* sets of a slice that are no power of two in any number of slices */
+
+/* What is off a shape is off all along a knee: differences of the objective say less than as many
+ * points that are off by chance would, by so many times. The doubt that told.c finds at the knees
+ * of other levels is 2 to 4. */
+static const double doubt = 2;
+/* Sizes within this of another are as good as that: what a last level is asked for (accuracy.c). */
+static const double as_good = 1.1;
 
 /* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all
  * along a knee: points that lie closer together than those of the even grid count the less. Points
@@ -269,18 +274,30 @@ static const double earlier_weight = 0.2;
 
 static const uint64_t smallest_last =
     2u << 20; /* bytes; smaller caches are neither sliced nor shared by many */
-static const double size_reach = 1.6;    /* sizes up to so many times smaller or larger are tried */
-static const double least_distance = 2;  /* from the level before */
-static const double never_misses = 0.25; /* of a cache's size: a smaller working set */
+static const double size_reach = 1.6;   /* sizes up to so many times smaller or larger are tried */
+static const double least_distance = 2; /* from the level before */
 
-/* Sets of one slice times the line, bytes: powers of two, and three of them (AMD's stacked caches
- * of 96 MiB). */
-static const uint64_t slice_ways_bytes[] = {64u << 10, 128u << 10, 256u << 10, 512u << 10,
-                                            768u << 10};
-enum {
-    WAY_SIZES = sizeof slice_ways_bytes / sizeof *slice_ways_bytes,
-    SLICES_MAX = 64,
-    SLICES_TOLD = 24 /* more cannot be told from lines that are scattered at random */
+/* To how many parts of a set's reach a line may go at random: slices, of which a hash chooses, or
+ * as many pages as lie side by side in a way. More than the last cannot be told from it. */
+static const struct {
+    uint32_t count;
+    bool of_victims; /* tried of caches of victims as well, each of which takes long */
+} parts[] = {{1, true},   {2, true},  {3, false},  {4, true},   {6, false}, {8, true},
+             {12, false}, {16, true}, {24, false}, {48, false}, {256, true}};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* Miss shares by working set over size, of which alone those of a shape depend (but for what the
+ * level before holds): 1/4, a smaller one never misses, to 4. */
+enum { TABLE_STEPS = 32, TABLE_OCTAVES = 4, TABLE_COUNT = TABLE_STEPS * TABLE_OCTAVES + 1 };
+static const double table_from = 0.25;
+
+/* What is known of one size, of all shapes that were tried in it. */
+struct of_size {
+    uint64_t bytes;
+    double prior;
+    double likely;                /* relative to the others: the sum over all shapes */
+    double least;                 /* objective, how often the size is built aside */
+    struct cache_last_found best; /* range not set */
 };
 
 /* All columns are weighted. */
@@ -292,108 +309,130 @@ struct search {
     double *fixed,
         *latencies; /* columns: the terms that stay, one after the other, and what was measured */
     double *column;
-    double *best_of; /* by size of the catalogue: the least objective, without the size's prior */
-    double best;
-    struct cache_last_found found;
+    double table[TABLE_COUNT]; /* of the shape that is tried */
+    struct of_size *sizes;
+    size_t size_count;
+    double first; /* objective, that the others are likely relative to */
 };
 
-static void fill_column(const struct search *search, const struct cache_shape *shape)
+static void fill_table(struct search *search, struct cache_shape shape)
 {
-    const struct cache_curve *curve = search->last->curve;
-    for (size_t i = 0; i < curve->count; i++) {
-        bool fits = curve->bytes[i] < never_misses * (double)shape->bytes;
-        double share =
-            fits ? 0 : probe_cache_miss_share(shape, (uint64_t)curve->bytes[i], curve->page_bytes);
-        search->column[i] = share * search->weights[i];
+    shape.bytes = UINT64_C(1) << 30; /* any: large enough for whole bytes */
+    shape.behind_bytes = 0;
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        double ratio = table_from * exp2((double)i / TABLE_STEPS);
+        search->table[i] = probe_cache_miss_share(&shape, (uint64_t)(ratio * (double)shape.bytes),
+                                                  search->last->curve->page_bytes);
+    }
+}
+
+/* Whether the table has it: lines that nothing scatters make corners, and where what the level
+ * before holds counts it is not the ratio alone. */
+static bool is_in_table(const struct cache_shape *shape, double ratio)
+{
+    const bool holds =
+        shape->behind_bytes && (shape->policy == CACHE_PLRU || shape->policy == CACHE_RANDOM);
+    return shape->slices > 1 && !holds && ratio < table_from * (1 << TABLE_OCTAVES);
+}
+
+static double from_table(const struct search *search, double ratio)
+{
+    const double at = log2(ratio / table_from) * TABLE_STEPS;
+    const size_t i = (size_t)at;
+    return search->table[i] + (at - (double)i) * (search->table[i + 1] - search->table[i]);
+}
+
+static double miss_share(const struct search *search, const struct cache_shape *shape, double bytes)
+{
+    const double ratio = (bytes - (double)shape->behind_bytes) / (double)shape->bytes;
+    if (ratio <= table_from) {
+        return 0;
+    }
+    return is_in_table(shape, ratio)
+               ? from_table(search, ratio)
+               : probe_cache_miss_share(shape, (uint64_t)bytes, search->last->curve->page_bytes);
+}
+
+static void note(struct search *search, struct of_size *size, const struct cache_last_found *found,
+                 double without_size)
+{
+    if (search->first == INFINITY) {
+        search->first = found->objective;
+    }
+    /* within what a double holds, however far the first was off */
+    const double better = (search->first - found->objective) / (2 * doubt);
+    size->likely += exp(fmin(better, 600));
+    size->least = fmin(size->least, without_size);
+    if (found->objective < size->best.objective) {
+        size->best = *found;
     }
 }
 
 static void try_shape(struct search *search, const struct cache_shape *shape, double price,
-                      double *best_of_size)
+                      struct of_size *size)
 {
-    const struct cache_last *last = search->last;
-    const size_t n = last->fixed_count, points = last->curve->count;
-    double x[CACHE_COLUMNS_MAX];
-    fill_column(search, shape);
+    const struct cache_curve *curve = search->last->curve;
+    const size_t n = search->last->fixed_count, points = curve->count;
+    struct cache_last_found found = {.shape = *shape};
+    for (size_t i = 0; i < points; i++) {
+        search->column[i] = search->weights[i] * miss_share(search, shape, curve->bytes[i]);
+    }
     for (size_t i = 0; i < n; i++) {
         search->gram[i][n] = search->gram[n][i] =
             probe_cache_dot(search->fixed + i * points, search->column, points);
     }
     search->gram[n][n] = probe_cache_dot(search->column, search->column, points);
     search->right[n] = probe_cache_dot(search->latencies, search->column, points);
-    double rss = probe_cache_solve_positive(search->gram, search->right, search->total, n + 1, x);
-    double objective =
+    double rss = probe_cache_solve_positive(search->gram, search->right, search->total, n + 1,
+                                            found.coefficients);
+    double without_size =
         search->count * log(rss / search->count + relative_floor * relative_floor) + price;
-    *best_of_size = fmin(*best_of_size, objective);
-    if (objective < search->best) {
-        search->best = objective;
-        search->found.objective = objective;
-        search->found.shape = *shape;
-        memcpy(search->found.coefficients, x, sizeof x);
+    found.objective = without_size + size_weight * size->prior;
+    note(search, size, &found, without_size);
+}
+
+static void try_sizes(struct search *search, struct cache_shape shape, double price)
+{
+    if (shape.slices > 1) {
+        fill_table(search, shape);
+    }
+    for (size_t i = 0; i < search->size_count; i++) {
+        shape.bytes = search->sizes[i].bytes;
+        try_shape(search, &shape, price, &search->sizes[i]);
     }
 }
 
-/* Sets of one slice: a power of two or three of them. */
-static bool one_slice(uint64_t way)
+static void try_policy(struct search *search, struct cache_shape shape, bool unusual)
 {
-    way /= way % 3 == 0 ? 3 : 1;
-    return (way & (way - 1)) == 0;
-}
-
-/* Lines side by side, over every number of slices that the sets allow, and by random pages. */
-static void try_placements(struct search *search, struct cache_shape shape, double price,
-                           double *best_of_size)
-{
-    const bool whole = shape.bytes % shape.ways == 0;
-    const uint64_t way = shape.bytes / shape.ways;
-    bool sets_fit = false, in_pairs = false;
-    if (whole && one_slice(way)) {
-        try_shape(search, &shape, price, best_of_size);
-    }
-    for (size_t i = 0; whole && i < WAY_SIZES; i++) {
-        uint64_t slices = way / slice_ways_bytes[i];
-        if (way % slice_ways_bytes[i] != 0 || slices > SLICES_MAX) {
-            continue;
-        }
-        sets_fit = true;
-        in_pairs |= slices % 2 == 0 || slices == 1;
-        if (slices >= 2 && slices <= SLICES_TOLD) {
-            shape.slices = (uint32_t)slices;
-            try_shape(search, &shape, price + (slices % 2 ? odd_slices : 0), best_of_size);
+    const bool at_random = shape.policy == CACHE_RANDOM;
+    const double price =
+        policy_weight * probe_cache_policy_prior(shape.policy) + (unusual ? unusual_ways : 0) +
+        (shape.policy == CACHE_LEAKY || shape.policy == CACHE_AGED ? loose_policy : 0);
+    for (size_t i = 0; i < PARTS; i++) {
+        shape.slices = parts[i].count;
+        shape.behind_bytes = 0;
+        try_sizes(search, shape, price + (at_random ? random_filled : 0));
+        if (shape.policy != CACHE_ADAPTIVE && !unusual && parts[i].of_victims) {
+            shape.behind_bytes = search->last->before_bytes;
+            try_sizes(search, shape, price + (at_random ? 0 : victims));
         }
     }
-    shape.slices = 0;
-    shape.scattered = true;
-    if (way > search->last->curve->page_bytes) {
-        try_shape(search, &shape,
-                  price + (in_pairs   ? 0
-                           : sets_fit ? odd_slices
-                                      : sets_no_power),
-                  best_of_size);
-    }
 }
 
-static void try_size(struct search *search, const struct cache_size *size, double *best_of_size)
+static void try_all(struct search *search)
 {
     static const struct {
         uint32_t ways;
         bool unusual;
-    } kinds[] = {{8, true},   {11, false}, {12, false}, {15, false},
-                 {16, false}, {20, false}, {24, true},  {32, true}};
-    for (size_t w = 0; w < sizeof kinds / sizeof *kinds; w++) {
+    } kinds[] = {{8, true},   {9, true},   {10, true},  {11, false}, {12, false}, {13, true},
+                 {14, true},  {15, false}, {16, false}, {17, true},  {18, true},  {19, true},
+                 {20, false}, {21, true},  {22, true},  {23, true},  {24, true},  {32, true}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         for (int policy = 0; policy < CACHE_POLICIES; policy++) {
-            struct cache_shape shape = {
-                .bytes = size->bytes, .ways = kinds[w].ways, .policy = (enum cache_policy)policy};
-            double price = size_weight * size->prior +
-                           policy_weight * probe_cache_policy_prior(shape.policy) +
-                           (kinds[w].unusual ? unusual_ways : 0) +
-                           (policy == CACHE_LEAKY || policy == CACHE_AGED ? loose_policy : 0);
-            const bool at_random = policy == CACHE_RANDOM;
-            try_placements(search, shape, price + (at_random ? random_filled : 0), best_of_size);
-            if (policy != CACHE_ADAPTIVE) {
-                shape.behind_bytes = search->last->before_bytes;
-                try_placements(search, shape, price + (at_random ? 0 : victims), best_of_size);
-            }
+            try_policy(
+                search,
+                (struct cache_shape){.ways = kinds[i].ways, .policy = (enum cache_policy)policy},
+                kinds[i].unusual);
         }
     }
 }
@@ -429,25 +468,74 @@ static void set_fixed(struct search *search)
     }
 }
 
+/* The sizes that are tried. */
+static void list_sizes(struct search *search, const struct cache_size *sizes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double bytes = (double)sizes[i].bytes;
+        const double ratio = bytes / (double)search->last->found_bytes;
+        if (ratio < size_reach && ratio > 1 / size_reach &&
+            bytes >= least_distance * (double)search->last->before_bytes) {
+            search->sizes[search->size_count++] = (struct of_size){
+                .bytes = sizes[i].bytes,
+                .prior = sizes[i].prior,
+                .least = INFINITY,
+                .best = {.objective = INFINITY},
+            };
+        }
+    }
+}
+
+static double apart(const struct of_size *a, const struct of_size *b)
+{
+    return fabs(log((double)a->bytes / (double)b->bytes)) / log(as_good);
+}
+
+/* Of few ways a smaller cache misses as a larger one of more does: many shapes of many sizes
+ * explain a curve, and which does best is chance. So it is found out around which size most of what
+ * is likely lies: what is as good as that counts, the more the nearer. Told is the likeliest
+ * there. */
+static const struct of_size *likeliest(const struct search *search)
+{
+    const struct of_size *middle = NULL, *best = NULL;
+    double most = -1;
+    for (size_t i = 0; i < search->size_count; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < search->size_count; j++) {
+            const double off = apart(&search->sizes[i], &search->sizes[j]);
+            sum += search->sizes[j].likely * fmax(0, 1 - off * off);
+        }
+        if (sum > most) {
+            most = sum;
+            middle = &search->sizes[i];
+        }
+    }
+    for (size_t i = 0; i < search->size_count; i++) {
+        const struct of_size *size = &search->sizes[i];
+        if (apart(size, middle) < 0.5 && (!best || size->likely > best->likely)) {
+            best = size;
+        }
+    }
+    return best;
+}
+
 /* Sizes that explain the curve about as well as the best does, how often they are built aside; and
  * since not every size is listed, half way to the next ones. */
-static void set_range(struct search *search, const struct cache_size *sizes, size_t count)
+static void set_range(const struct search *search, struct cache_last_found *found)
 {
-    struct cache_last_found *found = &search->found;
+    const struct of_size *sizes = search->sizes;
+    const size_t count = search->size_count;
     size_t low = count, high = 0;
     double best = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        best = fmin(best, search->best_of[i]);
+        best = fmin(best, sizes[i].least);
+        found->objective = fmin(found->objective, sizes[i].best.objective);
     }
     for (size_t i = 0; i < count; i++) {
-        if (search->best_of[i] <= best + search->last->margin ||
-            sizes[i].bytes == found->shape.bytes) {
+        if (sizes[i].least <= best + search->last->margin || sizes[i].bytes == found->shape.bytes) {
             low = low == count ? i : low;
             high = i;
         }
-    }
-    if (low == count) {
-        return;
     }
     found->low_bytes = (sizes[low].bytes + sizes[low > 0 ? low - 1 : low].bytes) / 2;
     found->high_bytes = (sizes[high].bytes + sizes[high + 1 < count ? high + 1 : high].bytes) / 2;
@@ -457,34 +545,27 @@ bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_fo
 {
     size_t count;
     const struct cache_size *sizes = probe_cache_sizes(&count);
-    struct search search = {.last = last, .best = INFINITY};
+    struct search search = {.last = last, .first = INFINITY};
     if (last->found_bytes < smallest_last) {
         return false;
     }
     const size_t points = last->curve->count;
-    search.column = malloc((points * (3 + last->fixed_count) + count) * sizeof *search.column);
-    if (!search.column) {
-        return false;
+    search.sizes = malloc(count * sizeof *search.sizes);
+    search.column = malloc(points * (3 + last->fixed_count) * sizeof *search.column);
+    if (search.sizes && search.column) {
+        search.weights = search.column + points;
+        search.latencies = search.weights + points;
+        search.fixed = search.latencies + points;
+        set_fixed(&search);
+        list_sizes(&search, sizes, count);
+        try_all(&search);
     }
-    search.weights = search.column + points;
-    search.latencies = search.weights + points;
-    search.fixed = search.latencies + points;
-    search.best_of = search.fixed + points * last->fixed_count;
-    set_fixed(&search);
-    for (size_t i = 0; i < count; i++) {
-        double ratio = (double)sizes[i].bytes / (double)last->found_bytes;
-        search.best_of[i] = INFINITY;
-        if (ratio < size_reach && ratio > 1 / size_reach &&
-            (double)sizes[i].bytes >= least_distance * (double)last->before_bytes) {
-            try_size(&search, &sizes[i], &search.best_of[i]);
-            search.best_of[i] -= size_weight * sizes[i].prior;
-        }
+    const struct of_size *chosen = likeliest(&search);
+    if (chosen) {
+        *out = chosen->best;
+        set_range(&search, out);
     }
-    set_range(&search, sizes, count);
+    free(search.sizes);
     free(search.column);
-    if (search.best == INFINITY) {
-        return false;
-    }
-    *out = search.found;
-    return true;
+    return chosen != NULL;
 }
