@@ -227,7 +227,7 @@ static const double furthest = 8;
 
 const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
                                                       const uint32_t *pu, uint64_t bytes,
-                                                      uint32_t above_level)
+                                                      struct probe_levels_between allowed)
 {
     const struct profile_cache *best = NULL;
     double distance = log(furthest);
@@ -235,7 +235,7 @@ const struct profile_cache *probe_topology_find_cache(const struct profile_class
         const struct profile_cache *cache = &node_class->caches[i];
         double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
         bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
-        if (there && cache->level > above_level && d < distance) {
+        if (there && cache->level > allowed.above && cache->level < allowed.below && d < distance) {
             distance = d;
             best = cache;
         }

@@ -38,11 +38,17 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu);
 /* Which kind a PU is of. */
 size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 
-/* The declared cache (of that PU; NULL: of any), of a higher level than that, that a measured size
- * is taken for, or NULL. */
+/* Numbers of levels, neither of the two among them. */
+struct probe_levels_between {
+    uint32_t above, below;
+};
+#define PROBE_ANY_LEVEL ((struct probe_levels_between){0, UINT32_MAX})
+
+/* The declared cache (of that PU; NULL: of any), of one of these levels, that a measured size is
+ * taken for, or NULL. */
 const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
                                                       const uint32_t *pu, uint64_t bytes,
-                                                      uint32_t above_level);
+                                                      struct probe_levels_between allowed);
 
 /* Leaves what it says of these PUs. 0 or -ENOMEM. */
 int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus);

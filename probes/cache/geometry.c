@@ -82,7 +82,7 @@ static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64
 {
     const struct profile_class *declared = probe_cache_declared(machine);
     const struct profile_cache *cache =
-        declared ? probe_topology_find_cache(declared, &pu, bytes, 0) : NULL;
+        declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
     return cache ? cache->line_bytes : 0;
 }
 

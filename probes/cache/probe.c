@@ -275,23 +275,6 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
     }
 }
 
-/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
-enum { DECLARED_COUNTS = 2 };
-
-void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
-                                 uint32_t pu)
-{
-    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
-        struct probe_cache_level *level = &caches->levels[i];
-        const struct profile_cache *cache =
-            probe_topology_find_cache(declared, &pu, level->size_bytes, 0);
-        if (cache && cache->declared_size_bytes >= level->low_bytes &&
-            cache->declared_size_bytes <= level->high_bytes) {
-            level->size_bytes = cache->declared_size_bytes;
-        }
-    }
-}
-
 /* -- around the knees -- */
 
 /* What all samples so far took. */
@@ -503,6 +486,7 @@ static int measure(const struct measurement *m)
         fill_levels(result, fits, m->samples);
         if (probe_cache_declared(probe->machine)) {
             probe_cache_prefer_declared(result, probe_cache_declared(probe->machine), m->pu);
+            probe_cache_leave_out_between(result, probe_cache_declared(probe->machine), m->pu);
         }
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
         rc = probe_cache_geometry(probe, m->pu, result, m->error);

@@ -10,20 +10,17 @@
 
 #include "profile/query.h"
 
-/* The numbers that the profile gives the measured levels (run/result.c), as `pu` sees them; 0:
+/* The numbers of the declared caches in whose place the measured levels are, as `pu` sees them; 0:
  * nothing is declared of that one. `declared` may be NULL. */
 static void declared_levels(const struct profile_class *declared, uint32_t pu,
                             const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
 {
-    uint32_t last = 0;
+    struct probe_cache_pairing pairs;
+    probe_cache_pair(caches, declared, &pu, &pairs);
     for (size_t i = 0; i < caches->count; i++) {
-        const struct profile_cache *found =
-            declared ? probe_topology_find_cache(declared, &pu, caches->levels[i].size_bytes, last)
-                     : NULL;
-        /* One of a wholly different size takes the next number, and so the place of the declared
-         * one there. */
-        last = found ? found->level : last + 1;
-        numbers[i] = declared && profile_cache_of(declared, last, pu) ? last : 0;
+        /* One of a wholly different size takes the place of the declared one of its number. */
+        const uint32_t number = pairs.declared[i] ? pairs.declared[i]->level : pairs.numbers[i];
+        numbers[i] = declared && profile_cache_of(declared, number, pu) ? number : 0;
     }
 }
 

@@ -282,13 +282,13 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
 {
     struct profile_cache *result =
         calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    struct probe_cache_pairing pairs;
     size_t count = 0, next = 0;
     uint32_t last = 0;
     int rc = result ? 0 : -ENOMEM;
+    probe_cache_pair(caches, node_class, NULL, &pairs);
     for (size_t i = 0; i < caches->count && rc == 0; i++) {
-        const struct profile_cache *declared =
-            probe_topology_find_cache(node_class, NULL, caches->levels[i].size_bytes, last);
-        uint32_t number = declared ? declared->level : last + 1;
+        const uint32_t number = pairs.numbers[i];
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
              next++) {
             if (node_class->caches[next].level > last) {
@@ -297,8 +297,8 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
         }
         if (rc == 0) {
             result[count].level = number;
-            rc = make_cache(caches, i, declared, sharing ? &sharing->levels[i] : NULL, machine,
-                            &result[count++]);
+            rc = make_cache(caches, i, pairs.declared[i], sharing ? &sharing->levels[i] : NULL,
+                            machine, &result[count++]);
         }
         last = number;
     }

@@ -89,15 +89,16 @@ int probe_result_holders(const struct profile_class *node_class, const struct ki
                          const struct probe_cache *caches, const struct profile_set **holders)
 {
     struct profile_class view;
-    uint32_t last = 0;
+    struct probe_cache_pairing pairs;
     int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
+    if (rc == 0) {
+        probe_cache_pair(caches, &view, NULL, &pairs);
+    }
     for (size_t i = 0; rc == 0 && i < caches->count; i++) {
-        const struct profile_cache *found =
-            probe_topology_find_cache(&view, NULL, caches->levels[i].size_bytes, last);
+        const struct profile_cache *found = pairs.declared[i];
         const struct profile_cache *declared =
             found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
         holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
-        last = found ? found->level : last + 1;
     }
     if (rc == 0) {
         free_caches(&view);

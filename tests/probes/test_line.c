@@ -149,20 +149,3 @@ TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
     ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
     probe_machine_close(&machine);
 }
-
-TEST(a_declared_size_counts_where_the_curve_allows_it)
-{
-    struct profile_cache declared[] = {{.level = 1, .declared_size_bytes = 32 << 10},
-                                       {.level = 2, .declared_size_bytes = 1 << 20},
-                                       {.level = 3, .declared_size_bytes = 33 << 20}};
-    const struct profile_class node_class = {.caches = declared, .cache_count = 3};
-    struct probe_cache caches = {
-        .levels = {{.size_bytes = 24 << 10, .low_bytes = 24 << 10, .high_bytes = 28 << 10},
-                   {.size_bytes = 1088 << 10, .low_bytes = 960 << 10, .high_bytes = 1152 << 10},
-                   {.size_bytes = 24 << 20, .low_bytes = 20 << 20, .high_bytes = 40 << 20}},
-        .count = 3};
-    probe_cache_prefer_declared(&caches, &node_class, 0);
-    ck_assert_uint_eq(caches.levels[0].size_bytes, 24 << 10);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 << 20);
-}

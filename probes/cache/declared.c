@@ -1,0 +1,87 @@
+/* What the system declares beside what a curve gave: which declared cache a measured level is
+ * taken for, and what a declared size may decide. Declared sizes are no measurement, and wrong in
+ * guests; but one that a level's interval holds is evidence of its own. To see it: the tests of
+ * this file, test_cache_declared.c. */
+#include "probes/cache/cache.h"
+
+#include <string.h>
+
+/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
+enum { DECLARED_COUNTS = 2 };
+
+static bool holds(const struct probe_cache_level *level, const struct profile_cache *cache)
+{
+    return cache->declared_size_bytes == level->size_bytes ||
+           (cache->declared_size_bytes >= level->low_bytes &&
+            cache->declared_size_bytes <= level->high_bytes);
+}
+
+void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
+                                 uint32_t pu)
+{
+    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
+        struct probe_cache_level *level = &caches->levels[i];
+        const struct profile_cache *cache =
+            probe_topology_find_cache(declared, &pu, level->size_bytes, PROBE_ANY_LEVEL);
+        if (cache && holds(level, cache)) {
+            level->size_bytes = cache->declared_size_bytes;
+        }
+    }
+}
+
+/* The declared cache that the level at `i` equals, of those behind `above`; NULL: none. */
+static const struct profile_cache *equal_one(const struct probe_cache *caches, size_t i,
+                                             const struct profile_class *declared,
+                                             const uint32_t *pu, uint32_t above)
+{
+    const struct probe_levels_between behind = {above, UINT32_MAX};
+    const struct profile_cache *cache =
+        probe_topology_find_cache(declared, pu, caches->levels[i].size_bytes, behind);
+    return cache && holds(&caches->levels[i], cache) ? cache : NULL;
+}
+
+void probe_cache_pair(const struct probe_cache *caches, const struct profile_class *declared,
+                      const uint32_t *pu, struct probe_cache_pairing *out)
+{
+    struct probe_cache_pairing pairs = {0};
+    struct probe_levels_between free = {0, UINT32_MAX};
+    uint32_t last = 0;
+    for (size_t i = 0; declared && i < caches->count; i++) {
+        const struct profile_cache *equal = equal_one(caches, i, declared, pu, last);
+        pairs.declared[i] = equal;
+        pairs.equal[i] = equal != NULL;
+        last = equal ? equal->level : last;
+    }
+    last = 0;
+    for (size_t i = 0; i < caches->count; i++) {
+        free.below = UINT32_MAX; /* the next that another equals */
+        for (size_t j = caches->count; j > i + 1; j--) {
+            free.below = pairs.equal[j - 1] ? pairs.declared[j - 1]->level : free.below;
+        }
+        if (declared && !pairs.equal[i]) {
+            pairs.declared[i] =
+                probe_topology_find_cache(declared, pu, caches->levels[i].size_bytes, free);
+        }
+        const struct profile_cache *found = pairs.declared[i];
+        free.above = found ? found->level : free.above;
+        pairs.numbers[i] = found && found->level > last ? found->level : last + 1;
+        last = pairs.numbers[i];
+    }
+    *out = pairs;
+}
+
+void probe_cache_leave_out_between(struct probe_cache *caches, const struct profile_class *declared,
+                                   uint32_t pu)
+{
+    struct probe_cache_pairing pairs;
+    probe_cache_pair(caches, declared, &pu, &pairs);
+    for (size_t i = caches->count; i-- > 2;) {
+        if (pairs.equal[i] && pairs.equal[i - 2] &&
+            pairs.declared[i]->level == pairs.declared[i - 2]->level + 1) {
+            memmove(&caches->levels[i - 1], &caches->levels[i],
+                    (caches->count - i) * sizeof *caches->levels);
+            caches->count--;
+            i--;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+/* What does a declared cache decide, and which measured level is taken for which declared one? */
+#include "probes/cache/cache.h"
+#include "tests/base/runner.h"
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+static struct profile_cache zen4[] = {{.level = 1, .declared_size_bytes = 32 * KIB},
+                                      {.level = 2, .declared_size_bytes = 1 * MIB},
+                                      {.level = 3, .declared_size_bytes = 32 * MIB}};
+static const struct profile_class declared = {.caches = zen4, .cache_count = 3};
+static const uint32_t pu = 0;
+
+static struct probe_cache_level level(uint64_t kib, uint64_t low_kib, uint64_t high_kib)
+{
+    return (struct probe_cache_level){
+        .size_bytes = kib * KIB, .low_bytes = low_kib * KIB, .high_bytes = high_kib * KIB};
+}
+
+/* What was measured on a virtual Zen 4 once in 26 runs. */
+static struct probe_cache with_one_too_many(void)
+{
+    return (struct probe_cache){.levels = {level(32, 28, 32), level(1024, 768, 1219),
+                                           level(4200, 3442, 4875), level(32768, 20800, 40288)},
+                                .count = 4};
+}
+
+TEST(a_declared_size_counts_where_the_curve_allows_it)
+{
+    struct probe_cache caches = {
+        .levels = {level(24, 24, 28), level(1088, 960, 1152), level(24 * KIB, 20 * KIB, 40 * KIB)},
+        .count = 3};
+    probe_cache_prefer_declared(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.levels[0].size_bytes, 24 * KIB);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 * MIB);
+}
+
+TEST(a_level_is_paired_with_the_declared_one_it_equals_whatever_lies_before)
+{
+    struct probe_cache_pairing pairs;
+    const struct probe_cache caches = with_one_too_many();
+    probe_cache_pair(&caches, &declared, &pu, &pairs);
+    ck_assert_ptr_eq(pairs.declared[0], &zen4[0]);
+    ck_assert_ptr_eq(pairs.declared[1], &zen4[1]);
+    ck_assert_ptr_null(pairs.declared[2]);
+    ck_assert_ptr_eq(pairs.declared[3], &zen4[2]);
+    ck_assert(pairs.equal[3] && !pairs.equal[2]);
+    for (uint32_t i = 0; i < caches.count; i++) {
+        ck_assert_uint_eq(pairs.numbers[i], i + 1);
+    }
+}
+
+/* A second level that was not seen keeps its number. */
+TEST(a_level_of_another_size_is_paired_with_the_nearest_that_is_left)
+{
+    struct probe_cache_pairing pairs;
+    const struct probe_cache caches = {
+        .levels = {level(32, 32, 32), level(12 * KIB, 11 * KIB, 13 * KIB)}, .count = 2};
+    probe_cache_pair(&caches, &declared, NULL, &pairs);
+    ck_assert_ptr_eq(pairs.declared[1], &zen4[2]);
+    ck_assert(!pairs.equal[1]);
+    ck_assert_uint_eq(pairs.numbers[1], 3);
+}
+
+TEST(what_nothing_is_declared_of_is_counted)
+{
+    struct probe_cache_pairing pairs;
+    const struct probe_cache caches = with_one_too_many();
+    probe_cache_pair(&caches, NULL, NULL, &pairs);
+    for (uint32_t i = 0; i < caches.count; i++) {
+        ck_assert_ptr_null(pairs.declared[i]);
+        ck_assert_uint_eq(pairs.numbers[i], i + 1);
+    }
+}
+
+TEST(no_level_lies_between_two_that_follow_on_one_another)
+{
+    struct probe_cache caches = with_one_too_many();
+    probe_cache_leave_out_between(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.count, 3);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 32 * MIB);
+}
+
+/* Between a first and a third level there is room, and behind the last one; and where the level
+ * before or behind is not what is declared, nothing is known. */
+TEST(a_level_that_nobody_declared_stays)
+{
+    const struct profile_class hidden = {.caches = (struct profile_cache[]){zen4[0], zen4[2]},
+                                         .cache_count = 2};
+    struct probe_cache caches = {
+        .levels = {level(32, 32, 32), level(512, 448, 608), level(32768, 20800, 40288)},
+        .count = 3};
+    probe_cache_leave_out_between(&caches, &hidden, pu);
+    ck_assert_uint_eq(caches.count, 3);
+    caches = with_one_too_many();
+    caches.levels[3] = level(16384, 14336, 18432);
+    probe_cache_leave_out_between(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.count, 4);
+    caches = with_one_too_many();
+    caches.levels[1] = level(704, 640, 768);
+    probe_cache_leave_out_between(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.count, 4);
+    caches = (struct probe_cache){.levels = {level(32, 32, 32), level(1024, 768, 1219),
+                                             level(32768, 20800, 40288), level(131072, 1, 262144)},
+                                  .count = 4};
+    probe_cache_leave_out_between(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.count, 4);
+}
