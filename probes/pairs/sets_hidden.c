@@ -245,6 +245,48 @@ static int fill_domain(struct search *search, size_t one, bool *busy, double *ga
     return rc == 0 && *gain < sets_saturated_gain ? shrink(search, one, busy, gain) : rc;
 }
 
+/* Do the units of that group get less together than one after the other? What one adds to many is a
+ * small difference of large sums, of which a single disturbed worker takes as much as the one adds:
+ * of 60 PUs with a link each such differences alone make a domain. */
+static int is_domain(struct search *search, uint32_t group, bool *less)
+{
+    struct sets *sets = search->sets;
+    double sum = 0, all;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < search->count; i++) {
+        if (search->group[i] == group) {
+            sets->second.count = 0;
+            add_unit(search, i, &sets->second);
+            rc =
+                search->alone[i] > 0 ? 0 : probe_sets_total(sets, &sets->second, &search->alone[i]);
+            sum += search->alone[i];
+        }
+    }
+    sets->first.count = 0;
+    for (size_t i = 0; i < search->count; i++) {
+        if (search->group[i] == group) {
+            add_unit(search, i, &sets->first);
+        }
+    }
+    rc = rc < 0 ? rc : total_of(sets, &sets->first, &all);
+    *less = rc == 0 && all < sets_overhead_share * sum;
+    return rc;
+}
+
+/* What was known before the domain of the one was looked for, but that it has none. */
+static void disband(struct search *search, size_t one, double worst, double best)
+{
+    const uint32_t group = search->group[one];
+    for (size_t i = 0; i < search->count; i++) {
+        const bool member = search->group[i] == group;
+        search->group[i] = member ? (uint32_t)i : search->group[i];
+        search->known[i] = search->known[i] && (!member || i == one);
+    }
+    search->fill = 0;
+    search->worst = worst;
+    search->best = best;
+}
+
 /* The unit's domain, by a smallest set of others that leaves it little, and every other unit in its
  * place. Pairs have been tried: so it is of three units at least. */
 static int find_domain(struct search *search, size_t one)
@@ -254,7 +296,8 @@ static int find_domain(struct search *search, size_t one)
     size_t last = 0, units = 0;
     int rc = busy ? fill_domain(search, one, busy, &gain) : -ENOMEM;
     const bool limited = rc == 0 && gain < sets_saturated_gain;
-    const double inside = (gain + 1) / 2;
+    const double inside = (gain + 1) / 2, worst = search->worst, best = search->best;
+    bool joined = false, less = true;
     search->known[one] = true;
     if (limited && probe_memory_is_large(search->sets->probe)) {
         units = search->fill = put_busy(search, busy, one, &last);
@@ -270,10 +313,15 @@ static int find_domain(struct search *search, size_t one)
         rc = busy[i] || probe_late(search->sets->probe) ? 0 : gain_beside(search, busy, i, &here);
         if (rc == 0 && here < inside) {
             join(search, one, i, gain);
+            joined = true;
         }
     }
     search->before = 0;
     free(busy);
+    rc = rc == 0 && joined ? is_domain(search, search->group[one], &less) : rc;
+    if (!less) {
+        disband(search, one, worst, best);
+    }
     return rc;
 }
 
