@@ -121,16 +121,20 @@ struct machine_ops {
      * because another task had their PU, they were stopped or the machine was asleep; of all
      * together. */
     double (*disturbed)(struct machine *machine);
+    /* How many tasks there are now for each PU, beside the one that asks; NULL: none. */
+    double (*others)(struct machine *machine);
     void (*close)(struct machine *machine);
 };
 
 /* What sentinel.c has seen so far. */
 struct machine_guard {
     size_t operations, repeated;
-    size_t disturbed; /* operations that stayed so */
-    double repeat_s;  /* spent on repeating */
-    double last_s;    /* that the last operation took */
-    double still_s;   /* that workers stood still with an operation at hand: stopped, or the machine
+    size_t disturbed;         /* operations that stayed so */
+    double repeat_s;          /* spent on repeating */
+    double last_s;            /* that the last operation took */
+    double asked_s, waited_s; /* of workers: with an operation at hand; of that, disturbed */
+    double budget_s;          /* of the run, of which repeating takes a part; 0: none */
+    double still_s; /* that workers stood still with an operation at hand: stopped, or the machine
                          asleep */
 };
 
@@ -185,6 +189,10 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
                            const struct profile_pair *pairs, size_t count, double *seconds);
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
+
+/* How long something takes here for each second of processor time that it needs: 1 on a machine
+ * that does nothing else. Good to a factor of two. */
+double probe_machine_pace(struct machine *machine);
 
 /* How many workers may run at a time without being throttled by a quota; at least 1, SIZE_MAX where
  * there is none. */

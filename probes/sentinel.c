@@ -2,6 +2,7 @@
  * long workers were ready and had no PU says what a load average cannot. */
 #include "probes/sentinel.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ static const double disturbed_share = 0.05;
 static const double disturbed_least_s = 0.5e-3;
 /* On a machine that is never idle: so much longer a run may take, and no more. */
 static const double repeats_most_s = 5;
+/* And of a budget. */
+static const double repeats_share = 0.1;
 /* Of all operations. Medians and minima bear fewer. */
 static const double busy_share = 0.05;
 
@@ -52,10 +55,15 @@ int probe_sentinel_ask(struct machine *machine, const struct machine_question *q
     }
     guard->operations++;
     guard->last_s = first.seconds;
+    guard->asked_s += first.seconds * (double)question->workers;
+    guard->waited_s += first.waited_s;
     if (!is_disturbed(&first, question->workers)) {
         return 0;
     }
-    double *again = guard->repeat_s < repeats_most_s ? malloc(size) : NULL;
+    const double most_s = guard->budget_s > 0
+                              ? fmin(repeats_most_s, repeats_share * guard->budget_s)
+                              : repeats_most_s;
+    double *again = guard->repeat_s + first.seconds < most_s ? malloc(size) : NULL;
     bool better = false, calm = false;
     if (again) {
         bool done = timed(machine, question, again, &second) == 0;

@@ -216,6 +216,12 @@ double probe_cache_seconds(const struct probe *probe)
     return SWEEPS * sweep_s + expected_refining(sweep_s) + geometry_s;
 }
 
+/* What takes so much time of the processor takes so long beside what else runs. */
+static double processor(const struct probe *probe, double seconds)
+{
+    return seconds * probe_machine_pace(probe->machine);
+}
+
 /* For a look at the curve, or one more. */
 static size_t few_places(double bytes)
 {
@@ -228,7 +234,8 @@ static size_t few_places(double bytes)
 static bool look_is_over(const struct probe *probe, double begun_s, double next_s)
 {
     const double least_s = 2.5;
-    return probe_would_be_late(probe, next_s) && probe_elapsed(probe) + next_s > begun_s + least_s;
+    return probe_would_be_late(probe, next_s + processor(probe, fit_s)) &&
+           probe_elapsed(probe) + next_s > begun_s + least_s;
 }
 
 static int sweep(const struct measurement *m, int number, size_t (*places_at)(double bytes))
@@ -344,8 +351,8 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
 {
     const struct probe *probe = m->probe;
     const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)m->end);
-    double left_s =
-        fmin(fmax(refined_s, refined_share * swept_cost(m->samples)), granted(probe) - fit_s);
+    double left_s = fmin(fmax(refined_s, refined_share * swept_cost(m->samples)),
+                         granted(probe) - processor(probe, fit_s));
     double unplanned_s = left_s;
     for (size_t i = 0; i < m->result->count; i++) {
         unplanned_s = add_points(&fits[i], (double)m->end, unplanned_s, m->samples);
@@ -366,7 +373,7 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
                 }
                 left_s -= sample_cost(point->bytes, seconds);
             }
-            left_s = fmin(left_s, granted(probe) - fit_s);
+            left_s = fmin(left_s, granted(probe) - processor(probe, fit_s));
         }
         double part = (double)(round + 1) / REFINED_ROUNDS;
         probe_tell(probe,
@@ -402,7 +409,7 @@ static int conclude(const struct measurement *m, bool at_end, struct cache_level
     set_conditions(m->probe, result, &result->curve);
     set_conditions(m->probe, result, &fine);
     result->curve.fine = at_end ? &fine : NULL;
-    result->curve.quick = !at_end || granted(m->probe) < fit_s + fine_fit_s;
+    result->curve.quick = !at_end || granted(m->probe) < processor(m->probe, fit_s + fine_fit_s);
     rc = probe_cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
     result->curve.fine = NULL;
     probe_cache_curve_free(&fine);
@@ -454,7 +461,8 @@ static int measure_curve(const struct measurement *m)
     if (rc == 0 && probe->deadline > 0) {
         rc = look(m, &sweep_s);
     }
-    while (rc == 0 && result->sweeps < SWEEPS && granted(probe) > sweep_s + fit_s) {
+    while (rc == 0 && result->sweeps < SWEEPS &&
+           granted(probe) > sweep_s + processor(probe, fit_s)) {
         make_grid(m->samples, m->end, 1);
         rc = sweep(m, (int)result->sweeps, places_of);
         rc = rc < 0 ? rc : probe_tlb_pass(probe, m->pu, pages, &times, m->error);
@@ -477,7 +485,7 @@ static int measure(const struct measurement *m)
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(m, false, fits);
-    if (rc == 0 && result->count > 0 && granted(probe) > fit_s) {
+    if (rc == 0 && result->count > 0 && granted(probe) > processor(probe, fit_s)) {
         rc = refine(m, fits);
         rc = rc < 0 ? rc : conclude(m, true, fits);
     }

@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "probes/native/native.h"
 #include "probes/topology.h"
 #include "profile/topology/topology.h"
+
+static const double newest_share = 0.3; /* of a mean of counts, what the newest one weighs */
 
 /* Largest number of PUs a kernel is built for so far; the mask grows with it. */
 enum { PUS_MAX = 8192 };
@@ -101,6 +104,40 @@ static double native_disturbed(struct machine *machine)
     return (double)waited * 1e-9;
 }
 
+/* The kernel counts whoever is ready to run, and one of them asks; < 0: it does not say. */
+static double count_others(void)
+{
+    unsigned running = 0;
+    FILE *file = fopen("/proc/loadavg", "re");
+    const bool known = file && fscanf(file, "%*s %*s %*s %u/", &running) == 1 && running > 0;
+    if (file) {
+        fclose(file);
+    }
+    return known ? (running - 1) / (double)sysconf(_SC_NPROCESSORS_ONLN) : -1;
+}
+
+/* A single count finds a few more or fewer: a mean of some, which the newest ones move. */
+static double native_others(struct machine *machine)
+{
+    enum { AT_FIRST = 8 };
+    static const struct timespec apart = {.tv_nsec = 5 * 1000 * 1000};
+    struct native *native = machine->state;
+    const int counts = native->others_counted ? 1 : AT_FIRST;
+    for (int i = 0; i < counts; i++) {
+        const double now = count_others();
+        if (i > 0) {
+            nanosleep(&apart, NULL);
+        }
+        if (now >= 0) {
+            native->others = native->others_counted
+                                 ? (1 - newest_share) * native->others + newest_share * now
+                                 : now;
+            native->others_counted = true;
+        }
+    }
+    return native->others;
+}
+
 static void native_close(struct machine *machine)
 {
     struct native *native = machine->state;
@@ -136,6 +173,7 @@ static const struct machine_ops native_ops = {
     .exchange = probe_native_exchange,
     .elapsed = native_elapsed,
     .disturbed = native_disturbed,
+    .others = native_others,
     .close = native_close,
 };
 

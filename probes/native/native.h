@@ -60,6 +60,8 @@ struct native {
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;
+    double others; /* tasks for each PU, beside this one; of some counts */
+    bool others_counted;
     double clock_cost_s; /* of reading the clock once */
     double batch_s;      /* shortest stretch that is worth timing */
 };

@@ -66,7 +66,7 @@ enum { MEMORY_ALONE_MAX = 64 }; /* measurements of one PU alone; more say nothin
  * is. */
 struct memory_rounds {
     struct probe *probe;
-    size_t bytes, asked;
+    size_t bytes;
     double alone[MEMORY_ALONE_MAX];
     size_t alone_count;
     uint32_t fewest_rounds; /* of any pair */

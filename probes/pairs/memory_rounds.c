@@ -9,10 +9,8 @@
 
 #include "probes/pairs/pairs.h"
 
-enum {
-    EXPECTED_PAIRS = 32, /* for the progress bar */
-    LEARN_FROM = 16,     /* pairs that the first idea of the spread comes from */
-};
+enum { LEARN_FROM = 16 };              /* pairs that the first idea of the spread comes from */
+static const double pairs_share = 0.9; /* of the probe's time, for the progress bar */
 
 int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
 {
@@ -176,9 +174,11 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
         pus[2 * k] = set->ids[pairs[k].i];
         pus[2 * k + 1] = set->ids[pairs[k].j];
     }
-    probe_tell(rounds->probe, 1 - exp(-(double)rounds->asked / EXPECTED_PAIRS),
+    const struct probe_pairs *all = &rounds->probe->pairs;
+    probe_tell(rounds->probe,
+               all->planned > 0 ? pairs_share * (double)all->done / (double)all->planned
+                                : pairs_share,
                "memory of PUs %u and %u", pus[0], pus[1]);
-    rounds->asked += count;
     while (!is_settled(rounds, found, count, done)) {
         int rc = one_round(rounds, pus, count, done, found);
         if (rc < 0) {

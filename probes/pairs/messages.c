@@ -307,7 +307,9 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
     double least = INFINITY;
     size_t turn = 0;
     int rc = seconds ? 0 : -ENOMEM;
-    for (; rc == 0 && !probe_repeat_minimum_settled(slowest, turn); turn++) {
+    for (; rc == 0 && !probe_repeat_minimum_settled(slowest, turn) &&
+           !(turn > 0 && probe_late(probe));
+         turn++) {
         rc = exchange(probe, bytes, pairs, count, seconds);
         slowest[turn] = 0;
         for (size_t i = 0; i < count && rc == 0; i++) {

@@ -125,12 +125,13 @@ static void leave_out(struct matrix *matrix, const struct cell *cell, const char
 typedef int cell_function(struct matrix *matrix, struct cell *cell);
 
 /* Faults of one node's memory say nothing of the others. The first cell is looked at in any case:
- * that memory may not be had is worth knowing. */
+ * that memory may not be had is worth knowing. Memory that is all of one node was had before. */
 static int try_cell(struct matrix *matrix, struct cell *cell, cell_function *measure)
 {
     probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", cell->row.node,
                cell->pus->ids[0]);
-    bool first = matrix->started++ == 0, late = probe_late(matrix->probe) && !first;
+    const bool named = matrix->probe->declared->numa_count > 1;
+    bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
     int rc = late ? 0 : measure(matrix, cell);
     bool fault = rc == -EACCES || rc == -ENOMEM;
     if (late || fault) {

@@ -134,6 +134,10 @@ static int look_at_all(struct sets *sets, struct domain *domain, bool *any)
     struct domain found = {.share = 1}, worst = {.share = 1};
     int rc = collides ? 0 : -ENOMEM;
     for (uint32_t unit = 0; rc == 0 && unit < of->count; unit++) {
+        if (probe_late(sets->probe)) { /* of some groups nothing can be said */
+            worst.share = 1;
+            break;
+        }
         rc = look_at_group(sets, of, unit, &found);
         collides[unit] = found.share < sets_overhead_share;
         worst = found.share < worst.share ? found : worst;
@@ -172,6 +176,9 @@ static int try_candidate(struct sets *sets, const struct partition *of)
     uint32_t other = probe_sets_group_from(
         sets, of, unit + 1 + (uint32_t)random_below(&sets->random, of->count - 1));
     int rc = look_at_group(sets, of, unit, &first);
+    if (probe_late(sets->probe)) {
+        return rc;
+    }
     rc = rc < 0 ? rc : look_at_group(sets, of, other, &second);
     bool one = first.share < sets_overhead_share, two = second.share < sets_overhead_share,
          alike = true;
@@ -217,6 +224,9 @@ static int look_at_machine(struct sets *sets)
     }
     int rc = 0;
     for (uint32_t u = 0; rc == 0 && u < top->count; u++) {
+        if (probe_late(sets->probe)) {
+            return 0;
+        }
         sets->first.count = 0;
         probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
         rc = probe_sets_total(sets, &sets->first, &one);
@@ -337,7 +347,8 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
     for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
         /* what lies around the levels of pairs */
         const struct domain *level = &sets->levels[i];
-        bool alone = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition);
+        bool alone = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition) &&
+                     !probe_late(sets->probe);
         rc = alone ? probe_sets_search(sets, &level->partition) : 0;
     }
     if (rc >= 0 && !probe_late(sets->probe) && cores_are_left(sets, candidates, count)) {

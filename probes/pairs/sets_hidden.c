@@ -154,7 +154,7 @@ static int search_pairs(struct search *search, bool *any)
     size_t partners = 0;
     *any = false;
     int rc = find_partners(search, 0, &partners);
-    if (rc == 0 && !partners && search->count > 2) {
+    if (rc == 0 && !partners && search->count > 2 && !probe_late(search->sets->probe)) {
         size_t scout = 1 + random_below(&search->sets->random, search->count - 1);
         rc = find_partners(search, scout, &partners);
     }
@@ -329,7 +329,7 @@ static int search_units(struct search *search, bool pairs, bool domains, bool *a
 {
     int rc = pairs ? search_pairs(search, any) : 0;
     for (size_t i = 0; rc == 0 && domains && !*any && i < search->count; i++) {
-        rc = search->known[i] ? 0 : find_domain(search, i);
+        rc = search->known[i] || probe_late(search->sets->probe) ? 0 : find_domain(search, i);
     }
     for (size_t i = 0; i < search->count; i++) {
         *any = *any || search->group[i] != i;

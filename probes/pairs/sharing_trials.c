@@ -215,6 +215,12 @@ static int one_trial(struct probe *probe, const struct sharing_bar *bar, double 
     return rc;
 }
 
+/* A run that is late does with as few as decide. */
+static bool is_late(const struct probe *probe, const struct sharing_trials *trials)
+{
+    return trials->count + trials->voids >= COUNT_LEAST && probe_late(probe);
+}
+
 /* Two trials below the bar put the second smallest below it whatever follows. */
 static bool is_decided(const struct sharing_trials *trials)
 {
@@ -239,7 +245,7 @@ int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
         struct sharing_trials *open[TOGETHER_MOST];
         size_t left = 0;
         for (size_t k = 0; k < count; k++) {
-            if (!is_decided(&trials[k])) {
+            if (!is_decided(&trials[k]) && !is_late(probe, &trials[k])) {
                 pus[2 * left] = ids[pairs[k].i];
                 pus[2 * left + 1] = ids[pairs[k].j];
                 open[left++] = &trials[k];

@@ -15,13 +15,18 @@ static const double set_share = 2.0 / 3;            /* of a cache, per PU: worki
 static const double second_per_byte = 1.0 / 256;    /* nodes of such a set, each … */
 static const double node_s = 12e-9, warm_turns = 2; /* built, and visited so often as one by one */
 static const double load_s = 15e-9, memory_load_s = 100e-9, timed_loads = 12288;
-static const double trials = 4;        /* of a pair, alone and together */
-static const double rounds = 3;        /* of copies */
-static const double more_passes = 0.2; /* beside those that are timed */
-static const double rate = 10e9;       /* bytes/s of one PU */
-static const double pair_s = 5e-3;     /* messages of one pair, all sweeps */
-static const double layer_s = 0.05;    /* curves of one layer */
-static const double mpi_s = 0.4;       /* starting the ranks */
+static const double trials = 4; /* of a pair, both PUs alone and together: */
+static const double turns = 3, least_trials = 2;
+static const double operation_s = 1e-3;  /* waking threads, until they meet */
+static const double rounds = 3;          /* of copies */
+static const double touched_rate = 1e9;  /* bytes/s at which a system gives out memory */
+static const double more_passes = 0.2;   /* beside those that are timed */
+static const double rate = 10e9;         /* bytes/s of one PU */
+static const double pair_s = 5e-3;       /* messages of one pair, all sweeps */
+static const double layer_s = 0.05;      /* curves of one layer */
+static const double mpi_s = 0.4;         /* starting the ranks */
+static const double least_looks_s = 0.5; /* of the caches, at few sizes, and a quick fit: */
+static const double least_fit_s = 0.45;
 
 /* Pairs inside of the groups of the next larger declared cache; all for the last. */
 static void mark_inside(const struct profile_set *pus, const struct profile_relation *outer,
@@ -41,17 +46,21 @@ static void mark_inside(const struct profile_set *pus, const struct profile_rela
 static double trial_seconds(double bytes)
 {
     double nodes = set_share * bytes * second_per_byte;
-    return 2 * (nodes * (node_s + warm_turns * load_s) + timed_loads * load_s);
+    return turns * (operation_s + nodes * (node_s + warm_turns * load_s) + timed_loads * load_s);
 }
 
-static double plan_sharing(const struct probe *probe, const struct schedule *schedule, bool *inside)
+/* `least`: of one pair of each class, as few trials as decide. */
+static double plan_sharing(const struct probe *probe, const struct schedule *schedule, bool *inside,
+                           bool least)
 {
     const struct profile_class *declared = probe->declared;
     double sum = 0;
     for (size_t i = 0; declared && i < declared->cache_count; i++) {
         const bool last = i + 1 == declared->cache_count;
         mark_inside(schedule->pus, last ? NULL : &declared->caches[i + 1].sharing, inside);
-        sum += trials * (double)probe_schedule_planned(schedule, inside) *
+        const size_t pairs =
+            least ? schedule->class_count : probe_schedule_planned(schedule, inside);
+        sum += (least ? least_trials : trials) * (double)pairs *
                trial_seconds((double)declared->caches[i].declared_size_bytes);
     }
     return sum;
@@ -82,12 +91,17 @@ static double copy_seconds(const struct probe *probe)
     return (passes + more_passes) * pass_seconds(probe);
 }
 
+/* One look at the latency of a node's memory. */
+static double look_seconds(const struct probe *probe)
+{
+    return array_bytes(probe) * second_per_byte * (node_s + memory_load_s / 8) +
+           timed_loads * memory_load_s;
+}
+
 static double plan_memory(const struct probe *probe, const struct schedule *schedule)
 {
-    const double copy_s = copy_seconds(probe), bytes = array_bytes(probe);
+    const double copy_s = copy_seconds(probe), look_s = look_seconds(probe);
     const struct probe_numa_plan nodes = probe_numa_planned(probe);
-    const double look_s =
-        bytes * second_per_byte * (node_s + memory_load_s / 8) + timed_loads * memory_load_s;
     /* alone and together */
     return rounds * ((1 + 2 * (double)probe_schedule_planned(schedule, NULL)) * copy_s +
                      (double)nodes.copied * (copy_s + look_s)) +
@@ -110,9 +124,19 @@ static double plan_sets(const struct probe *probe, const struct schedule *schedu
 {
     const double divisions = (double)schedule->together.count, pus = (double)schedule->pus->count,
                  cores = one_of_each_core(probe);
-    /* Each alone, and by all of a node, one pass each. */
-    const double kernels_s = rounds * 2 * PROFILE_KERNELS * (1 + more_passes) * pass_seconds(probe);
-    return kernels_s + (pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + cores) : 0);
+    return pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + cores) : 0;
+}
+
+/* Each alone, and by all of a node, one pass each. */
+static double plan_kernels(const struct probe *probe)
+{
+    return rounds * 2 * PROFILE_KERNELS * (1 + more_passes) * pass_seconds(probe);
+}
+
+/* What the first copies of two PUs take longer; memory of simulated machines is there. */
+static double touching(const struct probe *probe, bool native)
+{
+    return native ? 2 * 2 * array_bytes(probe) / touched_rate : 0;
 }
 
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
@@ -120,13 +144,26 @@ void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
     const double pace = fmax(1, memory_s / memory_load_s);
     estimate->cache_s *= pace;
     estimate->sharing_s *= pace;
+    estimate->sharing_least_s *= pace;
     estimate->memory_s *= pace;
     estimate->memory_least_s *= pace;
     estimate->message_s *= pace;
+    estimate->message_least_s *= pace;
     estimate->sets_s *= pace;
+    estimate->kernels_s *= pace;
+    estimate->looks_s *= pace;
 }
 
-int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out)
+void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
+                           struct probe_estimate *estimate)
+{
+    const double kernels_s = plan_kernels(probe) * rate / bytes_per_s;
+    estimate->sets_s *= kernels_s / estimate->kernels_s;
+    estimate->kernels_s = kernels_s;
+}
+
+int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
+                        struct probe_estimate *out)
 {
     const struct profile_set *pus = &probe->machine->pus;
     const double kinds = probe->kinds ? (double)probe->kinds->count : 1;
@@ -138,17 +175,23 @@ int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estima
         schedule.search = true; /* as messages do, and no other probe */
         size_t pairs = probe_schedule_planned(&schedule, NULL);
         schedule.search = false;
+        const bool several = pus->count > 1;
+        const double touch_s = touching(probe, native), start_s = mpi * mpi_s,
+                     curves_s = (double)schedule.class_count * layer_s;
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
-            .sharing_s = pus->count > 1 ? plan_sharing(probe, &schedule, inside) : 0,
-            .memory_s = plan_memory(probe, &schedule),
-            .memory_least_s = (1 + 2 * (double)schedule.class_count) * copy_seconds(probe),
+            .cache_least_s = kinds * (least_looks_s + (native ? least_fit_s : 0)),
+            .sharing_s = several ? plan_sharing(probe, &schedule, inside, false) : 0,
+            .sharing_least_s = several ? plan_sharing(probe, &schedule, inside, true) : 0,
+            .memory_s = plan_memory(probe, &schedule) + touch_s,
+            .memory_least_s = (2 + 2 * (double)schedule.class_count) * copy_seconds(probe) +
+                              look_seconds(probe) + touch_s,
             .sets_s = plan_sets(probe, &schedule),
-            .message_s = pus->count > 1
-                             ? (double)pairs * pair_s +
-                                   PROBE_MESSAGE_LOOKS *
-                                       ((double)schedule.class_count * layer_s + mpi * mpi_s)
-                             : 0,
+            .kernels_s = plan_kernels(probe),
+            .mpi_s = start_s,
+            .message_s = several ? (double)pairs * pair_s + curves_s + start_s : 0,
+            .message_least_s = several ? curves_s : 0,
+            .looks_s = several ? (PROBE_MESSAGE_LOOKS - 1) * (curves_s + start_s) : 0,
         };
         probe_schedule_free(&schedule);
     }

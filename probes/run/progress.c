@@ -2,6 +2,7 @@
  * object a line for scripts. */
 #include "probes/run/progress.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,16 +39,23 @@ static double counted(const struct progress *progress)
     return progress->clock ? probe_machine_elapsed(progress->clock) : now();
 }
 
-/* What is planned of the rest, at the pace so far; without a plan at that pace alone, once it can
- * be told. < 0: cannot be. */
-static double seconds_left(const struct progress *progress, double whole, double spent)
+/* What is planned of this probe, at its pace so far, and of the others. */
+static double planned_left(const struct progress *progress, double done, double spent)
 {
-    if (progress->planned_s > 0) {
-        double plan = plan_weight * progress->planned_s;
-        return (1 - whole) * progress->planned_s * (plan + spent) /
-               (plan + whole * progress->planned_s);
-    }
-    return spent > guess_after_s && whole > 0 ? spent / whole * (1 - whole) : -1;
+    const double here_s = spent - progress->begun_s;
+    const double left_s =
+        (1 - done) * (plan_weight * progress->planned_s + here_s) / (plan_weight + done);
+    return progress->later_s + left_s;
+}
+
+/* As planned; without a plan at the pace so far, once it can be told. < 0: cannot be. Never more
+ * than the budget leaves. */
+static double seconds_left(const struct progress *progress, double done, double whole, double spent)
+{
+    double left_s = progress->planned_s >= 0             ? planned_left(progress, done, spent)
+                    : spent > guess_after_s && whole > 0 ? spent / whole * (1 - whole)
+                                                         : -1;
+    return progress->budget_s > 0 ? fmin(left_s, fmax(0, progress->budget_s - spent)) : left_s;
 }
 
 /* One event in one write, so that a reader sees whole lines; a reader that is gone stops
@@ -72,12 +80,13 @@ void probe_progress_start(struct progress *progress, bool wanted, int events)
     *progress = (struct progress){.shown = events < 0 && wanted && isatty(STDERR_FILENO),
                                   .events = events,
                                   .probe = "",
+                                  .planned_s = -1,
                                   .started_s = now()};
 }
 
-void probe_progress_plan(struct progress *progress, double planned_s, struct machine *clock)
+void probe_progress_clock(struct progress *progress, struct machine *clock, double budget_s)
 {
-    progress->planned_s = planned_s;
+    progress->budget_s = budget_s;
     if (clock) {
         progress->clock = clock;
         progress->started_s = probe_machine_elapsed(clock);
@@ -89,9 +98,17 @@ void probe_progress_next(struct progress *progress, const char *probe, double sh
     progress->before += progress->share;
     progress->share = share;
     progress->probe = probe;
+    progress->planned_s = -1;
     progress->drawn_s = 0; /* the first step of a probe is always shown */
     send(progress, "{\"event\": \"probe\", \"probe\": \"%s\", \"elapsed_s\": %.2f}\n", probe,
          counted(progress) - progress->started_s);
+}
+
+void probe_progress_expect(struct progress *progress, double planned_s, double later_s)
+{
+    progress->planned_s = planned_s;
+    progress->later_s = later_s;
+    progress->begun_s = counted(progress) - progress->started_s;
 }
 
 void probe_progress_outcome(struct progress *progress, const char *outcome)
@@ -100,7 +117,12 @@ void probe_progress_outcome(struct progress *progress, const char *outcome)
          counted(progress) - progress->started_s);
 }
 
-static void send_step(struct progress *progress, const char *what, double whole, double spent,
+/* How far a run is. */
+struct stand {
+    double whole, spent_s, left_s; /* left < 0: not known */
+};
+
+static void send_step(struct progress *progress, const char *what, const struct stand *stand,
                       const struct probe_pairs *pairs)
 {
     char pair[128] = "", left[48] = "";
@@ -109,14 +131,13 @@ static void send_step(struct progress *progress, const char *what, double whole,
                  ", \"pair\": [%u, %u], \"pairs_done\": %zu, \"pairs_total\": %zu", pairs->pair.a,
                  pairs->pair.b, pairs->done, pairs->planned);
     }
-    double rest = seconds_left(progress, whole, spent);
-    if (rest >= 0) {
-        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", rest);
+    if (stand->left_s >= 0) {
+        snprintf(left, sizeof left, ", \"seconds_left\": %.1f", stand->left_s);
     }
     send(progress,
          "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, "
          "\"elapsed_s\": %.2f%s%s}\n",
-         progress->probe, what, whole, spent, pair, left);
+         progress->probe, what, stand->whole, stand->spent_s, pair, left);
 }
 
 /* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that
@@ -139,22 +160,32 @@ static void draw(const char *what, double whole, double rest)
     fflush(stderr);
 }
 
+/* `done`: of the probe at hand. What was said to be done stays done. */
+static struct stand stand_of(struct progress *progress, double done)
+{
+    const double spent = counted(progress) - progress->started_s,
+                 shares = fmin(progress->before + progress->share * done, 1),
+                 left = seconds_left(progress, done, shares, spent);
+    const bool planned = progress->planned_s >= 0 && spent + left > 0;
+    progress->most = fmax(progress->most, planned ? spent / (spent + left) : shares);
+    return (struct stand){progress->most, spent, left};
+}
+
 void probe_progress_step(void *argument, const char *what, double done,
                          const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
-    double time = now(), whole = progress->before + progress->share * done;
+    double time = now();
     if ((!progress->shown && progress->events < 0) || time - progress->drawn_s < redraw_s) {
         return;
     }
     progress->drawn_s = time;
-    double spent = counted(progress) - progress->started_s;
-    whole = whole < 0 ? 0 : whole > 1 ? 1 : whole;
+    const struct stand stand = stand_of(progress, fmin(fmax(done, 0), 1));
     if (progress->events >= 0) {
-        send_step(progress, what, whole, spent, pairs);
+        send_step(progress, what, &stand, pairs);
         return;
     }
-    draw(what, whole, seconds_left(progress, whole, spent));
+    draw(what, stand.whole, stand.left_s);
 }
 
 void probe_progress_end(struct progress *progress)

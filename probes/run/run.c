@@ -4,6 +4,7 @@
 #include "probes/run/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,27 +58,120 @@ static size_t message_bytes(const struct probe_results *results)
     return probe_message_usual_bytes(results->node_class);
 }
 
+/* -- the budget -- */
+
+static double planned(const struct probe_results *results, unsigned probe)
+{
+    const struct probe_estimate *estimate = &results->estimate;
+    return probe == PROBE_CACHE     ? estimate->cache_s
+           : probe == PROBE_SHARING ? estimate->sharing_s
+           : probe == PROBE_MEMORY  ? estimate->memory_s
+                                    : estimate->message_s;
+}
+
+/* However late it is; some of it for a probe that comes at all. */
+static double least(const struct probe_results *results, unsigned probe)
+{
+    const struct probe_estimate *estimate = &results->estimate;
+    return probe == PROBE_CACHE     ? estimate->cache_least_s
+           : probe == PROBE_SHARING ? estimate->sharing_least_s
+           : probe == PROBE_MEMORY  ? estimate->memory_least_s
+                                    : estimate->message_least_s;
+}
+
+/* How long that takes here. Caches are asked for in a hundred short operations, for each of which
+ * two threads have to have a PU in turn; messages want two PUs at the same time. */
+static double least_here(const struct probe_run *run, const struct probe_results *results,
+                         unsigned probe)
+{
+    const double wakes_s = 1, pace = probe_machine_pace(run->machine);
+    return least(results, probe) * pace * (probe == PROBE_MESSAGE ? pace : 1) +
+           (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
+}
+
+static double planned_here(const struct probe_run *run, const struct probe_results *results,
+                           unsigned probe)
+{
+    return planned(results, probe) * probe_machine_pace(run->machine);
+}
+
+typedef double seconds_function(const struct probe_run *run, const struct probe_results *results,
+                                unsigned probe);
+
+/* Of the probes asked for, from `first` on. */
+static double sum_from(const struct probe_run *run, const struct probe_results *results,
+                       unsigned first, seconds_function *seconds)
+{
+    double sum = 0;
+    for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
+        sum += run->probes & probe ? seconds(run, results, probe) : 0;
+    }
+    return sum;
+}
+
+/* What comes after all probes that have a name. */
+static double planned_after(const struct probe_run *run, const struct probe_results *results)
+{
+    const struct probe_estimate *estimate = &results->estimate;
+    return ((run->probes & PROBE_MEMORY ? estimate->sets_s + estimate->kernels_s : 0) +
+            (run->probes & PROBE_MESSAGE ? estimate->looks_s : 0)) *
+           probe_machine_pace(run->machine);
+}
+
+/* What the probes asked for are expected to take, from `first` on. */
+static double planned_from(const struct probe_run *run, const struct probe_results *results,
+                           unsigned first)
+{
+    return sum_from(run, results, first, planned_here) + planned_after(run, results);
+}
+
+static double left_of_budget(const struct probe_results *results)
+{
+    return results->until_s > 0 ? results->until_s - probe_elapsed(&results->probe) : INFINITY;
+}
+
+/* Is there time for what needs so much of the processor? */
+static bool fits(const struct probe_run *run, const struct probe_results *results, double seconds)
+{
+    return seconds * probe_machine_pace(run->machine) < left_of_budget(results);
+}
+
+/* Grants the probe its part of the time that is left, by what it and those after it are expected to
+ * take, or all that those are not expected to need; but what they need at the least stays theirs.
+ * `of` parts of it. */
+static void grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
+                  double of)
+{
+    const double now = probe_elapsed(&results->probe), left = left_of_budget(results),
+                 share =
+                     left * planned_here(run, results, probe) / planned_from(run, results, probe),
+                 spare = left - planned_from(run, results, probe << 1),
+                 most = left - sum_from(run, results, probe << 1, least_here),
+                 granted = fmin(fmax(share, spare), fmax(most, least_here(run, results, probe)));
+    results->probe.deadline = results->until_s > 0 ? now + granted / of : 0;
+}
+
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),
  * which is said the first time: then -ENOTSUP. 0 and the messenger, -EINTR. */
 static int open_messenger(const struct probe_run *run, struct probe_results *results, bool first,
                           struct machine *out, struct servet_error *error)
 {
-    struct servet_error reason;
+    struct servet_error reason = {.text = "the budget leaves no time to start it"};
     bool native = strcmp(run->machine->name, "native") == 0;
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
-    if (native && several && run->mpi) {
+    if (native && several && run->mpi && fits(run, results, results->estimate.mpi_s)) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, &reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         out->journal = rc == 0 ? run->journal : NULL;
         if (rc == -EINTR) {
             return profile_error(error, rc, "%s", reason.text);
         }
-        if (rc < 0 && first) {
-            probe_progress_end(run->progress);
-            cli_note("message latency through MPI skipped: %s; measured between threads instead",
-                     reason.text);
-        }
+    }
+    if (native && several && run->mpi && rc < 0 && first) {
+        probe_progress_end(run->progress);
+        cli_note("message latency through MPI skipped: %s; measured between threads instead",
+                 reason.text);
     }
     if (first && native && several && rc < 0) {
         snprintf(results->layer_note, sizeof results->layer_note,
@@ -112,39 +206,6 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     return result;
 }
 
-/* -- the budget -- */
-
-static double planned(const struct probe_results *results, unsigned probe)
-{
-    const struct probe_estimate *estimate = &results->estimate;
-    return probe == PROBE_CACHE     ? estimate->cache_s
-           : probe == PROBE_SHARING ? estimate->sharing_s
-           : probe == PROBE_MEMORY  ? estimate->memory_s
-                                    : estimate->message_s;
-}
-
-/* What the probes asked for are expected to take, from `first` on. */
-static double planned_from(const struct probe_run *run, const struct probe_results *results,
-                           unsigned first)
-{
-    double sum = run->probes & PROBE_MEMORY ? results->estimate.sets_s : 0;
-    for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
-        sum += run->probes & probe ? planned(results, probe) : 0;
-    }
-    return sum;
-}
-
-/* Grants the probe its part of the time that is left, by what it and those after it are expected to
- * take: what one does not use the others have. `of` parts of it. */
-static void grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
-                  double of)
-{
-    double now = probe_elapsed(&results->probe), sum = planned_from(run, results, probe);
-    results->probe.deadline =
-        results->until_s > 0 ? now + (results->until_s - now) * planned(results, probe) / (sum * of)
-                             : 0;
-}
-
 /* How much slower this machine is than those that the estimate is of, as its memory says: a probe
  * that will not fit into a budget is known before it starts. */
 static void learn_pace(struct probe_results *results)
@@ -155,16 +216,40 @@ static void learn_pace(struct probe_results *results)
     }
 }
 
+/* And how fast it copies. */
+static void learn_rate(struct probe_results *results)
+{
+    const double bytes_per_s = results->memory.memory.reference_bytes_per_s;
+    if (bytes_per_s > 0) {
+        probe_estimate_copies(&results->probe, bytes_per_s, &results->estimate);
+    }
+}
+
 static bool over(const struct probe_results *results)
 {
-    return results->until_s > 0 && probe_elapsed(&results->probe) > results->until_s;
+    return left_of_budget(results) < 0;
+}
+
+/* Even the least of it takes longer than there is time for: it is left out where it is not all that
+ * was asked for, and others can have the time or a machine that is less busy would have it. */
+static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
+                        unsigned probe)
+{
+    /* Rather a little late than without a figure; half as much again is a budget's limit. */
+    const double tolerated = 1.25, left = tolerated * left_of_budget(results);
+    bool others =
+        (run->probes & (probe - 1)) != 0 || (run->probes != probe && least(results, probe) < left);
+    for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
+        others |= (run->probes & later) && later != PROBE_SHARING && least(results, later) > 0 &&
+                  least_here(run, results, later) < left;
+    }
+    return others && least_here(run, results, probe) > left;
 }
 
 /* Asked for, and still within the budget. What is left out stays as declared; the first probe
  * always runs. */
 static bool wanted(const struct probe_run *run, struct probe_results *results, unsigned probe)
 {
-    bool first = (run->probes & (probe - 1)) == 0;
     if (!(run->probes & probe)) {
         return false;
     }
@@ -173,10 +258,8 @@ static bool wanted(const struct probe_run *run, struct probe_results *results, u
         results->throttled |= probe;
         return false;
     }
-    bool too_long =
-        probe == PROBE_MEMORY &&
-        probe_elapsed(&results->probe) + results->estimate.memory_least_s > results->until_s;
-    if (!first && results->until_s > 0 && (over(results) || too_long)) {
+    const bool unknown = probe == PROBE_SHARING && (results->left_out & PROBE_CACHE);
+    if (results->until_s > 0 && (unknown || is_too_long(run, results, probe))) {
         results->left_out |= probe;
         return false;
     }
@@ -253,8 +336,10 @@ static void finished(struct probe_results *results, unsigned probe, int rc)
 static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
                  const char *name)
 {
-    double all = planned_from(run, results, PROBE_CACHE);
-    probe_progress_next(run->progress, name, all > 0 ? planned(results, probe) / all : 0);
+    const double all = planned_from(run, results, PROBE_CACHE),
+                 this = planned_here(run, results, probe);
+    probe_progress_next(run->progress, name, all > 0 ? this / all : 0);
+    probe_progress_expect(run->progress, this, planned_from(run, results, probe << 1));
 }
 
 /* What may be a domain of memory: whatever PUs are found or said to have in common. */
@@ -328,7 +413,9 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
          look++) {
         rc = run_lines(run, results, error);
-        rc = rc < 0 || over(results) ? rc : run_messages(run, results, false, error);
+        rc = rc < 0 || !fits(run, results, results->estimate.mpi_s)
+                 ? rc
+                 : run_messages(run, results, false, error);
         if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }
@@ -358,6 +445,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         next(run, results, PROBE_MEMORY, "memory");
         rc = run_memory(run, results, error);
         finished(results, PROBE_MEMORY, rc);
+        learn_rate(results);
     }
     if (rc == 0 && wanted(run, results, PROBE_MESSAGE)) {
         next(run, results, PROBE_MESSAGE, "message");
@@ -366,10 +454,14 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
-        probe_progress_next(run->progress, "sets",
-                            results->estimate.sets_s / planned_from(run, results, PROBE_CACHE));
+        const double all = planned_from(run, results, PROBE_CACHE),
+                     sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
+        probe_progress_next(run->progress, "sets", sets_s / all);
+        probe_progress_expect(run->progress, sets_s, planned_after(run, results) - sets_s);
         rc = run_sets(results, error);
     }
+    const double sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
+    probe_progress_expect(run->progress, planned_after(run, results) - sets_s, 0);
     return rc < 0 ? rc : run_second_looks(run, results, error);
 }
 
@@ -478,13 +570,12 @@ static int plan(const struct probe_run *run, bool native, struct probe_results *
         return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
     }
     results->probe.kinds = &results->kinds;
-    rc = probe_estimate_make(&results->probe, native && run->mpi, &results->estimate);
+    rc = probe_estimate_make(&results->probe, native, native && run->mpi, &results->estimate);
     if (rc < 0) {
         free_results(results);
         return profile_error(error, rc, "planning: %s", strerror(-rc));
     }
-    probe_progress_plan(run->progress, planned_from(run, results, PROBE_CACHE),
-                        native ? NULL : run->machine);
+    probe_progress_clock(run->progress, native ? NULL : run->machine, run->budget_s);
     return 0;
 }
 
@@ -522,10 +613,11 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     if (rc < 0) {
         return rc;
     }
+    run->machine->guard.budget_s = run->budget_s;
     rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(run, &results, error);
-    run->expected_s = planned_from(run, &results, PROBE_CACHE);
+    run->expected_s = planned_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
     run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);

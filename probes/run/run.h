@@ -135,16 +135,24 @@ void probe_disagreement_explain(const struct disagreement *disagreement, FILE *s
 /* Seconds. */
 struct probe_estimate {
     double cache_s, sharing_s, memory_s, message_s;
-    double sets_s;         /* of which nobody asks by name: they come with memory */
-    double memory_least_s; /* of memory, however late it is */
+    /* of which nobody asks by name: sets and other loops come with memory, looks with messages */
+    double sets_s, kernels_s, looks_s;
+    /* however late it is */
+    double mpi_s; /* starting the ranks */
+    double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
 };
 
 /* After the caches: everything takes longer where a load from memory takes `memory_s`, longer
  * than usual. */
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
 
-/* `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
-int probe_estimate_make(const struct probe *probe, bool mpi, struct probe_estimate *out);
+/* After the memory: what copies take where one PU copies so much. */
+void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
+                           struct probe_estimate *estimate);
+
+/* `native`: this machine; `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
+int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
+                        struct probe_estimate *out);
 
 /* -- options -- */
 

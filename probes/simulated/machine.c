@@ -39,6 +39,13 @@ double probe_sim_noisy(struct sim *sim, double seconds)
     return seconds * factor * drift_of(sim);
 }
 
+/* An operation of so many workers that would take so long if they had their PUs to themselves. */
+static void pass(struct sim *sim, size_t workers, double seconds)
+{
+    sim->clock_s += seconds * (1 + sim->noise.others);
+    sim->waited_s += seconds * sim->noise.others * (double)workers;
+}
+
 static int traverse(struct machine *machine, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds_per_access)
 {
@@ -55,9 +62,10 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         seconds_per_access[i] = probe_sim_noisy(sim, seconds[i]);
     }
     double nodes = (double)machine_traversal_loads(what);
-    sim->clock_s += operation_seconds +
-                    nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
-                    timed_loads * slowest;
+    pass(sim, count,
+         operation_seconds +
+             nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
+             timed_loads * slowest);
     free(positions);
     free(seconds);
     return rc;
@@ -279,7 +287,7 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
         slowest = fmin(slowest, bytes_per_s[i]);
         bytes_per_s[i] = 1 / probe_sim_noisy(sim, 1 / bytes_per_s[i]);
     }
-    sim->clock_s += operation_seconds + (what->passes + 0.2) * 2 * (double)what->bytes / slowest;
+    pass(sim, count, operation_seconds + (what->passes + 0.2) * 2 * (double)what->bytes / slowest);
     return 0;
 }
 
@@ -360,7 +368,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
         }
         slowest = fmax(slowest, exact);
     }
-    sim->clock_s += operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1);
+    pass(sim, 2 * count, operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1));
     return 0;
 }
 
@@ -369,6 +377,16 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
 static double elapsed(struct machine *machine)
 {
     return ((const struct sim *)machine->state)->clock_s;
+}
+
+static double disturbed(struct machine *machine)
+{
+    return ((const struct sim *)machine->state)->waited_s;
+}
+
+static double others(struct machine *machine)
+{
+    return ((const struct sim *)machine->state)->noise.others;
 }
 
 static void close_simulated(struct machine *machine)
@@ -385,6 +403,8 @@ static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .copy = copy,
                                                  .exchange = exchange,
                                                  .elapsed = elapsed,
+                                                 .disturbed = disturbed,
+                                                 .others = others,
                                                  .close = close_simulated};
 
 int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,

@@ -159,6 +159,7 @@ struct sim_noise {
     /* slow drifts: for `drift_seconds` at a time everything takes up to `drift` times its time
      * longer */
     double drift, drift_seconds;
+    double others;                /* tasks that each PU is shared with, a turn each */
     double neighbour_probability; /* of another program using the last level cache during a
                                      traversal */
     double neighbour_lines;       /* that it brings in per access of ours */
@@ -202,7 +203,8 @@ struct sim {
     /* by cache, then instance; made when first asked for (cache.c) */
     struct sim_ways *ways[SIM_CACHES_MAX];
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
-    double clock_s; /* what the same measurements would have taken on the machine itself */
+    double clock_s;  /* what the same measurements would have taken on the machine itself */
+    double waited_s; /* that its workers had no PU in that time, of all together */
 };
 
 /* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as

@@ -109,17 +109,45 @@ TEST(a_first_second_is_no_ground_for_a_guess)
 
 TEST(a_plan_is_a_guess_at_once_and_gives_way_to_what_is_seen)
 {
-    probe_progress_plan(&progress, 40, NULL);
-    probe_progress_next(&progress, "cache", 1);
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_expect(&progress, 10, 30);
     probe_progress_step(&progress, "curve", 0, &none);
     ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 40, 1);
-    progress.started_s -= 40; /* half of it took twice as long as planned */
-    probe_progress_next(&progress, "cache", 1);
-    progress.before = 0;
+    /* half of it took twice as long as planned: so will the other half, and not what comes later */
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_expect(&progress, 10, 30);
+    progress.started_s -= 10;
     probe_progress_step(&progress, "curve", 0.5, &none);
-    double left = number(text(), "\"seconds_left\": ");
-    ck_assert_double_gt(left, 30);
-    ck_assert_double_lt(left, 40);
+    const char *events = text();
+    double left = number(events, "\"seconds_left\": ");
+    ck_assert_double_gt(left, 30 + 7.5);
+    ck_assert_double_lt(left, 30 + 10);
+    ck_assert_double_eq_tol(number(events, "\"done\": "), 10 / (10 + left), 0.01);
+}
+
+TEST(no_more_time_is_left_than_of_the_budget)
+{
+    probe_progress_clock(&progress, NULL, 15);
+    progress.started_s -= 10;
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_expect(&progress, 10, 30);
+    probe_progress_step(&progress, "curve", 0, &none);
+    ck_assert_double_eq_tol(number(text(), "\"seconds_left\": "), 5, 1);
+}
+
+TEST(what_was_done_stays_done)
+{
+    probe_progress_next(&progress, "cache", 0.5);
+    probe_progress_expect(&progress, 10, 0);
+    progress.started_s -= 10;
+    probe_progress_step(&progress, "curve", 0.9, &none);
+    const double before = number(text(), "\"done\": ");
+    probe_progress_next(&progress, "memory", 0.5);
+    probe_progress_expect(&progress, 100, 0);
+    probe_progress_step(&progress, "copies", 0, &none);
+    const char *events = text();
+    ck_assert_double_eq_tol(number(events, "\"done\": "), before, 1e-4);
+    ck_assert_double_gt(number(events, "\"seconds_left\": "), 90);
 }
 
 TEST(a_reader_that_is_gone_stops_nothing)
