@@ -139,14 +139,19 @@ static double touching(const struct probe *probe, bool native)
     return native ? 2 * 2 * array_bytes(probe) / touched_rate : 0;
 }
 
+static double lengthened(double seconds, double fixed_s, double pace)
+{
+    return (seconds - fixed_s) * pace + fixed_s;
+}
+
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
 {
     const double pace = fmax(1, memory_s / memory_load_s);
     estimate->cache_s *= pace;
     estimate->sharing_s *= pace;
     estimate->sharing_least_s *= pace;
-    estimate->memory_s *= pace;
-    estimate->memory_least_s *= pace;
+    estimate->memory_s = lengthened(estimate->memory_s, estimate->touch_s, pace);
+    estimate->memory_least_s = lengthened(estimate->memory_least_s, estimate->touch_s, pace);
     estimate->message_s *= pace;
     estimate->message_least_s *= pace;
     estimate->sets_s *= pace;
@@ -189,6 +194,7 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
             .sets_s = plan_sets(probe, &schedule),
             .kernels_s = plan_kernels(probe),
             .mpi_s = start_s,
+            .touch_s = touch_s,
             .message_s = several ? (double)pairs * pair_s + curves_s + start_s : 0,
             .message_least_s = several ? curves_s : 0,
             .looks_s = several ? (PROBE_MESSAGE_LOOKS - 1) * (curves_s + start_s) : 0,

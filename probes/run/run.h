@@ -138,12 +138,13 @@ struct probe_estimate {
     /* of which nobody asks by name: sets and other loops come with memory, looks with messages */
     double sets_s, kernels_s, looks_s;
     /* however late it is */
-    double mpi_s; /* starting the ranks */
+    double mpi_s;   /* starting the ranks */
+    double touch_s; /* of memory's: until the system has given the arrays out */
     double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
 };
 
-/* After the caches: everything takes longer where a load from memory takes `memory_s`, longer
- * than usual. */
+/* After the caches: everything but what the system does takes longer where a load from memory
+ * takes `memory_s`, longer than usual. */
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
 
 /* After the memory: what copies take where one PU copies so much. */
