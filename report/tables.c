@@ -1,6 +1,5 @@
 /* The tables of the page: caches, the TLB, memory, the layers of messages, and every figure with
  * its quality. What is too long for a cell opens. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,12 +247,13 @@ void report_html_figures(struct page *page)
           out);
     for (size_t i = 0; i < page->items.count; i++) {
         const struct item *item = &page->items.items[i];
-        char repetitions[24] = "", spread[24] = "";
+        char repetitions[24] = "";
+        struct figure spread = {.text = ""};
         if (item->quality && item->quality->repetitions) {
             snprintf(repetitions, sizeof repetitions, "%u", item->quality->repetitions);
         }
         if (item->quality && item->quality->spread >= 0) {
-            snprintf(spread, sizeof spread, "%.2g %%", fmin(item->quality->spread * 100, 1e9));
+            spread = profile_figure_spread(item->quality->spread);
         }
         fputs("<tr>", out);
         cell(out, "n", item->where);
@@ -261,7 +261,7 @@ void report_html_figures(struct page *page)
         cell_that_opens(out, item->shown, item->exact);
         cell(out, "n", item->quality ? profile_origin_names[item->quality->origin] : "");
         cell(out, "n", repetitions);
-        cell(out, "n", spread);
+        cell(out, "n", spread.text);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n</div>\n<p class=\"note\">Spread: distance of the quartiles over the median. "

@@ -200,6 +200,18 @@ struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t
     return out;
 }
 
+struct figure profile_figure_spread(double spread)
+{
+    const double percent = 100 * spread, most = 1000, two_digits = 99.5;
+    struct figure out;
+    snprintf(out.text, sizeof out.text,
+             percent > most         ? "over %.0f %%"
+             : percent < two_digits ? "%.2g %%"
+                                    : "%.0f %%",
+             fmin(percent, most));
+    return out;
+}
+
 struct figure profile_figure_quality(const struct profile_quality *quality)
 {
     struct figure out;
@@ -212,8 +224,8 @@ struct figure profile_figure_quality(const struct profile_quality *quality)
         n += snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times", quality->repetitions);
     }
     if (quality->spread >= 0) {
-        snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %.2g %%",
-                 fmin(quality->spread * 100, 1e9));
+        snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %s",
+                 profile_figure_spread(quality->spread).text);
     }
     return out;
 }

@@ -56,6 +56,8 @@ struct figure profile_figure_group(const struct profile_set *group);
 struct figure profile_figure_kernel(const struct profile_kernel_rate *rate);
 /* "86 %" of what it gets alone is left to each of `together` PUs; "-" where one is not known. */
 struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t together);
+/* "3 %": two digits, of hundred and more whole per cent, up to tenfold. */
+struct figure profile_figure_spread(double spread);
 /* "measured 7 times, spread 3 %" */
 struct figure profile_figure_quality(const struct profile_quality *quality);
 

@@ -93,6 +93,24 @@ TEST(everything_in_a_profile_is_shown)
     release(&output);
 }
 
+/* Per cent without powers of ten, however far measurements lie apart. */
+TEST(a_wide_spread_is_a_plain_number)
+{
+    static const char *const spreads[][2] = {{"1.974", "inferred 5 times, spread 197 %"},
+                                             {"0.9951", "inferred 5 times, spread 100 %"},
+                                             {"1600", "inferred 5 times, spread over 1000 %"}};
+    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
+        char command[512];
+        snprintf(command, sizeof command,
+                 "sed 's/\"spread\": [0-9.]*/\"spread\": %s/' " EVERY_FIELD " >wide; " SHOW " wide",
+                 spreads[i][0]);
+        struct output output = run(command);
+        ck_assert_int_eq(output.status, 0);
+        assert_says(output.out, spreads[i][1]);
+        release(&output);
+    }
+}
+
 /* Bisseling's table of the parameters of Cartesius, line by line */
 TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
 {
