@@ -251,7 +251,7 @@ void probe_cache_candidates_free(struct cache_terms *fit)
  * about as often as any other. */
 static const double size_weight = 2;    /* of the catalogue's prior; the search's own is 10 */
 static const double policy_weight = 10; /* of a policy's */
-static const double loose_policy = 4;   /* large caches are seldom leaky, or of four ages */
+static const double loose_policy = 2;   /* large caches are seldom leaky, or of four ages */
 static const double unusual_ways = 2;   /* those that last levels are seldom built with */
 static const double victims = 1;        /* a cache that holds what another evicted, but */
 static const double random_filled =
