@@ -387,7 +387,8 @@ int main(int argc, char **argv)
     if (request.mem && request.comm) {
         cli_usage("--mem-prior and --comm-prior exclude each other");
     }
-    if (first >= argc) {
+    const char *program = argv[first];
+    if (!program) { /* argv ends with it */
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
     }
     if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0)) {
@@ -395,9 +396,9 @@ int main(int argc, char **argv)
     }
     set_variables(&request);
     set_preloads();
-    place_rank(argv[first]);
-    execvp(argv[first], argv + first);
+    place_rank(program);
+    execvp(program, argv + first);
     int error = errno;
-    say_why_not(argv[first], error);
+    say_why_not(program, error);
     return error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }
