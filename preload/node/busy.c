@@ -28,17 +28,6 @@
 /* Fields of a line of /proc/stat: name, user, nice, system, idle, iowait. */
 #define IDLE_FIELD 4
 
-uint32_t pin_busy_running(void)
-{
-    char text[128];
-    unsigned running;
-    if (!profile_read_small("/proc/loadavg", text, sizeof text) ||
-        sscanf(text, "%*s %*s %*s %u/", &running) != 1) {
-        return 0;
-    }
-    return running;
-}
-
 /* "cpu12 …": the idle and waiting ticks of one PU. */
 static void read_line(const char *line, uint32_t *ticks, size_t pus)
 {
@@ -143,7 +132,7 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
     uint32_t ours = 1, running; /* itself */
     struct pin_fellows *fellows = NULL;
     *out = (struct profile_mask){0};
-    if (profile_mask_count(allowed) < 2 || (running = pin_busy_running()) <= ours ||
+    if (profile_mask_count(allowed) < 2 || (running = profile_running_tasks()) <= ours ||
         (launcher != 0 && pin_fellows_begin(launcher, &fellows, &ours) < 0)) {
         return;
     }

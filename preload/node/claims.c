@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
+#include "profile/base/small_file.h"
 
 /* Names that are tried while somebody else's file has them; one digit. */
 #define MOST_NAMES 9
@@ -104,7 +105,7 @@ void pin_claims_strangers(struct pin_claims *claims, const char *path,
                           const struct profile_mask *allowed, struct profile_mask *busy)
 {
     const uint64_t begun_ns = profile_now_ns();
-    const uint32_t running = pin_busy_running();
+    const uint32_t running = profile_running_tasks();
     *busy = (struct profile_mask){0};
     if (profile_mask_count(allowed) < 2 || running <= 1) {
         return;

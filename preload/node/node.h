@@ -73,9 +73,6 @@ int pin_file_get_own(const char *path, char *text, size_t size);
 
 /* -- busy -- */
 
-/* Threads of the whole node that run or wait for a PU; 0: not known. */
-uint32_t pin_busy_running(void);
-
 /* Ticks of 10 ms that each PU below `pus` has been idle since the system started; those that it
  * does not know are left alone. 0, -errno. */
 int pin_busy_idle(uint32_t *ticks, size_t pus);

@@ -217,7 +217,7 @@ static void find_idle(void)
 static void tighten(void)
 {
     struct subject it;
-    if (look.anybody_waits || pin_busy_running() > look.own + 1) {
+    if (look.anybody_waits || profile_running_tasks() > look.own + 1) {
         return;
     }
     for (uint32_t number = 0; number <= pin_record_count(); number++) {

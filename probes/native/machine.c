@@ -10,6 +10,7 @@
 
 #include "probes/native/native.h"
 #include "probes/topology.h"
+#include "profile/base/small_file.h"
 #include "profile/topology/topology.h"
 
 static const double newest_share = 0.3; /* of a mean of counts, what the newest one weighs */
@@ -104,37 +105,36 @@ static double native_disturbed(struct machine *machine)
     return (double)waited * 1e-9;
 }
 
-/* The kernel counts whoever is ready to run, and one of them asks; < 0: it does not say. */
+/* For each PU, beside the one that asks; < 0: not known. */
 static double count_others(void)
 {
-    unsigned running = 0;
-    FILE *file = fopen("/proc/loadavg", "re");
-    const bool known = file && fscanf(file, "%*s %*s %*s %u/", &running) == 1 && running > 0;
-    if (file) {
-        fclose(file);
-    }
-    return known ? (running - 1) / (double)sysconf(_SC_NPROCESSORS_ONLN) : -1;
+    const uint32_t running = profile_running_tasks();
+    return running > 0 ? (running - 1) / (double)sysconf(_SC_NPROCESSORS_ONLN) : -1;
 }
 
-/* A single count finds a few more or fewer: a mean of some, which the newest ones move. */
+/* A single count finds a few more or fewer: a mean of some, which the newest ones move. Those who
+ * ask several times for one decision get one count for it. */
 static double native_others(struct machine *machine)
 {
-    enum { AT_FIRST = 8 };
-    static const struct timespec apart = {.tv_nsec = 5 * 1000 * 1000};
+    enum { AT_FIRST = 8, APART_NS = 5 * 1000 * 1000 };
+    static const struct timespec apart = {.tv_nsec = APART_NS};
     struct native *native = machine->state;
-    const int counts = native->others_counted ? 1 : AT_FIRST;
-    for (int i = 0; i < counts; i++) {
-        const double now = count_others();
+    if (native->others_counted_ns && profile_now_ns() - native->others_counted_ns < APART_NS) {
+        return native->others;
+    }
+    const bool first = native->others_counted_ns == 0;
+    for (int i = 0; i < (first ? AT_FIRST : 1); i++) {
         if (i > 0) {
             nanosleep(&apart, NULL);
         }
-        if (now >= 0) {
-            native->others = native->others_counted
-                                 ? (1 - newest_share) * native->others + newest_share * now
-                                 : now;
-            native->others_counted = true;
+        const double now = count_others();
+        if (now < 0) {
+            break;
         }
+        const double newest = first && i == 0 ? 1 : newest_share;
+        native->others += newest * (now - native->others);
     }
+    native->others_counted_ns = profile_now_ns();
     return native->others;
 }
 

@@ -60,10 +60,10 @@ struct native {
     sem_t finished;
     uint64_t jobs;
     uint64_t started_ns;
-    double others; /* tasks for each PU, beside this one; of some counts */
-    bool others_counted;
-    double clock_cost_s; /* of reading the clock once */
-    double batch_s;      /* shortest stretch that is worth timing */
+    double others;              /* tasks for each PU, beside this one; of some counts */
+    uint64_t others_counted_ns; /* when last; 0: not yet */
+    double clock_cost_s;        /* of reading the clock once */
+    double batch_s;             /* shortest stretch that is worth timing */
 };
 
 /* One operation on several PUs. `run` is called by every worker; it uses probe_native_meet() for

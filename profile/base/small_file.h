@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,6 +30,16 @@ static inline bool profile_first_line(const char *path, char *line, size_t size)
     bool there = profile_read_small(path, line, size);
     line[strcspn(line, "\n")] = '\0';
     return there;
+}
+
+/* Tasks of the whole system that are ready to run, the one that asks among them; 0: not known. */
+static inline uint32_t profile_running_tasks(void)
+{
+    char text[128];
+    unsigned running = 0;
+    bool known = profile_read_small("/proc/loadavg", text, sizeof text) &&
+                 sscanf(text, "%*s %*s %*s %u/", &running) == 1;
+    return known ? running : 0;
 }
 
 #endif
