@@ -263,6 +263,8 @@ static const double random_filled =
 static const double doubt = 2;
 /* Sizes within this of another are as good as that: what a last level is asked for (accuracy.c). */
 static const double as_good = 1.1;
+/* Told is the likeliest size of those that lie so near the middle, in parts of that distance. */
+static const double told_within = 0.5;
 
 /* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all
  * along a knee: points that lie closer together than those of the even grid count the less. Points
@@ -512,7 +514,7 @@ static const struct of_size *likeliest(const struct search *search)
     }
     for (size_t i = 0; i < search->size_count; i++) {
         const struct of_size *size = &search->sizes[i];
-        if (apart(size, middle) < 0.5 && (!best || size->likely > best->likely)) {
+        if (apart(size, middle) < told_within && (!best || size->likely > best->likely)) {
             best = size;
         }
     }
