@@ -41,27 +41,18 @@ static char path[64];
 
 static unsigned reads;
 
-int __real_profile_load_node(const char *file, struct servet_profile **out,
-                             struct servet_error *error);
-int __wrap_profile_load_node(const char *file, struct servet_profile **out,
-                             struct servet_error *error);
-int __wrap_profile_load_node(const char *file, struct servet_profile **out,
-                             struct servet_error *error)
-{
-    reads++;
-    return __real_profile_load_node(file, out, error);
-}
+#define COUNTED(function)                                                                          \
+    int __real_##function(const char *, struct servet_profile **, struct servet_error *);          \
+    int __wrap_##function(const char *, struct servet_profile **, struct servet_error *);          \
+    int __wrap_##function(const char *from, struct servet_profile **out,                           \
+                          struct servet_error *error)                                              \
+    {                                                                                              \
+        reads++;                                                                                   \
+        return __real_##function(from, out, error);                                                \
+    }
 
-int __real_profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
-                                       struct servet_error *error);
-int __wrap_profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
-                                       struct servet_error *error);
-int __wrap_profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
-                                       struct servet_error *error)
-{
-    reads++;
-    return __real_profile_nameless_from_sysfs(root, out, error);
-}
+COUNTED(profile_load_node)
+COUNTED(profile_nameless_from_sysfs)
 
 /* -- plans -- */
 
