@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 

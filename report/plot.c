@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "profile/base/child.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "report/report.h"
 
 /* As small as reads well on a phone, where the picture is a little more than half as large. */

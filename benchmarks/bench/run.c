@@ -20,7 +20,7 @@
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 /* -- words -- */
 

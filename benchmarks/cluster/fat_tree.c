@@ -17,7 +17,7 @@ static double message(struct fat_tree *tree, struct profile_pair pair, size_t co
     double seconds = tree->seconds[bench_fat_tree_layer(tree, pair.a, pair.b)];
     seconds *= pair.a == tree->slow || pair.b == tree->slow ? 2 : 1;
     seconds *= tree->most_pairs && count > tree->most_pairs ? 2 : 1;
-    double factor = 1 + tree->noise * profile_random_normal(&tree->random);
+    double factor = 1 + tree->noise * random_normal(&tree->random);
     factor = factor < 0.5 ? 0.5 : factor;
     return seconds * (random_unit(&tree->random) < tree->outliers
                           ? 1 + 2 * random_unit(&tree->random)

@@ -16,7 +16,7 @@
 #include "benchmarks/lab/lab.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 /* Everything here in 20 minutes, by default. */
 #define WITHIN_SECONDS 1200.0

@@ -46,7 +46,7 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 static double measure(double exact, struct random *random)
 {
-    double factor = 1 + within * fabs(profile_random_normal(random));
+    double factor = 1 + within * fabs(random_normal(random));
     if (random_unit(random) < outliers) {
         factor *= 1 + (outlier_factor - 1) * random_unit(random);
     }
@@ -62,8 +62,7 @@ static bool trial(const struct scenario *scenario, double deviation, uint64_t se
     size_t count = 0, right = 0;
     for (size_t layer = 0; layer < scenario->layers; layer++) {
         for (size_t i = 0; i < scenario->pairs[layer]; i++, count++) {
-            double exact =
-                scenario->latency[layer] * exp(deviation * profile_random_normal(&random));
+            double exact = scenario->latency[layer] * exp(deviation * random_normal(&random));
             double first = measure(exact, &random), second = measure(exact, &random);
             truth[count] = (uint32_t)layer;
             logs[count] = log(first / second);

@@ -9,7 +9,7 @@
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "profile/base/cli.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 /* -- mapping -- */
 

@@ -7,7 +7,7 @@
 
 #include "mapper/command/command.h"
 #include "mapper/worth/worth.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 #define GIGA 1e9
 

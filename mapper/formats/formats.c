@@ -1,7 +1,7 @@
 /* The table of formats, and what each can say: a mapping that its consumer would carry out
  * otherwise is refused, and nothing is written unless all of it can be. */
 #include "mapper/formats/formats.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 #include <errno.h>
 #include <stdlib.h>

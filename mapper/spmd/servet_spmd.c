@@ -8,7 +8,7 @@
 #include "mapper/formats/formats.h"
 #include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 static _Noreturn void give_up(int rc, const struct servet_error *error)
 {

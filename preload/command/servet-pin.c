@@ -12,8 +12,8 @@
 #include "preload/place/options.h"
 #include "preload/place/place.h"
 #include "profile/base/cli.h"
+#include "profile/base/file.h"
 #include "profile/base/mask.h"
-#include "profile/base/stream.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };

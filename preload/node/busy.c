@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 /* A PU is a stranger's when our own job ran there for less than this share of the time: beside one
  * stranger of its own weight a process has a half. */

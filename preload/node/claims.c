@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 /* Names that are tried while somebody else's file has them; one digit. */
 #define MOST_NAMES 9

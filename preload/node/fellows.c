@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 /* Processes and places that are looked at, at most; beyond them nobody is told from strangers. */
 #define MOST_PROCESSES 4096u

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
+#include "profile/base/file.h"
 #include "profile/base/raw.h"
-#include "profile/base/small_file.h"
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */

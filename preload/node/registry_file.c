@@ -14,8 +14,8 @@
 #endif
 
 #include "profile/base/clock.h"
+#include "profile/base/file.h"
 #include "profile/base/raw.h"
-#include "profile/base/small_file.h"
 
 /* A holder that runs is done within the first time; one that has lost its PU gets it back sooner
  * when others give theirs up. Who sleeps instead waits for its turn among all that are runnable,

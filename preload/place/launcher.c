@@ -12,9 +12,8 @@
 
 #include "preload/place/options.h"
 #include "preload/place/place.h"
+#include "profile/base/file.h"
 #include "profile/base/hash.h"
-#include "profile/base/small_file.h"
-#include "profile/base/stream.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */

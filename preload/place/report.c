@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "profile/base/file.h"
 #include "profile/base/raw.h"
-#include "profile/base/stream.h"
 #include "profile/base/where.h"
 
 struct line {

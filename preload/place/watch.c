@@ -28,8 +28,8 @@
 #include "preload/node/node.h"
 #include "preload/place/place.h"
 #include "profile/base/clock.h"
+#include "profile/base/file.h"
 #include "profile/base/raw.h"
-#include "profile/base/small_file.h"
 
 #define PERIOD_NS 500000000
 #define MOVE_EVERY_NS 1000000000u

@@ -9,7 +9,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 static void print_rank(FILE *out, int32_t number, const struct trace_rank *rank)
 {

@@ -3,7 +3,7 @@
  * allowed in one: it writes a line that was prepared before, and ends the process.
  */
 #include "probes/mpi/mpi.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -19,7 +19,7 @@
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 /* Starting many ranks takes seconds. Longer than this and something hangs. */
 static const double start_timeout_s = 60;

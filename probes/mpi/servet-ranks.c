@@ -25,7 +25,7 @@
 #include "probes/pairs/pairs.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 struct job {
     struct cluster_options options;

@@ -10,7 +10,7 @@
 
 #include "probes/native/native.h"
 #include "probes/topology.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 #include "profile/topology/topology.h"
 
 static const double newest_share = 0.3; /* of a mean of counts, what the newest one weighs */

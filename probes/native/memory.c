@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "probes/native/native.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 /* AnonHugePages of every mapping that touches the stretch: a mapping of the same kind beside it may
  * have been merged with it, so that this is at most what the stretch has. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "profile/query.h"
 
 /* Of a batch at most: about a time slice of the scheduler. */

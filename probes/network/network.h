@@ -12,7 +12,6 @@
 #include "probes/probe.h"
 #include "probes/run/run.h"
 #include "profile/model.h"
-#include "profile/set.h"
 
 /* -- survey -- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 /* Factors up to which figures of two nodes count as equal: what the same probe differed by between
  * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache

@@ -11,8 +11,8 @@
 
 #include "probes/probe.h"
 #include "probes/topology.h"
+#include "profile/base/file.h"
 #include "profile/base/random.h"
-#include "profile/base/stream.h"
 
 static const double sample_factor = 4; /* times log2(PUs), of every class */
 /* 2 ln 100: of this many times n pairs drawn at random, a kind that is 1/(2n) of all is missed by

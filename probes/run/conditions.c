@@ -12,7 +12,7 @@
 #include "probes/checkpoint.h"
 #include "probes/sentinel.h"
 #include "profile/base/clock.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "probes/checkpoint.h"
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 #include "profile/model.h"
 
 static int make_folders(const char *folder)

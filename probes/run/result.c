@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 

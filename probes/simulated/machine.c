@@ -32,7 +32,7 @@ static double drift_of(const struct sim *sim)
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
 double probe_sim_noisy(struct sim *sim, double seconds)
 {
-    double factor = 1 + sim->noise.relative * fabs(profile_random_normal(&sim->random));
+    double factor = 1 + sim->noise.relative * fabs(random_normal(&sim->random));
     if (random_unit(&sim->random) < sim->noise.outlier_probability) {
         factor *= 1 + (sim->noise.outlier_factor - 1) * random_unit(&sim->random);
     }

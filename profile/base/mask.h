@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profile/set.h"
+#include "profile/model.h"
 
 /* The largest NR_CPUS that any architecture of the kernel can be built with. */
 #define PROFILE_MASK_PUS 8192u

@@ -4,6 +4,7 @@
 #define SERVET_PROFILE_BASE_RANDOM_H
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,6 +55,10 @@ static inline void random_shuffle(struct random *random, void *items, size_t cou
 }
 
 /* Normal with mean 0 and deviation 1 (Box-Muller, one of the two). */
-double profile_random_normal(struct random *random);
+static inline double random_normal(struct random *random)
+{
+    double u = 1 - random_unit(random), v = random_unit(random);
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
 
 #endif

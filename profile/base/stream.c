@@ -1,6 +1,6 @@
 /* Text in memory, written through a FILE. glibc's open_memstream() does not tell when memory runs
  * out: neither ferror() nor fclose() says so, and the text lacks its end, or is none. */
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/small_file.h"
+#include "profile/base/file.h"
 
 int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {

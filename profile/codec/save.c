@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/stream.h"
+#include "profile/base/file.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/set.h"
+#include "profile/model.h"
 
 /* Nine digits fit 32 bits. */
 #define DIGITS_LIMIT 9

@@ -3,7 +3,7 @@
 #ifndef SERVET_PROFILE_TOPOLOGY_SYSFS_H
 #define SERVET_PROFILE_TOPOLOGY_SYSFS_H
 
-#include "profile/set.h"
+#include "profile/model.h"
 
 /* A cpulist of 4,096 PUs at its longest ("0,2,4,…") has 10,000 bytes. */
 #define SYSFS_TEXT_SIZE 16384

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "profile/find/hostlist.h"
-#include "profile/set.h"
+#include "profile/model.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Names of a long list that are looked up: each costs a walk through it. */

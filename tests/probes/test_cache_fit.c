@@ -30,7 +30,7 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
                                          curve.page_bytes);
             below = levels[i].beyond_ns;
         }
-        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(profile_random_normal(&random)));
+        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(random_normal(&random)));
     }
     probe_cache_isotonic(seconds, NULL, curve.count);
     return curve;

@@ -98,7 +98,7 @@ static void take_samples(const struct drawn *drawn, struct random *random,
         const double seconds = latency(drawn, point->bytes);
         const int sweeps = is_near_knee(drawn, point->bytes) ? SWEEPS_AT_KNEE : SWEEPS;
         for (int sample = 0; sample < sweeps * PLACES; sample++) {
-            double factor = deviation * fabs(profile_random_normal(random));
+            double factor = deviation * fabs(random_normal(random));
             factor += random_unit(random) < disturbed ? slower_by * random_unit(random) : 0;
             factor = 1 + (drawn->quiet ? 0 : factor);
             probe_cache_point_put(point, (size_t)(sample % PLACES), seconds * factor);

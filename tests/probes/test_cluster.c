@@ -16,7 +16,7 @@ static void fill(double *values, double deviation, size_t outlier, uint64_t seed
     static const double centres[] = {1, 1.35, 1.9};
     struct random random = {seed};
     for (size_t i = 0; i < MANY; i++) {
-        values[i] = centres[i % 3] * exp(deviation * profile_random_normal(&random));
+        values[i] = centres[i % 3] * exp(deviation * random_normal(&random));
         if (outlier && i % outlier == 0) {
             values[i] *= 1 + 2 * random_unit(&random);
         }
@@ -57,7 +57,7 @@ TEST(one_layer_stays_one)
     struct clusters clusters;
     struct random random = {3};
     for (size_t i = 0; i < MANY; i++) {
-        values[i] = 5e-6 * exp(0.05 * profile_random_normal(&random));
+        values[i] = 5e-6 * exp(0.05 * random_normal(&random));
     }
     ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
     ck_assert_uint_eq(clusters.count, 1);
@@ -100,7 +100,7 @@ TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random random = {seed};
         for (size_t i = 0; i < FEW; i++) {
-            values[i] = exp(0.12 * profile_random_normal(&random));
+            values[i] = exp(0.12 * random_normal(&random));
         }
         ck_assert_int_eq(probe_layers_cluster(values, FEW, 0.01, cluster_of, &clusters), 0);
         right += clusters.count == 1;
@@ -129,7 +129,7 @@ TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
     double logs[RATIOS];
     struct random random = {11};
     for (size_t i = 0; i < RATIOS; i++) {
-        logs[i] = 0.03 * (profile_random_normal(&random) - profile_random_normal(&random));
+        logs[i] = 0.03 * (random_normal(&random) - random_normal(&random));
         logs[i] += i % 10 == 0 ? 1 : 0;
     }
     ck_assert_double_eq_tol(probe_layers_spread(logs, RATIOS), 0.03, 0.006);
@@ -171,7 +171,7 @@ static void measure(struct nested *m, struct random *random)
             size_t pair = probe_pair_index(m->pus, i, j);
             m->truth[pair] = (uint32_t)level;
             m->of[pair] = m->seconds[level] * exp(m->within * (2 * random_unit(random) - 1)) *
-                          (1 + 0.01 * fabs(profile_random_normal(random)));
+                          (1 + 0.01 * fabs(random_normal(random)));
         }
     }
 }

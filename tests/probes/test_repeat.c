@@ -24,7 +24,7 @@ static size_t rounds(struct random *random, double noise, double *values)
 {
     size_t count = 0;
     while (!probe_repeat_median_settled(values, count)) {
-        values[count++] = 1 + noise * profile_random_normal(random);
+        values[count++] = 1 + noise * random_normal(random);
     }
     return count;
 }
@@ -65,7 +65,7 @@ TEST(the_interval_holds_the_median_as_often_as_it_says)
         for (size_t i = 0; i < TRIALS; i++) {
             double values[32];
             for (size_t k = 0; k < count; k++) {
-                values[k] = 1 + 0.01 * profile_random_normal(&random);
+                values[k] = 1 + 0.01 * random_normal(&random);
             }
             double half = probe_repeat_half_width(values, count), middle = median(values, count);
             inside +=

@@ -9,9 +9,9 @@
 
 #include "profile/base/child.h"
 #include "profile/base/clock.h"
+#include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/base/statistics.h"
-#include "profile/base/stream.h"
 #include "tests/base/runner.h"
 
 TEST(a_median_comes_with_the_values_that_hold_it)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile/set.h"
+#include "profile/model.h"
 #include "tests/base/runner.h"
 
 static struct profile_set parsed(const char *text)

@@ -29,8 +29,7 @@ static void make(struct sample *sample, double g, double l, double noise, uint64
     uint32_t points = HIGH / step + 1;
     for (uint32_t i = 0; i < points; i++) {
         sample->h[i] = i * step;
-        sample->time[i] =
-            (sample->h[i] * g + l) * (1 + noise * fabs(profile_random_normal(&random)));
+        sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
     }
     sample->curve = (struct bsp_curve){sample->h, sample->time, points};
 }
@@ -125,8 +124,7 @@ static void bend(struct sample *sample, uint32_t from_h, double g, double l, dou
     struct random random = {11};
     for (size_t i = 0; i < sample->curve.count; i++) {
         if (sample->h[i] >= from_h) {
-            sample->time[i] =
-                (sample->h[i] * g + l) * (1 + noise * fabs(profile_random_normal(&random)));
+            sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
         }
     }
 }

@@ -60,7 +60,7 @@ static double fastest(struct bsp_simulation *s, const struct bsp_superstep *what
     struct random random = {s->seed};
     double best = INFINITY;
     for (uint32_t i = 0; i < what->batches; i++) {
-        double late = 1 + s->noise * fabs(profile_random_normal(&random));
+        double late = 1 + s->noise * fabs(random_normal(&random));
         double stall = random_unit(&random) < s->stall_probability ? s->stall_factor : 1;
         best = fmin(best, exact(s, what) * late * stall);
     }
