@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/find/hostlist.h"
+#include "profile/model.h"
 
 enum { NAME_SIZE = 256 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/find/hostlist.h"
+#include "profile/model.h"
 
 static int place_of(const struct servet_profile *profile, uint32_t pu, struct map_place *out)
 {

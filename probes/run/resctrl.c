@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/topology/sysfs.h"
+#include "profile/topology/topology.h"
 
 enum { CACHES_MAX = 10, HEXADECIMAL = 16 }; /* index0 … of a PU */
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/find/hostlist.h"
 #include "profile/model.h"
 
 static size_t append(const struct json_path *path, char *buffer, size_t size)

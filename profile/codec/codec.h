@@ -266,8 +266,4 @@ int profile_load_no_memory(const struct profile_loader *loader);
  * file not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, what open(2) answers. */
 int profile_read_text(const char *path, char **text, size_t *length, struct servet_error *error);
 
-/* profile_parse() without the fields that no place is chosen by. */
-int profile_parse_places(const char *text, size_t length, const char *name,
-                         struct servet_profile **out, struct servet_error *error);
-
 #endif

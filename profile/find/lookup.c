@@ -7,9 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/find/hostlist.h"
 #include "profile/model.h"
-#include "profile/topology/sysfs.h"
+#include "profile/topology/topology.h"
 
 /* Host name up to the first dot: what stays the same whether a system is configured with a domain
  * or without. */

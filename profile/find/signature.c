@@ -8,7 +8,7 @@
 
 #include "profile/base/hash.h"
 #include "profile/model.h"
-#include "profile/topology/sysfs.h"
+#include "profile/topology/topology.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>

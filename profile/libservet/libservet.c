@@ -4,7 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "profile/libservet/answers.h"
+#include "profile/query.h"
+#include "profile/servet.h"
 
 const char *servet_version(void)
 {
@@ -121,37 +122,4 @@ double servet_bsp_cost(const servet_profile *profile, uint32_t processors, doubl
         return 0;
     }
     return work_flops + h_words * found.g_flops + found.l_flops;
-}
-
-/* -- what the answers of caches, memory and messages share -- */
-
-bool profile_find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
-                       struct profile_place *a, struct profile_place *b)
-{
-    return pu_a != pu_b && profile->measured && profile_locate(profile, pu_a, a) &&
-           profile_locate(profile, pu_b, b) && a->node == b->node;
-}
-
-static enum servet_origin origin_of(enum profile_origin origin)
-{
-    return origin == PROFILE_MEASURED   ? SERVET_MEASURED
-           : origin == PROFILE_INFERRED ? SERVET_INFERRED
-                                        : SERVET_DECLARED;
-}
-
-int profile_answer(const struct profile_quality *quality, bool there, struct servet_quality *out)
-{
-    enum servet_origin origin = origin_of(quality->origin);
-    out->origin = origin == SERVET_MEASURED && !there ? SERVET_INFERRED : origin;
-    out->repetitions = quality->repetitions;
-    out->spread = quality->spread;
-    return 0;
-}
-
-int profile_answer_evidence(const struct profile_quality *evidence, bool there,
-                            struct servet_quality *out)
-{
-    profile_answer(evidence, there, out);
-    out->spread = out->spread > 0 ? out->spread : -1;
-    return 0;
 }

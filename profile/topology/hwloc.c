@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/topology/sysfs.h"
 #include "profile/topology/topology.h"
 
 struct source {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/topology/sysfs.h"
+#include "profile/topology/topology.h"
 
 static const struct part {
     unsigned implementer, part; /* MIDR_EL1, bits 31:24 and 15:4 */

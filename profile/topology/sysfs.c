@@ -1,6 +1,6 @@
 /* The topology from /sys and /proc, for the shim: libc only, no stdio, no large buffers on the
  * stack, since the calling thread may have a small one. */
-#include "profile/topology/sysfs.h"
+#include "profile/topology/topology.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include "profile/topology/topology.h"
 
 /* What a read of less than that brings of a file of sysfs, or of a captured one, is its end (the
  * kernel gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/find/hostlist.h"
+#include "profile/model.h"
 
 /* -- gathering -- */
 

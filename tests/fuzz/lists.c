@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/find/hostlist.h"
 #include "profile/model.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "profile/find/hostlist.h"
+#include "profile/model.h"
 #include "tests/base/runner.h"
 
 static struct servet_profile *from_tree(const char *root)

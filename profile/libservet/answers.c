@@ -1,0 +1,494 @@
+/* What libservet answers of caches, of memory, and of messages and cache lines between two PUs, and
+ * how sure that is. */
+#include <assert.h>
+#include <errno.h>
+
+#include "profile/query.h"
+#include "profile/servet.h"
+
+/* The places of two different PUs of one node of a measured profile; false: they are none. */
+static bool find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                      struct profile_place *a, struct profile_place *b)
+{
+    return pu_a != pu_b && profile->measured && profile_locate(profile, pu_a, a) &&
+           profile_locate(profile, pu_b, b) && a->node == b->node;
+}
+
+static enum servet_origin origin_of(enum profile_origin origin)
+{
+    return origin == PROFILE_MEASURED   ? SERVET_MEASURED
+           : origin == PROFILE_INFERRED ? SERVET_INFERRED
+                                        : SERVET_DECLARED;
+}
+
+/* How sure a figure is. `there`: it was measured on the PUs that were asked for; else what was
+ * measured is inferred for them. Returns 0. */
+static int answer(const struct profile_quality *quality, bool there, struct servet_quality *out)
+{
+    enum servet_origin origin = origin_of(quality->origin);
+    out->origin = origin == SERVET_MEASURED && !there ? SERVET_INFERRED : origin;
+    out->repetitions = quality->repetitions;
+    out->spread = quality->spread;
+    return 0;
+}
+
+/* The same of evidence, whose spread is 0 where it is not known. */
+static int answer_evidence(const struct profile_quality *evidence, bool there,
+                           struct servet_quality *out)
+{
+    answer(evidence, there, out);
+    out->spread = out->spread > 0 ? out->spread : -1;
+    return 0;
+}
+
+/* -- caches and TLBs -- */
+
+uint32_t servet_cache_levels(const servet_profile *profile)
+{
+    uint32_t levels = 0;
+    for (size_t i = 0; i < profile->class_count; i++) {
+        const struct profile_class *node_class = &profile->classes[i];
+        uint32_t last =
+            node_class->cache_count ? node_class->caches[node_class->cache_count - 1].level : 0;
+        levels = last > levels ? last : levels;
+    }
+    return levels;
+}
+
+static const struct profile_cache *find_cache(const servet_profile *profile, uint32_t level,
+                                              uint32_t pu, struct profile_place *place)
+{
+    return profile_locate(profile, pu, place)
+               ? profile_cache_of(place->node_class, level, place->os_index)
+               : NULL;
+}
+
+uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->size_bytes : 0;
+}
+
+uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->line_bytes : 0;
+}
+
+uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->declared_size_bytes : 0;
+}
+
+int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,
+                          uint64_t *low_bytes, uint64_t *high_bytes)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    if (!cache || cache->size_high_bytes == 0) {
+        return -ENOENT;
+    }
+    *low_bytes = cache->size_low_bytes;
+    *high_bytes = cache->size_high_bytes;
+    return 0;
+}
+
+uint32_t servet_cache_ways(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? cache->associativity : 0;
+}
+
+uint64_t servet_tlb_bytes(const servet_profile *profile, uint32_t level, uint64_t page_bytes,
+                          uint32_t pu)
+{
+    struct profile_place place;
+    if (!level || !profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    for (size_t i = 0; i < place.node_class->tlb_count; i++) {
+        const struct profile_tlb *tlb = &place.node_class->tlb[i];
+        level -= tlb->page_bytes == page_bytes; /* they are in the order of their reach */
+        if (!level) {
+            return tlb->reach_bytes;
+        }
+    }
+    return 0;
+}
+
+int servet_cache_shared(const servet_profile *profile, uint32_t level, uint32_t pu_a, uint32_t pu_b)
+{
+    struct profile_place a, b;
+    const struct profile_cache *cache = find_cache(profile, level, pu_a, &a);
+    if (!cache || find_cache(profile, level, pu_b, &b) != cache || a.node != b.node) {
+        return 0;
+    }
+    return pu_a == pu_b || profile_related(&cache->sharing, a.os_index, b.os_index);
+}
+
+uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uint32_t pu)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    uint32_t count = cache != NULL;
+    for (size_t i = 0; cache && i < place.node_class->pus.count; i++) {
+        count += profile_related(&cache->sharing, place.os_index, place.node_class->pus.ids[i]);
+    }
+    return count;
+}
+
+int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                         struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? answer(&cache->quality, true, out) : -ENOENT;
+}
+
+int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
+                           struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_cache *cache = find_cache(profile, level, pu, &place);
+    return cache ? answer_evidence(&cache->sharing_quality, true, out) : -ENOENT;
+}
+
+/* -- memory: bandwidth of one PU, a pair, several; NUMA nodes -- */
+
+/* The level that the bandwidth of several workers around the PU comes from; NULL: none is known.
+ * More than a pair of them is only known where it was measured. */
+static const struct profile_memory_level *find_level(const struct profile_place *place,
+                                                     uint32_t workers)
+{
+    const struct profile_memory *memory = &place->node_class->memory;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        bool known = level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
+        if (known && profile_group_of(&level->collisions, place->os_index)) {
+            return level;
+        }
+    }
+    return NULL;
+}
+
+double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
+{
+    struct profile_place place;
+    if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    const struct profile_memory *memory = &place.node_class->memory;
+    if (workers == 1) {
+        return memory->reference_bytes_per_s;
+    }
+    const struct profile_memory_level *level = find_level(&place, workers);
+    return level ? profile_memory_bandwidth(memory, level, workers) : 0;
+}
+
+/* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of
+ * the profile. */
+static bool find_collision(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           const struct profile_memory **memory, int *level)
+{
+    struct profile_place a, b;
+    if (pu_a == pu_b || !profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+        return false;
+    }
+    *memory = &a.node_class->memory;
+    *level = -1;
+    for (size_t i = 0; *level < 0 && a.node == b.node && i < (*memory)->level_count; i++) {
+        if (profile_related(&(*memory)->levels[i].collisions, a.os_index, b.os_index)) {
+            *level = (int)i;
+        }
+    }
+    return true;
+}
+
+int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_memory *memory;
+    int level;
+    return find_collision(profile, pu_a, pu_b, &memory, &level) ? level : -1;
+}
+
+double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_memory *memory;
+    int level;
+    if (!profile->measured || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
+        return 0;
+    }
+    return level < 0 ? memory->reference_bytes_per_s : memory->levels[level].bytes_per_s;
+}
+
+static_assert((int)SERVET_NT_COPY == PROFILE_NT_COPY && (int)SERVET_COPY == PROFILE_COPY &&
+                  (int)SERVET_READ == PROFILE_READ && (int)SERVET_TRIAD == PROFILE_TRIAD,
+              "the public names of the kernels are the profile's");
+
+/* NULL: not measured. `place` is the PU's. */
+static const struct profile_kernel_rate *find_kernel(const servet_profile *profile, uint32_t pu,
+                                                     enum servet_kernel kernel,
+                                                     struct profile_place *place)
+{
+    if (!profile->measured || !profile_locate(profile, pu, place)) {
+        return NULL;
+    }
+    const struct profile_memory *memory = &place->node_class->memory;
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        if ((int)memory->kernels[i].kernel == (int)kernel) {
+            return &memory->kernels[i];
+        }
+    }
+    return NULL;
+}
+
+double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
+                               enum servet_kernel kernel, uint32_t *workers)
+{
+    struct profile_place place;
+    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    if (rate && workers && rate->together_bytes_per_s > 0) {
+        *workers = (uint32_t)place.node_class->memory.kernel_pus.count;
+    }
+    return !rate ? 0 : workers ? rate->together_bytes_per_s : rate->bytes_per_s;
+}
+
+uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    for (size_t i = 0; i < place.node_class->numa_count; i++) {
+        const struct profile_numa *numa = &place.node_class->numa[i];
+        if (numa->os_index == numa_node) {
+            return numa->memory_bytes;
+        }
+    }
+    return 0;
+}
+
+double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    struct profile_place a, b;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_memory *memory = &a.node_class->memory;
+    return profile_pair_figure(memory->pair_rates, memory->pair_rate_count, a.os_index, b.os_index);
+}
+
+int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)
+{
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        return -1;
+    }
+    for (size_t i = 0; i < place.node_class->numa_count; i++) {
+        const struct profile_numa *numa = &place.node_class->numa[i];
+        if (numa->memory_bytes && profile_set_has(&numa->pus, place.os_index)) {
+            return numa->os_index;
+        }
+    }
+    return -1;
+}
+
+static const struct profile_numa_access *find_access(const servet_profile *profile, uint32_t pu,
+                                                     uint32_t numa_node)
+{
+    struct profile_place place;
+    if (!profile->measured || !profile_locate(profile, pu, &place)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < place.node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &place.node_class->numa_access[i];
+        if (row->node == numa_node && profile_set_has(&row->pus, place.os_index)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    return row ? row->bytes_per_s : 0;
+}
+
+double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node)
+{
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    return row ? row->seconds_per_access : 0;
+}
+
+/* Of the points around a number of workers, or the last one. */
+static void less_sure(const struct profile_memory_level *level, uint32_t workers,
+                      struct servet_quality *out)
+{
+    size_t next = 0;
+    while (next + 1 < level->scaling_count && level->scaling[next].workers < workers) {
+        next++;
+    }
+    bool between = next > 0 && level->scaling[next].workers > workers;
+    for (size_t i = between ? next - 1 : next; i <= next; i++) {
+        const struct profile_scaling_point *point = &level->scaling[i];
+        bool first = i == next - between;
+        out->repetitions =
+            first || point->repetitions < out->repetitions ? point->repetitions : out->repetitions;
+        out->spread = first || point->spread > out->spread ? point->spread : out->spread;
+    }
+}
+
+int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t workers,
+                          struct servet_quality *out)
+{
+    struct profile_place place;
+    if (servet_memory_bandwidth(profile, pu, workers) <= 0 ||
+        !profile_locate(profile, pu, &place)) {
+        return -ENOENT;
+    }
+    const struct profile_memory_level *level = workers > 1 ? find_level(&place, workers) : NULL;
+    if (!level) {
+        return answer(&place.node_class->memory.quality, true, out);
+    }
+    /* Scaling was measured in the level's first group; the others are like it. */
+    bool scaled = level->scaling_count > 0;
+    bool there = !scaled || profile_set_has(&level->collisions.groups[0], place.os_index);
+    answer(&level->quality, there, out);
+    if (scaled) {
+        less_sure(level, workers, out);
+    }
+    return 0;
+}
+
+int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
+                        struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_numa_access *row = find_access(profile, pu, numa_node);
+    if (!row || !profile_locate(profile, pu, &place)) {
+        return -ENOENT;
+    }
+    return answer(&row->quality, row->pus.ids[0] == place.os_index, out);
+}
+
+int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,
+                          struct servet_quality *out)
+{
+    struct profile_place place;
+    const struct profile_kernel_rate *rate = find_kernel(profile, pu, kernel, &place);
+    if (!rate) {
+        return -ENOENT;
+    }
+    const struct profile_class *node_class = place.node_class;
+    bool there = place.os_index == node_class->pus.ids[0] ||
+                 profile_set_has(&node_class->memory.kernel_pus, place.os_index);
+    return answer(&rate->quality, there, out);
+}
+
+/* -- messages and cache lines between two PUs -- */
+
+static bool find_link(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                      struct profile_link *link)
+{
+    struct profile_place a, b;
+    return profile_locate(profile, pu_a, &a) && profile_locate(profile, pu_b, &b) &&
+           profile_link_of(profile, &a, &b, link);
+}
+
+double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint64_t bytes)
+{
+    struct profile_link link;
+    if (!profile->measured || !find_link(profile, pu_a, pu_b, &link)) {
+        return 0;
+    }
+    return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
+}
+
+double servet_pair_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           uint64_t *bytes)
+{
+    struct profile_place a, b;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_communication *messages = &a.node_class->communication;
+    double seconds = profile_pair_figure(messages->message_times, messages->message_time_count,
+                                         a.os_index, b.os_index);
+    if (seconds > 0 && bytes) {
+        *bytes = messages->message_bytes;
+    }
+    return seconds;
+}
+
+/* Of the pair itself; 0: it was not measured. *layer: the pair's, or NULL. */
+static double find_line(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                        const struct profile_layer **layer)
+{
+    struct profile_place a, b;
+    *layer = NULL;
+    if (!find_pair(profile, pu_a, pu_b, &a, &b)) {
+        return 0;
+    }
+    const struct profile_communication *lines = &a.node_class->communication;
+    *layer = profile_layer_of(lines, a.os_index, b.os_index, NULL);
+    return profile_pair_figure(lines->line_times, lines->line_time_count, a.os_index, b.os_index);
+}
+
+double servet_line_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    const struct profile_layer *layer;
+    double own = find_line(profile, pu_a, pu_b, &layer);
+    return own > 0 ? own : layer ? layer->line_seconds : 0;
+}
+
+double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                              uint32_t messages)
+{
+    struct profile_link link;
+    if (!messages || !profile->measured || !find_link(profile, pu_a, pu_b, &link) ||
+        link.layer->concurrency_count < 2) {
+        return 0;
+    }
+    return profile_messages_slower(link.layer, messages);
+}
+
+int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
+{
+    struct profile_link link;
+    return find_link(profile, pu_a, pu_b, &link) ? (int)link.rank - 1 : -1;
+}
+
+int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                           struct servet_quality *out)
+{
+    struct profile_link link;
+    struct profile_place a, b;
+    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b) ||
+        !profile_link_of(profile, &a, &b, &link)) {
+        return -ENOENT;
+    }
+    bool inside = a.node == b.node;
+    const struct profile_relation *measured = &link.communication->measured;
+    bool listed =
+        measured->group_count + measured->pair_count == 0 ||
+        profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
+    return answer(&link.layer->quality, listed, out);
+}
+
+int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                        struct servet_quality *out)
+{
+    const struct profile_layer *layer;
+    double own = find_line(profile, pu_a, pu_b, &layer);
+    if (!layer || !(layer->line_seconds > 0)) {
+        return -ENOENT;
+    }
+    return answer_evidence(&layer->line_quality, own > 0, out);
+}
