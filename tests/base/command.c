@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/base/scratch.h"
+
 #define MOST_WORDS 64
 
 static char *slurp(FILE *file)
 {
     off_t size = lseek(fileno(file), 0, SEEK_END);
-    char *text = calloc((size_t)size + 1, 1);
-    ck_assert(text && pread(fileno(file), text, (size_t)size, 0) == size);
+    char *text = kept(calloc((size_t)size + 1, 1));
+    ck_assert(pread(fileno(file), text, (size_t)size, 0) == size);
     fclose(file);
     return text;
 }
@@ -65,19 +68,35 @@ struct run run_program(const char *const *argv, void (*prepare)(const void *cont
                         slurp(out), slurp(err)};
 }
 
-struct run run_command(const char *line)
+static struct run run_line(const char *format, va_list values)
 {
-    char *copy = strdup(line), *words[MOST_WORDS];
-    split(copy, words);
+    char *line, *words[MOST_WORDS];
+    ck_assert_int_gt(vasprintf(&line, format, values), 0);
+    split(line, words);
     struct run run = run_program((const char *const *)words, NULL, NULL);
-    free(copy);
+    free(line);
     return run;
 }
 
-void run_free(struct run *run)
+struct run run_command(const char *format, ...)
 {
-    free(run->out);
-    free(run->err);
+    va_list values;
+    va_start(values, format);
+    struct run run = run_line(format, values);
+    va_end(values);
+    return run;
+}
+
+void expect_refused(const char *named, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    struct run run = run_line(format, values);
+    va_end(values);
+    ck_assert_msg(run.status == 2 && count_lines(run.err) == 1 && strstr(run.err, named) &&
+                      !*run.out,
+                  "expected one line with '%s' and status 2, got %d:\n%s%s", named, run.status,
+                  run.err, run.out);
 }
 
 size_t count_lines(const char *text)

@@ -7,7 +7,7 @@
 
 struct run {
     int status;      /* exit status; 128 + signal; 127 if it could not be started */
-    char *out, *err; /* what it wrote; free with run_free() */
+    char *out, *err; /* what it wrote; they stay */
 };
 
 /* Runs argv (ended by NULL, found by $PATH) with nothing to read. `prepare`, which may be NULL, is
@@ -15,9 +15,13 @@ struct run {
 struct run run_program(const char *const *argv, void (*prepare)(const void *context),
                        const void *context);
 
-/* The same for a line that is split at blanks; 'single quotes' keep them. */
-struct run run_command(const char *line);
-void run_free(struct run *run);
+/* The same for a line as printf() makes it, split at blanks; 'single quotes' keep them. */
+struct run run_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Bad input: the command ends with status 2 and one line on stderr, which has `named` in it. */
+void expect_refused(const char *named, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 size_t count_lines(const char *text);
 
 /* Is there such a tool in $PATH, or such a program of ours? If not, a line says what is not

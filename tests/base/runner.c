@@ -16,6 +16,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tests/base/scratch.h"
+
 #define LIMIT_SECONDS "60"
 #define SLOW_FACTOR "6"
 #ifdef __SANITIZE_ADDRESS__
@@ -45,7 +47,9 @@ int run_suite(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
     srunner_set_log(runner, "-");
+    scratch_begin();
     srunner_run_all(runner, CK_SILENT);
+    scratch_end();
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;
@@ -102,6 +106,9 @@ static const char *left_out(const struct test_options *options)
 
 int run_registered(void)
 {
+    if (registered.all.begin) {
+        registered.all.begin();
+    }
     Suite *suite = suite_create(program_invocation_short_name);
     TCase *tests = tcase_create(program_invocation_short_name);
     if (registered.all.seconds) {

@@ -2,7 +2,6 @@
  * account for all of its parts? */
 #include <errno.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "benchmarks/lab/lab.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 TEST(medians_and_intervals)
 {
@@ -80,21 +80,12 @@ TEST(npb_names)
     }
 }
 
-static struct servet_profile *load(const char *name)
-{
-    char path[4096];
-    struct servet_profile *profile;
-    snprintf(path, sizeof path, "%s/%s", FIXTURES, name);
-    ck_assert_int_eq(profile_load(path, &profile, NULL), 0);
-    return profile;
-}
-
 /* The bandwidths that the 2012 paper quotes for the Finis Terrae (Section 4.3): 2200 MB/s alone and
  * in different cells, 1700 in one cell, 1000 on one bus; two workers of a ring send two
  * messages. */
 TEST(predictions_follow_the_papers_bandwidths)
 {
-    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    struct servet_profile *profile = loaded(FIXTURES "/finis-terrae-2-nodes.json");
     static const uint32_t pairs[][2] = {{0, 1}, {0, 4}, {0, 8}, {0, 16}};
     static const double bytes[] = {2e9, 3.4e9, 4.4e9, 4.4e9},
                         seconds[] = {16e-6, 16e-6, 16e-6, 32e-6};
@@ -110,67 +101,37 @@ TEST(predictions_follow_the_papers_bandwidths)
     ck_assert_int_eq(bench_predict(profile, bus, 4, &prediction), 0);
     ck_assert_double_eq_tol(prediction.bytes_per_s, 2e9, 1.0); /* the bus is full with two */
     ck_assert_int_eq(bench_predict(profile, unknown, 1, &prediction), -EINVAL);
-    profile_free(profile);
 }
 
 TEST(the_default_fills_nodes_in_order)
 {
-    struct servet_profile *profile = load("finis-terrae-2-nodes.json");
+    struct servet_profile *profile = loaded(FIXTURES "/finis-terrae-2-nodes.json");
     uint32_t pus[33];
     ck_assert_int_eq(bench_default_placement(profile, 20, pus), 0);
     ck_assert_uint_eq(pus[0], 0);
     ck_assert_uint_eq(pus[19], 19);
     ck_assert_int_eq(bench_default_placement(profile, 33, pus), -ERANGE);
-    profile_free(profile);
-}
-
-static struct run lab(const char *format, ...)
-{
-    char line[4096];
-    int used = snprintf(line, sizeof line, "%s ", LAB);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
-    va_end(arguments);
-    return run_command(line);
-}
-
-static json_t *parsed(struct run *run)
-{
-    ck_assert_msg(run->status == 0, "status %d: %s", run->status, run->err);
-    json_t *root = json_loads(run->out, 0, NULL);
-    ck_assert_msg(root != NULL, "not JSON: %s", run->out);
-    run_free(run);
-    return root;
 }
 
 /* Too little time for anything: every part is there all the same, and says so. */
 TEST(every_part_is_accounted_for_in_the_time_that_there_is)
 {
-    char folder[] = "/tmp/servet-lab-test-XXXXXX", line[128];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    struct run run = lab("--within 1 -n 1 --json -o %s", folder);
-    ck_assert_ptr_nonnull(strstr(run.err, "part 1 of "));
-    json_t *root = parsed(&run), *part;
-    size_t i, parts = json_array_size(json_object_get(root, "parts"));
-    ck_assert_uint_eq(parts, bench_part_count + 3);
-    snprintf(line, sizeof line, "/bin/cat %s/MEASUREMENTS.md", folder);
-    run = run_command(line);
+    struct run run = run_command(LAB " --within 1 -n 1 --json -o %s", scratch_folder());
+    ck_assert_msg(run.status == 0 && strstr(run.err, "part 1 of "), "%d: %s", run.status, run.err);
+    json_t *root = json_loads(run.out, 0, NULL), *part;
+    size_t i, left_out = 0;
+    ck_assert_uint_eq(json_array_size(json_object_get(root, "parts")), bench_part_count + 3);
+    const char *written = read_text(scratch_path("MEASUREMENTS.md"));
     json_array_foreach(json_object_get(root, "parts"), i, part)
     {
-        ck_assert_msg(strstr(run.out, json_string_value(json_object_get(part, "what"))), "no %s",
+        ck_assert_msg(strstr(written, json_string_value(json_object_get(part, "what"))), "no %s",
                       json_string_value(json_object_get(part, "name")));
     }
-    size_t left_out = 0;
-    for (const char *at = run.out; (at = strstr(at, "no time left")); at++) {
+    for (const char *at = written; (at = strstr(at, "no time left")); at++) {
         left_out++;
     }
     ck_assert_uint_ge(left_out, 17);
-    run_free(&run);
     json_decref(root);
-    snprintf(line, sizeof line, "/bin/rm -rf %s", folder);
-    run = run_command(line);
-    run_free(&run);
 }
 
 /* What follows the last '/' or '}' of the first word. */

@@ -56,15 +56,12 @@ static void assert_ends_on(const struct consumer *consumer, const char *map_opti
         printf("left out: no %s here\n", consumer->needs);
         return;
     }
-    snprintf(line, sizeof line,
-             "/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP
-             " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
-             "rm $FILE'",
-             map_options, consumer->format, consumer->line);
-    struct run run = run_command(line);
+    struct run run = run_command("/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP
+                                 " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
+                                 "rm $FILE'",
+                                 map_options, consumer->format, consumer->line);
     ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nfrom: %s",
                   consumer->format, expected, run.out, run.err, line);
-    run_free(&run);
 }
 
 TEST(processes_end_where_the_mapping_says)

@@ -7,16 +7,9 @@
 
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
+#include "tests/profile/fixture.h"
 
 #define MOST 256
-
-static struct servet_profile *loaded(const char *file)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    ck_assert_msg(profile_load(file, &profile, &error) == 0, "%s", error.text);
-    return profile;
-}
 
 static void assert_domains(const struct servet_profile *profile, enum map_priority priority,
                            size_t ranks, const uint32_t *threads, const uint32_t *expected)
@@ -53,7 +46,6 @@ TEST(one_rank_per_node_fills_it_as_in_the_paper)
     assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 1, 4, 5, 8, 9, 12, 13));
     assert_domains(profile, MAP_MEMORY, 2, THREADS(8, 8),
                    PUS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-    profile_free(profile);
 }
 
 TEST(memory_priority_spreads_threads_and_communication_priority_packs_them)
@@ -61,7 +53,6 @@ TEST(memory_priority_spreads_threads_and_communication_priority_packs_them)
     struct servet_profile *profile = loaded(FIXTURES "/nehalem-2-nodes.json");
     assert_domains(profile, MAP_MEMORY, 4, THREADS(2, 2, 2, 2), PUS(0, 4, 1, 5, 8, 12, 9, 13));
     assert_domains(profile, MAP_COMMUNICATION, 4, THREADS(2, 2, 2, 2), PUS(0, 2, 4, 6, 1, 3, 5, 7));
-    profile_free(profile);
 }
 
 TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
@@ -73,7 +64,6 @@ TEST(uneven_ranks_keep_their_order_and_their_memory_domain)
                    PUS(0, 2, 4, 1, 3, 6, 5, 7)); /* 4 + 4 cannot hold it: one rank straddles */
     assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 4), PUS(1, 3, 5, 7, 0, 2, 4, 6));
     assert_domains(node, MAP_MEMORY, 3, THREADS(1, 3, 4), PUS(1, 3, 5, 7, 0, 2, 4, 6));
-    profile_free(cluster);
 }
 
 /* No PU is two ranks'. */
@@ -89,15 +79,13 @@ static void assert_apart(const uint32_t *out, size_t ranks, size_t threads)
 
 TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
 {
-    struct servet_profile *two;
-    ck_assert_int_eq(profile_from_hwloc("package:1 core:2 pu:1", &two, NULL), 0);
+    struct servet_profile *two = described("package:1 core:2 pu:1");
     for (int priority = MAP_MEMORY; priority <= MAP_COMMUNICATION; priority++) {
         /* The real bt-mz: spinning threads of one rank hold up the other. */
         assert_domains(two, (enum map_priority)priority, 2, THREADS(2, 2), PUS(0, 0, 1, 1));
         assert_domains(two, (enum map_priority)priority, 3, THREADS(2, 2, 2),
                        PUS(0, 0, 1, 1, 0, 0));
     }
-    profile_free(two);
     struct servet_profile *cluster = loaded(FIXTURES "/nehalem-2-nodes.json");
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(&cluster->classes[0], &view);
@@ -111,15 +99,12 @@ TEST(ranks_keep_pus_of_their_own_while_there_are_enough_for_the_ranks)
         }
         ck_assert_uint_eq(used, 0xff);
     }
-    profile_free(cluster);
 }
 
 TEST(no_rank_gets_the_crumbs)
 {
     /* A node of Frontier: 9 ranks of 7 threads on 64 cores do not fit into 8 caches of 8 cores. */
-    struct servet_profile *node;
-    ck_assert_int_eq(profile_from_hwloc("package:1 group:4 [numa] l3:2 core:8 pu:1", &node, NULL),
-                     0);
+    struct servet_profile *node = described("package:1 group:4 [numa] l3:2 core:8 pu:1");
     struct map_domain_request request = {.ranks = 9, .threads_each = 7};
     uint32_t out[MOST];
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
@@ -131,13 +116,11 @@ TEST(no_rank_gets_the_crumbs)
         }
         ck_assert_int_le(__builtin_popcount(caches), 2);
     }
-    profile_free(node);
 }
 
 TEST(threads_are_spread_over_all_caches_of_the_region)
 {
-    struct servet_profile *milan;
-    ck_assert_int_eq(profile_from_hwloc("package:2 [numa] l3:8 core:8 pu:2", &milan, NULL), 0);
+    struct servet_profile *milan = described("package:2 [numa] l3:8 core:8 pu:2");
     for (uint32_t ranks = 1; ranks <= 16; ranks *= 2) {
         struct map_domain_request request = {.ranks = ranks, .threads_each = 16 / ranks};
         uint32_t out[MOST], caches = 0;
@@ -150,7 +133,6 @@ TEST(threads_are_spread_over_all_caches_of_the_region)
             ck_assert_uint_eq(out[i] / 128, i / (16 / ranks) / ((ranks + 1) / 2));
         }
     }
-    profile_free(milan);
 }
 
 TEST(one_rank_gets_the_pus_of_as_many_workers)
@@ -197,13 +179,11 @@ TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     profile_set_free(&used);
     profile_set_free(&allowed);
     profile_set_free(&taken);
-    profile_free(cluster);
 }
 
 TEST(smt_siblings_wait_until_every_core_has_a_thread)
 {
-    struct servet_profile *profile;
-    ck_assert_int_eq(profile_from_hwloc("package:2 core:4 pu:2", &profile, NULL), 0);
+    struct servet_profile *profile = described("package:2 core:4 pu:2");
     assert_domains(profile, MAP_MEMORY, 2, THREADS(4, 4), PUS(0, 2, 4, 6, 8, 10, 12, 14));
     struct map_domain_request request = {.ranks = 4, .threads_each = 4};
     uint32_t out[MOST];
@@ -215,7 +195,6 @@ TEST(smt_siblings_wait_until_every_core_has_a_thread)
         }
         ck_assert_int_eq(__builtin_popcount(cores), 2);
     }
-    profile_free(profile);
 }
 
 TEST(ranks_of_one_thread_are_plain_workers)
@@ -407,9 +386,7 @@ TEST(no_rank_straddles_while_another_way_is_as_good)
  * would leave some ranks one domain and others two. */
 TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
 {
-    struct servet_profile *node;
-    ck_assert_int_eq(profile_from_hwloc("package:2 group:4 [numa] l3:1 core:8 pu:1", &node, NULL),
-                     0);
+    struct servet_profile *node = described("package:2 group:4 [numa] l3:1 core:8 pu:1");
     const uint32_t cases[][3] = {{6, 5, 4}, {3, 10, 4}, {3, 2, 1}, {7, 4, 4}, {12, 3, 5}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t ranks = cases[i][0], threads = cases[i][1], load[8] = {0}, out[MOST];
@@ -424,16 +401,14 @@ TEST(ranks_that_do_not_divide_the_domains_get_equal_shares)
             ck_assert(t == 0 || out[t] > out[t - 1]);
         }
     }
-    profile_free(node);
 }
 
 /* Caches of 7 cores that 8 ranks of 2 do not divide: 16 threads on 5 caches are 4 in one at least,
  * so that more caches of 4 cost the slowest rank nothing, and no rank needs two. */
 TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
 {
-    struct servet_profile *five;
     uint32_t out[16], load[5] = {0};
-    ck_assert_int_eq(profile_from_hwloc("package:1 [numa] l3:5 core:7 pu:1", &five, NULL), 0);
+    struct servet_profile *five = described("package:1 [numa] l3:5 core:7 pu:1");
     struct map_domain_request request = {.ranks = 8, .threads_each = 2};
     ck_assert_int_eq(map_domains(five, &request, out, NULL), 0);
     for (size_t i = 0; i < 16; i++) {
@@ -444,7 +419,6 @@ TEST(a_rank_keeps_one_cache_while_the_worst_share_is_the_same)
         ck_assert_uint_ge(load[cache], 2);
         ck_assert_uint_le(load[cache], 4);
     }
-    profile_free(five);
 }
 
 /* All pairs of a Superdome's cell have one latency: packing gains nothing, and two ranks of 4 do
@@ -461,8 +435,6 @@ TEST(communication_priority_shares_least_where_all_pus_are_equally_near)
         ck_assert_uint_ne(out[t] / 8, out[t - 1] / 8);
     }
     assert_domains(nehalem, MAP_COMMUNICATION, 2, THREADS(2, 2), PUS(0, 4, 1, 5));
-    profile_free(superdome);
-    profile_free(nehalem);
 }
 
 /* Caches that part the threads of ranks, of the best way to leave cores out between them. */
@@ -503,7 +475,6 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
                 ck_assert_uint_eq(parted, least_parted(ranks, threads, size, cores));
             }
         }
-        profile_free(node);
     }
 }
 
@@ -511,10 +482,9 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
  * neighbours one rank lies in both; where not, two ranks do, and nobody shares less. */
 TEST(odd_threads_lie_side_by_side_where_that_shares_no_more)
 {
-    struct servet_profile *node;
     struct map_domain_request request = {.priority = MAP_MEMORY, .ranks = 6, .threads_each = 2};
     uint32_t out[MOST], load[5] = {0}, straddled = 0;
-    ck_assert_int_eq(profile_from_hwloc("package:1 [numa] l3:5 core:3 pu:1", &node, NULL), 0);
+    struct servet_profile *node = described("package:1 [numa] l3:5 core:3 pu:1");
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     for (size_t i = 0; i < 12; i++) {
         load[out[i] / 3]++;
@@ -524,7 +494,6 @@ TEST(odd_threads_lie_side_by_side_where_that_shares_no_more)
     for (size_t cache = 0; cache < 5; cache++) {
         ck_assert_uint_ge(load[cache], 2);
     }
-    profile_free(node);
 }
 
 static int by_number(const void *a, const void *b)
@@ -540,9 +509,8 @@ TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
     enum { LARGE = 768 };
     static uint32_t threads[LARGE], workers[LARGE];
     static const size_t counts[] = {20, 90, 255, 256, 300, 500, 640};
-    struct servet_profile *profile;
     struct profile_set taken;
-    ck_assert_int_eq(profile_from_hwloc("package:4 [numa] l3:8 core:8 pu:3", &profile, NULL), 0);
+    struct servet_profile *profile = described("package:4 [numa] l3:8 core:8 pu:3");
     ck_assert_int_eq(profile_set_parse("0-30,200-210,388-392,601,640", &taken), 0);
     for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
         size_t count = counts[i / 2];
@@ -561,7 +529,6 @@ TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
         }
     }
     profile_set_free(&taken);
-    profile_free(profile);
 }
 
 TEST(bad_requests_are_refused)
@@ -579,7 +546,6 @@ TEST(bad_requests_are_refused)
     request = (struct map_domain_request){.ranks = 2, .threads_each = 2, .allowed = &set};
     ck_assert_int_lt(map_domains(profile, &request, out, &error), 0);
     ck_assert_ptr_nonnull(strstr(error.text, "allowed PUs"));
-    profile_free(profile);
 }
 
 /* Two clusters whose last-level caches differ, each core with two threads whose numbers are far

@@ -12,6 +12,7 @@
 #include "profile/base/error.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
+#include "tests/profile/fixture.h"
 
 #define MOST_PUS 160 /* masks of three words of 64 bits */
 #define MAPPINGS 400
@@ -240,12 +241,10 @@ TEST(every_format_says_the_mapping_it_was_given)
     for (uint64_t seed = 1; seed <= MAPPINGS; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         char text[1024];
-        struct servet_profile *profile;
-        struct servet_error error;
         struct map_mapping mapping;
         hwloc_topology_t topology;
         uint32_t pus = draw_machine(&random, text, sizeof text);
-        ck_assert_msg(profile_from_hwloc(text, &profile, &error) == 0, "%s", error.text);
+        struct servet_profile *profile = described(text);
         ck_assert(hwloc_topology_init(&topology) == 0 &&
                   hwloc_topology_set_synthetic(topology, text) == 0 &&
                   hwloc_topology_load(topology) == 0);
@@ -253,7 +252,6 @@ TEST(every_format_says_the_mapping_it_was_given)
         print_in_all(&mapping, topology, printed);
         map_mapping_free(&mapping);
         hwloc_topology_destroy(topology);
-        profile_free(profile);
     }
     for (size_t l = 0; l < sizeof languages / sizeof *languages; l++) {
         ck_assert_msg(printed[l] > 5, "%s: only %zu", languages[l].format, printed[l]);

@@ -10,16 +10,9 @@
 #include "mapper/map.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 #define MOST 256
-
-static struct servet_profile *described(const char *source)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    ck_assert_msg(profile_from_hwloc(source, &profile, &error) == 0, "%s", error.text);
-    return profile;
-}
 
 static void assert_mapping(const struct servet_profile *profile, const struct map_request *request,
                            const uint32_t *expected)
@@ -69,7 +62,6 @@ TEST(every_core_has_a_worker_before_any_has_two)
             assert_cores_first(profile, workers, false);
             assert_cores_first(profile, workers, true);
         }
-        profile_free(profile);
     }
 }
 
@@ -105,14 +97,12 @@ TEST(fast_cores_are_never_idle_while_slow_ones_work)
     for (size_t workers = 1; workers <= profile->classes[0].pus.count; workers++) {
         assert_fast_cores_first(profile, workers);
     }
-    profile_free(profile);
 }
 
-/* A cluster of alike nodes with `domains` memory domains of two PUs each; free with
- * profile_free(). */
+/* A cluster of alike nodes with `domains` memory domains of two PUs each. */
 static struct servet_profile *cluster_of(uint32_t nodes, uint32_t domains)
 {
-    struct servet_profile *profile = calloc(1, sizeof *profile);
+    struct servet_profile *profile = kept(calloc(1, sizeof *profile));
     struct profile_class *node = calloc(1, sizeof *node);
     profile->classes = node;
     profile->class_count = profile->node_range_count = 1;
@@ -163,7 +153,6 @@ TEST(two_workers_share_no_domain_while_a_node_has_free_ones)
                           most);
             ck_assert_msg(most == 2 || !paper || domains < 12, "%u domains: the sum?", domains);
         }
-        profile_free(profile);
     }
 }
 
@@ -179,7 +168,6 @@ TEST(a_node_is_filled_until_the_next_worker_loses_bandwidth)
     assert_mapping(profile, &(struct map_request){.workers = 6}, PUS(0, 2, 1, 3, 4, 6));
     level->scaling[0].bytes_per_s = 17.8e9; /* 89 % */
     assert_mapping(profile, &(struct map_request){.workers = 6}, PUS(0, 2, 4, 6, 1, 3));
-    profile_free(profile);
 }
 
 TEST(pus_without_memory_of_their_own_come_last)
@@ -198,7 +186,6 @@ TEST(pus_without_memory_of_their_own_come_last)
             ck_assert_uint_gt(out[w], 1);
         }
     }
-    profile_free(profile);
 }
 
 TEST(the_larger_last_level_cache_comes_first_among_equals)
@@ -222,23 +209,6 @@ TEST(the_larger_last_level_cache_comes_first_among_equals)
     large->sharing.group_count = l3->sharing.group_count = 1;
     node->cache_count++;
     assert_mapping(profile, &(struct map_request){.workers = 3}, PUS(4, 0, 5));
-    profile_free(profile);
-}
-
-TEST(most_capable_cores_come_first)
-{
-    struct servet_profile *profile =
-        described(FIXTURES "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml");
-    const struct profile_class *node = &profile->classes[0];
-    const struct profile_kind *best = &node->kinds[0];
-    for (size_t k = 1; k < node->kind_count; k++) {
-        best = node->kinds[k].efficiency > best->efficiency ? &node->kinds[k] : best;
-    }
-    struct map_request request = {.workers = 2};
-    uint32_t out[2];
-    ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
-    ck_assert(profile_set_has(&best->pus, out[0]) && profile_set_has(&best->pus, out[1]));
-    profile_free(profile);
 }
 
 TEST(limits_leave_what_was_asked_for)
@@ -267,7 +237,6 @@ TEST(limits_leave_what_was_asked_for)
     struct map_limits none = {NULL, 0, 1};
     ck_assert_int_lt(map_allowed_pus(profile, &none, &left, &error), 0);
     profile_set_free(&list);
-    profile_free(profile);
 }
 
 TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
@@ -289,7 +258,6 @@ TEST(memory_only_nodes_and_odd_machines_are_mapped_completely)
                       files[f]);
         profile_set_free(&used);
         free(out);
-        profile_free(profile);
     }
 }
 
@@ -297,13 +265,11 @@ TEST(one_pu_takes_all)
 {
     struct servet_profile *profile = described("pu:1");
     assert_mapping(profile, &(struct map_request){.workers = 3}, PUS(0, 0, 0));
-    profile_free(profile);
 }
 
 TEST(taken_pus_count_as_chosen)
 {
-    struct servet_profile *profile;
-    ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
+    struct servet_profile *profile = loaded(NEHALEM);
     struct profile_set taken, allowed;
     ck_assert_int_eq(profile_set_parse("0-1", &taken), 0);
     ck_assert_int_eq(profile_set_parse("0-3", &allowed), 0);
@@ -314,7 +280,6 @@ TEST(taken_pus_count_as_chosen)
                    PUS(2, 3, 0, 1, 2));
     profile_set_free(&taken);
     profile_set_free(&allowed);
-    profile_free(profile);
 }
 
 /* What Open MPI's --cpu-list and pe-list count by, against hwloc's own tree. */
@@ -346,7 +311,6 @@ TEST(logical_numbers_are_those_of_hwloc)
         }
         free(logical);
         hwloc_topology_destroy(topology);
-        profile_free(profile);
     }
 }
 /* EPYC 7402: caches of 3 cores, and two of them share memory. Six ranks of 2 would fill two pairs
@@ -365,7 +329,6 @@ TEST(packed_ranks_keep_one_cache_inside_of_wider_groups)
         }
         ck_assert_uint_eq(parted, ranks > 8 ? ranks - 8 : 0);
     }
-    profile_free(profile);
 }
 
 /* Messages are fast between other PUs than those that share memory, four and four: ranks of 4 have
@@ -390,7 +353,6 @@ TEST(ranks_follow_the_layers_where_other_groups_as_wide_cross_them)
             ck_assert_uint_eq(priority == MAP_MEMORY ? in_memory : in_layer, t / 4);
         }
     }
-    profile_free(profile);
 }
 
 /* Pairs of PUs share memory, four pairs are a package, found by messages: three ranks of 8 on four

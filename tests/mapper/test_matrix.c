@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
+#include "tests/profile/fixture.h"
 
 #define MOST 64
 
@@ -21,27 +21,6 @@
 #define GMAP_RANKS (GMAP_SIDE * GMAP_SIDE)
 #define GMAP_EDGES (4 * GMAP_RANKS)
 #endif
-
-static char path[64];
-
-static void make_file(void)
-{
-    strcpy(path, "/tmp/servet-matrix-XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-}
-
-static void remove_file(void)
-{
-    unlink(path);
-}
-
-static void write_file(const char *text)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
 
 static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_t b)
 {
@@ -64,8 +43,8 @@ TEST(both_formats_say_the_same)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct map_matrix matrix;
         struct servet_error error;
-        write_file(texts[i]);
-        ck_assert_msg(map_matrix_read(path, &matrix, &error) == 0, "%s", error.text);
+        ck_assert_msg(map_matrix_read(scratch_file("matrix", "%s", texts[i]), &matrix, &error) == 0,
+                      "%s", error.text);
         ck_assert_uint_eq(matrix.ranks, 3);
         ck_assert_double_eq(bytes_between(&matrix, 0, 1), 15);
         ck_assert_double_eq(bytes_between(&matrix, 1, 0), 15);
@@ -96,65 +75,46 @@ TEST(wrong_matrices_are_one_line_and_status_2)
         {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n2 1 1\n", "no more entries"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char line[512];
-        write_file(cases[i][0]);
-        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 --matrix %s", path);
-        struct run run = run_command(line);
-        ck_assert_msg(run.status == 2, "case %zu: status %d", i, run.status);
-        ck_assert_msg(strstr(run.err, cases[i][1]) && strstr(run.err, path), "case %zu: %s", i,
-                      run.err);
-        ck_assert_uint_eq(count_lines(run.err), 1);
-        ck_assert_str_eq(run.out, "");
-        run_free(&run);
+        const char *path = scratch_file("matrix", "%s", cases[i][0]);
+        char named[256];
+        snprintf(named, sizeof named, "%s%s", *cases[i][1] == ':' ? path : "", cases[i][1]);
+        expect_refused(named, SERVET_MAP " --topology pu:4 --matrix %s", path);
     }
 }
 
 TEST(options_around_the_matrix_are_checked)
 {
-    const char *cases[] = {"--matrix /nonexistent/m", "--matrix /", "-n 3", "-r 3 -t 2",
-                           "-r 3 -t 1,2,1"};
-    write_file("0 1\n1 0\n");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char line[512];
-        bool own = strstr(cases[i], "--matrix") != NULL;
-        snprintf(line, sizeof line, SERVET_MAP " --topology pu:4 %s %s %s", cases[i],
-                 own ? "" : "--matrix", own ? "" : path);
-        struct run run = run_command(line);
-        ck_assert_msg(run.status == 2, "%s: status %d", line, run.status);
-        ck_assert_uint_eq(count_lines(run.err), 1);
-        ck_assert_str_eq(run.out, "");
-        run_free(&run);
-    }
+    const char *path = scratch_file("matrix", "0 1\n1 0\n");
+    expect_refused("/nonexistent/m", SERVET_MAP " --topology pu:4 --matrix /nonexistent/m");
+    expect_refused("--matrix", SERVET_MAP " --topology pu:4 --matrix /");
+    expect_refused("", SERVET_MAP " --topology pu:4 -n 3 --matrix %s", path);
+    expect_refused("", SERVET_MAP " --topology pu:4 -r 3 -t 2 --matrix %s", path);
+    expect_refused("", SERVET_MAP " --topology pu:4 -r 3 -t 1,2,1 --matrix %s", path);
 }
 
 TEST(partners_end_side_by_side)
 {
     /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would
      * cross nodes. */
-    char line[512];
-    write_file("0 0 0 9\n0 0 9 0\n0 0 0 0\n0 0 0 0\n");
-    snprintf(line, sizeof line,
-             SERVET_MAP " --profile " FIXTURES
-                        "/nehalem-2-nodes.json --matrix %s --format hostfile",
-             path);
-    struct run run = run_command(line);
+    const char *path = scratch_file("matrix", "0 0 0 9\n0 0 9 0\n0 0 0 0\n0 0 0 0\n");
+    struct run run = run_command(SERVET_MAP " --profile " FIXTURES
+                                            "/nehalem-2-nodes.json --matrix %s --format hostfile",
+                                 path);
     ck_assert_int_eq(run.status, 0);
     ck_assert_msg(strcmp(run.out, "node1\nnode2\nnode2\nnode1\n") == 0 ||
                       strcmp(run.out, "node2\nnode1\nnode1\nnode2\n") == 0,
                   "%s", run.out);
-    run_free(&run);
 }
 
 /* Ranks of 2 threads: the four that talk most to one another get the four regions of a socket,
  * whatever their numbers. */
 TEST(ranks_with_threads_change_regions)
 {
-    char line[512];
-    write_file("0 0 9 0 9 0 9 0\n0 0 0 9 0 9 0 9\n0 0 0 0 9 0 9 0\n0 0 0 0 0 9 0 9\n"
-               "0 0 0 0 0 0 9 0\n0 0 0 0 0 0 0 9\n0 0 0 0 0 0 0 0\n0 0 0 0 0 0 0 0\n");
-    snprintf(line, sizeof line,
-             SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -r 8 -t 2 --matrix %s", path);
-    struct run run = run_command(line);
+    const char *path = scratch_file(
+        "matrix", "0 0 9 0 9 0 9 0\n0 0 0 9 0 9 0 9\n0 0 0 0 9 0 9 0\n0 0 0 0 0 9 0 9\n"
+                  "0 0 0 0 0 0 9 0\n0 0 0 0 0 0 0 9\n0 0 0 0 0 0 0 0\n0 0 0 0 0 0 0 0\n");
+    struct run run = run_command(
+        SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -r 8 -t 2 --matrix %s", path);
     ck_assert_int_eq(run.status, 0);
     uint32_t used = 0, socket[8];
     char *at = run.out;
@@ -167,7 +127,6 @@ TEST(ranks_with_threads_change_regions)
         ck_assert_msg(r < 2 || socket[r] == socket[r - 2], "%s", run.out);
     }
     ck_assert_uint_eq(used, 0xffff);
-    run_free(&run);
 }
 
 /* Ranks 0 and 3 of 4 threads, the others of 2: each takes the two that it talks to beside it, with
@@ -176,14 +135,13 @@ TEST(ranks_of_uneven_threads_change_regions_of_their_size)
 {
     static const char *const priorities[] = {"--mem-prior", "--comm-prior"};
     static const uint32_t threads[] = {4, 2, 2, 4, 2, 2}, partner[] = {0, 3, 3, 3, 0, 0};
-    write_file("0 0 0 0 9 9\n0 0 0 0 0 0\n0 0 0 0 0 0\n0 9 9 0 0 0\n0 0 0 0 0 0\n0 0 0 0 0 0\n");
+    const char *path = scratch_file(
+        "matrix", "0 0 0 0 9 9\n0 0 0 0 0 0\n0 0 0 0 0 0\n0 9 9 0 0 0\n0 0 0 0 0 0\n0 0 0 0 0 0\n");
     for (size_t i = 0; i < 2; i++) {
-        char line[512];
-        snprintf(line, sizeof line,
-                 SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,2,2,4,2,2 %s "
-                            "--matrix %s",
-                 priorities[i], path);
-        struct run run = run_command(line);
+        struct run run =
+            run_command(SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,2,2,4,2,2 %s "
+                                   "--matrix %s",
+                        priorities[i], path);
         ck_assert_msg(run.status == 0, "%s", run.err);
         uint32_t used = 0;
         unsigned long package[6];
@@ -203,7 +161,6 @@ TEST(ranks_of_uneven_threads_change_regions_of_their_size)
         for (size_t r = 0; r < 6; r++) {
             ck_assert_msg(package[r] == package[partner[r]], "%s", run.out);
         }
-        run_free(&run);
     }
 }
 
@@ -212,13 +169,12 @@ TEST(ranks_of_uneven_threads_change_regions_of_their_size)
 TEST(the_machine_is_divided_so_that_ranks_of_all_sizes_lie_by_their_partners)
 {
     static const unsigned long group[] = {0, 1, 0, 0, 1, 1};
-    char line[512];
-    write_file("0 0 9 9 0 0\n0 0 0 0 9 9\n0 0 0 9 0 0\n0 0 0 0 0 0\n0 0 0 0 0 9\n0 0 0 0 0 0\n");
-    snprintf(line, sizeof line,
-             SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,4,2,2,2,2 --comm-prior "
-                        "--matrix %s",
-             path);
-    struct run run = run_command(line);
+    const char *path = scratch_file(
+        "matrix", "0 0 9 9 0 0\n0 0 0 0 9 9\n0 0 0 9 0 0\n0 0 0 0 0 0\n0 0 0 0 0 9\n0 0 0 0 0 0\n");
+    struct run run = run_command(
+        SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,4,2,2,2,2 --comm-prior "
+                   "--matrix %s",
+        path);
     ck_assert_msg(run.status == 0, "%s", run.err);
     char *at = run.out;
     for (size_t r = 0; r < 6; r++) {
@@ -228,10 +184,19 @@ TEST(the_machine_is_divided_so_that_ranks_of_all_sizes_lie_by_their_partners)
         }
         ck_assert_msg(*at == '\n', "%s", run.out);
     }
-    run_free(&run);
 }
 
 #define MOST_IN_RING 600
+
+/* The numbers from 0 on in any order. */
+static void shuffle(struct random_source *random, uint32_t *number, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = random_below(random, i + 1);
+        number[i] = number[at];
+        number[at] = i;
+    }
+}
 
 /* A ring of ranks that are numbered at random. */
 static void make_ring(uint32_t ranks, struct map_matrix *out)
@@ -239,13 +204,9 @@ static void make_ring(uint32_t ranks, struct map_matrix *out)
     static uint32_t number[MOST_IN_RING], from[MOST_IN_RING], to[MOST_IN_RING];
     static double bytes[MOST_IN_RING];
     struct random_source random = {ranks};
+    shuffle(&random, number, ranks);
     for (uint32_t r = 0; r < ranks; r++) {
-        uint32_t at = random_below(&random, r + 1);
-        number[r] = number[at];
-        number[at] = r;
         bytes[r] = 1000;
-    }
-    for (uint32_t r = 0; r < ranks; r++) {
         from[r] = number[r];
         to[r] = number[(r + 1) % ranks];
     }
@@ -288,15 +249,13 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
 TEST(no_rank_takes_a_region_of_another_size)
 {
     static const uint32_t counts[] = {12, 200, MOST_IN_RING};
-    struct servet_profile *profile;
+    struct servet_profile *profile = described("package:4 [numa] l3:10 core:15 pu:1");
     struct map_view view;
-    ck_assert_int_eq(profile_from_hwloc("package:4 [numa] l3:10 core:15 pu:1", &profile, NULL), 0);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         place_two_sizes(&view, counts[i]);
     }
     map_view_free(&view);
-    profile_free(profile);
 }
 
 TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
@@ -355,20 +314,14 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
 TEST(thousands_of_ranks_are_cut_level_by_level)
 {
     enum { SIDE = 64, RANKS = SIDE * SIDE };
-    char profile_path[] = "/tmp/servet-test-XXXXXX", line[512];
-    close(mkstemp(profile_path));
-    snprintf(line, sizeof line,
-             "sed -e '/\"nodes\"/s/8/512/g' -e '/\"network\"/,$s/0-7/0-511/' " FIXTURES
-             "/nehalem-8-nodes.json >%s",
-             profile_path);
-    ck_assert_int_eq(system(line), 0);
+    struct run larger =
+        run_command("sed -e '/\"nodes\"/s/8/512/g' -e '/\"network\"/,$s/0-7/0-511/' " FIXTURES
+                    "/nehalem-8-nodes.json");
     static uint32_t number[RANKS], from[2 * RANKS], to[2 * RANKS], leaves[RANKS], placed[RANKS];
     static double bytes[2 * RANKS];
     struct random_source random = {7};
+    shuffle(&random, number, RANKS);
     for (uint32_t i = 0; i < RANKS; i++) {
-        uint32_t at = random_below(&random, i + 1);
-        number[i] = number[at];
-        number[at] = i;
         leaves[i] = i;
     }
     size_t edges = 0;
@@ -382,9 +335,8 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
     }
     struct map_matrix matrix;
     struct map_view view;
-    struct servet_profile *profile;
+    struct servet_profile *profile = parsed(larger.out);
     ck_assert_int_eq(map_matrix_make(RANKS, from, to, bytes, edges, &matrix), 0);
-    ck_assert_int_eq(profile_load(profile_path, &profile, NULL), 0);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     double seconds[MAP_PLACERS] = {0};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
@@ -408,9 +360,7 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
                       seconds[MAP_RANK_ORDER]);
     }
     map_view_free(&view);
-    profile_free(profile);
     map_matrix_free(&matrix);
-    unlink(profile_path);
 }
 
 #ifdef WITH_SCOTCH
@@ -466,11 +416,7 @@ static void make_shuffled_torus(struct random_source *random, struct map_matrix 
 {
     uint32_t number[GMAP_RANKS], from[2 * GMAP_RANKS], to[2 * GMAP_RANKS];
     double bytes[2 * GMAP_RANKS];
-    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
-        uint32_t at = random_below(random, i + 1);
-        number[i] = number[at];
-        number[at] = i;
-    }
+    shuffle(random, number, GMAP_RANKS);
     for (uint32_t i = 0; i < GMAP_RANKS; i++) {
         uint32_t row = i / GMAP_SIDE * GMAP_SIDE, beside = row + (i + 1) % GMAP_SIDE;
         from[2 * i] = from[2 * i + 1] = number[i];
@@ -485,10 +431,9 @@ static void make_shuffled_torus(struct random_source *random, struct map_matrix 
 TEST(scotch_is_never_worse_than_scotch_gmap)
 {
     static const SCOTCH_Num sizes[] = {4, 4, 16};
-    struct servet_profile *profile;
+    struct servet_profile *profile = described("package:4 l3:4 core:16 pu:1");
     struct map_view view;
     uint32_t leaves[GMAP_RANKS], placed[GMAP_RANKS], held = 0;
-    ck_assert_int_eq(profile_from_hwloc("package:4 l3:4 core:16 pu:1", &profile, NULL), 0);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     for (uint32_t i = 0; i < GMAP_RANKS; i++) {
         leaves[i] = i;
@@ -507,7 +452,6 @@ TEST(scotch_is_never_worse_than_scotch_gmap)
     }
     ck_assert_uint_ge(held, 20);
     map_view_free(&view);
-    profile_free(profile);
 }
 #endif
 
@@ -515,8 +459,7 @@ TEST(messages_take_what_the_curve_says)
 {
     struct profile_message_point points[] = {
         {100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
-    struct servet_profile *profile;
-    ck_assert_int_eq(profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
+    struct servet_profile *profile = loaded(NEHALEM);
     struct profile_layer *layer = &profile->classes[0].communication.layers[0];
     struct map_view view;
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
@@ -534,7 +477,6 @@ TEST(messages_take_what_the_curve_says)
     layer->curve = NULL;
     layer->curve_count = 0;
     map_view_free(&view);
-    profile_free(profile);
 }
 
-TESTS(.seconds = 120, .setup = make_file, .teardown = remove_file)
+TESTS(.seconds = 120)

@@ -3,16 +3,9 @@
 
 #include "mapper/map.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 #define MOST 128
-
-static struct servet_profile *loaded(const char *file)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    ck_assert_msg(profile_load(file, &profile, &error) == 0, "%s", error.text);
-    return profile;
-}
 
 static void place(const struct servet_profile *profile, enum map_priority priority, size_t workers,
                   uint32_t *out)
@@ -63,7 +56,6 @@ TEST(nehalem_memory_priority_takes_one_core_per_processor_up_to_16)
             used[processor] = true;
         }
     }
-    profile_free(profile);
 }
 
 TEST(nehalem_memory_priority_takes_one_core_per_l3_up_to_32)
@@ -76,7 +68,6 @@ TEST(nehalem_memory_priority_takes_one_core_per_l3_up_to_32)
         ck_assert_msg(!used[nehalem_l3(out[w])], "two workers on L3 %u", nehalem_l3(out[w]));
         used[nehalem_l3(out[w])] = true;
     }
-    profile_free(profile);
 }
 
 TEST(nehalem_communication_priority_fills_node_after_node)
@@ -88,7 +79,6 @@ TEST(nehalem_communication_priority_fills_node_after_node)
         ck_assert_uint_eq(out[w] / 8, w / 8);
     }
     assert_places(profile, MAP_COMMUNICATION, 8, (const uint32_t[]){0, 1, 4, 5, 2, 3, 6, 7});
-    profile_free(profile);
 }
 
 TEST(dunnington_memory_priority_avoids_shared_caches)
@@ -102,14 +92,12 @@ TEST(dunnington_memory_priority_avoids_shared_caches)
         ck_assert(!used[out[w] % 12]);
         used[out[w] % 12] = true;
     }
-    profile_free(profile);
 }
 
 TEST(dunnington_communication_priority_stays_in_the_package)
 {
     struct servet_profile *profile = loaded(FIXTURES "/dunnington.json");
     assert_places(profile, MAP_COMMUNICATION, 6, (const uint32_t[]){0, 12, 1, 13, 2, 14});
-    profile_free(profile);
 }
 
 TEST(finis_terrae_memory_priority_takes_cells_then_buses)
@@ -120,7 +108,6 @@ TEST(finis_terrae_memory_priority_takes_cells_then_buses)
     assert_one_per_block(out, 4, 8);
     assert_one_per_block(out, 8, 4);
     assert_places(profile, MAP_MEMORY, 8, (const uint32_t[]){0, 8, 16, 24, 4, 12, 20, 28});
-    profile_free(profile);
 }
 
 TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus)
@@ -132,7 +119,6 @@ TEST(finis_terrae_communication_priority_fills_the_node_and_spares_the_bus)
     for (size_t w = 0; w < 16; w++) {
         ck_assert_uint_lt(out[w], 16);
     }
-    profile_free(profile);
 }
 
 TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priority)
@@ -151,5 +137,4 @@ TEST(superdome_takes_cells_then_buses_then_processors_whatever_the_priority)
             assert_one_per_block(memory, workers, 2);
         }
     }
-    profile_free(profile);
 }

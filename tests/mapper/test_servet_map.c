@@ -3,19 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mapper/formats/formats.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 #define NEHALEM " --profile " FIXTURES "/nehalem-2-nodes.json "
 
 static struct run map_with(const char *options)
 {
-    char line[2048];
-    snprintf(line, sizeof line, SERVET_MAP " %s", options);
-    return run_command(line);
+    return run_command(SERVET_MAP " %s", options);
 }
 
 static void assert_prints(const char *options, const char *expected)
@@ -24,7 +22,6 @@ static void assert_prints(const char *options, const char *expected)
     ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
     ck_assert_msg(strcmp(run.out, expected) == 0, "servet-map %s: expected\n%sgot\n%s", options,
                   expected, run.out);
-    run_free(&run);
 }
 
 TEST(list_is_one_line)
@@ -62,7 +59,7 @@ TEST(workers_spread_over_clusters_of_cores)
 /* Blanks squeezed, so that the test says what the paper says and not how wide a column is. */
 static char *squeezed(const char *text)
 {
-    char *out = calloc(strlen(text) + 1, 1), *at = out;
+    char *out = kept(calloc(strlen(text) + 1, 1)), *at = out;
     for (const char *from = text; *from; from++) {
         if (*from == ' ' && (at == out || at[-1] == ' ' || at[-1] == '\n')) {
             continue;
@@ -79,10 +76,7 @@ static void assert_explains(const char *options, const char *expected)
 {
     struct run run = map_with(options);
     ck_assert_int_eq(run.status, 0);
-    char *text = squeezed(run.out);
-    ck_assert_str_eq(text, expected);
-    free(text);
-    run_free(&run);
+    ck_assert_str_eq(squeezed(run.out), expected);
 }
 
 TEST(explain_prints_table_1_of_the_paper)
@@ -174,8 +168,6 @@ TEST(json_says_who_is_where)
         strstr(text, "\"worker\": 2,\n\"node\": \"node2\",\n\"pu\": 8,\n\"os_index\": 0\n"), "%s",
         text);
     ck_assert_msg(strstr(text, "\"priority\": \"memory\""), "%s", text);
-    free(text);
-    run_free(&run);
 }
 
 static void assert_says(const char *options, const char *line)
@@ -185,8 +177,6 @@ static void assert_says(const char *options, const char *line)
     char *text = squeezed(run.out);
     ck_assert_msg(strstr(text, line) != NULL, "servet-map %s: '%s' is not in\n%s", options, line,
                   text);
-    free(text);
-    run_free(&run);
 }
 
 TEST(compare_predicts_from_the_profile)
@@ -212,34 +202,26 @@ TEST(explain_sums_up_large_machines)
     assert_says("-r 4 -t 2 --explain" NEHALEM, "L3 caches 8: 8 with 1\n");
 }
 
-static void copy_with(const char *from, const char *old, const char *new, const char *to)
+/* The fixture with one change, by sed. */
+static const char *nehalem_with(const char *change)
 {
-    char line[1024];
-    snprintf(line, sizeof line, "sed 's/%s/%s/' %s > %s", old, new, from, to);
-    ck_assert_int_eq(system(line), 0);
+    return scratch_file("p.json", "%s",
+                        run_command("sed '%s' " FIXTURES "/nehalem-2-nodes.json", change).out);
 }
 
 TEST(contradicting_groups_are_named_and_mapped)
 {
-    char path[] = "/tmp/servet-map-XXXXXX", line[512];
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-    copy_with(FIXTURES "/nehalem-2-nodes.json", "\\[\"0,2\", \"1,3\"", "[\"0-1\", \"2-3\"", path);
-    snprintf(line, sizeof line, "-n 3 --profile %s", path);
-    struct run run = map_with(line);
+    struct run run = run_command(SERVET_MAP " -n 3 --profile %s",
+                                 nehalem_with("s/\\[\"0,2\", \"1,3\"/[\"0-1\", \"2-3\"/"));
     ck_assert_int_eq(run.status, 0);
     ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "memory level 1 0,2,4,6"),
                   "%s", run.err);
     ck_assert_uint_eq(count_lines(run.err), 1);
     ck_assert_str_eq(run.out, "0,3,8\n"); /* 1 shares the L3 with 0 now, 2 its memory */
-    run_free(&run);
-    unlink(path);
 }
 
 TEST(limits_are_obeyed)
 {
-    assert_prints("-n 4 --no-smt --topology 'package:2 core:2 pu:2'", "0,2,4,6\n");
     assert_prints("-n 2 --kind p --topology " FIXTURES
                   "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
                   "0,2\n");
@@ -248,22 +230,15 @@ TEST(limits_are_obeyed)
 /* hwloc would take minutes and gigabytes for it: it is not asked. */
 TEST(a_file_of_too_many_pus_is_refused)
 {
-    char path[] = "/tmp/servet-map-XXXXXX", line[128];
-    FILE *file = fdopen(mkstemp(path), "w");
+    const char *path = scratch_path("many.xml");
+    FILE *file = fopen(path, "w");
     fputs("<topology version=\"2.0\">\n<object type=\"Machine\" os_index=\"0\">\n", file);
     for (int pu = 0; pu <= 16384; pu++) {
         fprintf(file, "<object type=\"PU\" os_index=\"%d\"/>", pu);
     }
     fputs("</object>\n</topology>\n", file);
     fclose(file);
-    snprintf(line, sizeof line, "-n 4 --topology %s", path);
-    struct run run = map_with(line);
-    unlink(path);
-    ck_assert_int_eq(run.status, 2);
-    ck_assert_str_eq(run.out, "");
-    ck_assert_uint_eq(count_lines(run.err), 1);
-    ck_assert_msg(strstr(run.err, "expected at most 16384 PUs"), "%s", run.err);
-    run_free(&run);
+    expect_refused("expected at most 16384 PUs", SERVET_MAP " -n 4 --topology %s", path);
 }
 
 TEST(format_help_lists_the_whole_table)
@@ -275,7 +250,6 @@ TEST(format_help_lists_the_whole_table)
         ck_assert_msg(strstr(run.out, format->name) != NULL, "%s is not listed", format->name);
     }
     ck_assert_uint_eq(count_lines(run.out), formats);
-    run_free(&run);
 }
 
 TEST(unmeasured_machines_are_named_as_such)
@@ -286,7 +260,6 @@ TEST(unmeasured_machines_are_named_as_such)
     ck_assert_int_eq(run.status, 0);
     ck_assert_uint_eq(count_lines(run.out), 1);
     ck_assert_msg(strstr(run.err, "nothing was measured"), "%s", run.err);
-    run_free(&run);
 }
 
 TEST(more_workers_than_pus_is_said_and_done)
@@ -295,7 +268,6 @@ TEST(more_workers_than_pus_is_said_and_done)
     ck_assert_int_eq(run.status, 0);
     ck_assert_msg(strstr(run.err, "17 workers on 4 PUs"), "%s", run.err);
     ck_assert_str_eq(run.out, "0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3,0\n");
-    run_free(&run);
 }
 
 /* The names of nodes go into command lines: what a shell would interpret must not. */
@@ -303,24 +275,12 @@ TEST(node_names_that_a_shell_interprets_are_refused)
 {
     static const char *const formats[] = {"rankfile", "host", "hostfile", "hydra-hosts",
                                           "slurm-hosts"};
-    char path[] = "/tmp/servet-test-XXXXXX", line[512];
-    close(mkstemp(path));
-    snprintf(line, sizeof line,
-             "sed 's/node\\[1-2\\]/a;id[1-2]/' " FIXTURES "/nehalem-2-nodes.json >%s", path);
-    ck_assert_int_eq(system(line), 0);
+    const char *path = nehalem_with("s/node\\[1-2\\]/a;id[1-2]/");
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        snprintf(line, sizeof line, "-n 4 --profile %s --format %s", path, formats[i]);
-        struct run run = map_with(line);
-        ck_assert_int_eq(run.status, 2);
-        ck_assert_msg(strstr(run.err, "node name of rank 0") && !*run.out, "%s%s", run.out,
-                      run.err);
-        run_free(&run);
+        expect_refused("node name of rank 0", SERVET_MAP " -n 4 --profile %s --format %s", path,
+                       formats[i]);
     }
-    snprintf(line, sizeof line, "-n 4 --profile %s", path);
-    struct run run = map_with(line);
-    ck_assert_str_eq(run.out, "0,1,8,9\n");
-    run_free(&run);
-    unlink(path);
+    ck_assert_str_eq(run_command(SERVET_MAP " -n 4 --profile %s", path).out, "0,1,8,9\n");
 }
 
 TEST(memory_is_bound_where_only_some_nodes_are_used)
@@ -341,19 +301,11 @@ TEST(memory_is_bound_where_only_some_nodes_are_used)
 
 TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
 {
-    char path[] = "/tmp/servet-test-XXXXXX.xml", line[512];
-    int fd = mkstemps(path, 4);
-    static const char newer[] =
-        "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
-        "<topology version=\"3.0\">\n</topology>\n";
-    ck_assert(write(fd, newer, sizeof newer - 1) == sizeof newer - 1 && close(fd) == 0);
-    snprintf(line, sizeof line, "-n 4 --topology %s", path);
-    struct run run = map_with(line);
-    ck_assert_int_eq(run.status, 2);
-    ck_assert_msg(strstr(run.err, "expected version 2: export it with") && !*run.out, "%s%s",
-                  run.out, run.err);
-    run_free(&run);
-    unlink(path);
+    expect_refused(
+        "expected version 2: export it with", SERVET_MAP " -n 4 --topology %s",
+        scratch_file("newer.xml",
+                     "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+                     "<topology version=\"3.0\">\n</topology>\n"));
 }
 
 TEST(worth_is_a_table_or_a_mapping)
@@ -364,10 +316,8 @@ TEST(worth_is_a_table_or_a_mapping)
     ck_assert_ptr_nonnull(strstr(run.out, "\nnode  "));
     ck_assert_ptr_nonnull(strstr(run.out, " 16      4      6.80      6.80         2  0,4,8,12\n"));
     ck_assert_ptr_nonnull(strstr(run.out, "\nmemory level 1, 4 of them "));
-    run_free(&run);
     run = map_with("--worth --profile " FIXTURES "/two-packages-256.json");
     ck_assert_ptr_nonnull(strstr(run.out, "\nnode                                105       128\n"));
-    run_free(&run);
     assert_prints("--worth --format list --profile " FIXTURES "/finis-terrae-2-nodes.json",
                   "0,4,8,12,16,20,24,28\n");
     assert_prints("--worth --format list --cpuset 0-7,20 --profile " FIXTURES
@@ -423,13 +373,6 @@ TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 nonsense" NEHALEM, "nonsense"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run run = map_with(cases[i][0]);
-        ck_assert_msg(run.status == 2, "servet-map %s: status %d", cases[i][0], run.status);
-        ck_assert_msg(count_lines(run.err) == 1, "servet-map %s: more or less than one line:\n%s",
-                      cases[i][0], run.err);
-        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-map %s: '%s' is not named in: %s",
-                      cases[i][0], cases[i][1], run.err);
-        ck_assert_str_eq(run.out, "");
-        run_free(&run);
+        expect_refused(cases[i][1], SERVET_MAP " %s", cases[i][0]);
     }
 }

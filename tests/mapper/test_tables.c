@@ -4,6 +4,7 @@
 
 #include "mapper/map.h"
 #include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
 
 #define PUS 16
 #define TAKEN 99 /* '-' in the tables */
@@ -48,20 +49,6 @@ static const struct expected_row table2[] = {
 #undef T
 /* clang-format on */
 
-static struct servet_profile *profile;
-
-static void load(void)
-{
-    struct servet_error error;
-    int rc = profile_load(FIXTURES "/nehalem-2-nodes.json", &profile, &error);
-    ck_assert_msg(rc == 0, "%s", error.text);
-}
-
-static void unload(void)
-{
-    profile_free(profile);
-}
-
 static void assert_column(const char *name, size_t row, const int *expected, const int64_t *got,
                           const struct map_row *what)
 {
@@ -105,6 +92,7 @@ static void assert_table(enum map_priority priority, const struct expected_row *
     struct comparison comparison = {.table = table};
     struct map_explainer explainer = {compare_row, &comparison};
     struct map_request request = {.priority = priority, .workers = 4};
+    const struct servet_profile *profile = loaded(NEHALEM);
     uint32_t explained[4], silent[4];
     ck_assert_int_eq(map_workers(profile, &request, explained, &explainer, NULL), 0);
     ck_assert_uint_eq(comparison.rows, 4);
@@ -122,5 +110,3 @@ TEST(mapping_follows_table_2_of_the_paper)
 {
     assert_table(MAP_COMMUNICATION, table2, (const uint32_t[]){0, 1, 4, 5});
 }
-
-TESTS(.setup = load, .teardown = unload)

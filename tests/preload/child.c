@@ -66,7 +66,6 @@ void child_run(struct child *child, const char *const *changes, const char *cons
     child->status = run.status;
     keep_text(child->out, run.out);
     keep_text(child->err, run.err);
-    run_free(&run);
 }
 
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)

@@ -48,15 +48,13 @@ static size_t ask_command(const struct machine *m, const char *priority, const u
 {
     char line[512];
     size_t count = 0;
-    snprintf(line, sizeof line, SERVET_MAP " --profile %s --%s-prior -r %u -t %u", m->path,
-             priority, program[0], program[1]);
-    struct run run = run_command(line);
+    struct run run = run_command(SERVET_MAP " --profile %s --%s-prior -r %u -t %u", m->path,
+                                 priority, program[0], program[1]);
     ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
     for (char *at = run.out; *at && count < MOST_THREADS; at++) {
         pus[count++] = (uint32_t)strtoul(at, &at, 10);
     }
     ck_assert_uint_eq(count, (size_t)program[0] * program[1]);
-    run_free(&run);
     return count;
 }
 
@@ -254,15 +252,13 @@ static void ask_for_threads(const struct machine *m, const char *options, uint32
                             uint32_t *pus)
 {
     char line[512];
-    snprintf(line, sizeof line, SERVET_MAP " --profile %s -n %u%s", m->path, threads, options);
-    struct run run = run_command(line);
+    struct run run = run_command(SERVET_MAP " --profile %s -n %u%s", m->path, threads, options);
     ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
     char *at = run.out;
     for (uint32_t t = 0; t < threads; t++, at++) {
         pus[t] = (uint32_t)strtoul(at, &at, 10);
     }
     ck_assert_str_eq(at, "");
-    run_free(&run);
 }
 
 /* SERVET_PAPER as given; NULL: not set. */

@@ -1,4 +1,4 @@
-/* The fixture profiles, and text surgery on them. */
+/* Profiles for tests, and text surgery on their files. All of it stays (kept() of scratch.h). */
 #ifndef SERVET_TESTS_PROFILE_FIXTURE_H
 #define SERVET_TESTS_PROFILE_FIXTURE_H
 
@@ -8,18 +8,20 @@
 #include <string.h>
 
 #include "profile/model.h"
+#include "tests/base/scratch.h"
 
 #define EVERY_FIELD                                                                                \
     FIXTURES "/every-field.json" /* a value of its own for every field of the model */
 #define NEHALEM FIXTURES "/nehalem-2-nodes.json"
 
-/* The whole file as a new string. */
-char *read_text(const char *path);
-
 /* A new string in which the first `from` is `to`. */
 char *replaced(const char *text, const char *from, const char *to);
 
-/* The profile in the file; a refusal fails the test. */
+/* The profile in the file, in the text, of the machine that hwloc is told of (a file, a
+ * description; NULL: this one), in JSON. A refusal fails the test. */
 struct servet_profile *loaded(const char *path);
+struct servet_profile *parsed(const char *text);
+struct servet_profile *described(const char *source);
+char *in_json(const struct servet_profile *profile);
 
 #endif

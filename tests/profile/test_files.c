@@ -31,7 +31,7 @@ static void assert_found(const char *sysconfdir, const char *folder, const char 
 
 TEST(profiles_are_looked_for_in_the_documented_order)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char etc[PATH_MAX], xdg[PATH_MAX], folder[PATH_MAX + 16], name[PATH_MAX], path[PATH_MAX];
     learn_host();
     snprintf(etc, sizeof etc, "%s/etc", root);
@@ -75,7 +75,7 @@ static int find_as(uid_t user, const char *etc)
 TEST(what_another_user_has_and_shows_nobody_is_not_found)
 {
     enum { NOBODY = 65534 };
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char home[PATH_MAX], config[PATH_MAX + 16], name[PATH_MAX], file[2 * PATH_MAX];
     if (geteuid() != 0) {
         return;
@@ -105,7 +105,7 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
 
 TEST(home_is_the_place_without_xdg)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char path[PATH_MAX], expected[PATH_MAX];
     struct servet_error error = {""};
     learn_host();
@@ -136,12 +136,10 @@ static size_t entries(const char *folder)
 
 TEST(saving_replaces_the_whole_file_and_nothing_else)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *root = scratch_folder(), *path = scratch_path("p.json");
     struct stat status;
     struct servet_error error = {""};
     struct servet_profile *p = loaded(NEHALEM), *again;
-    snprintf(path, sizeof path, "%s/p.json", root);
     umask(027);
     put_file(root, "/p.json", "old");
     ck_assert_msg(profile_save(p, path, &error) == 0, "%s", error.text);
@@ -150,17 +148,13 @@ TEST(saving_replaces_the_whole_file_and_nothing_else)
     ck_assert_uint_eq(entries(root), 1);
     ck_assert_int_eq(stat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0640);
-    profile_free(again);
-    profile_free(p);
 }
 
 TEST(a_full_disk_leaves_the_old_profile)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *root = scratch_folder(), *path = scratch_path("p.json");
     struct servet_error error = {""};
     struct servet_profile *p = loaded(NEHALEM);
-    snprintf(path, sizeof path, "%s/p.json", root);
     put_file(root, "/p.json", "old");
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit before, small;
@@ -171,102 +165,79 @@ TEST(a_full_disk_leaves_the_old_profile)
     setrlimit(RLIMIT_FSIZE, &before);
     ck_assert_int_eq(rc, -EFBIG);
     ck_assert_msg(strstr(error.text, path) == error.text, "%s", error.text);
-    char *text = read_text(path);
-    ck_assert_str_eq(text, "old");
+    ck_assert_str_eq(read_text(path), "old");
     ck_assert_uint_eq(entries(root), 1);
-    free(text);
-    profile_free(p);
 }
 
 TEST(places_that_take_no_profile_are_refused)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *root = scratch_folder();
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
     put_file(root, "/file", "old");
-    snprintf(path, sizeof path, "%s/file/p.json", root);
-    ck_assert_int_eq(profile_save(p, path, &error), -ENOTDIR);
+    ck_assert_int_eq(profile_save(p, scratch_path("file/p.json"), &error), -ENOTDIR);
     ck_assert_int_eq(profile_save(p, root, &error), -EINVAL);
     ck_assert_int_eq(profile_save(p, "/dev/null", &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "/dev/null: not a regular file") != NULL, "%s", error.text);
-    profile_free(p);
 }
 
 TEST(a_link_keeps_pointing_where_it_did)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX], target[PATH_MAX];
+    const char *root = scratch_folder();
+    const char *path = scratch_path("p.json"), *target = scratch_path("shared/p.json");
     struct stat status;
     struct servet_profile *p = loaded(NEHALEM);
     put_file(root, "/shared/p.json", "old");
-    snprintf(path, sizeof path, "%s/p.json", root);
-    snprintf(target, sizeof target, "%s/shared/p.json", root);
     ck_assert_int_eq(symlink(target, path), 0);
     ck_assert_int_eq(profile_save(p, path, NULL), 0);
     ck_assert(lstat(path, &status) == 0 && S_ISLNK(status.st_mode));
-    profile_free(p);
-    p = loaded(target);
-    profile_free(p);
+    loaded(target);
 }
 
 TEST(an_old_file_keeps_its_mode)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *root = scratch_folder(), *path = scratch_path("p.json");
     struct stat status;
     struct servet_profile *p = loaded(NEHALEM);
-    snprintf(path, sizeof path, "%s/p.json", root);
     umask(022);
     put_file(root, "/p.json", "old");
     ck_assert_int_eq(chmod(path, 0600), 0);
     ck_assert_int_eq(profile_save(p, path, NULL), 0);
     ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
-    profile_free(p);
 }
 
 TEST(a_link_that_another_user_planted_is_not_followed)
 {
-    const char *root = make_folder();
-    char folder[PATH_MAX], path[PATH_MAX + 16], precious[PATH_MAX + 16];
+    const char *root = scratch_folder();
+    const char *folder = scratch_path("everybody"), *path = scratch_path("everybody/p.json"),
+               *precious = scratch_path("precious");
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
-    snprintf(folder, sizeof folder, "%s/everybody", root);
-    snprintf(path, sizeof path, "%s/p.json", folder);
-    snprintf(precious, sizeof precious, "%s/precious", root);
     put_file(root, "/precious", "old");
     ck_assert_int_eq(mkdir(folder, 0777), 0);
     ck_assert_int_eq(chmod(folder, 01777), 0);
     ck_assert_int_eq(symlink(precious, path), 0);
     if (lchown(path, 12345, 12345) < 0) { /* not root: there is no other user to be */
-        profile_free(p);
         return;
     }
     ck_assert_int_eq(profile_save(p, path, &error), -EPERM);
     ck_assert_msg(strstr(error.text, "another user's link") != NULL, "%s", error.text);
-    char *text = read_text(precious);
-    ck_assert_str_eq(text, "old");
-    free(text);
+    ck_assert_str_eq(read_text(precious), "old");
     ck_assert_int_eq(lchown(path, geteuid(), getegid()), 0); /* one's own is */
     ck_assert_int_eq(profile_save(p, path, &error), 0);
-    profile_free(p);
-    profile_free(loaded(precious));
 }
 
 TEST(only_regular_files_of_some_size_are_read)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *path = scratch_path("pipe");
     struct servet_profile *p = NULL;
     struct servet_error error = {""};
-    snprintf(path, sizeof path, "%s/pipe", root);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_int_eq(profile_load(path, &p, &error), -EINVAL); /* and does not wait for a writer */
     ck_assert_msg(strstr(error.text, "not a regular file") != NULL, "%s", error.text);
     ck_assert_int_eq(profile_load_node(path, &p, &error), -EINVAL);
     ck_assert_int_eq(profile_load("/dev/zero", &p, &error), -EINVAL);
-    put_file(root, "/large", "");
-    snprintf(path, sizeof path, "%s/large", root);
+    path = scratch_file("large", "%s", "");
     ck_assert_int_eq(truncate(path, (16 << 20) + 1), 0);
     ck_assert_int_eq(profile_load_node(path, &p, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "larger than 16 MiB") != NULL, "%s", error.text);
@@ -298,49 +269,37 @@ static void assert_same_places(const struct profile_class *a, const struct profi
 
 TEST(what_chooses_no_place_is_passed_over_for_a_node)
 {
-    char *good = read_text(EVERY_FIELD), path[PATH_MAX];
-    char *bad = replaced(good, "\"cache_curve\": [", "\"cache_curve\": [{\"bytes\": \"many\"}, ");
-    const char *root = make_folder();
+    const char *path = scratch_file("bad", "%s",
+                                    replaced(read_text(EVERY_FIELD), "\"cache_curve\": [",
+                                             "\"cache_curve\": [{\"bytes\": \"many\"}, "));
     struct servet_profile *all = loaded(EVERY_FIELD), *node;
     struct servet_error error = {""};
-    put_file(root, "/bad", bad);
-    snprintf(path, sizeof path, "%s/bad", root);
     ck_assert_int_eq(profile_load(path, &node, &error), -EINVAL);
     ck_assert_msg(profile_load_node(path, &node, &error) == 0, "%s", error.text);
+    kept(node);
     ck_assert_uint_eq(node->classes[0].cache_curve_count, 0);
     ck_assert_uint_eq(node->classes[0].communication.message_time_count, 0);
     ck_assert_uint_eq(node->bsp_count, 0);
     assert_same_places(&all->classes[0], &node->classes[0]);
-    profile_free(node);
-    profile_free(all);
-    free(bad);
-    free(good);
 }
 
 TEST(files_that_are_no_profile_are_told_apart)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/thesis.tex", root);
-    ck_assert(profile_replaceable(path)); /* nothing is there */
-    put_file(root, "/thesis.tex", "");
-    ck_assert(profile_replaceable(path));
-    put_file(root, "/thesis.tex", "four years of work");
-    ck_assert(!profile_replaceable(path));
+    ck_assert(profile_replaceable(scratch_path("thesis.tex"))); /* nothing is there */
+    ck_assert(profile_replaceable(scratch_file("thesis.tex", "%s", "")));
+    ck_assert(!profile_replaceable(scratch_file("thesis.tex", "four years of work")));
     ck_assert(profile_replaceable(NEHALEM));
 }
 
 TEST(a_wrong_profile_is_not_written)
 {
-    const char *root = make_folder();
-    char path[PATH_MAX];
+    const char *root = scratch_folder();
+    const char *path = scratch_path("p.json");
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
-    snprintf(path, sizeof path, "%s/p.json", root);
     p->classes[0].caches[1].size_bytes = 0;
     ck_assert_int_eq(profile_save(p, path, &error), -EINVAL);
     ck_assert_ptr_nonnull(
         strstr(error.text, "not written: $.node_classes[0].caches[1].size_bytes"));
     ck_assert_uint_eq(entries(root), 0);
-    profile_free(p);
 }

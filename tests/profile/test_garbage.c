@@ -56,7 +56,6 @@ TEST(every_truncation_is_refused)
     for (size_t i = 0; i < end; i++) {
         ck_assert_msg(!taken(text, i), "the first %zu bytes were taken", i);
     }
-    free(text);
 }
 
 TEST(flipped_bytes_are_refused_or_harmless)
@@ -73,7 +72,6 @@ TEST(flipped_bytes_are_refused_or_harmless)
         free(bad);
     }
     ck_assert_uint_lt(accepted, FLIPPED_FILES / 2); /* digits and names may change and stay valid */
-    free(text);
 }
 
 /* Values where they do not belong get deeper than wrong bytes do. */
@@ -112,7 +110,6 @@ TEST(misplaced_values_are_refused_or_harmless)
         taken(bad, strlen(bad));
         free(bad);
     }
-    free(text);
 }
 
 TEST(deep_nesting_is_refused)
@@ -135,9 +132,6 @@ TEST(short_texts_cannot_make_huge_sets)
     ck_assert_int_eq(profile_parse(wider, strlen(wider), "f", &profile, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "expected no more than 16777216 members") != NULL, "%s",
                   error.text);
-    free(wide);
-    free(wider);
-    free(text);
 }
 
 TESTS(.seconds = 120)

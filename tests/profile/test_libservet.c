@@ -10,6 +10,7 @@
 
 #include "profile/servet.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 static servet_profile *opened(const char *path)
 {
@@ -17,7 +18,7 @@ static servet_profile *opened(const char *path)
     struct servet_error error;
     ck_assert_msg(servet_profile_open(path, &profile, &error) == 0, "%s", error.text);
     ck_assert_str_eq(error.text, "");
-    return profile;
+    return kept(profile);
 }
 
 static bool about(double a, double b)
@@ -53,7 +54,6 @@ TEST(the_two_node_machine_answers)
     ck_assert_int_eq(servet_message_layer(p, 0, 8), 1);
     ck_assert(about(servet_message_seconds(p, 15, 8, 1), 1.2e-5));
     ck_assert(about(servet_message_seconds(p, 0, 8, 32768), 6.4e-5));
-    servet_profile_close(p);
 }
 
 TEST(curves_are_followed_between_and_beyond_their_points)
@@ -71,7 +71,6 @@ TEST(curves_are_followed_between_and_beyond_their_points)
     ck_assert_int_eq(servet_cache_shared(p, 1, 2, 9), 0);
     ck_assert_uint_eq(servet_pu_count(p), 15);
     ck_assert_uint_eq(servet_cache_bytes(p, 1, 19), 1); /* node 1, PU 9 */
-    servet_profile_close(p);
 }
 
 TEST(tuners_get_what_was_measured_and_what_is_declared)
@@ -101,7 +100,6 @@ TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert_uint_eq(servet_tlb_bytes(p, 0, 12, 0), 0);
     ck_assert_uint_eq(servet_tlb_bytes(p, 1, 4096, 0), 0);
     ck_assert(servet_messages_slower(p, 3, 3, 2) == 0);
-    servet_profile_close(p);
     p = opened(FIXTURES "/nehalem-2-nodes.json");
     ck_assert_int_eq(servet_cache_interval(p, 1, 0, &low, &high), -ENOENT); /* without one */
     ck_assert(servet_messages_slower(p, 0, 1, 2) == 0);                     /* not measured */
@@ -109,7 +107,6 @@ TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert_int_eq(servet_overhead_level(p, 0, 1), -1);
     ck_assert(about(servet_overhead_bandwidth(p, 0, 2), 6e9));
     ck_assert(about(servet_overhead_bandwidth(p, 0, 1), 9e9));
-    servet_profile_close(p);
 }
 
 TEST(pairs_have_figures_of_their_own_where_they_were_measured)
@@ -137,7 +134,6 @@ TEST(pairs_have_figures_of_their_own_where_they_were_measured)
     ck_assert_uint_eq(q.repetitions, 15);
     ck_assert_double_eq(q.spread, 0.125);
     ck_assert_int_eq(servet_line_quality(p, 0, 1, &q), -ENOENT);
-    servet_profile_close(p);
 }
 
 TEST(loops_over_memory_have_bandwidths_of_their_own)
@@ -161,7 +157,6 @@ TEST(loops_over_memory_have_bandwidths_of_their_own)
     ck_assert_uint_eq(servet_numa_memory_bytes(p, 10, 0), 9007199254740993);
     ck_assert_uint_eq(servet_numa_memory_bytes(p, 0, 2), 0); /* not said */
     ck_assert_uint_eq(servet_numa_memory_bytes(p, 0, 1), 0); /* no such node */
-    servet_profile_close(p);
 }
 
 TEST(what_is_not_known_is_zero)
@@ -180,7 +175,13 @@ TEST(what_is_not_known_is_zero)
     ck_assert(servet_message_seconds(p, 3, 3, 8) == 0);
     ck_assert_int_eq(servet_message_layer(p, 3, 3), -1);
     ck_assert_int_eq(servet_message_layer(p, 2, 3), -1);
-    servet_profile_close(p);
+}
+
+TEST(a_profile_is_closed_and_none_is_as_well)
+{
+    servet_profile *profile;
+    ck_assert_int_eq(servet_profile_open(FIXTURES "/every-field.json", &profile, NULL), 0);
+    servet_profile_close(profile);
     servet_profile_close(NULL);
 }
 
@@ -215,33 +216,24 @@ TEST(figures_say_how_sure_they_are)
     ck_assert_int_eq(servet_cache_quality(p, 7, 0, &q), -ENOENT);
     ck_assert_int_eq(servet_memory_quality(p, 0, 0, &q), -ENOENT);
     ck_assert_ptr_null(servet_condition(p, "no-such"));
-    servet_profile_close(p);
 }
 
 /* A profile in which some probes did not run: a declared order of layers must not pass for
  * seconds. */
 TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
 {
-    char path[] = "/tmp/servet-test-XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    FILE *file = fdopen(fd, "w");
-    fputs(
+    servet_profile *p = opened(scratch_file(
+        "partial.json",
         "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": true,"
         " \"conditions\": {\"budget\": \"used up\"}}, \"node_classes\": [{\"pus\": \"0-1\", "
-        "\"caches\": [{\"level\": 1,"
-        " \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": "
-        "\"measured\","
-        " \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": \"declared\"}, \"levels\": "
-        "[]},"
-        " \"communication\": {\"layers\": [{\"seconds\": 1, \"members\": {\"groups\": [\"0-1\"]},"
-        " \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": [{\"names\": \"h\", \"count\": "
-        "1,"
-        " \"class_index\": 0}]}",
-        file);
-    fclose(file);
-    servet_profile *p = opened(path);
-    unlink(path);
+        "\"caches\": "
+        "[{\"level\": 1, \"size_bytes\": 32768, \"sharing\": {\"groups\": [\"0-1\"]}, \"quality\": "
+        "{\"origin\": \"measured\", \"repetitions\": 3}}], \"memory\": {\"quality\": {\"origin\": "
+        "\"declared\"}, \"levels\": []}, \"communication\": {\"layers\": [{\"seconds\": 1, "
+        "\"members\": "
+        "{\"groups\": [\"0-1\"]}, \"quality\": {\"origin\": \"declared\"}}]}}], \"nodes\": "
+        "[{\"names\": "
+        "\"h\", \"count\": 1, \"class_index\": 0}]}"));
     struct servet_quality q;
     ck_assert_double_eq(servet_message_seconds(p, 0, 1, 8), 0);
     ck_assert_int_eq(servet_message_layer(p, 0, 1), 0); /* the order is known */
@@ -253,26 +245,19 @@ TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
     ck_assert_int_eq(q.origin, SERVET_DECLARED);
     ck_assert_int_eq(servet_memory_quality(p, 0, 1, &q), -ENOENT);
     ck_assert_str_eq(servet_condition(p, "budget"), "used up");
-    servet_profile_close(p);
 }
 
 TEST(figures_of_a_profile_that_was_not_measured_do_not_count)
 {
-    char path[] = "/tmp/servet-test-XXXXXX", *command;
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-    ck_assert(asprintf(&command, "sed 's/\"measured\": true/\"measured\": false/' %s >%s",
-                       FIXTURES "/nehalem-2-nodes.json", path) > 0);
-    ck_assert_int_eq(system(command), 0);
-    servet_profile *p = opened(path);
-    unlink(path);
-    free(command);
+    char *text = read_text(FIXTURES "/nehalem-2-nodes.json"),
+         *at = strstr(text, "\"measured\": true");
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, "\"measured\":false", strlen("\"measured\": true"));
+    servet_profile *p = opened(scratch_file("p.json", "%s", text));
     ck_assert_int_eq(servet_measured(p), 0);
     ck_assert(servet_memory_bandwidth(p, 0, 1) == 0);
     ck_assert(servet_message_seconds(p, 0, 1, 8) == 0);
     ck_assert_int_eq(servet_message_layer(p, 0, 1), 0);
-    servet_profile_close(p);
 }
 
 TEST(a_superstep_costs_work_words_and_a_synchronisation)
@@ -292,22 +277,13 @@ TEST(a_superstep_costs_work_words_and_a_synchronisation)
               about(bsp.t0_flops, 52653));
     ck_assert_int_eq(servet_bsp_parameters(p, "mpi", 16, &bsp), -ENOENT);
     ck_assert_int_eq(servet_bsp_parameters(p, NULL, 64, &bsp), -ENOENT);
-    servet_profile_close(p);
-}
-
-static void look_nowhere(void)
-{
-    unsetenv("SERVET_PROFILE");
-    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-    if (access("/etc/servet", F_OK) == 0) {
-        setenv("HAVE_ETC", "1", 1);
-    }
 }
 
 TEST(without_a_profile_this_machine_is_described_as_not_measured)
 {
-    look_nowhere();
-    if (getenv("HAVE_ETC")) {
+    unsetenv("SERVET_PROFILE");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    if (access("/etc/servet", F_OK) == 0) {
         return; /* this system has a profile of its own */
     }
     servet_profile *p = opened(NULL);
@@ -317,7 +293,6 @@ TEST(without_a_profile_this_machine_is_described_as_not_measured)
     ck_assert_uint_ge(servet_pus(p, &pu, 1), 1);
     ck_assert(servet_memory_bandwidth(p, pu, 1) == 0);
     ck_assert(servet_message_seconds(p, pu, pu + 1, 8) == 0); /* a rank is no latency */
-    servet_profile_close(p);
 }
 
 TEST(bad_profiles_are_refused_with_their_reason)
@@ -362,11 +337,9 @@ TEST(programs_get_the_mapping_that_the_command_prints)
     const uint32_t threads[] = {2, 2}; /* a rank does not leave its node */
     request = (struct servet_map_request){.ranks = 2, .threads = threads};
     assert_maps(p, &request, 4, (const uint32_t[]){0, 1, 8, 9});
-    servet_profile_close(p);
     p = opened(FIXTURES "/finis-terrae-2-nodes.json");
     request = (struct servet_map_request){.ranks = 4, .one_by_one = 1};
     assert_maps(p, &request, 4, (const uint32_t[]){0, 8, 16, 24});
-    servet_profile_close(p);
 }
 
 TEST(a_mapping_that_cannot_be_is_refused_in_words)
@@ -391,7 +364,6 @@ TEST(a_mapping_that_cannot_be_is_refused_in_words)
         ck_assert_msg(strstr(error.text, cases[i].text), "%zu: %s", i, error.text);
         ck_assert_uint_eq(pus[0], 7);
     }
-    servet_profile_close(p);
 }
 
 TEST(programs_learn_how_many_workers_are_worth_it)
@@ -413,12 +385,9 @@ TEST(programs_learn_how_many_workers_are_worth_it)
     ck_assert_int_eq(servet_workers_worth(p, 17, SERVET_PACKAGE, pus, &worth, &error), -ENOENT);
     ck_assert_int_eq(servet_workers_worth(p, 32, SERVET_NODE, pus, &worth, &error), -ENOENT);
     ck_assert_uint_eq(servet_messages_worth(p, 0, 1), 0);
-    servet_profile_close(p);
     p = opened(FIXTURES "/two-packages-256.json");
     ck_assert_uint_eq(servet_messages_worth(p, 0, 64), 105);
     ck_assert_uint_eq(servet_messages_worth(p, 0, 0), 0);
-    servet_profile_close(p);
     p = opened(FIXTURES "/cartesius-bsp.json");
     ck_assert_int_eq(servet_workers_worth(p, 0, SERVET_NODE, pus, &worth, &error), -ENODATA);
-    servet_profile_close(p);
 }

@@ -12,12 +12,12 @@ static struct servet_profile *from_tree(const char *root)
     struct servet_profile *profile;
     put_smt_machine(root);
     ck_assert_int_eq(profile_from_sysfs(root, &profile, NULL), 0);
-    return profile;
+    return kept(profile);
 }
 
 TEST(the_signature_stays_when_a_pu_goes_offline)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
     put_smt_machine(root);
     ck_assert_int_eq(profile_signature(root, before), 0);
@@ -37,7 +37,7 @@ static const char *const changes[][2] = {
 
 TEST(another_machine_has_another_signature, .loops = sizeof changes / sizeof *changes)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char before[PROFILE_SIGNATURE_SIZE], after[PROFILE_SIGNATURE_SIZE];
     struct servet_profile *profile = from_tree(root);
     struct servet_error error = {""};
@@ -48,7 +48,6 @@ TEST(another_machine_has_another_signature, .loops = sizeof changes / sizeof *ch
     ck_assert_str_ne(before, after);
     ck_assert_int_eq(profile_matches(profile, root, NULL, &error), -ESTALE);
     ck_assert_msg(strstr(error.text, "of another machine (smt.example") != NULL, "%s", error.text);
-    profile_free(profile);
 }
 
 TEST(this_machine_is_known_again)
@@ -56,14 +55,14 @@ TEST(this_machine_is_known_again)
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_int_eq(profile_from_sysfs("", &profile, NULL), 0);
+    kept(profile);
     ck_assert_msg(profile_matches(profile, "", &profile->classes[0].pus, &error) == 0, "%s",
                   error.text);
-    profile_free(profile);
 }
 
 TEST(a_pu_that_the_profile_does_not_know_is_noticed)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     struct servet_profile *profile = from_tree(root);
     struct servet_error error = {""};
     struct profile_set allowed;
@@ -71,12 +70,11 @@ TEST(a_pu_that_the_profile_does_not_know_is_noticed)
     ck_assert_int_eq(profile_matches(profile, root, &allowed, &error), -ESTALE);
     ck_assert_msg(strstr(error.text, "does not know PU 9") != NULL, "%s", error.text);
     profile_set_free(&allowed);
-    profile_free(profile);
 }
 
 TEST(a_cluster_profile_is_matched_by_host_name)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     struct servet_profile *p = loaded(NEHALEM);
     struct servet_error error = {""};
     put_smt_machine(root);
@@ -87,7 +85,6 @@ TEST(a_cluster_profile_is_matched_by_host_name)
     ck_assert_msg(profile_matches(p, root, NULL, &error) == 0, "%s", error.text);
     ck_assert_ptr_eq(profile_class_of_host(p, "node1"), &p->classes[0]);
     ck_assert_ptr_null(profile_class_of_host(p, "node3"));
-    profile_free(p);
 }
 
 TEST(host_lists_expand_in_order)

@@ -1,47 +1,19 @@
 /* What do the commands say on a profile whose message probe did not run? Its layers inside a node
  * are declared and carry a rank where older profiles had seconds. */
-#include <unistd.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"
 
-static char path[] = "/tmp/servet-not-measured-XXXXXX";
-static char matrix[] = "/tmp/servet-matrix-XXXXXX";
-
-static void write_text(char *name, const char *text)
-{
-    int fd = mkstemp(name);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-}
-
-static void make_files(void)
-{
-    char *text = read_text(NEHALEM);
-    char *older = replaced(text,
-                           "\"seconds\": 1.2e-05, \"members\": {\"groups\": [\"0-7\"]}, "
-                           "\"quality\": {\"origin\": \"quoted\"}",
-                           "\"seconds\": 1, \"members\": {\"groups\": [\"0-7\"]}, "
-                           "\"quality\": {\"origin\": \"declared\"}");
-    write_text(path, older);
-    write_text(matrix, "0 9 1 0\n9 0 0 0\n1 0 0 9\n0 0 9 0\n");
-    free(older);
-    free(text);
-}
-
-static void remove_files(void)
-{
-    unlink(path);
-    unlink(matrix);
-}
-
 static struct run run_on(const char *command, const char *options)
 {
-    char line[1024];
-    snprintf(line, sizeof line, "%s %s %s", command, path, options);
-    return run_command(line);
+    const char *older =
+        scratch_file("older.json", "%s",
+                     replaced(read_text(NEHALEM),
+                              "\"seconds\": 1.2e-05, \"members\": {\"groups\": [\"0-7\"]}, "
+                              "\"quality\": {\"origin\": \"quoted\"}",
+                              "\"seconds\": 1, \"members\": {\"groups\": [\"0-7\"]}, "
+                              "\"quality\": {\"origin\": \"declared\"}"));
+    return run_command("%s %s %s", command, older, options);
 }
 
 static void says(struct run run, int status, const char *expected)
@@ -49,7 +21,6 @@ static void says(struct run run, int status, const char *expected)
     ck_assert_msg(run.status == status, "status %d: %s", run.status, run.err);
     const char *text = status ? run.err : run.out;
     ck_assert_msg(strstr(text, expected) != NULL, "expected '%s' in\n%s", expected, text);
-    run_free(&run);
 }
 
 TEST(mappings_go_by_the_order_of_the_layers)
@@ -68,7 +39,8 @@ TEST(comparisons_count_layers_instead_of_seconds)
 TEST(traffic_is_weighed_by_layers_and_says_so)
 {
     char options[128];
-    snprintf(options, sizeof options, "--comm-prior --explain --matrix %s", matrix);
+    snprintf(options, sizeof options, "--comm-prior --explain --matrix %s",
+             scratch_file("matrix", "0 9 1 0\n9 0 0 0\n1 0 0 9\n0 0 9 0\n"));
     /* All on one node, one layer away: (9 + 1 + 9) bytes, there and back. */
     says(run_on(SERVET_MAP " --profile", options), 0,
          "(layers x bytes, latencies were not measured): rank order 38");
@@ -87,5 +59,3 @@ TEST(plans_ask_for_what_was_not_measured)
     says(run_on(SERVET_SPMD " --profile", "--problem 64x64 --bytes 8 --comp 1e-6"), 2,
          "--comm: missing");
 }
-
-TESTS(.setup = make_files, .teardown = remove_files)

@@ -77,8 +77,8 @@ TEST(messages_at_once_follow_the_concurrency_curve)
 
 TEST(what_was_not_measured_has_an_order_and_no_seconds)
 {
-    struct servet_profile *declared, *measured = loaded(NEHALEM);
-    ck_assert_int_eq(profile_from_hwloc("package:2 l3:2 core:2 pu:2", &declared, NULL), 0);
+    struct servet_profile *declared = described("package:2 l3:2 core:2 pu:2"),
+                          *measured = loaded(NEHALEM);
     struct profile_communication *inside = &declared->classes[0].communication;
     ck_assert(!profile_latencies_known(declared) && profile_latencies_known(measured));
     for (size_t i = 0; i < inside->layer_count; i++) {
@@ -93,31 +93,19 @@ TEST(what_was_not_measured_has_an_order_and_no_seconds)
     measured->classes[0].communication.layers[0].seconds = 0;
     ck_assert(!profile_latencies_known(measured));
     ck_assert_double_eq(profile_layer_distance(measured, &measured->network, 0), 2);
-    profile_free(declared);
-    profile_free(measured);
 }
 
 TEST(ranks_of_older_profiles_are_no_seconds)
 {
-    char *text = read_text(NEHALEM);
-    char *older = replaced(text, "\"origin\": \"quoted\"", "\"origin\": \"quoted\"");
-    struct servet_profile *profile;
     /* The layer inside a node as profiles had it where the message probe did not run. */
-    char *at = strstr(older, "\"layers\"");
+    char *text = read_text(NEHALEM), *at = strstr(text, "\"layers\""), *older;
     ck_assert(at != NULL);
-    char *layer = replaced(at, "quoted", "declared");
-    char *whole;
-    ck_assert_int_gt(asprintf(&whole, "%.*s%s", (int)(at - older), older, layer), 0);
-    ck_assert_int_eq(profile_parse(whole, strlen(whole), "older", &profile, NULL), 0);
+    ck_assert_int_gt(
+        asprintf(&older, "%.*s%s", (int)(at - text), text, replaced(at, "quoted", "declared")), 0);
+    struct servet_profile *profile = parsed(kept(older));
     ck_assert(profile->classes[0].communication.layers[0].quality.origin == PROFILE_DECLARED);
     ck_assert(profile->classes[0].communication.layers[0].seconds == 0);
     ck_assert(profile->network.layers[0].seconds > 0);
-    char *saved = profile_to_json(profile);
+    char *saved = in_json(profile);
     ck_assert(strstr(strstr(saved, "\"layers\""), "\"seconds\"") > strstr(saved, "\"network\""));
-    profile_free(profile);
-    free(saved);
-    free(whole);
-    free(layer);
-    free(older);
-    free(text);
 }

@@ -4,12 +4,13 @@
 
 #include "profile/servet.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 static servet_profile *nehalem(void)
 {
     servet_profile *profile;
     ck_assert_int_eq(servet_profile_open(FIXTURES "/nehalem-2-nodes.json", &profile, NULL), 0);
-    return profile;
+    return kept(profile);
 }
 
 static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traffic,
@@ -24,7 +25,6 @@ static void assert_order(const uint32_t *pus, uint32_t ranks, const double *traf
         ck_assert_msg(order[i] == expected[i], "rank %u: expected %u, got %u", i, expected[i],
                       order[i]);
     }
-    servet_profile_close(profile);
 }
 
 TEST(neighbours_in_rank_order_get_on_one_node)
@@ -57,5 +57,4 @@ TEST(bad_input_is_refused_by_name)
     ck_assert_int_lt(servet_rank_order(profile, (uint32_t[]){0, 1}, 2, traffic, order, &error), 0);
     ck_assert_int_lt(servet_rank_order(profile, NULL, 0, NULL, order, &error), 0);
     ck_assert_uint_eq(order[0], 77);
-    servet_profile_close(profile);
 }

@@ -1,59 +1,27 @@
 /* Does servet-show say what a profile holds, and exactly one line about one that is none? */
 #include "tests/profile/fixture.h"
-#include "tests/profile/tree.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 
-struct output {
-    int status;
-    char *out, *err;
-};
-
-/* Runs the command by a shell in a folder of its own, with no profile to be found. */
-static struct output run(const char *arguments)
+static void be_in_an_empty_folder(void)
 {
-    static const char *root;
-    char *command, *path;
-    if (!root) {
-        root = make_folder();
-        put_file(root, "/out", "");
-    }
-    ck_assert(asprintf(&command,
-                       "cd %s && env -u SERVET_PROFILE XDG_CONFIG_HOME=/nonexistent %s >out 2>err",
-                       root, arguments) > 0);
-    int status = system(command);
-    struct output output = {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
-    ck_assert(asprintf(&path, "%s/out", root) > 0);
-    output.out = read_text(path);
-    free(path);
-    ck_assert(asprintf(&path, "%s/err", root) > 0);
-    output.err = read_text(path);
-    free(path);
-    free(command);
-    return output;
+    ck_assert_int_eq(chdir(scratch_folder()), 0);
+    unsetenv("SERVET_PROFILE");
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+}
+
+/* A line for the shell. */
+static struct run shell(const char *line)
+{
+    return run_program((const char *const[]){"sh", "-c", line, NULL}, NULL, NULL);
 }
 
 static void assert_says(const char *text, const char *expected)
 {
     ck_assert_msg(strstr(text, expected) != NULL, "'%s' is not in:\n%s", expected, text);
-}
-
-static void assert_one_line(const struct output *output, int status, const char *says)
-{
-    ck_assert_msg(output->status == status, "status %d, expected %d: %s", output->status, status,
-                  output->err);
-    ck_assert_str_eq(output->out, "");
-    assert_says(output->err, says);
-    ck_assert_ptr_eq(strchr(output->err, '\n'), output->err + strlen(output->err) - 1);
-}
-
-static void release(struct output *output)
-{
-    free(output->out);
-    free(output->err);
 }
 
 TEST(everything_in_a_profile_is_shown)
@@ -84,13 +52,12 @@ TEST(everything_in_a_profile_is_shown)
         "n[08-10]",
         "BSP parameters (threads): T(h) = h g + l flops, r = 1 Gflop/s",
         "2         0         5         6         4"};
-    struct output output = run(SHOW " " EVERY_FIELD);
+    struct run output = shell(SHOW " " EVERY_FIELD);
     ck_assert_int_eq(output.status, 0);
     ck_assert_str_eq(output.err, "");
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_says(output.out, expected[i]);
     }
-    release(&output);
 }
 
 /* Per cent without powers of ten, however far measurements lie apart. */
@@ -104,17 +71,16 @@ TEST(a_wide_spread_is_a_plain_number)
         snprintf(command, sizeof command,
                  "sed 's/\"spread\": [0-9.]*/\"spread\": %s/' " EVERY_FIELD " >wide; " SHOW " wide",
                  spreads[i][0]);
-        struct output output = run(command);
+        struct run output = shell(command);
         ck_assert_int_eq(output.status, 0);
         assert_says(output.out, spreads[i][1]);
-        release(&output);
     }
 }
 
 /* Bisseling's table of the parameters of Cartesius, line by line */
 TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
 {
-    struct output output = run(SHOW " --bsp " FIXTURES "/cartesius-bsp.json");
+    struct run output = shell(SHOW " --bsp " FIXTURES "/cartesius-bsp.json");
     ck_assert_int_eq(output.status, 0);
     ck_assert_str_eq(output.out, "BSP parameters: T(h) = h g + l flops, r = 5.711 Gflop/s\n"
                                  "     p         g         l      T(0)\n"
@@ -132,7 +98,6 @@ TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
                                  "    24       409   107 769    88 262\n"
                                  "    28       451   124 240   106 754\n"
                                  "    32       455   132 618   111 267\n");
-    release(&output);
 }
 
 TEST(without_a_profile_it_says_not_measured)
@@ -140,37 +105,25 @@ TEST(without_a_profile_it_says_not_measured)
     if (access("/etc/servet", F_OK) == 0) {
         return; /* this system has a profile of its own */
     }
-    struct output output = run(SHOW);
+    struct run output = shell(SHOW);
     ck_assert_int_eq(output.status, 0);
     assert_says(output.out, "measured     not measured:");
     assert_says(output.out, "none found");
     ck_assert_ptr_null(strstr(output.out, "GB/s"));
-    release(&output);
 }
 
 TEST(json_output_is_a_profile)
 {
-    struct output output = run(SHOW " --json " NEHALEM);
-    struct servet_profile *profile, *fixture = loaded(NEHALEM);
-    struct servet_error error = {""};
-    ck_assert_msg(profile_parse(output.out, strlen(output.out), "output", &profile, &error) == 0,
-                  "%s", error.text);
-    char *a = profile_to_json(profile), *b = profile_to_json(fixture);
-    ck_assert_str_eq(a, b);
-    free(a);
-    free(b);
-    profile_free(profile);
-    profile_free(fixture);
-    release(&output);
+    struct run output = shell(SHOW " --json " NEHALEM);
+    ck_assert_str_eq(in_json(parsed(output.out)), in_json(loaded(NEHALEM)));
 }
 
 TEST(a_profile_of_another_machine_is_shown_with_a_warning)
 {
-    struct output output = run("SERVET_PROFILE=" NEHALEM " " SHOW);
+    struct run output = shell("SERVET_PROFILE=" NEHALEM " " SHOW);
     ck_assert_int_eq(output.status, 0);
     assert_says(output.err, "the profile is of node[1-2], not of this host");
     assert_says(output.out, "nehalem");
-    release(&output);
 }
 
 static const struct {
@@ -201,29 +154,21 @@ static const struct {
 
 TEST(wrong_input_is_one_line_and_status_2, .loops = sizeof wrong / sizeof *wrong)
 {
-    char *quoted = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&quoted, &size);
-    fputs("sh -c '", stream);
-    for (const char *p = wrong[_i].command; *p; p++) {
-        fputs(*p == '\'' ? "'\\''" : (const char[]){*p, '\0'}, stream);
-    }
-    fputs("'", stream);
-    fclose(stream);
-    struct output output = run(quoted);
-    assert_one_line(&output, wrong[_i].status, wrong[_i].says);
-    free(quoted);
-    release(&output);
+    struct run output = shell(wrong[_i].command);
+    ck_assert_msg(output.status == wrong[_i].status, "status %d: %s", output.status, output.err);
+    ck_assert_str_eq(output.out, "");
+    assert_says(output.err, wrong[_i].says);
+    ck_assert_uint_eq(count_lines(output.err), 1);
 }
 
 TEST(help_and_version_are_there)
 {
-    struct output output = run(SHOW " --version");
+    struct run output = shell(SHOW " --version");
     ck_assert_str_eq(output.out, "servet " SERVET_VERSION "\n");
-    release(&output);
-    output = run(SHOW " --help");
+    output = shell(SHOW " --help");
     ck_assert_int_eq(output.status, 0);
     assert_says(output.out, "--json");
     assert_says(output.out, "SERVET_PROFILE");
-    release(&output);
 }
+
+TESTS(.setup = be_in_an_empty_folder)

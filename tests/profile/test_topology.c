@@ -10,10 +10,8 @@
 
 static struct servet_profile *from_hwloc(const char *source)
 {
-    struct servet_profile *profile;
+    struct servet_profile *profile = described(source);
     struct servet_error error = {""};
-    ck_assert_msg(profile_from_hwloc(source, &profile, &error) == 0, "%s: %s",
-                  source ? source : "here", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     ck_assert(!profile->measured);
     return profile;
@@ -24,7 +22,7 @@ static struct servet_profile *from_sysfs(const char *root)
     struct servet_profile *profile;
     struct servet_error error = {""};
     ck_assert_msg(profile_from_sysfs(root, &profile, &error) == 0, "%s", error.text);
-    return profile;
+    return kept(profile);
 }
 
 /* "0,2 1,3" */
@@ -59,7 +57,7 @@ static void assert_layers(const struct profile_class *node, const char *const (*
 
 TEST(sysfs_describes_a_captured_smt_machine)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_smt_machine(root);
     struct servet_profile *p = from_sysfs(root);
     const struct profile_class *node = only_class(p);
@@ -86,16 +84,16 @@ TEST(sysfs_describes_a_captured_smt_machine)
     const char *layers[][2] = {
         {"core", "0,4 1,5 2,6 3,7"}, {"L3", "0-1,4-5 2-3,6-7"}, {"node", "0-7"}};
     assert_layers(node, layers, 3);
-    profile_free(p);
 }
 
 /* What the shim asks for: every file less is a start of a program that is sooner there. */
 TEST(who_only_places_gets_the_same_without_what_names_the_machine)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_smt_machine(root);
     struct servet_profile *named = from_sysfs(root), *nameless;
     ck_assert_int_eq(profile_nameless_from_sysfs(root, &nameless, NULL), 0);
+    kept(nameless);
     ck_assert_ptr_nonnull(named->topology_signature);
     ck_assert_ptr_null(nameless->topology_signature);
     ck_assert_ptr_null(nameless->cpu_model);
@@ -104,8 +102,6 @@ TEST(who_only_places_gets_the_same_without_what_names_the_machine)
     assert_groups(&node->cores, "0,4 1,5 2,6 3,7");
     ck_assert_uint_eq(node->cache_count, only_class(named)->cache_count);
     ck_assert_uint_eq(node->communication.layer_count, 3);
-    profile_free(named);
-    profile_free(nameless);
 }
 
 /* Lines of /proc/cpuinfo as these processors have them; Arm's has no name. */
@@ -125,7 +121,7 @@ TEST(processors_without_a_model_name_are_named)
          "sifive,u74-mc"},
         {"processor\t: 0\n", "A Board"},
     };
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     char signatures[6][PROFILE_SIGNATURE_SIZE];
     put_smt_machine(root);
     put_file(root, "/proc/device-tree/model", "A Board");
@@ -133,7 +129,6 @@ TEST(processors_without_a_model_name_are_named)
         put_file(root, "/proc/cpuinfo", cases[i].cpuinfo);
         struct servet_profile *p = from_sysfs(root);
         ck_assert_str_eq(p->cpu_model, cases[i].name);
-        profile_free(p);
         ck_assert_int_eq(profile_signature(root, signatures[i]), 0);
         ck_assert(i == 0 || strcmp(signatures[i], signatures[i - 1]) != 0);
     }
@@ -141,18 +136,17 @@ TEST(processors_without_a_model_name_are_named)
 
 TEST(offline_pus_are_left_out_by_sysfs)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_smt_machine(root);
     put_file(root, "/sys/devices/system/cpu/online", "0-6\n");
     struct servet_profile *p = from_sysfs(root);
     assert_groups(&p->classes[0].cores, "0,4 1,5 2,6");
     assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1,4-5 2-3,6");
-    profile_free(p);
 }
 
 TEST(cores_of_different_caches_are_told_apart_by_sysfs)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_smt_machine(root);
     const char *small[] = {"2", "3", "6", "7"};
     for (size_t i = 0; i < 4; i++) {
@@ -175,27 +169,20 @@ TEST(cores_of_different_caches_are_told_apart_by_sysfs)
     ck_assert_uint_eq(node->caches[1].pus.count, 4);
     ck_assert_uint_eq(node->kind_count, 2);
     ck_assert(profile_set_has(&node->kinds[1].pus, 7));
-    profile_free(p);
 }
 
 TEST(a_folder_without_a_machine_is_refused)
 {
     struct servet_profile *profile = NULL;
     struct servet_error error = {""};
-    ck_assert_int_eq(profile_from_sysfs(make_folder(), &profile, &error), -ENOENT);
+    ck_assert_int_eq(profile_from_sysfs(scratch_folder(), &profile, &error), -ENOENT);
     ck_assert_ptr_nonnull(strstr(error.text, "/sys/devices/system/cpu/online: No such file"));
     ck_assert_ptr_null(profile);
 }
 
 TEST(sysfs_and_hwloc_agree_on_this_machine)
 {
-    struct servet_profile *a = from_sysfs(""), *b = from_hwloc(NULL);
-    char *text_a = profile_to_json(a), *text_b = profile_to_json(b);
-    ck_assert_str_eq(text_a, text_b);
-    free(text_a);
-    free(text_b);
-    profile_free(a);
-    profile_free(b);
+    ck_assert_str_eq(in_json(from_sysfs("")), in_json(from_hwloc(NULL)));
 }
 
 /* Rule 5 is the mapper's: the profile knows the whole machine, whatever this process may use. */
@@ -208,8 +195,6 @@ TEST(a_narrow_mask_does_not_make_the_machine_smaller)
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     after = from_hwloc(NULL);
     ck_assert(profile_set_equal(&before->classes[0].pus, &after->classes[0].pus));
-    profile_free(before);
-    profile_free(after);
 }
 
 TEST(a_described_machine_gets_its_layers)
@@ -224,7 +209,6 @@ TEST(a_described_machine_gets_its_layers)
     assert_groups(&p->classes[0].memory.levels[0].collisions, "0-3 4-7 8-11 12-15");
     assert_groups(&p->classes[0].memory.levels[1].collisions, "0-7 8-15");
     ck_assert_str_eq(p->nodes[0].names, "localhost");
-    profile_free(p);
 }
 
 /* Kunpeng's shape: clusters of cores that share no cache which anybody tells of. */
@@ -239,14 +223,11 @@ TEST(clusters_and_dies_are_levels_of_their_own)
     const char *layers[][2] = {
         {"group", "0-1 2-3 4-5 6-7"}, {"package", "0-3 4-7"}, {"NUMA node", "0-7"}};
     assert_layers(node, layers, 3);
-    profile_free(p);
     p = from_hwloc("package:1 die:2 group:2 core:2 pu:1"); /* both */
     ck_assert_uint_eq(only_class(p)->memory.level_count, 3);
     assert_groups(&only_class(p)->memory.levels[1].collisions, "0-3 4-7");
-    profile_free(p);
     p = from_hwloc("package:2 group:2 l2:1 core:2 pu:1"); /* an L2 says it already */
     ck_assert_uint_eq(only_class(p)->memory.level_count, 2);
-    profile_free(p);
 }
 
 /* One package of eight cores, `groups` in files of this name. */
@@ -268,14 +249,13 @@ static void put_clusters(const char *root, const char *file, const char *low, co
 TEST(clusters_and_dies_are_read_by_sysfs, .loops = 2)
 {
     static const char *const files[] = {"cluster_cpus_list", "die_cpus_list"};
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_clusters(root, files[_i], "0-3\n", "4-7\n");
     struct servet_profile *p = from_sysfs(root);
     const struct profile_class *node = only_class(p);
     ck_assert_uint_eq(node->memory.level_count, 2);
     assert_groups(&node->memory.levels[0].collisions, "0-3 4-7");
     assert_groups(&node->memory.levels[1].collisions, "0-7");
-    profile_free(p);
 }
 
 /* Finis Terrae's shape: two packages (buses) in each NUMA node (cell). */
@@ -285,7 +265,6 @@ TEST(packages_inside_a_numa_node_are_the_worse_level)
     ck_assert_uint_eq(p->classes[0].memory.level_count, 2);
     assert_groups(&p->classes[0].memory.levels[0].collisions, "0-1 2-3 4-5 6-7");
     assert_groups(&p->classes[0].memory.levels[1].collisions, "0-3 4-7");
-    profile_free(p);
 }
 
 TEST(hybrid_cores_keep_their_kinds_and_caches)
@@ -301,7 +280,6 @@ TEST(hybrid_cores_keep_their_kinds_and_caches)
     ck_assert_uint_eq(node->caches[1].pus.count, 10);
     assert_groups(&node->caches[2].sharing, "0-1 2-3 4-7 8-11 12-13");
     ck_assert_uint_eq(node->caches[3].pus.count, 12); /* the two low-power cores have no L3 */
-    profile_free(p);
 }
 
 /* file, PUs, caches, NUMA nodes */
@@ -327,14 +305,7 @@ TEST(odd_machines_give_valid_profiles, .loops = sizeof odd_machines / sizeof *od
     ck_assert_uint_eq(only_class(p)->pus.count, odd->pus);
     ck_assert_uint_eq(only_class(p)->cache_count, odd->caches);
     ck_assert_uint_eq(only_class(p)->numa_count, odd->numa);
-    char *text = profile_to_json(p);
-    struct servet_profile *again;
-    struct servet_error error = {""};
-    ck_assert_msg(profile_parse(text, strlen(text), odd->name, &again, &error) == 0, "%s",
-                  error.text);
-    free(text);
-    profile_free(again);
-    profile_free(p);
+    parsed(in_json(p));
 }
 
 TEST(what_is_no_topology_is_refused_by_name)

@@ -3,40 +3,10 @@
 
 #include <check.h>
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/servet-test-XXXXXX";
-static pid_t owner;
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-/* Check runs each test in a child: only the one that made the folder removes it. */
-static void remove_folder(void)
-{
-    if (getpid() == owner) {
-        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    }
-}
-
-const char *make_folder(void)
-{
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    owner = getpid();
-    atexit(remove_folder);
-    return folder;
-}
 
 void put_file(const char *root, const char *path, const char *text)
 {

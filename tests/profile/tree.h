@@ -1,9 +1,8 @@
-/* Small folders and files made for one test, and removed after it. */
+/* Folders and files of a small machine, for one test. */
 #ifndef SERVET_TESTS_PROFILE_TREE_H
 #define SERVET_TESTS_PROFILE_TREE_H
 
-/* A new folder, removed with all in it at the end of the process. */
-const char *make_folder(void);
+#include "tests/base/scratch.h"
 
 /* Writes `text` to root + path, making the folders on the way. */
 void put_file(const char *root, const char *path, const char *text);

@@ -1,31 +1,21 @@
 /* Does servet-spmd print Table 1, write plans and mappings, and refuse what makes no sense in one
  * line? */
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 #define DELL " --profile " FIXTURES "/spmd-dell.json "
 #define HEAT "--problem 8500x4000 --comp 0.13e-6 --comm 5.8e-6 "
 
-static struct run spmd(const char *options)
-{
-    char line[2048];
-    snprintf(line, sizeof line, SERVET_SPMD " %s", options);
-    return run_command(line);
-}
-
 static void assert_says(const char *options, const char *expected)
 {
-    struct run run = spmd(options);
+    struct run run = run_command(SERVET_SPMD " %s", options);
     ck_assert_msg(run.status == 0, "servet-spmd %s: status %d, %s", options, run.status, run.err);
     ck_assert_msg(strstr(run.out, expected), "servet-spmd %s: no '%s' in\n%s", options, expected,
                   run.out);
-    run_free(&run);
 }
 
 TEST(table_1_is_printed)
@@ -61,10 +51,9 @@ TEST(mappings_come_in_the_mappers_formats)
 
 TEST(the_plan_is_a_file)
 {
-    char path[] = "/tmp/servet-test-XXXXXX", *options;
-    close(mkstemp(path));
-    ck_assert(asprintf(&options, HEAT "--tile 2125x1000 --plan %s" DELL, path) > 0);
-    assert_says(options, "16 (4 x 4)");
+    const char *path = scratch_path("plan");
+    struct run run = run_command(SERVET_SPMD " " HEAT "--tile 2125x1000 --plan %s" DELL, path);
+    ck_assert_msg(strstr(run.out, "16 (4 x 4)"), "%s%s", run.out, run.err);
     json_t *plan = json_load_file(path, 0, NULL);
     ck_assert_ptr_nonnull(plan);
     ck_assert_uint_eq(json_array_size(json_object_get(plan, "ranks")), 16);
@@ -72,8 +61,6 @@ TEST(the_plan_is_a_file)
     ck_assert_uint_eq(json_array_size(json_object_get(inner, "tasks")), 9);
     ck_assert_uint_eq(json_array_size(json_object_get(inner, "messages")), 4);
     json_decref(plan);
-    unlink(path);
-    free(options);
 }
 
 TEST(bad_input_is_one_line_and_status_2)
@@ -135,14 +122,10 @@ TEST(bad_input_is_one_line_and_status_2)
             (strstr(cases[i][0], "--characterise") || strstr(cases[i][0], "--evaluate"))) {
             continue;
         }
-        struct run run = spmd(cases[i][0]);
-        ck_assert_msg(run.status == 2, "servet-spmd %s: status %d %s", cases[i][0], run.status,
-                      run.err);
-        ck_assert_msg(count_lines(run.err) == 1, "servet-spmd %s: not one line:\n%s", cases[i][0],
-                      run.err);
-        ck_assert_msg(strstr(run.err, cases[i][1]), "servet-spmd %s: '%s' is not in: %s",
-                      cases[i][0], cases[i][1], run.err);
-        run_free(&run);
+        struct run run = run_command(SERVET_SPMD " %s", cases[i][0]);
+        ck_assert_msg(run.status == 2 && count_lines(run.err) == 1 && strstr(run.err, cases[i][1]),
+                      "servet-spmd %s: no '%s' in status %d: %s", cases[i][0], cases[i][1],
+                      run.status, run.err);
     }
 }
 
@@ -150,19 +133,10 @@ TEST(bad_input_is_one_line_and_status_2)
  * one. */
 static void assert_leaves_the_old_plan(const char *options)
 {
-    char path[] = "/tmp/servet-test-XXXXXX", *line, text[16] = "";
-    int fd = mkstemp(path);
-    ck_assert(fd >= 0 && write(fd, "old", 3) == 3 && close(fd) == 0);
-    ck_assert(asprintf(&line, "%s --plan %s" DELL, options, path) > 0);
-    struct run run = spmd(line);
-    ck_assert_msg(run.status == 2, "servet-spmd %s: status %d", line, run.status);
-    FILE *file = fopen(path, "r");
-    ck_assert_msg(file && fread(text, 1, sizeof text - 1, file) == 3 && strcmp(text, "old") == 0,
-                  "servet-spmd %s: the old plan became '%s…'", line, text);
-    fclose(file);
-    unlink(path);
-    free(line);
-    run_free(&run);
+    const char *path = scratch_file("plan", "old");
+    struct run run = run_command(SERVET_SPMD " %s --plan %s" DELL, options, path);
+    ck_assert_msg(run.status == 2, "servet-spmd %s: status %d", options, run.status);
+    ck_assert_str_eq(read_text(path), "old");
 }
 
 TEST(a_program_that_does_not_run_leaves_the_old_plan)

@@ -6,14 +6,7 @@
 
 #include "mapper/spmd/spmd.h"
 #include "tests/base/runner.h"
-
-static struct servet_profile *loaded(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    ck_assert_msg(profile_load(path, &profile, &error) == 0, "%s", error.text);
-    return profile;
-}
+#include "tests/profile/fixture.h"
 
 static struct spmd_problem problem(const char *text, uint64_t x, uint64_t y, double comp_s)
 {
@@ -64,7 +57,6 @@ TEST(few_messages_go_over_the_slowest_links, .loops = sizeof clusters / sizeof *
                   "%d messages, expected at most %d", (int)grid.messages[clusters[_i].slowest],
                   (int)clusters[_i].messages);
     spmd_grid_free(&grid);
-    profile_free(profile);
 }
 
 /* -- against every order there is -- */
@@ -168,7 +160,6 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
     }
     spmd_grid_free(&grid);
     profile_set_free(&allowed);
-    profile_free(profile);
 }
 
 TEST(every_process_has_a_pu_of_its_own)
@@ -182,7 +173,6 @@ TEST(every_process_has_a_pu_of_its_own)
         taken[grid.pus[r]] = true;
     }
     spmd_grid_free(&grid);
-    profile_free(profile);
 }
 
 TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
@@ -218,7 +208,6 @@ TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
         }
         spmd_grid_free(&grid);
     }
-    profile_free(profile);
 }
 
 TEST(messages_over_slow_links_are_posted_first)
@@ -244,7 +233,6 @@ TEST(messages_over_slow_links_are_posted_first)
     }
     ck_assert_uint_gt(mixed, 0);
     spmd_grid_free(&grid);
-    profile_free(profile);
 }
 
 /* Two processes send two messages at once. */
@@ -277,7 +265,6 @@ TEST(messages_at_once_take_as_long_as_was_measured)
     }
     *layer = as_loaded;
     spmd_grid_free(&grid);
-    profile_free(profile);
 }
 
 /* Table 1's applications on its clusters, with the processes waiting for each other. */
@@ -329,5 +316,4 @@ TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds,
     }
     ck_assert_uint_gt(better, 0);
     free(curve);
-    profile_free(profile);
 }

@@ -210,7 +210,7 @@ static void put_group(const char *name, const char *tasks, const char *cpus, con
 static void put_resctrl(void)
 {
     char path[128];
-    root = make_folder();
+    root = scratch_folder();
     put_smt_machine(root);
     for (int pu = 0; pu < 8; pu++) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index3/id", pu);

@@ -13,7 +13,7 @@
 
 TEST(the_least_of_all_groups_counts_under_v2)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_file(root, "/proc/self/cgroup", "0::/pod/box\n");
     put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
     ck_assert_double_eq(probe_native_cpu_quota(root), 0);
@@ -25,7 +25,7 @@ TEST(the_least_of_all_groups_counts_under_v2)
 
 TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
 {
-    const char *root = make_folder();
+    const char *root = scratch_folder();
     put_file(root, "/proc/self/cgroup",
              "4:cpuset,cpuacct:/box\n3:memory:/box\n2:net_cls,cpu:/box\n0::/\n");
     put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
@@ -38,7 +38,7 @@ TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
 
 TEST(without_groups_there_is_no_quota)
 {
-    ck_assert_double_eq(probe_native_cpu_quota(make_folder()), 0);
+    ck_assert_double_eq(probe_native_cpu_quota(scratch_folder()), 0);
 }
 
 TEST(whole_workers_fit_into_a_quota)

@@ -1,0 +1,25 @@
+/* Files for one test, all gone when its program ends, and what it need not free. */
+#ifndef SERVET_TESTS_BASE_SCRATCH_H
+#define SERVET_TESTS_BASE_SCRATCH_H
+
+/* A folder of this process; it was empty when first asked for. */
+const char *scratch_folder(void);
+
+/* A path in it, "FOLDER/name"; it stays. */
+const char *scratch_path(const char *name);
+
+/* A file in it with this text, as printf() makes it; its path. */
+const char *scratch_file(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The whole file. The text stays. */
+char *read_text(const char *path);
+
+/* The pointer, which stays in reach of whoever looks for leaks until the process ends. */
+void *kept(void *pointer);
+
+/* Before the first test and after the last one (run_suite() calls them). */
+void scratch_begin(void);
+void scratch_end(void);
+
+#endif
