@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "benchmarks/mapper/mpibind.h"
+#include "mapper/command/command.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"

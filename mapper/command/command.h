@@ -86,6 +86,15 @@ const struct map_format *map_common_format(const char *name);
 int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
                 struct servet_error *error);
 
+/* The two orders that everybody knows, to compare with: compact (fill one group after the other)
+ * and scatter (go round the widest groups first). Both take one PU of every core before any second
+ * one.
+ */
+
+/* All leaves of the view, in that order. 0 or -ENOMEM. */
+int map_order_compact(struct map_view *view, uint32_t *leaves);
+int map_order_scatter(struct map_view *view, uint32_t *leaves);
+
 /* -- explain -- */
 
 /* Why a mapping is what it is: the table of the 2012 paper (iteration x rule x PU). */

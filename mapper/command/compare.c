@@ -3,6 +3,8 @@
 #include "mapper/command/command.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
@@ -140,4 +142,207 @@ int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_
     }
     map_view_free(&view);
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+}
+
+/* -- Compact and scatter, the two orders that everybody knows, to compare with. Both take one PU of
+ * every core before any second one, as their tools do. -- */
+
+/* Where a PU is in the hierarchy, from the node inwards: in `group` by the lowest leaf of each
+ * group around it, in `ordinal` counted inside the group around that. */
+struct path {
+    uint32_t leaf, sibling; /* place among the PUs of its core */
+    uint32_t *group, *ordinal;
+    uint32_t depth;
+};
+
+static uint32_t lowest_member(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
+{
+    uint32_t group = groups->group_of[leaf - first_leaf];
+    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
+}
+
+static uint32_t place_in_core(const struct map_groups *cores, uint32_t item)
+{
+    uint32_t group = cores->group_of[item], place = 0;
+    for (uint32_t i = group == MAP_NONE ? 0 : cores->start[group];
+         group != MAP_NONE && i < cores->start[group + 1] && cores->members[i] < item; i++) {
+        place++;
+    }
+    return place;
+}
+
+/* The relations of a class from the widest groups to the narrowest. */
+struct levels {
+    const struct map_groups **groups;
+    uint32_t count;
+};
+
+static uint32_t count_groups(const struct map_groups *groups)
+{
+    uint32_t alone = 0;
+    for (uint32_t i = 0; i < groups->item_count; i++) {
+        alone += groups->group_of[i] == MAP_NONE;
+    }
+    return groups->group_count + alone;
+}
+
+/* Few relations: put where it belongs, behind those with as many groups. */
+static void insert(struct levels *levels, const struct map_groups *groups)
+{
+    uint32_t at = levels->count++;
+    for (; at > 0 && count_groups(levels->groups[at - 1]) > count_groups(groups); at--) {
+        levels->groups[at] = levels->groups[at - 1];
+    }
+    levels->groups[at] = groups;
+}
+
+static int make_levels(struct map_view *view, struct levels **out)
+{
+    struct levels *levels = map_arena_get(&view->arena, view->class_count, sizeof *levels);
+    for (size_t c = 0; levels && c < view->class_count; c++) {
+        const struct map_class *class = &view->classes[c];
+        levels[c].groups =
+            map_arena_get(&view->arena, class->family_count + 2, sizeof *levels[c].groups);
+        if (!levels[c].groups) {
+            return -ENOMEM;
+        }
+        insert(&levels[c], &class->packages);
+        for (size_t f = 0; f < class->family_count; f++) {
+            if (class->families[f].rule != MAP_TIE_PACKAGE) {
+                insert(&levels[c], &class->families[f].groups);
+            }
+        }
+        insert(&levels[c], &class->cores);
+    }
+    *out = levels;
+    return levels ? 0 : -ENOMEM;
+}
+
+static void fill_path(const struct map_view *view, const struct levels *levels, uint32_t leaf,
+                      struct path *path)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct levels *own = &levels[node->class_index];
+    path->leaf = leaf;
+    path->sibling = place_in_core(&view->classes[node->class_index].cores, leaf - node->first_leaf);
+    path->group[0] = node->first_leaf;
+    for (uint32_t level = 0; level < own->count; level++) {
+        path->group[level + 1] = lowest_member(own->groups[level], node->first_leaf, leaf);
+    }
+    path->group[own->count + 1] = leaf;
+    path->depth = own->count + 2;
+}
+
+static int compare_groups(const struct path *x, const struct path *y)
+{
+    for (uint32_t d = 0; d < x->depth && d < y->depth; d++) {
+        if (x->group[d] != y->group[d]) {
+            return x->group[d] < y->group[d] ? -1 : 1;
+        }
+    }
+    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+}
+
+static int by_hierarchy(const void *a, const void *b)
+{
+    return compare_groups(a, b);
+}
+
+static int by_sibling_and_hierarchy(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->sibling != y->sibling) {
+        return x->sibling < y->sibling ? -1 : 1;
+    }
+    return compare_groups(x, y);
+}
+
+/* Innermost ordinal first: the node changes fastest. */
+static int by_sibling_and_ordinal(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->sibling != y->sibling) {
+        return x->sibling < y->sibling ? -1 : 1;
+    }
+    for (uint32_t i = 1; i <= x->depth && i <= y->depth; i++) {
+        uint32_t p = x->ordinal[x->depth - i], q = y->ordinal[y->depth - i];
+        if (p != q) {
+            return p < q ? -1 : 1;
+        }
+    }
+    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+}
+
+/* Of paths in the order of the hierarchy. */
+static void number_groups(struct path *paths, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct path *path = &paths[i];
+        bool same = i > 0;
+        for (uint32_t d = 0; d < path->depth; d++) {
+            uint32_t before = i && d < path[-1].depth ? path[-1].group[d] : MAP_NONE;
+            if (!same) {
+                path->ordinal[d] = i && d == 0 ? path[-1].ordinal[0] + 1 : 0;
+            } else if (before == path->group[d]) {
+                path->ordinal[d] = path[-1].ordinal[d];
+            } else {
+                path->ordinal[d] = path[-1].ordinal[d] + 1;
+                same = false;
+            }
+        }
+    }
+}
+
+static struct path *make_paths(struct map_view *view)
+{
+    size_t deepest = 0;
+    for (size_t c = 0; c < view->class_count; c++) {
+        deepest = view->classes[c].family_count > deepest ? view->classes[c].family_count : deepest;
+    }
+    deepest += 4; /* node, package, core, PU */
+    struct levels *levels;
+    if (make_levels(view, &levels) < 0) {
+        return NULL;
+    }
+    struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
+    uint32_t *numbers =
+        map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
+    if (!paths || !numbers) {
+        return NULL;
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        paths[leaf].group = numbers;
+        paths[leaf].ordinal = numbers + deepest;
+        numbers += 2 * deepest;
+        fill_path(view, levels, leaf, &paths[leaf]);
+    }
+    return paths;
+}
+
+int map_order_compact(struct map_view *view, uint32_t *leaves)
+{
+    struct path *paths = make_paths(view);
+    if (!paths) {
+        return -ENOMEM;
+    }
+    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_hierarchy);
+    for (uint32_t i = 0; i < view->leaf_count; i++) {
+        leaves[i] = paths[i].leaf;
+    }
+    return 0;
+}
+
+int map_order_scatter(struct map_view *view, uint32_t *leaves)
+{
+    struct path *paths = make_paths(view);
+    if (!paths) {
+        return -ENOMEM;
+    }
+    qsort(paths, view->leaf_count, sizeof *paths, by_hierarchy);
+    number_groups(paths, view->leaf_count);
+    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_ordinal);
+    for (uint32_t i = 0; i < view->leaf_count; i++) {
+        leaves[i] = paths[i].leaf;
+    }
+    return 0;
 }

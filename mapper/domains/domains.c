@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapper/domains/region.h"
-#include "mapper/domains/split.h"
+#include "mapper/domains/domains.h"
 #include "mapper/map.h"
 #include "mapper/weights/weights.h"
 

@@ -2,7 +2,7 @@
  * part of its node: one array over its PUs, raised pair by pair, costs threads x PUs of the region
  * whatever the node has. Where a region is a large part of a large node the tree engine is worth
  * its making. Both give the same answers. */
-#include "mapper/domains/region.h"
+#include "mapper/domains/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>

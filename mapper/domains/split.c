@@ -2,7 +2,7 @@
  * nobody, and its neighbour in rank order is in the group beside it. Why not by weights: the
  * weights see one worker at a time, and what is good for the first rank leaves crumbs to the
  * last. */
-#include "mapper/domains/split.h"
+#include "mapper/domains/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>

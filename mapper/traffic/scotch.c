@@ -13,8 +13,6 @@
 
 #include "mapper/traffic/traffic.h"
 
-const bool map_scotch_built = true;
-
 /* Loads are integers there, of 32 bits in Debian's build, and so is their sum times the links that
  * they cross: where that overflows Scotch gives answers that are 1.5 % worse and says nothing. */
 #define MOST_SUM 0x1p30

@@ -71,7 +71,6 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
     return !threads || threads[a] == threads[b];
 }
 
-extern const bool map_scotch_built;
 /* The better one of two: by descent, each level cut by Scotch; and, where the leaves form a regular
  * tree, Scotch's own mapping onto that tree, with every rank on a leaf of its own. 0, -ENOTSUP,
  * -ENOMEM. */
@@ -141,16 +140,5 @@ size_t map_count_levels(const struct map_view *view);
 /* The group of a leaf on a level. Groups of different nodes may have one number: nodes are told
  * apart before. A leaf in no group is alone. */
 uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
-
-/* -- orders -- */
-
-/* The two orders that everybody knows, to compare with: compact (fill one group after the other)
- * and scatter (go round the widest groups first). Both take one PU of every core before any second
- * one.
- */
-
-/* All leaves of the view, in that order. 0 or -ENOMEM. */
-int map_order_compact(struct map_view *view, uint32_t *leaves);
-int map_order_scatter(struct map_view *view, uint32_t *leaves);
 
 #endif

@@ -1,6 +1,6 @@
-/* Algorithm 1 of the 2012 paper: one loop that chooses, with one of two engines behind it, and the
- * rows of the papers' tables beside it. The rows are sums of their own: what is printed is what the
- * paper adds up, whatever decided. */
+/* Algorithm 1 of the 2012 paper: one loop that chooses, by keys (who is where) and weights, with
+ * one of two engines behind it, and the rows of the papers' tables beside it. The rows are sums of
+ * their own: what is printed is what the paper adds up, whatever decided. */
 #include <errno.h>
 #include <string.h>
 
@@ -223,4 +223,253 @@ const struct servet_profile *map_one_node(const struct profile_class *node_class
     view->profile.nodes = &view->range;
     view->profile.node_range_count = 1;
     return &view->profile;
+}
+
+/* -- Keys: who is where. A key changes only for the chosen PU and those of its core, so that keys
+ * are kept and never worked out again. -- */
+
+struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_groups *cores = &view->classes[node->class_index].cores;
+    uint32_t group = cores->group_of[leaf - node->first_leaf];
+    if (group == MAP_NONE) {
+        return (struct map_core){node->first_leaf, NULL, 0};
+    }
+    uint32_t start = cores->start[group];
+    return (struct map_core){node->first_leaf, cores->members + start,
+                             cores->start[group + 1] - start};
+}
+
+map_key map_slots_node_key(const struct map_slots *slots, uint32_t node)
+{
+    if (!slots->in_node) {
+        return 0;
+    }
+    const struct map_view *view = slots->view;
+    uint32_t room = view->classes[view->nodes[node].class_index].memory_room;
+    return slots->in_node[node] && slots->in_node[node] < room ? 0 : MAP_KEY_OTHER_NODE;
+}
+
+void map_slots_choose(struct map_slots *slots, uint32_t leaf)
+{
+    if (slots->in_node) {
+        slots->in_node[map_view_node(slots->view, leaf)]++;
+    }
+    struct map_core core = map_core_of(slots->view, leaf);
+    if (slots->key[leaf] != MAP_KEY_NEVER) {
+        slots->key[leaf] += MAP_KEY_WORKER + (core.count ? 0 : MAP_KEY_CORE_WORKER);
+    }
+    for (uint32_t i = 0; i < core.count; i++) {
+        map_key *key = &slots->key[core.first_leaf + core.members[i]];
+        *key += *key != MAP_KEY_NEVER ? MAP_KEY_CORE_WORKER : 0;
+    }
+}
+
+static map_key full_key(const struct map_slots *slots, uint32_t leaf)
+{
+    map_key key = slots->key[leaf];
+    return key == MAP_KEY_NEVER ? key
+                                : key + map_slots_node_key(slots, map_view_node(slots->view, leaf));
+}
+
+uint32_t map_slots_lowest(const struct map_slots *slots, const map_weight *weight)
+{
+    uint32_t best = 0;
+    map_key least = full_key(slots, 0);
+    for (uint32_t leaf = 1; leaf < slots->view->leaf_count; leaf++) {
+        map_key key = full_key(slots, leaf);
+        if (key < least || (key == least && map_weight_less(weight[leaf], weight[best]))) {
+            best = leaf;
+            least = key;
+        }
+    }
+    return best;
+}
+
+static map_key first_key(const struct map_view *view, uint32_t leaf)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    const struct map_class *class = &view->classes[node->class_index];
+    uint32_t item = leaf - node->first_leaf;
+    return (class->far[item] ? MAP_KEY_FAR : 0) + class->kind[item];
+}
+
+/* Both lists ascend, so one walk finds the common PUs. */
+static uint32_t allow(const struct map_view *view, const struct profile_set *allowed, map_key *key)
+{
+    uint32_t count = 0;
+    size_t i = 0;
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        while (allowed && i < allowed->count && allowed->ids[i] < view->pu[leaf]) {
+            i++;
+        }
+        bool in = !allowed || (i < allowed->count && allowed->ids[i] == view->pu[leaf]);
+        key[leaf] = in ? first_key(view, leaf) : MAP_KEY_NEVER;
+        count += in;
+    }
+    return count;
+}
+
+static int take(struct map_view *view, const struct profile_set *taken, struct map_slots *slots)
+{
+    if (!taken || !taken->count) {
+        return 0;
+    }
+    slots->taken = map_arena_get(&view->arena, taken->count, sizeof *slots->taken);
+    if (!slots->taken) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < taken->count; i++) {
+        uint32_t leaf = map_view_leaf(view, taken->ids[i]);
+        if (leaf != MAP_NONE) {
+            slots->taken[slots->taken_count++] = leaf;
+            map_slots_choose(slots, leaf);
+        }
+    }
+    return 0;
+}
+
+int map_slots_make(struct map_view *view, const struct profile_set *allowed,
+                   const struct profile_set *taken, struct map_slots *out,
+                   struct servet_error *error)
+{
+    struct map_slots slots = {.view = view};
+    slots.key = map_arena_get(&view->arena, view->leaf_count, sizeof *slots.key);
+    if (!slots.key) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    if (!allow(view, allowed, slots.key)) {
+        return profile_error(error, -EINVAL,
+                             "allowed PUs: expected at least one PU of the profile");
+    }
+    if (take(view, taken, &slots) < 0) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    if (view->node_count > 1 && view->priority == MAP_MEMORY && !view->sums) {
+        slots.in_node = map_arena_get(&view->arena, view->node_count, sizeof *slots.in_node);
+        if (!slots.in_node) {
+            return profile_error(error, -ENOMEM, "out of memory");
+        }
+    }
+    *out = slots;
+    return 0;
+}
+
+/* -- the exact engine: the weights as one array. A choice walks the groups of the chosen PU, so any
+ * relation will do: groups that cross each other and single pairs as a noisy measurement leaves
+ * them. A leaf that two groups or a group and a pair of one relation reach is raised once, which is
+ * what the stamps are for. -- */
+
+int map_exact_make(struct map_view *view, bool sums, struct map_exact *out)
+{
+    struct map_arena *arena = &view->arena;
+    struct map_exact exact = {.view = view};
+    exact.stamp = map_arena_get(arena, view->leaf_count, sizeof *exact.stamp);
+    exact.weight = map_arena_get(arena, view->leaf_count, sizeof *exact.weight);
+    if (!exact.stamp || !exact.weight) {
+        return -ENOMEM;
+    }
+    for (int r = 0; sums && r < MAP_RULE_COUNT; r++) {
+        exact.sum[r] = map_arena_get(arena, view->leaf_count, sizeof *exact.sum[r]);
+        if (!exact.sum[r]) {
+            return -ENOMEM;
+        }
+    }
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        exact.weight[leaf] = map_view_first_weight(view, leaf);
+    }
+    *out = exact;
+    return 0;
+}
+
+/* A new pass: no leaf has been reached but the chosen one, which nothing is added to. */
+static void begin_pass(struct map_exact *exact, uint32_t chosen)
+{
+    if (++exact->pass == 0) {
+        memset(exact->stamp, 0, exact->view->leaf_count * sizeof *exact->stamp);
+        exact->pass = 1;
+    }
+    exact->stamp[chosen] = exact->pass;
+}
+
+static void raise_once(struct map_exact *exact, const struct map_family *family, uint32_t leaf)
+{
+    if (exact->stamp[leaf] != exact->pass) {
+        exact->stamp[leaf] = exact->pass;
+        exact->weight[leaf] = map_weight_plus(exact->weight[leaf], family->weight);
+        if (family->rule < MAP_RULE_COUNT && exact->sum[family->rule]) {
+            exact->sum[family->rule][leaf] += family->value;
+        }
+    }
+}
+
+static void raise_in_node(struct map_exact *exact, const struct map_family *family,
+                          uint32_t first_leaf, uint32_t item)
+{
+    const struct map_groups *groups = &family->groups;
+    uint32_t group = groups->group_of[item];
+    if (group != MAP_NONE) {
+        for (uint32_t i = groups->start[group]; i < groups->start[group + 1]; i++) {
+            raise_once(exact, family, first_leaf + groups->members[i]);
+        }
+    }
+    if (groups->pair_start) {
+        for (uint32_t i = groups->pair_start[item]; i < groups->pair_start[item + 1]; i++) {
+            raise_once(exact, family, first_leaf + groups->pair_with[i]);
+        }
+    }
+}
+
+static void raise_node(struct map_exact *exact, const struct map_family *family, uint32_t node)
+{
+    const struct map_view *view = exact->view;
+    uint32_t first = view->nodes[node].first_leaf;
+    uint32_t end =
+        node + 1 < view->node_count ? view->nodes[node + 1].first_leaf : view->leaf_count;
+    for (uint32_t leaf = first; leaf < end; leaf++) {
+        raise_once(exact, family, leaf);
+    }
+}
+
+static void raise_over_network(struct map_exact *exact, const struct map_family *family,
+                               uint32_t node)
+{
+    const struct map_groups *groups = &family->groups;
+    uint32_t group = groups->group_of[node];
+    if (group != MAP_NONE) {
+        for (uint32_t i = groups->start[group]; i < groups->start[group + 1]; i++) {
+            raise_node(exact, family, groups->members[i]);
+        }
+    }
+    if (groups->pair_start) {
+        for (uint32_t i = groups->pair_start[node]; i < groups->pair_start[node + 1]; i++) {
+            raise_node(exact, family, groups->pair_with[i]);
+        }
+    }
+}
+
+void map_exact_raise(struct map_exact *exact, uint32_t chosen)
+{
+    const struct map_view *view = exact->view;
+    uint32_t node = map_view_node(view, chosen);
+    const struct map_class *class = &view->classes[view->nodes[node].class_index];
+    uint32_t first_leaf = view->nodes[node].first_leaf;
+    /* The latency of a pair is that of the first layer which has it, so all layers share one
+     * pass. */
+    bool in_layers = false;
+    for (size_t f = 0; f < class->family_count; f++) {
+        const struct map_family *family = &class->families[f];
+        if (!in_layers) {
+            begin_pass(exact, chosen);
+            in_layers = family->rule == MAP_RULE_LATENCY;
+        }
+        raise_in_node(exact, family, first_leaf, chosen - first_leaf);
+    }
+    if (!in_layers) {
+        begin_pass(exact, chosen);
+    }
+    for (size_t f = 0; f < view->network_count; f++) {
+        raise_over_network(exact, &view->network[f], node);
+    }
 }

@@ -260,7 +260,7 @@ uint32_t map_tree_lowest(const struct map_tree *tree);
  * map_slots_choose() changed. */
 void map_tree_raise(struct map_tree *tree, uint32_t leaf);
 
-/* -- exact.c -- */
+/* -- exact -- */
 
 struct map_exact {
     const struct map_view *view;

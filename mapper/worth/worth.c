@@ -1,12 +1,14 @@
-/* How many workers are worth having (2010 paper, Sections III-C and V: limit the number of cores
- * that access memory at once, where more of them get no more together). Nothing is measured here:
- * workers are added in the order in which memory priority places them, each number is predicted as
- * --compare predicts it, and the curve is read from its beginning, so that what is told is the
- * smallest number even where the curve falls behind its peak. */
+/* How many workers are worth having, and what a placement gives them (2010 paper, Sections III-C
+ * and V: limit the number of cores that access memory at once, where more of them get no more
+ * together). Nothing is measured here: workers are added in the order in which memory priority
+ * places them, each number is predicted as --compare predicts it, and the curve is read from its
+ * beginning, so that what is told is the smallest number even where the curve falls behind its
+ * peak. */
 #include "mapper/worth/worth.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/query.h"
 
@@ -166,4 +168,244 @@ uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most)
         *most = last;
     }
     return worth;
+}
+
+/* -- what a placement gives its workers, by the profile: how many share each memory domain and
+ * cache, what that leaves to each, how far neighbours are. Predicted, not measured; the
+ * interpolation is profile/query.c's. -- */
+
+/* -- distance -- */
+
+static void take_farther(const struct servet_profile *profile, struct map_between *than,
+                         const struct profile_communication *in)
+{
+    for (size_t i = 0; i < in->layer_count; i++) {
+        double distance = profile_layer_distance(profile, in, i);
+        if (distance > than->distance) {
+            *than = (struct map_between){in, &in->layers[i], distance};
+        }
+    }
+}
+
+struct map_between map_farthest(const struct servet_profile *profile)
+{
+    struct map_between found = {0};
+    for (size_t c = 0; c < profile->class_count; c++) {
+        take_farther(profile, &found, &profile->classes[c].communication);
+    }
+    take_farther(profile, &found, &profile->network);
+    return found;
+}
+
+static struct map_between between(const struct map_view *view,
+                                  const struct profile_communication *in, size_t index)
+{
+    return (struct map_between){in, &in->layers[index],
+                                profile_layer_distance(view->profile, in, index)};
+}
+
+struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b)
+{
+    uint32_t node = map_view_node(view, a);
+    bool inside = node == map_view_node(view, b);
+    if (a == b) {
+        return (struct map_between){0};
+    }
+    const struct map_class *class = &view->classes[view->nodes[node].class_index];
+    const struct profile_communication *in = &class->of->communication;
+    uint32_t first = view->nodes[node].first_leaf;
+    const struct map_family *layer = inside ? map_layer_of(class, a - first, b - first) : NULL;
+    if (layer) {
+        size_t layers_begin = class->family_count - in->layer_count;
+        return between(view, in, (size_t)(layer - class->families) - layers_begin);
+    }
+    for (size_t i = 0; i < view->network_count; i++) {
+        const struct map_groups *groups = &view->network[i].groups;
+        if ((inside && groups->group_of[node] != MAP_NONE) ||
+            map_groups_related(groups, node, map_view_node(view, b))) {
+            return between(view, &view->profile->network, i);
+        }
+    }
+    return map_farthest(view->profile);
+}
+
+double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)
+{
+    return map_between(view, a, b).distance;
+}
+
+static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count,
+                       struct map_figures *out)
+{
+    double sum = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        double distance = map_pair_distance(view, leaves[i], leaves[i + 1]);
+        sum += distance;
+        out->neighbour_worst = distance > out->neighbour_worst ? distance : out->neighbour_worst;
+    }
+    out->neighbour_mean = count > 1 ? sum / (double)(count - 1) : 0;
+}
+
+/* -- sharing -- */
+
+struct counting {
+    const struct map_view *view;
+    const uint32_t *leaves;
+    size_t workers;
+    uint32_t *count; /* by leaf: workers in the group that this leaf stands for */
+    double *memory;  /* by worker: the least of all levels so far; < 0: nothing known */
+};
+
+/* The leaf that stands for the group of `leaf`: its lowest member, or the leaf itself. */
+static uint32_t stand_in(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
+{
+    uint32_t group = groups->group_of[leaf - first_leaf];
+    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
+}
+
+static const struct map_class *class_of(const struct map_view *view, uint32_t leaf,
+                                        uint32_t *first_leaf)
+{
+    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
+    *first_leaf = node->first_leaf;
+    return &view->classes[node->class_index];
+}
+
+enum { CORE_INDEX = -1 };
+
+/* Relation number `index` of the leaf's class (a family, or its cores); NULL: the class has
+ * fewer. */
+static const struct map_groups *groups_of(const struct map_class *class, int index)
+{
+    if (index == CORE_INDEX) {
+        return &class->cores;
+    }
+    return (size_t)index < class->family_count ? &class->families[index].groups : NULL;
+}
+
+static void count_workers(struct counting *c, int index)
+{
+    memset(c->count, 0, c->view->leaf_count * sizeof *c->count);
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        const struct map_groups *groups =
+            groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
+        if (groups) {
+            c->count[stand_in(groups, first_leaf, c->leaves[w])]++;
+        }
+    }
+}
+
+static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker,
+                        uint32_t first_leaf)
+{
+    return c->count[stand_in(groups, first_leaf, c->leaves[worker])];
+}
+
+static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers,
+                           struct map_figures *out)
+{
+    uint32_t first_leaf;
+    const struct profile_memory *memory =
+        &class_of(c->view, c->leaves[worker], &first_leaf)->of->memory;
+    if (level < MAP_FIGURE_LEVELS) {
+        out->memory_levels = level + 1 > out->memory_levels ? level + 1 : out->memory_levels;
+        out->memory_most[level] =
+            workers > out->memory_most[level] ? workers : out->memory_most[level];
+    }
+    double bandwidth = profile_memory_bandwidth(memory, &memory->levels[level], workers) / workers;
+    if (bandwidth > 0 && (c->memory[worker] < 0 || bandwidth < c->memory[worker])) {
+        c->memory[worker] = bandwidth;
+    }
+}
+
+static bool has_cache(const struct profile_cache *cache, const struct map_class *class,
+                      uint32_t item)
+{
+    return !cache->pus.count || profile_set_has(&cache->pus, class->of->pus.ids[item]);
+}
+
+static void look_at_cache(const struct profile_cache *cache, uint32_t workers,
+                          struct map_figures *out, size_t *holders)
+{
+    size_t level = cache->level - 1;
+    if (cache->level < 1 || level >= MAP_FIGURE_LEVELS) {
+        return;
+    }
+    double share = (double)cache->size_bytes / workers;
+    bool least = !holders[level] || share < out->cache_worst_bytes[level];
+    out->cache_worst_bytes[level] = least ? share : out->cache_worst_bytes[level];
+    out->cache_mean_bytes[level] += share;
+    out->cache_most[level] = workers > out->cache_most[level] ? workers : out->cache_most[level];
+    holders[level]++;
+}
+
+static void look_at_family(struct counting *c, int index, struct map_figures *out, size_t *holders)
+{
+    count_workers(c, index);
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        const struct map_class *class = class_of(c->view, c->leaves[w], &first_leaf);
+        const struct map_groups *groups = groups_of(class, index);
+        if (!groups) {
+            continue;
+        }
+        uint32_t workers = sharers(c, groups, w, first_leaf);
+        size_t caches = class->of->cache_count;
+        if (index == CORE_INDEX) {
+            out->core_most = workers > out->core_most ? workers : out->core_most;
+        } else if ((size_t)index < caches) {
+            const struct profile_cache *cache = &class->of->caches[index];
+            if (has_cache(cache, class, c->leaves[w] - first_leaf)) {
+                look_at_cache(cache, workers, out, holders);
+            }
+        } else if (class->families[index].rule == MAP_RULE_MEMORY) {
+            look_at_memory(c, w, (uint32_t)((size_t)index - caches), workers, out);
+        }
+    }
+}
+
+static void sum_memory(const struct counting *c, struct map_figures *out)
+{
+    double sum = 0;
+    for (size_t w = 0; w < c->workers; w++) {
+        uint32_t first_leaf;
+        double reference =
+            class_of(c->view, c->leaves[w], &first_leaf)->of->memory.reference_bytes_per_s;
+        double share = c->memory[w] < 0 ? reference : c->memory[w];
+        sum += share;
+        bool least = w == 0 || share < out->memory_worst_bytes_per_s;
+        out->memory_worst_bytes_per_s = least ? share : out->memory_worst_bytes_per_s;
+    }
+    out->memory_mean_bytes_per_s = sum / (double)c->workers;
+}
+
+int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
+                   struct map_figures *out)
+{
+    struct counting c = {.view = view, .leaves = leaves, .workers = count};
+    c.count = map_arena_get(&view->arena, view->leaf_count, sizeof *c.count);
+    c.memory = map_arena_get(&view->arena, count, sizeof *c.memory);
+    if (!c.count || !c.memory) {
+        return -ENOMEM;
+    }
+    struct map_figures figures = {0};
+    size_t holders[MAP_FIGURE_LEVELS] = {0}, families = 0;
+    for (size_t w = 0; w < count; w++) {
+        c.memory[w] = -1;
+    }
+    for (size_t i = 0; i < view->class_count; i++) {
+        families =
+            view->classes[i].family_count > families ? view->classes[i].family_count : families;
+    }
+    for (int f = CORE_INDEX; f < (int)families; f++) {
+        look_at_family(&c, f, &figures, holders);
+    }
+    for (size_t level = 0; level < MAP_FIGURE_LEVELS; level++) {
+        figures.cache_mean_bytes[level] /= holders[level] ? (double)holders[level] : 1;
+    }
+    sum_memory(&c, &figures);
+    neighbours(view, leaves, count, &figures);
+    *out = figures;
+    return 0;
 }
