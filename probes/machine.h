@@ -126,7 +126,10 @@ struct machine_ops {
     void (*close)(struct machine *machine);
 };
 
-/* What sentinel.c has seen so far. */
+/* What the guard has seen so far: an operation during which other tasks ran on the measured PUs is
+ * measured a second time. A backend that can tell says how long its workers were ready and had no
+ * PU (machine_ops.disturbed). That is what a load average cannot say: whether anybody was in the
+ * way on these PUs, during this measurement. */
 struct machine_guard {
     size_t operations, repeated;
     size_t disturbed;         /* operations that stayed so */
@@ -203,6 +206,12 @@ static inline bool machine_denies_huge_pages(const struct machine *machine)
 {
     return 2 * machine->grant.huge_bytes < machine->grant.asked_bytes;
 }
+
+/* Adds the account of a machine that measured for this one. */
+void probe_guard_add(struct machine_guard *sum, const struct machine_guard *more);
+
+/* Too many operations stayed disturbed for the figures to be trusted. */
+bool probe_machine_was_busy(const struct machine *machine);
 
 /* One sentence for the errors above. */
 const char *probe_machine_strerror(int error);

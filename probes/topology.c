@@ -1,6 +1,6 @@
 /* What the operating system declares of the machine that is measured, narrowed to the PUs of
  * this run, and its kinds of cores: each is measured on its own first PU. */
-#include "probes/topology.h"
+#include "probes/probe.h"
 
 #include <errno.h>
 #include <math.h>

@@ -246,14 +246,12 @@ struct page {
 /* Text between tags or in an attribute. */
 void report_html_text(FILE *out, const char *text);
 
-/* The summary with its cards, the conditions, and what looked suspicious. */
-void report_html_summary(struct page *page);
 /* The tables that belong to a section, for one class. */
 void report_html_tables(struct page *page, enum plot_section section,
                         const struct profile_class *node_class);
-/* Every figure and its quality. */
 /* The layers between nodes, where there are several. */
 void report_html_network(struct page *page);
+/* Every figure and its quality. */
 void report_html_figures(struct page *page);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "probes/native/native.h"
-#include "probes/topology.h"
+#include "probes/probe.h"
 #include "profile/base/file.h"
 #include "profile/topology/topology.h"
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/topology.h"
+#include "probes/probe.h"
 #include "profile/base/child.h"
 #include "profile/query.h"
 

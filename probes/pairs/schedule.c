@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "probes/probe.h"
-#include "probes/topology.h"
 #include "profile/base/file.h"
 #include "profile/base/random.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "probes/checkpoint.h"
-#include "probes/sentinel.h"
+#include "probes/machine.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 

@@ -13,9 +13,9 @@
 
 #include "probes/cache/cache.h"
 #include "probes/checkpoint.h"
+#include "probes/machine.h"
 #include "probes/pairs/memory.h"
-#include "probes/sentinel.h"
-#include "probes/topology.h"
+#include "probes/probe.h"
 #include "profile/base/cli.h"
 
 /* When the caches were not measured. */
@@ -200,7 +200,7 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
               : probe_message_look_again(&results->probe, &results->messages, error);
     results->probe.machine = run->machine;
     if (rc == 0) {
-        probe_sentinel_add(&run->machine->guard, &messenger.guard);
+        probe_guard_add(&run->machine->guard, &messenger.guard);
         probe_machine_close(&messenger);
     }
     return result;

@@ -13,7 +13,6 @@
 #include "probes/pairs/pairs.h"
 #include "probes/probe.h"
 #include "probes/run/progress.h"
-#include "probes/topology.h"
 #include "profile/base/error.h"
 #include "profile/model.h"
 

@@ -1,6 +1,7 @@
 /* A machine description as a `struct sim`: read by the table of its fields (fields.c), checked here
  * for what they promise one another; and what such a machine declares of itself. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,212 @@ static bool power_of_two(uint64_t bytes)
     return (bytes & (bytes - 1)) == 0;
 }
 
+/* -- caches and TLBs: who has them, and which stand in front of each PU -- */
+
+static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
+                             const struct profile_set *pus)
+{
+    cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
+    if (!cache->instance_of) {
+        probe_sim_no_memory(reader, "$.caches");
+        return;
+    }
+    for (size_t i = 0; i < pus->count; i++) {
+        uint32_t instance = SIM_NO_INSTANCE;
+        for (size_t g = 0; g < cache->group_count; g++) {
+            if (profile_set_has(&cache->groups[g], pus->ids[i])) {
+                instance = (uint32_t)g;
+            }
+        }
+        if (instance == SIM_NO_INSTANCE &&
+            profile_set_has(&cache->pus, pus->ids[i])) { /* a cache of its own */
+            instance = (uint32_t)cache->group_count + cache->instances++;
+        }
+        cache->instance_of[i] = instance;
+    }
+    cache->instances += (uint32_t)cache->group_count;
+}
+
+/* Who has what is described: all of the machine where nobody is named. */
+static void complete_holders(struct sim_reader *reader, const struct sim *sim,
+                             struct profile_set *pus, const char *where)
+{
+    if (pus->count) {
+        probe_sim_check_set(reader, pus, &sim->pus, where);
+    } else if (profile_set_copy(&sim->pus, pus) < 0) {
+        probe_sim_no_memory(reader, where);
+    }
+}
+
+/* The cache is behind those before it, for the PUs that have it. */
+static void extend_paths(struct sim_reader *reader, struct sim *sim, size_t cache)
+{
+    for (size_t i = 0; i < sim->pu_count && !reader->failed; i++) {
+        struct sim_path *path = &sim->paths[i];
+        if (sim->caches[cache].instance_of[i] == SIM_NO_INSTANCE) {
+            continue;
+        }
+        if (path->depth == SIM_DEPTH_MAX) {
+            probe_sim_refuse(reader, "$.caches: expected at most %d for one PU", SIM_DEPTH_MAX);
+            return;
+        }
+        path->caches[path->depth++] = (uint8_t)cache;
+    }
+}
+
+/* Nothing is in front of any of them yet. */
+static bool is_first(const struct sim *sim, const struct sim_cache *cache)
+{
+    for (size_t i = 0; i < sim->pu_count; i++) {
+        if (profile_set_has(&cache->pus, sim->pus.ids[i]) && sim->paths[i].depth > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index)
+{
+    struct sim_cache *cache = &sim->caches[index];
+    char where[48];
+    snprintf(where, sizeof where, "$.caches[%zu].pus", index);
+    complete_holders(reader, sim, &cache->pus, where);
+    snprintf(where, sizeof where, "$.caches[%zu].groups", index);
+    probe_sim_check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
+    uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
+    if (cache->size_bytes % row != 0) {
+        probe_sim_refuse(
+            reader, "$.caches[%zu].size_bytes: expected a multiple of ways * line_bytes * slices",
+            index);
+    }
+    if (reader->failed) {
+        return;
+    }
+    cache->sets = cache->size_bytes / row;
+    if (cache->declared_size_bytes == UINT64_MAX) {
+        cache->declared_size_bytes = cache->size_bytes;
+    }
+    if (cache->indexing == SIM_BY_PLACE) {
+        cache->indexing = is_first(sim, cache) ? SIM_VIRTUAL : SIM_PHYSICAL;
+    }
+    number_instances(reader, cache, &sim->pus);
+    if (!reader->failed) {
+        extend_paths(reader, sim, index);
+    }
+}
+
+static void place_caches(struct sim_reader *reader, struct sim *sim)
+{
+    if (sim->cache_count > SIM_CACHES_MAX) {
+        probe_sim_refuse(reader, "$.caches: expected an array of 1 to %d", SIM_CACHES_MAX);
+        return;
+    }
+    sim->paths = calloc(sim->pu_count, sizeof *sim->paths);
+    if (!sim->paths) {
+        probe_sim_no_memory(reader, "$.caches");
+    }
+    for (size_t i = 0; i < sim->cache_count && !reader->failed; i++) {
+        place_cache(reader, sim, i);
+    }
+    for (size_t i = 0; i < sim->pu_count && !reader->failed; i++) {
+        if (sim->paths[i].depth == 0) {
+            probe_sim_refuse(reader, "$.caches: expected one for PU %u", sim->pus.ids[i]);
+        }
+    }
+    for (size_t i = 0; i < sim->tlb_count && !reader->failed; i++) {
+        char where[48];
+        snprintf(where, sizeof where, "$.tlbs[%zu].pus", i);
+        complete_holders(reader, sim, &sim->tlbs[i].pus, where);
+    }
+}
+
+/* -- one-way times between all PUs, out of a CSV file as people publish them: a square of numbers,
+ * a row and a column for each PU in ascending order of OS index, nothing on the diagonal. Real
+ * machines are not layers with one time each; a matrix that somebody measured is what a probe of
+ * layers has to cope with. -- */
+
+/* A relative name is meant from the description's folder. To be freed; NULL: no memory. */
+static char *beside(const char *description, const char *name)
+{
+    const char *slash = strrchr(description, '/');
+    size_t folder = *name == '/' || !slash ? 0 : (size_t)(slash + 1 - description);
+    char *path = malloc(folder + strlen(name) + 1);
+    if (path) {
+        memcpy(path, description, folder);
+        memcpy(path + folder, name, strlen(name) + 1);
+    }
+    return path;
+}
+
+/* Cells of one line; what stands on the diagonal is not looked at. */
+static void read_row(struct sim_reader *reader, char *line, size_t row, double unit_s,
+                     struct sim *sim)
+{
+    char *rest = line;
+    for (size_t column = 0; column < sim->pu_count && !reader->failed; column++) {
+        const char *cell = strsep(&rest, ",");
+        char *end = NULL;
+        double value = cell ? strtod(cell, &end) : 0;
+        sim->matrix.seconds[row * sim->pu_count + column] = value * unit_s;
+        if (row != column && (!cell || end == cell || !isfinite(value) || value <= 0)) {
+            probe_sim_refuse(reader,
+                             "exchange_matrix: row %zu, column %zu: expected a number above 0",
+                             row + 1, column + 1);
+        }
+    }
+    if (rest && !reader->failed) {
+        probe_sim_refuse(reader, "exchange_matrix: row %zu: expected %zu columns", row + 1,
+                         sim->pu_count);
+    }
+}
+
+static void read_rows(struct sim_reader *reader, FILE *file, double unit_s, struct sim *sim)
+{
+    char *line = NULL;
+    size_t size = 0, rows = 0;
+    ssize_t length;
+    while (!reader->failed && (length = getline(&line, &size, file)) > 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (*line == '\0' && sim->pu_count > 1) {
+            continue;
+        }
+        if (rows == sim->pu_count) {
+            rows++;
+            break;
+        }
+        read_row(reader, line, rows++, unit_s, sim);
+    }
+    free(line);
+    if (!reader->failed && rows != sim->pu_count) {
+        probe_sim_refuse(reader, "exchange_matrix: expected %zu rows, one for each PU",
+                         sim->pu_count);
+    }
+}
+
+void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
+{
+    const char *name = sim->matrix.file;
+    if (!name || reader->failed) {
+        return;
+    }
+    char *path = beside(reader->path, name);
+    FILE *file = path ? fopen(path, "re") : NULL;
+    sim->matrix.seconds = calloc(sim->pu_count * sim->pu_count, sizeof *sim->matrix.seconds);
+    if (!path || !sim->matrix.seconds) {
+        probe_sim_no_memory(reader, "exchange_matrix.file");
+    } else if (!file) {
+        probe_sim_refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
+    } else {
+        read_rows(reader, file, sim->matrix.seconds_per_unit, sim);
+    }
+    if (file) {
+        fclose(file);
+    }
+    free(path);
+}
+
+/* -- the whole -- */
+
 /* After every field was read and is in its range. */
 static void complete(struct sim_reader *reader, struct sim *sim)
 {
@@ -173,7 +380,7 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     }
     probe_sim_check_groups(reader, sim->packages, sim->package_count, &sim->pus, "$.packages");
     probe_sim_check_groups(reader, sim->cores, sim->core_count, &sim->pus, "$.cores");
-    probe_sim_place_caches(reader, sim);
+    place_caches(reader, sim);
     check_layers(reader, sim);
     probe_sim_load_matrix(reader, sim);
     make_domains(reader, sim);

@@ -9,7 +9,7 @@
 
 /* -- sim -- */
 
-/* Inside of the simulated backend: a machine described in JSON (load.c, load_caches.c), its
+/* Inside of the simulated backend: a machine described in JSON (load.c), its
  * caches set by set (cache.c), and what one measurement on it gives (machine.c). The
  * format is documented in tests/fixtures/machines/README.md. */
 
@@ -292,10 +292,7 @@ void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *se
 void probe_sim_check_groups(struct sim_reader *reader, const struct profile_set *groups,
                             size_t count, const struct profile_set *within, const char *where);
 
-/* load_caches.c: who has which of the caches and TLBs, and what stands in front of each PU. */
-void probe_sim_place_caches(struct sim_reader *reader, struct sim *sim);
-
-/* load_matrix.c: the times between the machine's PUs, if the description names a file of them. */
+/* The times between the machine's PUs, if the description names a file of them. */
 void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim);
 
 #endif

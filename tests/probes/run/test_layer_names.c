@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "probes/pairs/pairs.h"
+#include "probes/probe.h"
 #include "probes/run/run.h"
-#include "probes/topology.h"
 #include "tests/base/runner.h"
 
 enum { GROUPS = 2, LAYERS = 2 };

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/machine.h"
 #include "probes/run/run.h"
-#include "probes/sentinel.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 
