@@ -49,7 +49,6 @@ int run_suite(Suite *suite)
     srunner_set_log(runner, "-");
     scratch_begin();
     srunner_run_all(runner, CK_SILENT);
-    scratch_end();
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;
@@ -106,14 +105,12 @@ static const char *left_out(const struct test_options *options)
 
 int run_registered(void)
 {
-    if (registered.all.begin) {
-        registered.all.begin();
-    }
     Suite *suite = suite_create(program_invocation_short_name);
     TCase *tests = tcase_create(program_invocation_short_name);
     if (registered.all.seconds) {
         tcase_set_timeout(tests, registered.all.seconds);
     }
+    tcase_add_unchecked_fixture(tests, registered.all.begin, NULL);
     tcase_add_checked_fixture(tests, registered.all.setup, registered.all.teardown);
     for (int i = 0; i < registered.count; i++) {
         const TTest *test = registered.tests[i];

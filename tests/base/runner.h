@@ -28,7 +28,7 @@ struct test_options {
 /* What holds for all tests of a program. */
 struct tests_options {
     int seconds;                            /* limit of each test; 0: as runner.c has it */
-    void (*begin)(void);                    /* once, before the first test */
+    void (*begin)(void);                    /* once, before the first test; may end the program */
     void (*setup)(void), (*teardown)(void); /* in the process of each test, before and after it */
 };
 

@@ -14,16 +14,7 @@
 
 static char program_folder[] = "/tmp/servet-test-XXXXXX";
 static char folder[sizeof program_folder + 8];
-static pid_t owner; /* of `folder` */
-
-void scratch_begin(void)
-{
-    /* Some tests run programs as another user, who passes through it. */
-    if (!mkdtemp(program_folder) || chmod(program_folder, 0711) < 0) {
-        fprintf(stderr, "%s: %s\n", program_folder, strerror(errno));
-        exit(EXIT_FAILURE);
-    }
-}
+static pid_t program, owner; /* of the one and the other */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
 {
@@ -33,9 +24,22 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
-void scratch_end(void)
+static void remove_folders(void)
 {
-    nftw(program_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (getpid() == program) {
+        nftw(program_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+void scratch_begin(void)
+{
+    /* Some tests run programs as another user, who passes through it. */
+    if (!mkdtemp(program_folder) || chmod(program_folder, 0711) < 0) {
+        fprintf(stderr, "%s: %s\n", program_folder, strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    program = getpid();
+    atexit(remove_folders);
 }
 
 const char *scratch_folder(void)

@@ -18,8 +18,7 @@ char *read_text(const char *path);
 /* The pointer, which stays in reach of whoever looks for leaks until the process ends. */
 void *kept(void *pointer);
 
-/* Before the first test and after the last one (run_suite() calls them). */
+/* Before the first test (run_suite() calls it). */
 void scratch_begin(void);
-void scratch_end(void);
 
 #endif

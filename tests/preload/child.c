@@ -2,6 +2,7 @@
 #include "tests/preload/child.h"
 
 #include <check.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ static void clean_environment(void)
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
 }
 
 static void prepare(const void *changes)
@@ -121,4 +123,15 @@ void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
     ck_assert_msg(strcmp(pus, expected) == 0,
                   "worker %d of rank %d may run on %s, expected %s:\n%.1500s%.1500s", thread, rank,
                   pus, expected, child->out, child->err);
+}
+
+void child_says(const struct child *child, const char *format, ...)
+{
+    char expected[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(expected, sizeof expected, format, values);
+    va_end(values);
+    ck_assert_msg(strstr(child->out, expected), "no \"%s\" in\n%s%s(exit status %d)", expected,
+                  child->out, child->err, child->status);
 }

@@ -14,6 +14,10 @@
 #define CHILD_PRELOAD SERVET_SHIM
 #endif
 
+/* What is run, and NAME=value in front of it, as child_run() takes them. */
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 struct child {
     int status; /* exit status; 128 + signal */
     char out[CHILD_TEXT], err[CHILD_TEXT];
@@ -30,6 +34,9 @@ void child_run_preloaded(struct child *child, const char *const *changes, const 
 /* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such
  * line. */
 void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size);
+/* Fails the test unless this, as printf() makes it, is in what the program printed. */
+void child_says(const struct child *child, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* How many lines of stdout / stderr begin with `beginning`. */
 size_t child_lines(const char *text, const char *beginning);
 /* Fails the test unless worker `thread` of `rank` has exactly `pu`. */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+uint32_t order[2];
+char order_text[2][16], order_pair[32];
+
 static void read_allowed(struct profile_set *out)
 {
     cpu_set_t set;
@@ -35,14 +38,14 @@ static struct servet_profile *topology(void)
     return profile;
 }
 
-void here_order(enum map_priority priority, size_t workers, uint32_t *order)
+void here_order(enum map_priority priority, size_t workers, uint32_t *pus)
 {
     struct profile_set allowed;
     struct servet_error error;
     struct servet_profile *profile = topology();
     read_allowed(&allowed);
     struct map_request request = {.priority = priority, .workers = workers, .allowed = &allowed};
-    ck_assert_msg(map_workers(profile, &request, order, NULL, &error) == 0, "%s", error.text);
+    ck_assert_msg(map_workers(profile, &request, pus, NULL, &error) == 0, "%s", error.text);
     profile_set_free(&allowed);
     profile_free(profile);
 }
@@ -77,6 +80,10 @@ uint32_t here_write_uneven_profile(const char *path)
 void here_need_two_pus(void)
 {
     if (here_pus() >= 2) {
+        here_order(MAP_MEMORY, 2, order);
+        snprintf(order_text[0], sizeof order_text[0], "%u", order[0]);
+        snprintf(order_text[1], sizeof order_text[1], "%u", order[1]);
+        snprintf(order_pair, sizeof order_pair, "%u,%u", order[0], order[1]);
         return;
     }
     fprintf(stderr, "skipped: needs two PUs, this process may use one\n");

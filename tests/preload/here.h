@@ -10,15 +10,19 @@
 /* PUs this process may use. */
 size_t here_pus(void);
 
-/* What `servet-map -n workers` answers for the declared topology of this machine: `order` gets that
- * many PUs. */
-void here_order(enum map_priority priority, size_t workers, uint32_t *order);
+/* What `servet-map -n workers` answers for the declared topology of this machine: `pus` gets that
+ * many. */
+void here_order(enum map_priority priority, size_t workers, uint32_t *pus);
 
 /* Writes a profile of this machine to `path` in which the PU with the highest index is a more
  * capable core, so that a single worker's place is that PU and not the first. Returns that PU. */
 uint32_t here_write_uneven_profile(const char *path);
 
-/* Ends the test program with status 77 and a reason unless two PUs may be used. */
+/* Ends the test program with status 77 and a reason unless two PUs may be used. Learns `order`. */
 void here_need_two_pus(void);
+
+/* here_order() of two workers by memory priority. */
+extern uint32_t order[2];
+extern char order_text[2][16], order_pair[32]; /* "0", "1"; "0,1" */
 
 #endif

@@ -10,15 +10,14 @@
 
 #include "preload/node/node.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 
-static char folder[] = "/tmp/servet-test-XXXXXX";
-static char path[64];
+static const char *path;
 
 static void setup(void)
 {
-    snprintf(path, sizeof path, "%s/registry", folder);
-    unlink(path);
+    path = scratch_path("registry");
 }
 
 /* A job that comes to this registry while `busy` are, and holds one PU: leaves there what counts as
@@ -93,23 +92,12 @@ TEST(a_user_namespace_leaves_no_file)
         "file=/dev/shm/servet-$(id -u)-in-$(stat -Lc %i /proc/self/ns/user); "
         "{ i=0; while [ ! -e $file ] && [ $i -lt 1000 ]; do sleep 0.01; i=$((i + 1)); done; "
         "ls $file; } | LD_PRELOAD=" CHILD_PRELOAD " " PROGRAMS "/stay 1; ! ls $file";
-    const char *const inside[] = {"unshare", "-Ur", "sh", "-c", script, NULL};
-    const char *const may[] = {"unshare", "-Ur", "true", NULL};
-    child_run(&child, NULL, may);
+    child_run(&child, NULL, ARGV("unshare", "-Ur", "true"));
     if (child.status != 0) {
         return; /* no unshare, or no right to it */
     }
-    child_run(&child, (const char *const[]){"SERVET_REGISTRY=", NULL}, inside);
+    child_run(&child, CHANGES("SERVET_REGISTRY="), ARGV("unshare", "-Ur", "sh", "-c", script));
     ck_assert_msg(child.status == 0 && child_lines(child.err, "ls: ") == 1, "%s", child.err);
 }
 
 TESTS(.setup = setup)
-
-int main(void)
-{
-    mkdtemp(folder);
-    int failed = run_registered();
-    unlink(path);
-    rmdir(folder);
-    return failed;
-}

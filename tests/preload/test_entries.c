@@ -32,8 +32,6 @@ TEST(the_entry_makes_a_rank, .loops = ENTRIES)
                                                 "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL};
     const char *const argv[] = {PROGRAMS "/entries", entries[_i], NULL};
     char reached[64];
-    uint32_t order[2];
-    here_order(MAP_MEMORY, 2, order);
     child_run_preloaded(&child, second_of_two, argv);
     ck_assert_msg(child.status == 0, "%s: exit status %d: %s", entries[_i], child.status,
                   child.err);
@@ -56,8 +54,4 @@ TEST(no_entry_is_found_where_there_is_no_library)
                   child.status, child.out, child.err);
 }
 
-int main(void)
-{
-    here_need_two_pus();
-    return run_registered();
-}
+TESTS(.begin = here_need_two_pus)

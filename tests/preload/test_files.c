@@ -2,6 +2,7 @@
  * somebody else has planted in a folder open to all, not over what is no file, and is nothing
  * believed that others could have written?
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,44 +14,34 @@
 
 #include "preload/node/node.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 #define SOMEBODY 12345 /* neither this user nor root */
 
-static char folder[] = "/tmp/servet-files-XXXXXX";
-static char target[64], link_path[64];
+static const char *folder, *target, *link_path;
 
-static void write_text(const char *path, const char *text)
+static size_t entries(void)
 {
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-static void expect_text(const char *path, const char *text)
-{
-    char found[64] = "";
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    ck_assert(fgets(found, sizeof found, file) || *text == '\0');
-    fclose(file);
-    ck_assert_str_eq(found, text);
+    DIR *dir = opendir(folder);
+    size_t count = 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        count += *entry->d_name != '.';
+    }
+    closedir(dir);
+    return count;
 }
 
 static void setup(void)
 {
-    ck_assert_ptr_nonnull(mkdtemp(strcpy(folder, "/tmp/servet-files-XXXXXX")));
-    snprintf(target, sizeof target, "%s/target", folder);
-    snprintf(link_path, sizeof link_path, "%s/link", folder);
-    write_text(target, "old\n");
+    folder = scratch_folder();
+    target = scratch_file("target", "old\n");
+    link_path = scratch_path("link");
     ck_assert_int_eq(symlink("target", link_path), 0);
 }
 
 static void teardown(void)
 {
-    unlink(link_path);
-    unlink(target);
-    ck_assert_int_eq(rmdir(folder), 0); /* nothing else is left behind */
+    ck_assert_uint_eq(entries(), 2); /* nothing else is left behind */
 }
 
 /* A folder as /tmp is, and in it a link of somebody else's. */
@@ -75,11 +66,11 @@ TEST(a_planted_link_is_not_followed)
     }
     ck_assert_int_eq(pin_file_can_put(link_path), -EACCES);
     ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), -EACCES);
-    expect_text(target, "old\n");
+    ck_assert_str_eq(read_text(target), "old\n");
     /* In a folder of one's own, links are one's own business. */
     ck_assert_int_eq(chmod(folder, 0755), 0);
     ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), 0);
-    expect_text(target, "new\n");
+    ck_assert_str_eq(read_text(target), "new\n");
 }
 
 TEST(a_link_of_ones_own_stays_a_link)
@@ -87,7 +78,7 @@ TEST(a_link_of_ones_own_stays_a_link)
     struct stat info;
     ck_assert_int_eq(chmod(folder, 01777), 0);
     ck_assert_int_eq(pin_file_put(link_path, "new\n", 4), 0);
-    expect_text(target, "new\n");
+    ck_assert_str_eq(read_text(target), "new\n");
     ck_assert_int_eq(lstat(link_path, &info), 0);
     ck_assert(S_ISLNK(info.st_mode));
 }

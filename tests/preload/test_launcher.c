@@ -11,9 +11,6 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct child child;
 
 /* Task 1 of two of a Slurm step on this node. */

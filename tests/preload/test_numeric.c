@@ -2,7 +2,6 @@
  * to one thread for it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is
  * loaded after it?
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,8 @@
 #include "tests/preload/here.h"
 
 #define PYTHON "/usr/bin/python3"
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static struct child child, plain;
-static uint32_t order[2];
-static char pair[32]; /* the two PUs that every program here may use */
 
 /* Prints after the import, and after a product that is big enough for the pool:
  *     WHEN MAIN LAST        what the main and the last thread may use (ThreadSanitizer has one
@@ -55,35 +50,18 @@ static char pair[32]; /* the two PUs that every program here may use */
     "team.run_team(3)\n"                                                                           \
     "show('team')\n"
 
-static void expect(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void expect(const char *format, ...)
-{
-    char line[256];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
-    va_end(list);
-    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s%s", line, child.out, child.err);
-}
-
 static void run_python(const char *change, const char *script, const char *argument)
 {
     child_run_preloaded(&child, CHANGES(change ? change : "OPENBLAS_NUM_THREADS="),
-                        ARGV("taskset", "-c", pair, PYTHON, "-c", script, argument));
+                        ARGV("taskset", "-c", order_pair, PYTHON, "-c", script, argument));
     ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
-}
-
-static void setup(void)
-{
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
 }
 
 TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
 {
     run_python("SERVET_REPORT=stderr", BEGINNING PRODUCT, NULL);
-    expect("import %u %u\n", order[0], order[1]);
-    expect("product %u %u\n", order[0], order[1]);
+    child_says(&child, "import %u %u\n", order[0], order[1]);
+    child_says(&child, "product %u %u\n", order[0], order[1]);
     ck_assert_msg(strstr(child.err, " worker PU "), "%s", child.err);
     ck_assert_msg(strstr(child.err, "no two workers shared a PU"), "%s", child.err);
 }
@@ -91,14 +69,14 @@ TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
 TEST(python_and_openblas_go_on_counting_every_pu, .starts_programs = true)
 {
     run_python(NULL, BEGINNING PRODUCT, NULL);
-    expect("import same\n");
-    expect("product same\n");
-    expect("threads 2\n");
+    child_says(&child, "import same\n");
+    child_says(&child, "product same\n");
+    child_says(&child, "threads 2\n");
     run_python("OPENBLAS_NUM_THREADS=2", BEGINNING PRODUCT, NULL);
-    expect("threads 2\n");
-    expect("product %u %u\n", order[0], order[1]);
+    child_says(&child, "threads 2\n");
+    child_says(&child, "product %u %u\n", order[0], order[1]);
     run_python("OPENBLAS_NUM_THREADS=1", BEGINNING PRODUCT, NULL);
-    expect("threads 1\n");
+    child_says(&child, "threads 1\n");
 }
 
 /* The library asks how many PUs there are when the main thread has one already. */
@@ -108,14 +86,14 @@ TEST(openblas_after_the_first_thread_has_its_whole_pool, .starts_programs = true
                "import threading\n"
                "t = threading.Thread(target=int); t.start(); t.join()\n" BEGINNING PRODUCT,
                NULL);
-    expect("threads 2\n");
-    expect("product %u %u\n", order[0], order[1]);
+    child_says(&child, "threads 2\n");
+    child_says(&child, "product %u %u\n", order[0], order[1]);
 }
 
 TEST(the_result_is_the_same, .starts_programs = true)
 {
     run_python(NULL, BEGINNING PRODUCT, NULL);
-    child_run(&plain, NULL, ARGV("taskset", "-c", pair, PYTHON, "-c", BEGINNING PRODUCT));
+    child_run(&plain, NULL, ARGV("taskset", "-c", order_pair, PYTHON, "-c", BEGINNING PRODUCT));
     const char *with = strstr(child.out, "sum "), *without = strstr(plain.out, "sum ");
     ck_assert_msg(with && without, "%s%s", child.out, plain.out);
     ck_assert_int_eq(strncmp(with, without, strcspn(without, "\n") + 1), 0);
@@ -131,28 +109,21 @@ TEST(an_openmp_runtime_after_it_has_its_whole_team, .starts_programs = true)
         return;
     }
     run_python(NULL, BEGINNING LATE_RUNTIME, team);
-    expect("most 2\n");
-    expect("count 3 2\n");
+    child_says(&child, "most 2\n");
+    child_says(&child, "count 3 2\n");
     child_expect(&child, 3, 0, order[0]);
     child_expect(&child, 3, 1, order[1]);
-    expect("team same\n");
+    child_says(&child, "team same\n");
 }
 
-static bool has_openblas(void)
-{
-    return system("exec " PYTHON " -c 'import numpy, sys; sys.exit(\"libopenblas\" not in "
-                  "open(\"/proc/self/maps\").read())'"
-                  " 2>/dev/null") == 0;
-}
-
-TESTS(.setup = setup)
-
-int main(void)
+static void begin(void)
 {
     here_need_two_pus();
-    if (!has_openblas()) {
+    if (system("exec " PYTHON " -c 'import numpy, sys; sys.exit(\"libopenblas\" not in "
+               "open(\"/proc/self/maps\").read())' 2>/dev/null") != 0) {
         printf("skipped: no numpy with OpenBLAS (packages python3-numpy, libopenblas0-pthread)\n");
-        return 77;
+        exit(77);
     }
-    return run_registered();
 }
+
+TESTS(.begin = begin)

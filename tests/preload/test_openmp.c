@@ -14,15 +14,12 @@
 static const char *program;
 static struct child child, plain;
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static void expect_order(enum map_priority priority)
 {
-    uint32_t order[2];
-    here_order(priority, 2, order);
-    child_expect(&child, 0, 0, order[0]);
-    child_expect(&child, 0, 1, order[1]);
+    uint32_t pus[2];
+    here_order(priority, 2, pus);
+    child_expect(&child, 0, 0, pus[0]);
+    child_expect(&child, 0, 1, pus[1]);
 }
 
 TEST(workers_follow_the_mapper)
@@ -143,12 +140,13 @@ TEST(a_zero_is_off)
     ck_assert_msg(strpbrk(pus, ",-"), "pinned although switched off: %s", pus);
 }
 
+TESTS(.begin = here_need_two_pus)
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
         return 2;
     }
     program = argv[1];
-    here_need_two_pus();
     return run_registered();
 }

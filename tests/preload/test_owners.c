@@ -11,16 +11,11 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct child child, plain;
-static uint32_t order[2];
 static char all_pus[256]; /* cpulist of the start mask */
 
 static void setup(void)
 {
-    here_order(MAP_MEMORY, 2, order);
     child_run(&child, NULL, ARGV(PROGRAMS "/pthreads", "1"));
     child_worker(&child, 0, 0, all_pus, sizeof all_pus);
 }
@@ -91,7 +86,6 @@ TEST(a_standard_thread_belongs_to_the_object_that_made_it)
 
 TEST(runtimes_loaded_later_and_two_at_once_work)
 {
-    char line[64];
     const char *clang = PROGRAMS "/libteam_clang.so";
     if (!built(PROGRAMS "/libteam_gcc.so")) {
         return;
@@ -103,8 +97,7 @@ TEST(runtimes_loaded_later_and_two_at_once_work)
     for (int team = 0; team < (built(clang) ? 2 : 1); team++) {
         child_expect(&child, team, 0, order[0]);
         child_expect(&child, team, 1, order[1]);
-        snprintf(line, sizeof line, "count %d %zu\n", team, here_pus());
-        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+        child_says(&child, "count %d %zu\n", team, here_pus());
     }
 }
 
@@ -118,7 +111,6 @@ TEST(threads_of_a_constructor_are_seen)
 
 TEST(other_ways_to_make_a_thread)
 {
-    char line[512];
 #ifdef THREAD_SANITIZER
     return; /* it does not know thrd_create(): its own state is missing in such a thread */
 #endif
@@ -131,8 +123,7 @@ TEST(other_ways_to_make_a_thread)
     child_run(&plain, NULL, ARGV(PROGRAMS "/ways"));
     for (const char *asked = strstr(plain.out, "asked "); asked;
          asked = strstr(asked + 1, "asked ")) {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(asked, "\n") + 1, asked);
-        ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+        child_says(&child, "%.*s", (int)strcspn(asked, "\n") + 1, asked);
     }
 }
 
@@ -154,9 +145,7 @@ TEST(nested_teams_use_every_pu)
 
 static void run_masks(void)
 {
-    char pu[16];
-    snprintf(pu, sizeof pu, "%u", order[0]);
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", pu));
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/masks", order_text[0]));
     ck_assert_msg(child.status == 0, "%s", child.err);
 }
 
@@ -164,13 +153,11 @@ static void run_masks(void)
  * choice. */
 TEST(a_runtime_cannot_widen_a_worker)
 {
-    char line[64];
     run_masks();
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 2, order[1]);
     child_expect(&child, 0, 3, order[0]);
-    snprintf(line, sizeof line, "count 4 %zu\ncount 5 1\n", here_pus());
-    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    child_says(&child, "count 4 %zu\ncount 5 1\n", here_pus());
     expect_all(0, 7); /* a helper that a pinned thread makes */
 }
 
@@ -178,11 +165,9 @@ TEST(a_runtime_cannot_widen_a_worker)
  * made its threads, so that libgomp's were left on the main thread's PU. */
 TEST(who_looks_round_and_comes_back_has_bound_nothing)
 {
-    char line[64];
     run_masks();
     child_expect(&child, 0, 6, order[1]);
-    snprintf(line, sizeof line, "count 6 %zu\n", here_pus());
-    ck_assert_msg(strstr(child.out, line), "no \"%s\" in\n%s", line, child.out);
+    child_says(&child, "count 6 %zu\n", here_pus());
     child_expect(&child, 0, 8, order[0]);
     child_expect(&child, 0, 9, order[1]);
 }
@@ -209,10 +194,4 @@ TEST(python_still_counts_the_process, .starts_programs = true)
     ck_assert_msg(strcmp(child.out, expected) == 0, "%s%s", child.out, child.err);
 }
 
-TESTS(.setup = setup)
-
-int main(void)
-{
-    here_need_two_pus();
-    return run_registered();
-}
+TESTS(.begin = here_need_two_pus, .setup = setup)

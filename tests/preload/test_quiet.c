@@ -10,10 +10,8 @@
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
-
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static struct child child;
 
@@ -57,11 +55,7 @@ TEST(nothing_but_libc_is_linked)
  * that have their own jansson or their own `profile_load`. */
 TEST(only_interposed_symbols_are_seen)
 {
-    static char map[CHILD_TEXT];
-    FILE *file = fopen(SHIM_MAP, "r");
-    ck_assert_ptr_nonnull(file);
-    map[fread(map, 1, sizeof map - 1, file)] = '\0';
-    fclose(file);
+    const char *map = read_text(SHIM_MAP);
     if (!is_installed("nm")) {
         return;
     }
@@ -91,14 +85,9 @@ TEST(a_missing_command_is_127_and_a_bad_one_126)
 
 TEST(a_command_that_is_there_and_not_found_says_why)
 {
-    char folder[] = "/tmp/servet-quiet-XXXXXX", before[4096];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
-    ck_assert_int_eq(chdir(folder), 0);
-    FILE *script = fopen("of-this-folder", "w");
-    fputs("#!/nonexistent/interpreter\n", script);
-    fclose(script);
-    ck_assert_int_eq(chmod("of-this-folder", 0755), 0);
+    ck_assert_int_eq(chmod(scratch_file("of-this-folder", "#!/nonexistent/interpreter\n"), 0755),
+                     0);
+    ck_assert_int_eq(chdir(scratch_folder()), 0);
     child_run(&child, NULL, ARGV(SERVET_PIN, "of-this-folder"));
     ck_assert_int_eq(child.status, 127);
     ck_assert_str_eq(child.err,
@@ -106,9 +95,6 @@ TEST(a_command_that_is_there_and_not_found_says_why)
     child_run(&child, NULL, ARGV(SERVET_PIN, "./of-this-folder"));
     ck_assert_int_eq(child.status, 127);
     ck_assert_ptr_nonnull(strstr(child.err, "its interpreter or loader is not"));
-    remove("of-this-folder");
-    ck_assert_int_eq(chdir(before), 0);
-    rmdir(folder);
 }
 
 static void expect_usage(const char *const *argv)

@@ -15,23 +15,18 @@
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct child child;
-static char folder[] = "/tmp/servet-test-XXXXXX";
-static char path[64], change[96];
-static uint32_t order[2];
+static const char *path;
+static char change[96];
 
 static void setup(void)
 {
-    snprintf(path, sizeof path, "%s/registry", folder);
+    path = scratch_path("registry");
     snprintf(change, sizeof change, "SERVET_REGISTRY=%s", path);
-    here_order(MAP_MEMORY, 2, order);
-    unlink(path);
 }
 
 /* A program that stays: its pid, the PU of its main thread, and what it waits for. */
@@ -91,6 +86,23 @@ static uint32_t next_pu(void)
     return (uint32_t)strtoul(pus, NULL, 10);
 }
 
+static uint32_t count_entries(void)
+{
+    struct pin_registry registry;
+    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    uint32_t count = registry.count;
+    pin_registry_close(&registry);
+    return count;
+}
+
+/* The entry of this process, for job 77. */
+static void hold(struct pin_registry *registry, struct profile_mask held)
+{
+    const struct profile_mask nothing = {0};
+    ck_assert_int_eq(pin_registry_open(path, registry), 0);
+    ck_assert_int_eq(pin_registry_enter(registry, 77, &nothing, &held), 0);
+}
+
 /* A job of one rank, as a launcher starts it: each has a name of its own. */
 static struct stayer start_rank(void)
 {
@@ -128,10 +140,9 @@ TEST(the_second_program_takes_a_free_pu)
 {
     ck_assert_uint_eq(next_pu(), order[0]);
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0};
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    struct profile_mask held = {0};
     profile_mask_add(&held, order[0]);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     pin_registry_close(&registry);
     ck_assert_uint_eq(next_pu(), order[1]);
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
@@ -172,52 +183,43 @@ TEST(running_programs_hold_and_ended_ones_do_not)
 
 TEST(a_killed_holder_holds_nothing)
 {
-    struct pin_registry registry;
     struct stayer killed = start_stayer("1");
     kill(killed.pid, SIGKILL);
     end_stayer(&killed);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 0);
-    pin_registry_close(&registry);
+    ck_assert_uint_eq(count_entries(), 0);
     ck_assert_uint_eq(next_pu(), order[0]);
 }
 
 TEST(a_reused_pid_is_recognised)
 {
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0};
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
+    struct profile_mask held = {0};
     profile_mask_add(&held, order[0]);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     ck_assert_uint_eq(registry.count, 1);
     /* The entry's second word is the start time: that of another process with our pid. */
     ((uint64_t *)(void *)registry.entries)[1] += 1;
     registry.checked_ns = 0; /* it is long since anybody has looked */
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 0);
-    pin_registry_close(&registry);
+    ck_assert_uint_eq(count_entries(), 0);
 }
 
 /* As one without /proc would write it: nobody can tell when it is gone. */
 TEST(an_entry_without_a_start_time_holds_nothing)
 {
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0};
+    struct profile_mask held = {0};
     pid_t gone = fork();
     if (gone == 0) {
         _exit(0);
     }
     waitpid(gone, NULL, 0);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     profile_mask_add(&held, order[0]);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     ((uint64_t *)(void *)registry.entries)[0] = (uint64_t)gone;
     ((uint64_t *)(void *)registry.entries)[1] = 0;
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 0);
-    pin_registry_close(&registry);
+    ck_assert_uint_eq(count_entries(), 0);
 }
 
 /* Programs of 32 and of 64 bits share a node: all is in words of 64. */
@@ -226,10 +228,9 @@ TEST(the_file_is_the_same_for_programs_of_32_bits)
     enum { HEADER = 6, LOOK = 2, LOOKS = 2, ENTRY = 4, MASKS = 3, JOB = 2, MOST = 4096 };
     static uint64_t word[MOST];
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0};
+    struct profile_mask held = {0};
     profile_mask_add(&held, 33);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     pin_registry_close(&registry);
     FILE *file = fopen(path, "r");
     size_t words = fread(word, sizeof *word, MOST, file);
@@ -244,13 +245,12 @@ TEST(the_file_is_the_same_for_programs_of_32_bits)
 TEST(ranks_of_one_job_are_no_foreigners)
 {
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
+    struct profile_mask held = {0}, allowed = {0}, taken;
     profile_mask_add(&held, 3);
     for (uint32_t pu = 0; pu < 4; pu++) {
         profile_mask_add(&allowed, pu);
     }
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     pin_registry_taken(&registry, 77, &allowed, &taken);
     ck_assert(profile_mask_empty(&taken));
     pin_registry_taken(&registry, 78, &allowed, &taken);
@@ -264,15 +264,12 @@ TEST(ranks_of_one_job_are_no_foreigners)
 TEST(the_least_loaded_counts_as_free)
 {
     struct pin_registry registry;
-    struct profile_mask held = {0}, nothing = {0}, allowed = {0}, taken;
-    profile_mask_add(&allowed, 0);
-    profile_mask_add(&allowed, 1);
+    struct profile_mask held = {.word = {1}}, nothing = {0}, allowed = {.word = {3}}, taken;
     ck_assert_int_eq(pin_registry_open(path, &registry), 0);
     ck_assert_int_eq(pin_registry_enter(&registry, 5, &nothing, &allowed), 0);
     pin_registry_close(&registry);
     pid_t pid = fork();
     if (pid == 0) {
-        profile_mask_add(&held, 0);
         _exit(pin_registry_open(path, &registry) == 0 &&
                       pin_registry_enter(&registry, 6, &nothing, &held) == 0
                   ? (pin_registry_close(&registry), pause(), 0)
@@ -308,8 +305,7 @@ static void expect_refused(int code)
 
 TEST(a_forged_registry_is_not_used)
 {
-    char target[80];
-    snprintf(target, sizeof target, "%s/target", folder);
+    const char *target = scratch_path("target");
     close(open(target, O_CREAT | O_WRONLY, 0600));
     ck_assert_int_eq(symlink(target, path), 0);
     expect_refused(-ELOOP);
@@ -337,18 +333,12 @@ TEST(a_file_that_is_no_registry_is_never_written)
     static const char *const texts[] = {"\\documentclass{book}\n% four years of work\n", "x"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct pin_registry registry;
-        char after[128] = "";
-        FILE *file = fopen(path, "w");
-        fputs(texts[i], file);
-        fclose(file);
+        scratch_file("registry", "%s", texts[i]);
         chmod(path, 0600);
         ck_assert_int_eq(pin_registry_open(path, &registry), -EINVAL);
         ck_assert_uint_eq(next_pu(), order[0]);
         ck_assert_str_eq(child.err, "");
-        file = fopen(path, "r");
-        after[fread(after, 1, sizeof after - 1, file)] = '\0';
-        fclose(file);
-        ck_assert_str_eq(after, texts[i]);
+        ck_assert_str_eq(read_text(path), texts[i]);
         unlink(path);
     }
 }
@@ -429,9 +419,8 @@ TEST(independent_jobs_start_on_different_pus)
 /* Two ranks of one job that have one PU between them, each with one worker. */
 TEST(two_ranks_on_one_pu_are_told)
 {
-    char report[96], line[4096] = "", expected[64], pu[16];
-    snprintf(report, sizeof report, "%s/report", folder);
-    snprintf(pu, sizeof pu, "%u", order[0]);
+    const char *report = scratch_path("report");
+    char expected[64];
     setenv("PMIX_NAMESPACE", "two-on-one", 1);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
     setenv("SERVET_REPORT", report, 1);
@@ -451,14 +440,10 @@ TEST(two_ranks_on_one_pu_are_told)
     unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
     unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
     unsetenv("SERVET_REPORT");
-    FILE *file = fopen(report, "r");
-    ck_assert_ptr_nonnull(file);
-    line[fread(line, 1, sizeof line - 1, file)] = '\0';
-    fclose(file);
-    unlink(report);
-    snprintf(expected, sizeof expected, "check: workers shared a PU (%s), with another", pu);
-    const char *told = strstr(line, expected);
-    ck_assert_msg(told, "%s", line);
+    const char *line = read_text(report);
+    snprintf(expected, sizeof expected, "check: workers shared a PU (%s), with another",
+             order_text[0]);
+    ck_assert_msg(strstr(line, expected), "%s", line);
     ck_assert_msg(!strstr(line, "check: no two workers"), "%s", line);
 }
 
@@ -466,10 +451,9 @@ TEST(two_ranks_on_one_pu_are_told)
 TEST(a_place_is_given_back_without_the_lock)
 {
     struct pin_registry registry;
-    struct profile_mask held = {.word = {1}}, nothing = {0};
+    struct profile_mask held = {.word = {1}};
     struct stayer stayer = start_stayer("1"), other;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     ck_assert_uint_eq(registry.own, 1);
     end_stayer(&stayer); /* while we have the lock */
     uint64_t pid = 1;
@@ -488,9 +472,7 @@ TEST(a_place_is_given_back_without_the_lock)
     pin_registry_close(&registry);
     ck_assert_int_lt(pin_registry_leave_place(path, 0), 0); /* that is the other one's */
     ck_assert_int_ge(pin_registry_leave_place(path, 1), -1);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 1);
-    pin_registry_close(&registry);
+    ck_assert_uint_eq(count_entries(), 1);
     end_stayer(&other);
 }
 
@@ -540,9 +522,8 @@ static void foresee(uint64_t job, const struct profile_mask *allowed, struct pro
 TEST(what_is_taken_is_foreseen)
 {
     struct pin_registry registry;
-    struct profile_mask both = {.word = {3}}, one = {.word = {1}}, nothing = {0}, taken;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &one), 0);
+    struct profile_mask both = {.word = {3}}, one = {.word = {1}}, taken;
+    hold(&registry, one);
     pin_registry_close(&registry);
     foresee(5, &both, &taken);
     ck_assert(profile_mask_equal(&taken, &one));
@@ -556,7 +537,7 @@ static void write_killed(bool just_signalled)
 {
     enum { MANY = 100 };
     struct pin_registry registry;
-    struct profile_mask held = {.word = {1}}, nothing = {0};
+    struct profile_mask held = {.word = {1}};
     struct stat about;
     static uint64_t text[4096];
     pid_t gone = fork();
@@ -564,8 +545,7 @@ static void write_killed(bool just_signalled)
         _exit(0);
     }
     unlink(path);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 77, &nothing, &held), 0);
+    hold(&registry, held);
     pin_registry_close(&registry);
     ck_assert_int_eq(stat(path, &about), 0);
     waitpid(gone, NULL, 0);
@@ -582,15 +562,6 @@ static void write_killed(bool just_signalled)
     text[5] = just_signalled ? profile_now_ns() : 0;
     ck_assert_int_eq(pwrite(file, text, 6 * sizeof *text, 0), 6 * sizeof *text);
     close(file);
-}
-
-static uint32_t count_entries(void)
-{
-    struct pin_registry registry;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    uint32_t count = registry.count;
-    pin_registry_close(&registry);
-    return count;
 }
 
 /* Whose job was killed holds no PU of the next one. */
@@ -649,16 +620,4 @@ TEST(a_running_program_can_be_looked_at, .not_emulated = "the emulator has a thr
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
 }
 
-TESTS(.setup = setup)
-
-int main(void)
-{
-    here_need_two_pus();
-    if (!mkdtemp(folder)) {
-        return 99;
-    }
-    int failed = run_registered();
-    unlink(path);
-    rmdir(folder);
-    return failed;
-}
+TESTS(.begin = here_need_two_pus, .setup = setup)

@@ -11,20 +11,11 @@
 #include <unistd.h>
 
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct child child;
-static uint32_t order[2];
-static char folder[] = "/tmp/servet-test-XXXXXX";
-
-static void setup(void)
-{
-    here_order(MAP_MEMORY, 2, order);
-}
 
 TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
      .not_emulated = "the emulator has a thread of its own")
@@ -55,9 +46,9 @@ TEST(shared_pus_are_told)
 
 TEST(a_json_report_is_appended_to)
 {
-    char path[64], change[96], line[4096];
+    const char *path = scratch_path("report.json");
+    char change[96], line[4096];
     int threads = 0, checks = 0;
-    snprintf(path, sizeof path, "%s/report.json", folder);
     snprintf(change, sizeof change, "SERVET_REPORT=%s", path);
     for (int i = 0; i < 2; i++) {
         child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
@@ -74,7 +65,6 @@ TEST(a_json_report_is_appended_to)
         json_decref(object);
     }
     fclose(file);
-    unlink(path);
     ck_assert_int_eq(threads, 4);
     ck_assert_int_eq(checks, 2);
 }
@@ -91,12 +81,11 @@ TEST(a_report_that_cannot_be_written_is_one_line)
 /* A pipe that nobody reads holds nothing up. */
 TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
 {
-    char pipe[64], change[96];
-    snprintf(pipe, sizeof pipe, "%s/pipe", folder);
+    const char *pipe = scratch_path("pipe");
+    char change[96];
     snprintf(change, sizeof change, "SERVET_REPORT=%s", pipe);
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     child_run_preloaded(&child, CHANGES(change), ARGV("timeout", "20", PROGRAMS "/pthreads", "1"));
-    unlink(pipe);
     ck_assert_int_eq(child.status, 0);
     ck_assert_uint_eq(child_lines(child.err, "servet: SERVET_REPORT: "), 1);
 }
@@ -114,12 +103,11 @@ TEST(names_are_printed_escaped)
 /* The program goes elsewhere before it ends. */
 TEST(a_relative_name_is_that_of_the_start)
 {
-    char command[256], path[64];
-    snprintf(path, sizeof path, "%s/here", folder);
-    snprintf(command, sizeof command, "cd %s && exec " PROGRAMS "/named /", folder);
+    char command[256];
+    snprintf(command, sizeof command, "cd %s && exec " PROGRAMS "/named /", scratch_folder());
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=here"), ARGV("/bin/sh", "-c", command));
-    ck_assert_msg(child.status == 0 && access(path, R_OK) == 0, "%d %s", child.status, child.err);
-    unlink(path);
+    ck_assert_msg(child.status == 0 && access(scratch_path("here"), R_OK) == 0, "%d %s",
+                  child.status, child.err);
 }
 
 TEST(a_name_that_is_too_long_is_told)
@@ -170,15 +158,4 @@ TEST(a_refused_policy_is_one_line)
     expect_one_line("SERVET_MEMBIND=nonsense", NULL);
 }
 
-TESTS(.setup = setup)
-
-int main(void)
-{
-    here_need_two_pus();
-    if (!mkdtemp(folder)) {
-        return 99;
-    }
-    int failed = run_registered();
-    rmdir(folder);
-    return failed;
-}
+TESTS(.begin = here_need_two_pus)

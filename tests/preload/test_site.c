@@ -10,23 +10,19 @@
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
 #define PROGRAM PROGRAMS "/odd"
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static struct child child;
-static uint32_t order[2];
-static char folder[] = "/tmp/servet-test-XXXXXX";
 static char registry[96], report[96];
 
 static void setup(void)
 {
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(registry, sizeof registry, "SERVET_REGISTRY=%s/registry", folder);
-    snprintf(report, sizeof report, "SERVET_REPORT=%s/report", folder);
+    snprintf(registry, sizeof registry, "SERVET_REGISTRY=%s/registry", scratch_folder());
+    snprintf(report, sizeof report, "SERVET_REPORT=%s/report", scratch_folder());
 }
 
 static void expect_success(void)
@@ -80,9 +76,7 @@ TEST(a_thread_that_cannot_be_made_leaves_no_trace)
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refused"));
     expect_success();
     ck_assert_str_eq(child.err, "");
-    char pair[32];
-    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
-    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, PROGRAM, "refused"));
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_pair, PROGRAM, "refused"));
     child_expect(&child, 0, 1, order[1]);
 }
 
@@ -141,23 +135,21 @@ TEST(a_stderr_that_is_gone_does_no_harm)
 
 TEST(a_file_in_the_place_of_stderr_gets_nothing)
 {
-    char path[64];
+    const char *path = scratch_path("data");
     struct stat about;
-    snprintf(path, sizeof path, "%s/data", folder);
     expect_nothing(CHANGES("SERVET_PROFILE=/nonexistent"), ARGV(PROGRAM, "file", path));
     ck_assert_int_eq(stat(path, &about), 0);
     ck_assert_int_eq(about.st_size, 0);
     /* It would have been a line. */
     child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent"), ARGV(PROGRAM, "many", "1"));
     ck_assert_uint_eq(child_lines(child.err, "servet: "), 1);
-    unlink(path);
 }
 
 /* Many empty objects take more memory than anything else that is as short. */
 TEST(a_file_of_many_values_is_one_line)
 {
-    char path[64], change[96];
-    snprintf(path, sizeof path, "%s/many.json", folder);
+    const char *path = scratch_path("many.json");
+    char change[96];
     snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
@@ -171,7 +163,6 @@ TEST(a_file_of_many_values_is_one_line)
     expect_success();
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
     ck_assert_msg(strstr(child.err, "$.servet_profile: missing, expected"), "%s", child.err);
-    unlink(path);
 }
 
 /* A container that refuses to change masks: some lines, and no more for more threads. */
@@ -291,16 +282,4 @@ TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs
     }
 }
 
-TESTS(.setup = setup)
-
-int main(void)
-{
-    here_need_two_pus();
-    if (!mkdtemp(folder)) {
-        return 99;
-    }
-    int failed = run_registered();
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) != 0 || failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TESTS(.begin = here_need_two_pus, .setup = setup)

@@ -12,20 +12,13 @@
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define PROGRAM PROGRAMS "/stranger"
 
 static struct child child, plain;
-static uint32_t order[2];
-static char first[16], second[16], pair[32], whole[256];
+static char whole[256];
 
 static void setup(void)
 {
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(first, sizeof first, "%u", order[0]);
-    snprintf(second, sizeof second, "%u", order[1]);
-    snprintf(pair, sizeof pair, "%u,%u", order[0], order[1]);
     child_run(&plain, NULL, ARGV(PROGRAM, "probe"));
     child_worker(&plain, 0, 0, whole, sizeof whole);
 }
@@ -47,17 +40,17 @@ static void expect_whole(int thread)
 
 TEST(a_mask_from_outside_wins_before_the_first_thread, .starts_programs = true)
 {
-    run("outside", second);
+    run("outside", order_text[1]);
     child_expect(&child, 0, 1, order[1]);
     child_expect(&child, 0, 0, order[1]);
-    run("outside", first);
+    run("outside", order_text[0]);
     child_expect(&child, 0, 1, order[0]);
     child_expect(&child, 0, 0, order[0]);
 }
 
 TEST(a_mask_that_the_program_sets_wins_before_the_first_thread)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "bound", first));
+    child_run_preloaded(&child, NULL, ARGV(PROGRAMS "/odd", "bound", order_text[0]));
     child_expect(&child, 0, 1, order[0]);
     child_expect(&child, 0, 0, order[0]);
 }
@@ -73,13 +66,13 @@ TEST(the_child_of_a_process_without_threads_is_placed_and_not_its_parent)
 
 TEST(default_attributes_win)
 {
-    run("defaults", first);
+    run("defaults", order_text[0]);
     child_expect(&child, 0, 1, order[0]);
 }
 
 TEST(a_mask_set_while_a_child_is_made_stays, .starts_programs = true)
 {
-    run("system", second);
+    run("system", order_text[1]);
     child_expect(&child, 0, 0, order[1]);
     child_expect(&child, 0, 1, order[1]);
 }
@@ -87,7 +80,7 @@ TEST(a_mask_set_while_a_child_is_made_stays, .starts_programs = true)
 TEST(a_worker_that_binds_itself_is_the_programs)
 {
     for (int i = 0; i < 2; i++) {
-        run("rebind", i == 0 ? first : second);
+        run("rebind", order_text[i]);
         child_expect(&child, 0, 1, order[i]);
         child_expect(&child, 0, 2, order[i]);
         ck_assert_msg(strstr(child.out, "count 1 1\n"), "%s", child.out);
@@ -179,22 +172,16 @@ TEST(python_binds_itself_and_knows_it, .starts_programs = true)
              "os.sched_setaffinity(0, {%s})\n"
              "print(len(os.sched_getaffinity(0)))\n"
              "print([l for l in open('/proc/self/status') if 'allowed_list' in l][0])",
-             order[1], order[1], pair);
+             order[1], order[1], order_pair);
     if (!is_installed("python3")) {
         return;
     }
-    child_run(&plain, NULL, ARGV("taskset", "-c", pair, "python3", "-c", script));
-    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pair, "python3", "-c", script));
+    child_run(&plain, NULL, ARGV("taskset", "-c", order_pair, "python3", "-c", script));
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_pair, "python3", "-c", script));
     ck_assert_msg(strstr(plain.out, "True\n2\n"), "%s%s", plain.out, plain.err);
     ck_assert_str_eq(child.out, plain.out);
 }
 
 #endif
 
-TESTS(.setup = setup)
-
-int main(void)
-{
-    here_need_two_pus();
-    return run_registered();
-}
+TESTS(.begin = here_need_two_pus, .setup = setup)

@@ -7,28 +7,16 @@
 #include <unistd.h>
 
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
 #define PROGRAM PROGRAMS "/pthreads"
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static struct child child;
-static char folder[] = "/tmp/servet-test-XXXXXX";
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 TEST(threads_follow_the_mapper)
 {
-    uint32_t order[2];
-    here_order(MAP_MEMORY, 2, order);
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1"));
     ck_assert_int_eq(child.status, 0);
     child_expect(&child, 0, 0, order[0]);
@@ -40,20 +28,19 @@ TEST(more_threads_than_pus_share_evenly)
 {
     char workers[24];
     size_t pus = here_pus();
-    uint32_t *order = calloc(pus, sizeof *order);
-    here_order(MAP_MEMORY, pus, order);
+    uint32_t *all = kept(calloc(pus, sizeof *all));
+    here_order(MAP_MEMORY, pus, all);
     snprintf(workers, sizeof workers, "%zu", 2 * pus - 1);
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
     for (size_t i = 0; i < 2 * pus && i < 64; i++) {
-        child_expect(&child, 0, (int)i, order[i % pus]);
+        child_expect(&child, 0, (int)i, all[i % pus]);
     }
-    free(order);
 }
 
 TEST(the_profile_decides)
 {
-    char path[64], change[96];
-    snprintf(path, sizeof path, "%s/uneven.json", folder);
+    const char *path = scratch_path("uneven.json");
+    char change[96];
     snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
     uint32_t capable = here_write_uneven_profile(path);
     child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
@@ -62,7 +49,6 @@ TEST(the_profile_decides)
     child_run(&child, CHANGES("OMP_NUM_THREADS=1"),
               ARGV(SERVET_PIN, "--profile", path, PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
-    unlink(path);
 }
 
 /* Seen red: the program ran on the declared topology. */
@@ -96,8 +82,8 @@ static void append_member(const char *path, const char *member)
  * of them its time. This network is no network, which whoever reads it says. */
 TEST(the_network_of_a_cluster_is_not_read)
 {
-    char path[64], change[96];
-    snprintf(path, sizeof path, "%s/cluster.json", folder);
+    const char *path = scratch_path("cluster.json");
+    char change[96];
     snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
     uint32_t capable = here_write_uneven_profile(path);
     append_member(path, "\"network\": {\"layers\": 7}");
@@ -106,13 +92,10 @@ TEST(the_network_of_a_cluster_is_not_read)
     child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
     ck_assert_str_eq(child.err, "");
     child_expect(&child, 0, 0, capable);
-    unlink(path);
 }
 
 static void expect_topology_with_one_line(const char *change, const char *word)
 {
-    uint32_t order[2];
-    here_order(MAP_MEMORY, 2, order);
     child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "1"));
     ck_assert_int_eq(child.status, 0);
     child_expect(&child, 0, 1, order[1]);
@@ -123,17 +106,15 @@ static void expect_topology_with_one_line(const char *change, const char *word)
 
 TEST(a_bad_profile_costs_one_line)
 {
-    char path[64], change[96];
-    snprintf(path, sizeof path, "%s/bad.json", folder);
+    static const char *const texts[] = {"{\"servet\": ", "ELF\177 garbage", ""};
+    const char *path = scratch_path("bad.json");
+    char change[96];
     snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
     expect_topology_with_one_line(change, path); /* missing */
-    write_text(path, "{\"servet\": ");
-    expect_topology_with_one_line(change, path); /* truncated */
-    write_text(path, "ELF\177 garbage");
-    expect_topology_with_one_line(change, path);
-    write_text(path, "");
-    expect_topology_with_one_line(change, path);
-    unlink(path);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        scratch_file("bad.json", "%s", texts[i]);
+        expect_topology_with_one_line(change, path);
+    }
 }
 
 TEST(a_profile_of_another_machine_is_not_used_silently)
@@ -144,49 +125,31 @@ TEST(a_profile_of_another_machine_is_not_used_silently)
 
 TEST(an_attribute_of_the_program_wins)
 {
-    uint32_t order[2];
-    char pu[16];
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(pu, sizeof pu, "%u", order[0]);
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1", "attribute", pu));
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1", "attribute", order_text[0]));
     child_expect(&child, 0, 1, order[0]);
-    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAM, "1", "attribute", pu));
+    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"),
+                        ARGV(PROGRAM, "1", "attribute", order_text[0]));
     child_expect(&child, 0, 1, order[1]);
 }
 
 TEST(a_main_thread_that_the_program_has_bound_stays)
 {
-    uint32_t order[2];
-    char pu[16];
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(pu, sizeof pu, "%u", order[1]);
-    child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
+    child_run_preloaded(&child, CHANGES("SERVET_VERBOSE=1"),
+                        ARGV(PROGRAMS "/odd", "bound", order_text[1]));
     child_expect(&child, 0, 0, order[1]);
     ck_assert_msg(strstr(child.err, "main thread stays where the program wants it"), "%s",
                   child.err);
-    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAMS "/odd", "bound", pu));
+    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"),
+                        ARGV(PROGRAMS "/odd", "bound", order_text[1]));
     child_expect(&child, 0, 0, order[0]);
 }
 
 TEST(only_allowed_pus_are_used)
 {
-    uint32_t order[2];
-    char pu[16];
-    here_order(MAP_MEMORY, 2, order);
-    snprintf(pu, sizeof pu, "%u", order[1]);
-    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", pu, PROGRAM, "2"));
+    child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_text[1], PROGRAM, "2"));
     for (int thread = 0; thread < 3; thread++) {
         child_expect(&child, 0, thread, order[1]);
     }
 }
 
-int main(void)
-{
-    here_need_two_pus();
-    if (!mkdtemp(folder)) {
-        return 99;
-    }
-    int failed = run_registered();
-    rmdir(folder);
-    return failed;
-}
+TESTS(.begin = here_need_two_pus)

@@ -14,17 +14,15 @@
 #include <unistd.h>
 
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
-
-#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 enum { RANKS = 3 };
 
 static const char *launcher, *prefix;
-static bool open_mpi;
 static struct child child;
-static char folder[] = "/tmp/servet-test-trace-XXXXXX", file[256], trace_variable[300];
+static const char *folder, *file;
+static char trace_variable[300], cache[300];
 
 /* Bytes and messages from row to column. */
 struct matrix {
@@ -40,30 +38,16 @@ static const char *path_of(const char *name)
 
 static void setup(void)
 {
-    snprintf(file, sizeof file, "%s/matrix.mtx", folder);
+    folder = scratch_folder();
+    file = scratch_path("matrix.mtx");
     snprintf(trace_variable, sizeof trace_variable, "SERVET_TRACE=%s", file);
-    unlink(file);
-}
-
-static void teardown(void)
-{
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf %s/*", folder);
-    ck_assert_int_eq(system(command), 0);
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
 }
 
 static void run_ranks(const char *ranks, const char *const *changes, const char *program,
                       const char *pattern)
 {
-    const char *argv[16] = {launcher, "-n", ranks};
-    size_t count = 3;
-    if (open_mpi) {
-        argv[count++] = "--oversubscribe";
-    }
-    argv[count++] = SERVET_PIN;
-    argv[count++] = program;
-    argv[count++] = pattern;
-    child_run(&child, changes, argv);
+    child_run(&child, changes, ARGV(launcher, "-n", ranks, SERVET_PIN, program, pattern));
     ck_assert_msg(child.status == 0, "%s%s", child.out, child.err);
 }
 
@@ -240,29 +224,18 @@ TEST(servet_map_reads_the_trace)
 
 TEST(the_file_is_found_from_where_the_program_began)
 {
-    char name[] = "SERVET_TRACE=matrix.mtx";
-    char before[4096];
-    ck_assert_ptr_nonnull(getcwd(before, sizeof before));
     ck_assert_int_eq(chdir(folder), 0);
-    run_three(CHANGES(name), path_of("traffic"), "away");
-    ck_assert_int_eq(chdir(before), 0);
+    run_three(CHANGES("SERVET_TRACE=matrix.mtx"), path_of("traffic"), "away");
     compare(&sends);
 }
 
 /* `timeout` alone judges the time: minutes are too long, whatever the machine is busy with. */
 TEST(a_rank_without_the_tracer_does_not_keep_the_others)
 {
-    const char *argv[24] = {"timeout", "-k", "5", "150", launcher};
-    size_t count = 5;
-    if (open_mpi) {
-        argv[count++] = "--oversubscribe";
-    }
-    const char *const *rest = ARGV("-n", "1", SERVET_PIN, path_of("traffic"), "nothing", ":", "-n",
-                                   "1", "env", "-u", "LD_PRELOAD", path_of("traffic"), "nothing");
-    for (; *rest; rest++) {
-        argv[count++] = *rest;
-    }
-    child_run(&child, CHANGES(trace_variable), argv);
+    const char *program = path_of("traffic");
+    child_run(&child, CHANGES(trace_variable),
+              ARGV("timeout", "-k", "5", "150", launcher, "-n", "1", SERVET_PIN, program, "nothing",
+                   ":", "-n", "1", "env", "-u", "LD_PRELOAD", program, "nothing"));
     ck_assert_msg(child.status == 0, "%d: %s%s", child.status, child.out, child.err);
     ck_assert_msg(child_lines(child.err, "servet: SERVET_TRACE: not all ranks are traced") == 1,
                   "%s", child.err);
@@ -322,14 +295,8 @@ TEST(times_are_added_on_request)
 
 TEST(the_shim_says_when_the_tracer_is_missing)
 {
-    const char *argv[16] = {launcher, "-n", "2"};
-    size_t count = 3;
-    if (open_mpi) {
-        argv[count++] = "--oversubscribe";
-    }
-    argv[count++] = path_of("traffic");
-    argv[count++] = "nothing";
-    child_run_preloaded(&child, CHANGES(trace_variable), argv);
+    child_run_preloaded(&child, CHANGES(trace_variable),
+                        ARGV(launcher, "-n", "2", path_of("traffic"), "nothing"));
     ck_assert_int_eq(child.status, 0);
     ck_assert_msg(
         child_lines(child.err, "servet: SERVET_TRACE: libservet_trace.so is not preloaded") == 1,
@@ -348,8 +315,6 @@ TEST(a_program_that_loads_mpi_privately_is_traced)
 
 /* -- SERVET_AUTO -- */
 
-static char cache[300];
-
 /* Two ranks, and what the shim says of them: how many lines begin with `beginning`. */
 static size_t run_auto(const char *pattern, const char *more, const char *beginning)
 {
@@ -366,7 +331,6 @@ static size_t run_auto(const char *pattern, const char *more, const char *beginn
  * not. */
 TEST(the_last_run_decides_the_next_ones_priority)
 {
-    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
     ck_assert_msg(!strstr(child.err, "priority, for the run before"), "%s", child.err);
     ck_assert_uint_eq(
@@ -397,7 +361,6 @@ TEST(ranks_that_share_a_pu_are_not_judged)
         }
     }
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 0);
     ck_assert_msg(strstr(child.err, "auto: undecided: more ranks than PUs"), "%s", child.err);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "priority, for the run before"), 0);
@@ -406,31 +369,25 @@ TEST(ranks_that_share_a_pu_are_not_judged)
 /* A link, a file that others can write to, and one of another build are nobody's memory. */
 TEST(a_memory_that_is_not_ours_is_not_read)
 {
-    char command[1024];
-    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/cache", folder);
+    static const char *const harms[] = {
+        "chmod o+w *",
+        "f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f",
+        "f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f",
+    };
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
-    snprintf(command, sizeof command, "chmod o+w %s/cache/servet/auto/*", folder);
-    ck_assert_int_eq(system(command), 0);
-    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
-    snprintf(command, sizeof command,
-             "cd %s/cache/servet/auto && f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f",
-             folder);
-    ck_assert_int_eq(system(command), 0);
-    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
-    snprintf(command, sizeof command,
-             "cd %s/cache/servet/auto && f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f",
-             folder);
-    ck_assert_int_eq(system(command), 0);
-    ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
+    ck_assert_int_eq(chdir(scratch_path("cache/servet/auto")), 0);
+    for (size_t i = 0; i < sizeof harms / sizeof *harms; i++) {
+        ck_assert_int_eq(system(harms[i]), 0);
+        ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 0);
+    }
     /* And as it was, it counts. */
-    snprintf(command, sizeof command, "cd %s/cache/servet/auto && mv ../x $(ls)", folder);
-    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(system("mv ../x $(ls)"), 0);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
 }
 
 /* ranks that wait busily, more of them than PUs, on a machine with other work */
-TESTS(.seconds = 300, .setup = setup, .teardown = teardown)
+TESTS(.seconds = 300, .setup = setup)
 
 int main(int argc, char **argv)
 {
@@ -439,12 +396,5 @@ int main(int argc, char **argv)
     }
     launcher = argv[1];
     prefix = argv[2];
-    open_mpi = strstr(prefix, "openmpi");
-    if (!mkdtemp(folder)) {
-        return 99;
-    }
-    int failed = run_registered();
-    unlink(file);
-    rmdir(folder);
-    return failed;
+    return run_registered();
 }
