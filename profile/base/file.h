@@ -41,10 +41,17 @@ static inline bool profile_first_line(const char *path, char *line, size_t size)
 static inline uint32_t profile_running_tasks(void)
 {
     char text[128];
-    unsigned running = 0;
-    bool known = profile_read_small("/proc/loadavg", text, sizeof text) &&
-                 sscanf(text, "%*s %*s %*s %u/", &running) == 1;
-    return known ? running : 0;
+    const char *at = text;
+    profile_read_small("/proc/loadavg", text, sizeof text);
+    for (int averages = 3; averages > 0 && at; averages--) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    uint32_t running = 0; /* by hand: as put.h */
+    for (; at && *at >= '0' && *at <= '9'; at++) {
+        running = 10 * running + (uint32_t)(*at - '0');
+    }
+    return running;
 }
 
 /* -- a text in memory, written through a FILE (stream.c) -- */

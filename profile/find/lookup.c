@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/base/put.h"
 #include "profile/model.h"
 #include "profile/topology/topology.h"
 
@@ -24,8 +25,9 @@ static int short_host_name(char *name, size_t size)
 
 static int put_path(char *path, size_t size, const char *folder, const char *name)
 {
-    int n = snprintf(path, size, "%s/servet/%s.json", folder, name);
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+    const char *end = path + size;
+    char *at = profile_put(profile_put(path, end, folder), end, "/servet/");
+    return profile_put(profile_put(at, end, name), end, ".json") ? 0 : -ENAMETOOLONG;
 }
 
 /* $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory specification), else
@@ -34,15 +36,13 @@ static int put_path(char *path, size_t size, const char *folder, const char *nam
 static int config_folder(char *folder, size_t size)
 {
     const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-    int n;
-    if (xdg && *xdg == '/') {
-        n = snprintf(folder, size, "%s", xdg);
-    } else if (home && *home) {
-        n = snprintf(folder, size, "%s/.config", home);
-    } else {
+    const char *end = folder + size;
+    const bool is_xdg = xdg && *xdg == '/';
+    if (!is_xdg && (!home || !*home)) {
         return -ENOENT;
     }
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+    char *at = profile_put(folder, end, is_xdg ? xdg : home);
+    return profile_put(at, end, is_xdg ? "" : "/.config") ? 0 : -ENAMETOOLONG;
 }
 
 /* Is the folder one that is not this user's, or cannot be seen? Su and services leave the
@@ -62,8 +62,7 @@ static const char *chosen_by_user(void)
 
 static int copy_path(char *path, size_t size, const char *from)
 {
-    int n = snprintf(path, size, "%s", from);
-    return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+    return profile_put(path, path + size, from) ? 0 : -ENAMETOOLONG;
 }
 
 /* A file that is there but cannot be read is found: reading it will say why. */

@@ -11,6 +11,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
+#include "profile/base/put.h"
 #include "profile/base/statistics.h"
 #include "tests/base/runner.h"
 
@@ -50,6 +51,19 @@ TEST(a_hash_is_the_published_one)
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "a") == UINT64_C(0xaf63dc4c8601ec8c));
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "foobar") == UINT64_C(0x85944171f73967e8));
     ck_assert(profile_hash_bytes(PROFILE_HASH_BEGIN, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+}
+
+TEST(what_has_no_room_is_not_put)
+{
+    char text[8] = "-------", *end = text + sizeof text;
+    ck_assert_ptr_eq(profile_put(profile_put_number(text, end, 120), end, "/abc"), text + 7);
+    ck_assert_str_eq(text, "120/abc");
+    ck_assert_ptr_null(profile_put(text + 7, end, "d"));
+    ck_assert_ptr_null(profile_put(NULL, end, "d"));
+    ck_assert_ptr_null(profile_put_number(text, end, UINT64_MAX));
+    ck_assert_str_eq(text, "120/abc");
+    ck_assert_ptr_eq(profile_put_number(text, end, 0), text + 1);
+    ck_assert_str_eq(text, "0");
 }
 
 TEST(the_clock_goes_on)
