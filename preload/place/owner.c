@@ -3,15 +3,18 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "profile/base/hash.h"
+#include "profile/base/raw.h"
 
 /* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
  * libgomp-a34b3233.so.1.0.0, so the beginning must do. */
@@ -232,13 +235,27 @@ static int stop_at_managed(struct dl_phdr_info *info, size_t size, void *first)
     return is_program ? has_go_note(info) : begins(file_name(info->dlpi_name), managed_objects);
 }
 
+/* File name of the program. What was called is mostly the program itself, by its own name: then
+ * that is cheaper to see than its link in /proc, which is made when it is asked for. A script's
+ * interpreter is called by the script's path, with its own name as argument 0. */
+static const char *program_name(char *path, size_t size)
+{
+    const char *called = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (called && strcmp(file_name(called), program_invocation_short_name) == 0 &&
+        profile_raw(SYS_readlinkat, AT_FDCWD, (long)called, (long)path, (long)size, 0, 0) ==
+            -EINVAL) {
+        return file_name(called);
+    }
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return length > 0 ? file_name(path) : program_invocation_short_name;
+}
+
 static bool look_for_managed(void)
 {
     char path[PATH_MAX];
     bool first = true;
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    const char *name = length > 0 ? file_name(path) : program_invocation_short_name;
+    const char *name = program_name(path, sizeof path);
     if (matches_any(worker_patterns, name) ||
         matches_any(worker_patterns, program_invocation_short_name)) {
         return false;

@@ -172,6 +172,23 @@ TEST(who_looks_round_and_comes_back_has_bound_nothing)
     child_expect(&child, 0, 9, order[1]);
 }
 
+/* By the name of its file, whatever it is called by: through a link, by another argument 0, as the
+ * interpreter of a script; and a name that only the call has counts for nothing. */
+TEST(a_managed_program_is_known_by_its_file, .starts_programs = true)
+{
+    static const char script[] =
+        "folder=$(mktemp -d) && cd $folder && cp " PROGRAMS
+        "/pthreads java && ln -s java editor && "
+        "cp java editor2 && ln -s editor2 node && printf '#!%s/java 1\\n' $folder >script "
+        "&& chmod +x script; placed() { LD_PRELOAD=" CHILD_PRELOAD
+        " SERVET_VERBOSE=1 \"$@\" 2>&1 | grep -c 'main thread on'; }; "
+        "echo $(placed ./java 1) $(placed ./editor 1) $(placed ./script) "
+        "$(placed bash -c 'exec -a editor ./java 1') $(placed ./editor2 1) $(placed ./node 1); "
+        "rm -r $folder";
+    child_run(&child, NULL, (const char *const[]){"bash", "-c", script, NULL});
+    ck_assert_msg(strcmp(child.out, "0 0 0 0 1 1\n") == 0, "%s%s", child.out, child.err);
+}
+
 #define PYTHON_SCRIPT                                                                              \
     "import os, threading\n"                                                                       \
     "before = os.sched_getaffinity(0)\n"                                                           \
