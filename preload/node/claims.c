@@ -24,12 +24,18 @@ static uint64_t job_of_this_process(void)
 /* The lock is the process's; its threads keep apart by `claims->lock`. */
 static int open_registry(struct pin_claims *claims)
 {
+    int code = -ESTALE;
     pthread_mutex_lock(&claims->lock);
-    int code = pin_registry_open(claims->path, &claims->registry);
+    if (claims->peeks) {
+        claims->peeks = false;
+        code = pin_registry_begin(claims->file, &claims->registry);
+    }
+    if (code == -ESTALE) {
+        code = pin_registry_open(claims->path, &claims->registry);
+    }
     if (code < 0) {
         pthread_mutex_unlock(&claims->lock);
     }
-    claims->registry.start = claims->start;
     return code;
 }
 
@@ -39,63 +45,47 @@ static void close_registry(struct pin_claims *claims)
     pthread_mutex_unlock(&claims->lock);
 }
 
-static void end_peeks(struct pin_claims *claims)
-{
-    if (claims->peeks) {
-        close(claims->file);
-        claims->peeks = false;
-    }
-}
-
 void pin_claims_forget(struct pin_claims *claims)
 {
     if (claims->registry.file > 0) {
         close(claims->registry.file);
     }
-    end_peeks(claims);
+    if (claims->peeks) {
+        close(claims->file);
+    }
     *claims = (struct pin_claims){.lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
 /* Everybody may make files in /dev/shm, also one with the name of another user's registry: then
- * that user's programs meet at the next name. What `open` answers, for the name that it takes. */
-static int open_named(struct pin_claims *claims, const char *path, int (*open)(struct pin_claims *))
+ * that user's programs meet at the next name. 0: it is open, without the lock. */
+static int peek(struct pin_claims *claims, const char *path)
 {
-    int code = -EPERM;
-    if (path[0]) {
-        snprintf(claims->path, sizeof claims->path, "%s", path);
-        return open(claims);
+    int file = -EPERM;
+    if (claims->peeks) {
+        return 0;
     }
-    for (int name = 0; code == -EPERM && name < MOST_NAMES; name++) {
+    if (path[0]) {
+        memcpy(claims->path, path, strlen(path) + 1);
+        file = pin_registry_file(claims->path, true);
+    }
+    for (int name = 0; !path[0] && file == -EPERM && name < MOST_NAMES; name++) {
         claims->passing =
             pin_registry_default_path(claims->path, sizeof claims->path - sizeof "-9");
         if (name > 0) {
             snprintf(claims->path + strlen(claims->path), sizeof "-9", "-%d", name);
         }
-        code = open(claims);
+        file = pin_registry_file(claims->path, true);
     }
-    return code;
-}
-
-static int open_unlocked(struct pin_claims *claims)
-{
-    return pin_registry_file(claims->path, false);
-}
-
-/* The registry as it is now, for looks before the lock is taken. < 0: there is none. */
-static int peek(struct pin_claims *claims, const char *path)
-{
-    if (!claims->peeks && path) {
-        claims->file = open_named(claims, path, open_unlocked);
-        claims->peeks = claims->file >= 0;
-    }
-    return claims->peeks ? claims->file : -ENOENT;
+    claims->peeks = file >= 0;
+    claims->file = file;
+    return file < 0 ? file : 0;
 }
 
 /* `busy` NULL: it begins. */
 static void publish_look(struct pin_claims *claims, const char *path, uint64_t begun_ns,
                          const struct profile_mask *allowed, const struct profile_mask *busy)
 {
-    if (open_named(claims, path, open_registry) == 0) {
+    if (path && peek(claims, path) == 0 && open_registry(claims) == 0) {
         pin_registry_look(&claims->registry, begun_ns, allowed, busy);
         close_registry(claims);
     }
@@ -111,47 +101,25 @@ void pin_claims_strangers(struct pin_claims *claims, const char *path,
         return;
     }
     const bool crowd = pin_busy_is_crowd(running, allowed);
-    const int file = peek(claims, path);
-    if (path ? file >= 0 && pin_registry_looked(file, crowd, allowed, busy) : crowd) {
+    const bool there = path && peek(claims, path) == 0;
+    if (path ? there && pin_registry_looked(claims->file, crowd, allowed, busy) : crowd) {
         return;
     }
-    end_peeks(claims);
-    if (path) {
-        publish_look(claims, path, begun_ns, allowed, NULL);
-    }
+    publish_look(claims, path, begun_ns, allowed, NULL);
     pin_busy_pus(allowed, 0, busy);
-    if (path) {
-        publish_look(claims, path, begun_ns, allowed, busy);
-    }
-}
-
-void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t job,
-                        const struct profile_mask *allowed, struct profile_mask *taken)
-{
-    const struct profile_mask besides = *taken;
-    claims->job = job ? job : job_of_this_process();
-    const int file = peek(claims, path);
-    struct profile_mask held;
-    if (file >= 0 && pin_registry_foresee(file, claims->job, allowed, &held) == 0) {
-        *taken = held;
-        claims->first = true;
-        pin_claims_avoid(claims, allowed, &besides, taken);
-    }
+    publish_look(claims, path, begun_ns, allowed, busy);
 }
 
 void pin_claims_begin(struct pin_claims *claims, const char *path, bool verbose, uint64_t job,
                       const struct profile_mask *allowed, struct profile_mask *taken)
 {
-    end_peeks(claims);
-    *claims = (struct pin_claims){.worker_comes = claims->worker_comes,
-                                  .job = job ? job : job_of_this_process(),
-                                  .lock = PTHREAD_MUTEX_INITIALIZER,
-                                  .sharing.pu = -1};
+    claims->job = job ? job : job_of_this_process();
+    claims->sharing = (struct pin_sharing){.pu = -1};
     if (!path) {
         return;
     }
-    claims->start = pin_registry_own_start();
-    int code = open_named(claims, path, open_registry);
+    int code = peek(claims, path);
+    code = code < 0 ? code : open_registry(claims);
     if (code < 0 && verbose) {
         pin_note("%s: %s; other programs on this node are not seen", claims->path,
                  code == -EINVAL ? "no registry" : strerrordesc_np(-code));
@@ -180,17 +148,15 @@ void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allo
 
 void pin_claims_release(struct pin_claims *claims)
 {
-    end_peeks(claims);
     if (claims->on) {
         close_registry(claims);
         claims->on = false;
     }
 }
 
-size_t pin_claims_recall(struct pin_claims *claims, const char *path, const struct pin_kept *what)
+size_t pin_claims_recall(const struct pin_claims *claims, const struct pin_kept *what)
 {
-    const int file = claims->on ? claims->registry.file : peek(claims, path);
-    return file < 0 ? 0 : pin_kept_get(file, what);
+    return claims->on ? pin_kept_get(claims->registry.file, what) : 0;
 }
 
 void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what)

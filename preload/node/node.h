@@ -130,7 +130,8 @@ int pin_fellows_end(struct pin_fellows *fellows, uint64_t *ran_ns, size_t pus);
 
 struct pin_registry {
     int file;                           /* open and locked between open and close, else -1 */
-    struct pin_registry_entry *entries; /* and free places among them */
+    void *bytes;                        /* of the file, up to the last entry */
+    struct pin_registry_entry *entries; /* there, and free places among them */
     uint32_t places, count;             /* in all, and of processes */
     uint32_t own;                       /* this process's place, or NO_PLACE */
     uint32_t words;                     /* of 64 bits, of each mask */
@@ -138,16 +139,17 @@ struct pin_registry {
     bool changed;                       /* its own entry is to be written */
     uint64_t checked_ns;                /* when pids were last looked up in /proc */
     uint64_t signalled_ns;              /* and when all that are here got signal 0 */
-    uint64_t start; /* pin_registry_own_start(), where it has been asked already */
 };
 
 /* Where it is when SERVET_REGISTRY does not say. True: in a user namespace that is not the system's
  * own, and passes. */
 bool pin_registry_default_path(char *path, size_t size);
 
-/* Opens the file that the registry is in: locked, and made where there is none, or as it is. 0;
- * -ENOENT; else as pin_registry_open(). */
-int pin_registry_file(const char *path, bool locked);
+/* Opens the file that the registry is in; with `make`, where there is none, begins it. It is not
+ * locked. The file; -ENOENT; else as pin_registry_open(). */
+int pin_registry_file(const char *path, bool make);
+/* 0; -ESTALE: whoever had the lock has removed the file; -EAGAIN; -errno. */
+int pin_registry_lock(int file);
 
 /* Words of 64 bits of the kernel's masks on this machine. */
 uint32_t pin_registry_words(void);
@@ -156,20 +158,15 @@ off_t pin_registry_end(void);
 /* Writes without the signals of a full disk or of `ulimit -f`. False: not all of it. */
 bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset);
 
-/* When this process began, in ticks since the system did; 0 without /proc. */
-uint64_t pin_registry_own_start(void);
-
 /* Opens, locks and reads the registry, without the processes that are gone. 0; -ELOOP, -EPERM,
  * -EINVAL (not a file of ours, or no registry: it is left as it is); -EAGAIN (somebody has held the
  * lock for too long: a stopped process); -ENOMEM; what open(2) answers. */
 int pin_registry_open(const char *path, struct pin_registry *out);
+/* The same of the file that pin_registry_file() has opened, which is closed where it fails; also
+ * -ESTALE. */
+int pin_registry_begin(int file, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
-
-/* pin_registry_taken() as it is at this moment, of the registry that is open as `file`, without the
- * lock. 0; -EINVAL, -ENOMEM. */
-int pin_registry_foresee(int file, uint64_t job, const struct profile_mask *allowed,
-                         struct profile_mask *taken);
 
 bool pin_registry_knows(const struct pin_registry *registry, uint64_t job);
 
@@ -241,21 +238,14 @@ struct pin_claims {
     uint64_t job;
     char path[PATH_MAX];
     uint32_t place;               /* of its entry */
-    uint64_t start;               /* pin_registry_own_start() */
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
                                      choose one after the other */
     struct profile_mask taken;
     struct pin_sharing sharing;
     pthread_mutex_t lock;
-    bool peeks; /* `file` is the registry, open without the lock, until begin: to close it would end
-                   a lock */
+    bool peeks; /* `file` is the registry, open without the lock, until begin takes that */
     int file;
 };
-
-/* What pin_claims_begin() would say is taken, if nobody came before it: others do not wait while a
- * plan is made for that. Without a registry `taken` is left as it is. */
-void pin_claims_foresee(struct pin_claims *claims, const char *path, uint64_t job,
-                        const struct profile_mask *allowed, struct profile_mask *taken);
 
 /* Looks what of `allowed` is taken; `taken` holds what else counts as taken for a job that is not
  * known yet. `path`: the registry's, "" where it is by default, NULL: there
@@ -275,12 +265,11 @@ void pin_claims_strangers(struct pin_claims *claims, const char *path,
 void pin_claims_avoid(struct pin_claims *claims, const struct profile_mask *allowed,
                       const struct profile_mask *besides, struct profile_mask *taken);
 
-/* Ends what pin_claims_begin(), or a look before it, began, without having entered anything. */
+/* Ends what pin_claims_begin() began, without having entered anything: it can begin again. */
 void pin_claims_release(struct pin_claims *claims);
 
-/* pin_kept_get() from the registry, which is open or is opened for it. `path` as above. */
-size_t pin_claims_recall(struct pin_claims *claims, const char *path, const struct pin_kept *what);
-/* pin_kept_put() into the registry between begin and commit. */
+/* pin_kept_get() and pin_kept_put() from and into the registry between begin and commit. */
+size_t pin_claims_recall(const struct pin_claims *claims, const struct pin_kept *what);
 void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what);
 
 /* Enters what the plan is sure to use, and the main thread's PU, the first of `pus`; takes the

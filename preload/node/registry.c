@@ -15,7 +15,7 @@
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */
-#define MAGIC 0x7365727665743034u        /* "servet04" */
+#define MAGIC 0x7365727665743035u        /* "servet05" */
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
@@ -26,6 +26,10 @@
 /* More than those get the signal at most that often: of 500 programs that come at once each would
  * ask for all. A job is killed and the next one started in more time than that. */
 #define SIGNAL_EVERY_NS 10000000u
+/* Of /proc: USER_HZ is 100 everywhere. */
+#define TICK_NS 10000000u
+/* How often a file may be removed under our hands: each time another program has ended. */
+#define MOST_REMOVALS 100
 
 /* The file: this, a look for strangers, and entries. An entry stays where it is until its process
  * ends; then another one may have the place. */
@@ -47,7 +51,11 @@ enum { TAKEN, HELD, USED, MASKS };
 #define WORD_BITS 64
 
 struct pin_registry_entry {
-    uint64_t pid, start_ticks, job; /* pid 0: free */
+    uint64_t pid; /* 0: free */
+    /* When this was written, since the system started: another process with this pid began later.
+     * (When its own did would be to be looked up in /proc, by every program.) */
+    uint64_t entered_ticks;
+    uint64_t job;
     uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
     uint64_t bits[]; /* also in programs of 32 bits: they share the node with the others */
 };
@@ -69,23 +77,19 @@ static uint64_t start_of(pid_t pid)
     return field ? strtoull(field, NULL, 10) : 0;
 }
 
-uint64_t pin_registry_own_start(void)
+static uint64_t now_ticks(void)
 {
-    return start_of(getpid());
+    return profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS;
 }
 
-/* `thoroughly`: also whether the pid is still the same process's. */
+/* `thoroughly`: also whether the pid is still the same process's, as far as /proc tells. */
 static bool is_alive(const struct pin_registry_entry *entry, bool thoroughly)
 {
-    /* Without /proc a process does not know its own start, and nobody could tell when it is
-     * gone. */
-    if (entry->pid == 0 || entry->pid > INT32_MAX || entry->start_ticks == 0) {
+    if (entry->pid == 0 || entry->pid > INT32_MAX ||
+        profile_raw(SYS_kill, (long)entry->pid, 0, 0, 0, 0, 0) == -ESRCH) {
         return false;
     }
-    if (profile_raw(SYS_kill, (long)entry->pid, 0, 0, 0, 0, 0) == -ESRCH) {
-        return false;
-    }
-    return !thoroughly || start_of((pid_t)entry->pid) == entry->start_ticks;
+    return !thoroughly || start_of((pid_t)entry->pid) <= entry->entered_ticks;
 }
 
 static size_t entry_bytes(uint32_t words)
@@ -160,13 +164,17 @@ bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset)
     return whole;
 }
 
-/* 0: `header` is that of a registry, all zeros where one is to be begun. -EINVAL: another file. */
-static int read_header(int file, struct header *header)
+/* The beginning of the file in `bytes`, `size` of them; those that are not there are zeros. 0: it
+ * is that of a registry, with a header of zeros where one is to be begun. -EINVAL: another file's;
+ * -errno. */
+static int read_beginning(int file, void *bytes, size_t size)
 {
-    ssize_t got = pread(file, header, sizeof *header, 0);
+    struct header *header = bytes;
+    ssize_t got = pread(file, bytes, size, 0);
     if (got < 0) {
         return -errno;
     }
+    memset((char *)bytes + got, 0, size - (size_t)got);
     if (got > 0 && (got < (ssize_t)sizeof header->magic ||
                     (header->magic & MAGIC_FAMILY_MASK) != MAGIC_FAMILY)) {
         return -EINVAL;
@@ -188,68 +196,90 @@ static void free_place(struct pin_registry *registry, uint32_t place)
 }
 
 /* Frees the places of processes that are gone, and forgets the free ones at the end. */
-static void look_after(struct pin_registry *registry, struct header *header)
+static void look_after(struct pin_registry *registry, const struct header *header)
 {
-    uint64_t now = profile_now_ns();
-    uint32_t places = registry->places, looks = places < CHECKED_AT_ONCE ? places : CHECKED_AT_ONCE;
+    const uint64_t now = profile_now_ns(), own = (uint64_t)getpid();
+    const uint32_t places = registry->places;
     /* also when that lies ahead */
-    bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS,
-         all = now - header->signalled_ns > SIGNAL_EVERY_NS;
+    const bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS,
+               all = places <= CHECKED_AT_ONCE || now - header->signalled_ns > SIGNAL_EVERY_NS;
+    const uint32_t looks = places < CHECKED_AT_ONCE ? places : CHECKED_AT_ONCE;
     registry->checked_ns = thoroughly ? now : header->checked_ns;
     registry->signalled_ns = all ? now : header->signalled_ns;
-    for (uint32_t i = 0; i < places; i++) {
+    for (uint32_t i = 0; (all || thoroughly) && i < places; i++) {
         const uint32_t place = (uint32_t)((header->next + i) % places);
         const struct pin_registry_entry *entry = entry_at(registry, place);
-        const bool used = entry->pid != 0;
-        registry->count += used;
-        if (used && (all || i < looks) && !is_alive(entry, thoroughly && i < looks)) {
+        const bool closely = thoroughly && i < looks;
+        if (entry->pid != 0 && (all || closely) && !is_alive(entry, closely)) {
             free_place(registry, place);
         }
     }
-    registry->next = places > 0 ? (uint32_t)((header->next + looks) % places) : 0;
-    while (registry->places > 0 && entry_at(registry, registry->places - 1)->pid == 0) {
-        registry->places--;
+    registry->next = places > 0 && thoroughly ? (uint32_t)((header->next + looks) % places)
+                                              : (uint32_t)header->next;
+    registry->count = registry->places = 0;
+    for (uint32_t place = 0; place < places; place++) {
+        const uint64_t pid = entry_at(registry, place)->pid;
+        registry->count += pid != 0;
+        registry->own = pid == own ? place : registry->own;
+        registry->places = pid != 0 ? place + 1 : registry->places;
     }
 }
 
-/* Leaves the entries, also of processes that are gone. */
-static int read_entries(struct pin_registry *registry, struct header *header)
+/* Places that are read with the header: of most nodes all. */
+#define FIRST_PLACES 32u
+
+/* Leaves the entries, also of processes that are gone. -EINVAL, -ENOMEM, -errno. */
+static int read_entries(struct pin_registry *registry)
 {
-    int code = read_header(registry->file, header);
+    const uint32_t words = registry->words = pin_registry_words();
+    const size_t first = (size_t)offset_of(words, FIRST_PLACES);
+    char *bytes = malloc(first + entry_bytes(words)); /* one for us */
+    int code = bytes ? read_beginning(registry->file, bytes, first) : -ENOMEM;
     if (code < 0) {
+        free(bytes);
         return code;
     }
-    registry->words = pin_registry_words();
-    size_t each = entry_bytes(registry->words);
-    uint64_t places = header->places < PIN_REGISTRY_ENTRIES ? header->places : PIN_REGISTRY_ENTRIES;
-    registry->entries = malloc((size_t)(places + 1) * each); /* one for us */
-    if (!registry->entries) {
-        return -ENOMEM;
+    const uint64_t told = ((struct header *)(void *)bytes)->places;
+    uint32_t places = told < PIN_REGISTRY_ENTRIES ? (uint32_t)told : PIN_REGISTRY_ENTRIES;
+    if (places > FIRST_PLACES) {
+        const size_t rest = (places - FIRST_PLACES) * entry_bytes(words);
+        char *all = realloc(bytes, first + rest + entry_bytes(words));
+        ssize_t got = all ? pread(registry->file, all + first, rest, (off_t)first) : 0;
+        bytes = all ? all : bytes;
+        places = FIRST_PLACES + (got > 0 ? (uint32_t)((size_t)got / entry_bytes(words)) : 0);
+        code = all ? 0 : -ENOMEM;
     }
-    ssize_t got = pread(registry->file, registry->entries, (size_t)places * each,
-                        offset_of(registry->words, 0));
-    registry->places = got > 0 ? (uint32_t)((size_t)got / each) : 0;
-    return 0;
+    registry->bytes = bytes;
+    registry->entries = (struct pin_registry_entry *)(void *)(bytes + offset_of(words, 0));
+    registry->places = places;
+    return code;
+}
+
+int pin_registry_begin(int file, struct pin_registry *out)
+{
+    struct pin_registry registry = {.file = file, .own = PIN_REGISTRY_NO_PLACE};
+    int code = pin_registry_lock(file);
+    code = code < 0 ? code : read_entries(&registry);
+    const struct header *header = registry.bytes;
+    if (code == 0 && header->magic == 0 && ftruncate(file, 0) < 0) {
+        code = -errno;
+    }
+    if (code < 0) {
+        close(file);
+        free(registry.bytes);
+    } else {
+        look_after(&registry, header);
+        *out = registry;
+    }
+    return code;
 }
 
 int pin_registry_open(const char *path, struct pin_registry *out)
 {
-    struct pin_registry registry = {.file = pin_registry_file(path, true),
-                                    .own = PIN_REGISTRY_NO_PLACE};
-    if (registry.file < 0) {
-        return registry.file;
-    }
-    struct header header;
-    int code = read_entries(&registry, &header);
-    if (code == 0 && header.magic == 0 && ftruncate(registry.file, 0) < 0) {
-        code = -errno;
-    }
-    if (code < 0) {
-        close(registry.file);
-        free(registry.entries);
-    } else {
-        look_after(&registry, &header);
-        *out = registry;
+    int code = -ESTALE;
+    for (int i = 0; i < MOST_REMOVALS && code == -ESTALE; i++) {
+        code = pin_registry_file(path, true);
+        code = code < 0 ? code : pin_registry_begin(code, out);
     }
     return code;
 }
@@ -271,7 +301,7 @@ void pin_registry_close(struct pin_registry *registry)
         pin_registry_write(registry->file, &header, sizeof header, 0);
     }
     close(registry->file);
-    free(registry->entries);
+    free(registry->bytes);
     *registry = (struct pin_registry){.file = -1, .own = PIN_REGISTRY_NO_PLACE};
 }
 
@@ -345,26 +375,8 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
     free(jobs);
 }
 
-int pin_registry_foresee(int file, uint64_t job, const struct profile_mask *allowed,
-                         struct profile_mask *taken)
+static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
 {
-    struct header header;
-    struct pin_registry registry = {.file = file};
-    *taken = (struct profile_mask){0};
-    int code = read_entries(&registry, &header);
-    if (code == 0) {
-        pin_registry_taken(&registry, job, allowed, taken);
-    }
-    free(registry.entries);
-    return code;
-}
-
-static struct pin_registry_entry *own_entry(struct pin_registry *registry)
-{
-    uint64_t pid = (uint64_t)getpid();
-    for (uint32_t i = 0; registry->own == PIN_REGISTRY_NO_PLACE && i < registry->places; i++) {
-        registry->own = entry_at(registry, i)->pid == pid ? i : PIN_REGISTRY_NO_PLACE;
-    }
     return registry->own == PIN_REGISTRY_NO_PLACE ? NULL : entry_at(registry, registry->own);
 }
 
@@ -387,10 +399,6 @@ static int take_place(struct pin_registry *registry)
 int pin_registry_enter(struct pin_registry *registry, uint64_t job,
                        const struct profile_mask *taken, const struct profile_mask *held)
 {
-    uint64_t start = registry->start ? registry->start : pin_registry_own_start();
-    if (start == 0) {
-        return -ESRCH;
-    }
     int rc = own_entry(registry) ? 0 : take_place(registry);
     if (rc < 0) {
         return rc;
@@ -399,7 +407,7 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job,
     size_t bytes = registry->words * sizeof(uint64_t);
     memset(entry, 0, entry_bytes(registry->words));
     entry->pid = (uint64_t)getpid();
-    entry->start_ticks = start;
+    entry->entered_ticks = now_ticks();
     entry->job = job;
     memcpy(mask_of(registry, entry, TAKEN), taken->word, bytes);
     memcpy(mask_of(registry, entry, HELD), held->word, bytes);
@@ -504,30 +512,31 @@ static bool is_younger(uint64_t then_ns, uint64_t now_ns, uint64_t holds_ns)
 bool pin_registry_looked(int file, bool crowd, const struct profile_mask *allowed,
                          struct profile_mask *busy)
 {
-    struct header header;
-    uint32_t words = pin_registry_words();
-    struct look look;
+    const uint32_t words = pin_registry_words();
+    struct {
+        struct header header;
+        struct look look;
+        uint64_t bits[2 * PROFILE_MASK_PUS / WORD_BITS];
+    } text;
     struct profile_mask asked = {0};
-    uint64_t now = profile_now_ns();
-    size_t bytes = words * sizeof(uint64_t);
-    off_t offset = sizeof header;
-    if (read_header(file, &header) < 0 || header.magic == 0 ||
-        pread(file, &look, sizeof look, offset) != sizeof look ||
-        pread(file, asked.word, bytes, offset + (off_t)sizeof look) != (ssize_t)bytes) {
+    const uint64_t now = profile_now_ns();
+    const size_t bytes = words * sizeof(uint64_t);
+    if (read_beginning(file, &text, (size_t)offset_of(words, 0)) < 0 || text.header.magic == 0) {
         return false;
     }
+    memcpy(asked.word, text.bits, bytes);
     for (size_t w = 0; w < PROFILE_MASK_WORDS; w++) {
         if (allowed->word[w] & ~asked.word[w]) {
             return false;
         }
     }
     *busy = (struct profile_mask){0};
-    if (look.ended_ns >= look.begun_ns &&
-        is_younger(look.ended_ns, now, crowd ? LOOK_OF_CROWD_HOLDS_NS : LOOK_HOLDS_NS)) {
-        offset += (off_t)(sizeof look + bytes);
-        return pread(file, busy->word, bytes, offset) == (ssize_t)bytes;
+    if (text.look.ended_ns >= text.look.begun_ns &&
+        is_younger(text.look.ended_ns, now, crowd ? LOOK_OF_CROWD_HOLDS_NS : LOOK_HOLDS_NS)) {
+        memcpy(busy->word, text.bits + words, bytes);
+        return true;
     }
-    return crowd && is_younger(look.begun_ns, now, LOOK_OF_CROWD_HOLDS_NS);
+    return crowd && is_younger(text.look.begun_ns, now, LOOK_OF_CROWD_HOLDS_NS);
 }
 
 void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,

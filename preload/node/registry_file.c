@@ -15,24 +15,23 @@
 
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/put.h"
 #include "profile/base/raw.h"
 
-/* A holder that runs is done within the first time; one that has lost its PU gets it back sooner
- * when others give theirs up. Who sleeps instead waits for its turn among all that are runnable,
- * with 500 programs that start at once on two PUs tens of ms, and takes the holder's PU when it
- * wakes up. Who has a higher priority than the holder, on its PU, has to sleep: between looks at
- * the lock, from as long as a plan takes to what keeps 500 that wait from taking that PU with their
- * looks, and finds the lock free soon when few are left. */
-#define FIRST_LOOKS_NS 100000
-#define MOST_YIELDS 8
+/* A holder that runs is done within the first time. One that has lost its PU gets it back when
+ * others give theirs up: of 500 programs that start at once on two PUs each that only looks, or
+ * sleeps and comes back behind all that are runnable, keeps all others waiting. After so many
+ * turns of all who wait the lock is taken by one of a lower priority on the same PU, who gets that
+ * only while others sleep: between looks at the lock, from as long as a plan takes to what keeps
+ * 500 that wait from taking that PU with their looks, and finds the lock free soon when few are
+ * left. */
+#define FIRST_LOOKS_NS 10000
+#define MOST_YIELDS 64
 #define FIRST_PAUSE_NS 50000
 #define LONGEST_PAUSE_NS 4000000
 /* How long to wait for a holder that runs, and for one that is stopped or cannot be seen. */
 #define LONGEST_WAIT_NS 10000000000u
 #define LONGEST_WAIT_FOR_STOPPED_NS 100000000u
-
-/* How often a file may be removed under our hands: each time another program has ended. */
-#define MOST_REMOVALS 100
 
 /* The inode of the user namespace that every system begins with (PROC_USER_INIT_INO). */
 #define FIRST_USER_NAMESPACE 0xEFFFFFFDu
@@ -69,13 +68,13 @@ static int ask_about(int folder, const char *path, int flags, struct about *out)
 bool pin_registry_default_path(char *path, size_t size)
 {
     struct about about;
-    unsigned user = (unsigned)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    const char *end = path + size;
+    uint32_t user = (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
     int rc = ask_about(AT_FDCWD, "/proc/self/ns/user", 0, &about);
     bool passing = rc == 0 && about.inode != FIRST_USER_NAMESPACE;
+    char *at = profile_put_number(profile_put(path, end, "/dev/shm/servet-"), end, user);
     if (passing) {
-        snprintf(path, size, "/dev/shm/servet-%u-in-%llu", user, (unsigned long long)about.inode);
-    } else {
-        snprintf(path, size, "/dev/shm/servet-%u", user);
+        profile_put_number(profile_put(at, end, "-in-"), end, about.inode);
     }
     return passing;
 }
@@ -132,12 +131,11 @@ static int take_lock(int file)
     }
 }
 
-/* An ordinary file of this user that nobody else may write. -ESTALE: whoever had the lock
- * has removed it. */
-static int open_once(const char *path, bool locked)
+/* An ordinary file of this user that nobody else may write. */
+int pin_registry_file(const char *path, bool make)
 {
     struct about about;
-    int how = O_RDWR | (locked ? O_CREAT : 0);
+    int how = O_RDWR | (make ? O_CREAT : 0);
     int file = open(path, how | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (file < 0) {
         return -errno;
@@ -145,29 +143,24 @@ static int open_once(const char *path, bool locked)
     int code = ask_about(file, "", AT_EMPTY_PATH, &about);
     if (code < 0) {
         ;
-    } else if (!S_ISREG(about.mode) || about.links != 1) {
+    } else if (!S_ISREG(about.mode) || about.links > 1) {
         code = -EINVAL;
     } else if (about.user != (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0) ||
                (about.mode & 077)) {
         code = -EPERM;
-    } else if (locked) {
-        code = take_lock(file);
     }
-    if (code == 0 && locked) {
-        code = ask_about(file, "", AT_EMPTY_PATH, &about);
+    if (code < 0) {
+        close(file);
     }
-    if (code == 0 && about.links > 0) {
-        return file;
-    }
-    close(file);
-    return code < 0 ? code : -ESTALE;
+    return code < 0 ? code : file;
 }
 
-int pin_registry_file(const char *path, bool locked)
+int pin_registry_lock(int file)
 {
-    int file = -ESTALE;
-    for (int i = 0; i < MOST_REMOVALS && file == -ESTALE; i++) {
-        file = open_once(path, locked);
+    struct about about;
+    int code = take_lock(file);
+    if (code == 0) {
+        code = ask_about(file, "", AT_EMPTY_PATH, &about);
     }
-    return file;
+    return code == 0 && about.links == 0 ? -ESTALE : code;
 }

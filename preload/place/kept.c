@@ -185,14 +185,14 @@ static bool is_here(const struct profile_mask *allowed)
 }
 
 bool pin_kept_recall(const struct pin_basis *basis, const struct pin_around *around,
-                     struct pin_claims *claims, const char *registry, struct pin_plan *plan)
+                     const struct pin_claims *claims, struct pin_plan *plan)
 {
     struct record *record = is_here(around->allowed) ? malloc(sizeof *record) : NULL;
     if (!record) {
         return false;
     }
     const struct pin_kept what = write_key(basis, around->allowed, around->taken, record);
-    const size_t bytes = pin_claims_recall(claims, registry, &what);
+    const size_t bytes = pin_claims_recall(claims, &what);
     const bool found = bytes > 0 && read_value(record, bytes, around->allowed, plan);
     free(record);
     return found;

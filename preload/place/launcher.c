@@ -110,11 +110,14 @@ static bool read_list(const char *text, size_t length, struct profile_mask *out)
 
 bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
 {
+    if (!launcher->name) {
+        return false;
+    }
     const char *marker = pin_environment(pin_option_table[PIN_RANK].name),
                *places = pin_environment(places_name);
     const char *bind = pin_environment(bind_name);
     char rank[64];
-    if (!launcher->name || !marker || !places || !bind || strcmp(bind, bind_value) != 0) {
+    if (!marker || !places || !bind || strcmp(bind, bind_value) != 0) {
         return false;
     }
     int length = format_rank(launcher, rank, sizeof rank);

@@ -166,10 +166,9 @@ struct pin_around {
     const struct profile_mask *allowed, *taken;
 };
 
-/* The plan that is kept; `plan` is left as it is where none is. `registry`: its path, as for
- * pin_claims_recall(). */
+/* The plan that is kept, between begin and commit; `plan` is left as it is where none is. */
 bool pin_kept_recall(const struct pin_basis *basis, const struct pin_around *around,
-                     struct pin_claims *claims, const char *registry, struct pin_plan *plan);
+                     const struct pin_claims *claims, struct pin_plan *plan);
 
 /* Keeps a plan; the registry is open. */
 void pin_kept_keep(const struct pin_basis *basis, const struct pin_around *around,

@@ -9,6 +9,7 @@
 
 #include "mapper/map.h"
 #include "preload/node/node.h"
+#include "profile/base/put.h"
 
 /* Workers of all ranks of a node; what says more is a mistake in the environment that would take
  * seconds to work out, and each rank's threads then share the PUs of the whole node. */
@@ -64,7 +65,7 @@ static int topology_profile(const struct site *site, const char *why, struct pin
 static void find_path(struct site *site)
 {
     if (site->options->profile[0]) {
-        snprintf(site->path, sizeof site->path, "%s", site->options->profile);
+        profile_put(site->path, site->path + sizeof site->path, site->options->profile);
     } else if (profile_find(site->path, sizeof site->path) < 0) {
         site->path[0] = '\0';
     }
@@ -97,7 +98,12 @@ static int need_profile(struct site *site, struct pin_plan *plan)
     if (site->profile) {
         return 0;
     }
-    int code = read_profile(site, plan);
+    int code = profile_mask_to_set(&site->may_use, &site->allowed);
+    if (code < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        return code;
+    }
+    code = read_profile(site, plan);
     site->keeps =
         code == 0 && site->keeps &&
         pin_kept_basis(site->options, site->launcher, site->threads, site->path, &after) &&
@@ -391,7 +397,7 @@ static bool recall(struct site *site, const struct profile_mask *taken, struct p
         return false;
     }
     forget_choice(site, plan);
-    return pin_kept_recall(&site->basis, &around, claims, registry_of(site), plan);
+    return pin_kept_recall(&site->basis, &around, claims, plan);
 }
 
 /* In place of any plan made before. */
@@ -409,52 +415,64 @@ static int place_around(struct site *site, const struct profile_mask *taken, str
     return code < 0 ? code : place(site, plan);
 }
 
-/* Opens the registry, and finds what is taken. */
-static void begin(struct site *site, struct pin_claims *claims, struct profile_mask *taken)
+/* Opens the registry, and finds what is taken. True: it has looked for strangers, and no other rank
+ * of the job may come before the choice. */
+static bool begin(struct site *site, struct pin_claims *claims, struct profile_mask *taken)
 {
     struct profile_mask busy;
     pin_claims_begin(claims, registry_of(site), site->options->verbose, site->launcher->job,
                      &site->may_use, taken);
-    if (looks_together(site) && claims->on && claims->first) {
-        find_busy(site, claims, &busy);
-        pin_claims_avoid(claims, &site->may_use, &busy, taken);
+    if (!looks_together(site) || !claims->on || !claims->first) {
+        return false;
     }
+    find_busy(site, claims, &busy);
+    pin_claims_avoid(claims, &site->may_use, &busy, taken);
+    return true;
 }
 
-/* The registry is open, and others wait for it, only while the PUs are chosen; mostly they are
- * already, for what was foreseen. Of ranks that look together the first that comes to the registry
- * does it, the others read there what it saw. Without a registry nobody does. */
-static int place_among_others(struct site *site, struct pin_claims *claims, struct pin_plan *plan)
+/* A plan for what is taken, which is told: one that is kept, or one that is made. The registry is
+ * open, and others wait for it, while it is looked up, and not while it is made: then it counts if
+ * nobody has come meanwhile, and is chosen anew, of what is read already, if somebody has. 1: it is
+ * one that is kept; 0, -errno. */
+static int choose(struct site *site, struct pin_claims *claims, struct profile_mask *taken,
+                  struct pin_plan *plan)
 {
-    struct profile_mask taken, busy = {0}, foreseen;
-    int code = 0;
-    if (!looks_together(site)) {
-        find_busy(site, claims, &busy);
+    const struct profile_mask busy = *taken;
+    const bool has_looked = begin(site, claims, taken);
+    if (recall(site, taken, claims, plan)) {
+        return 1;
     }
-    foreseen = busy;
-    pin_claims_foresee(claims, registry_of(site), site->launcher->job, &site->may_use, &foreseen);
-    bool recalled = recall(site, &foreseen, claims, plan);
-    if (!recalled && (code = place_around(site, &foreseen, plan)) < 0) {
-        pin_claims_release(claims);
+    if (has_looked) {
+        return place_around(site, taken, plan);
+    }
+    pin_claims_release(claims);
+    const struct profile_mask foreseen = *taken;
+    int code = place_around(site, &foreseen, plan);
+    if (code < 0) {
         return code;
     }
-    taken = busy;
-    begin(site, claims, &taken);
-    if (!profile_mask_equal(&taken, &foreseen)) {
-        recalled = recall(site, &taken, claims, plan);
-        if (!recalled && !site->profile) { /* nobody waits while it is read */
-            pin_claims_release(claims);
-            code = need_profile(site, plan);
-            taken = busy;
-            begin(site, claims, &taken);
-        }
-        code = recalled || code < 0 ? code : place_around(site, &taken, plan);
+    *taken = busy;
+    begin(site, claims, taken);
+    if (profile_mask_equal(taken, &foreseen)) {
+        return 0;
     }
-    if (code == 0 && site->keeps && !recalled) {
+    return recall(site, taken, claims, plan) ? 1 : place_around(site, taken, plan);
+}
+
+/* Of ranks that look together the first that comes to the registry does it, the others read there
+ * what it saw. Without a registry nobody does. */
+static int place_among_others(struct site *site, struct pin_claims *claims, struct pin_plan *plan)
+{
+    struct profile_mask taken = {0};
+    if (!looks_together(site)) {
+        find_busy(site, claims, &taken);
+    }
+    int code = choose(site, claims, &taken, plan);
+    if (code == 0 && site->keeps) {
         pin_kept_keep(&site->basis, &(struct pin_around){&site->may_use, &taken}, claims, plan);
     }
     pin_claims_commit(claims, &plan->held, plan->pus, code < 0 ? 0 : plan->count);
-    return code;
+    return code < 0 ? code : 0;
 }
 
 int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
@@ -467,15 +485,10 @@ int pin_plan_make(const struct pin_options *options, const struct pin_launcher *
                         .may_use = *allowed,
                         .priority = priority_of(options, launcher)};
     struct pin_plan plan = {0};
-    int code = profile_mask_to_set(allowed, &site.allowed);
-    if (code < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        return code;
-    }
     find_path(&site);
     site.keeps =
         !options->no_registry && pin_kept_basis(options, launcher, threads, site.path, &site.basis);
-    code = place_among_others(&site, claims, &plan);
+    int code = place_among_others(&site, claims, &plan);
     profile_free(site.profile);
     profile_set_free(&site.allowed);
     profile_set_free(&site.taken);
