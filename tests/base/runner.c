@@ -43,7 +43,7 @@ __attribute__((constructor)) static void set_limit(void)
     setenv("CK_TIMEOUT_MULTIPLIER", IS_SANITIZED || is_emulated() ? SLOW_FACTOR : "1", 0);
 }
 
-int run_suite(Suite *suite)
+static int run_suite(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
     srunner_set_log(runner, "-");
@@ -60,8 +60,6 @@ static bool is_of_fewer_bits(void)
     struct utsname machine;
     return sizeof(void *) == 4 && uname(&machine) == 0 && strstr(machine.machine, "64");
 }
-
-/* -- tests that register themselves -- */
 
 enum { TESTS_MAX = 64 };
 
@@ -124,22 +122,4 @@ int run_registered(void)
     }
     suite_add_tcase(suite, tests);
     return run_suite(suite);
-}
-
-/* -- cases made by hand -- */
-
-int run_tests(TCase *tests)
-{
-    Suite *suite = suite_create(program_invocation_short_name);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite);
-}
-
-void add_unless_emulated(TCase *tests, const TTest *test, const char *why)
-{
-    if (is_emulated()) {
-        printf("left out under an emulator: %s: %s\n", test->name, why);
-    } else {
-        tcase_add_test(tests, test);
-    }
 }

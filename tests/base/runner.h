@@ -5,9 +5,7 @@
  *     {
  *         ck_assert(...);
  *     }
- *
- * Tests that differ in limits or fixtures within one program are cases made by hand, with Check's
- * own START_TEST, and run by run_tests() or run_suite(). */
+ */
 #ifndef SERVET_TESTS_BASE_RUNNER_H
 #define SERVET_TESTS_BASE_RUNNER_H
 
@@ -55,12 +53,5 @@ void set_tests(struct tests_options options);
 /* Runs what registered itself, in the order of its lines, and says the result of each as it comes.
  * Returns what main() returns: 0, or 1 if a test failed. */
 int run_registered(void);
-
-/* The same of one case made by hand, or of a suite of several; frees them. */
-int run_tests(TCase *tests);
-int run_suite(Suite *suite);
-
-/* Adds a test to a case made by hand, as .not_emulated says. */
-void add_unless_emulated(TCase *tests, const TTest *test, const char *why);
 
 #endif

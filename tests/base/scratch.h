@@ -18,7 +18,7 @@ char *read_text(const char *path);
 /* The pointer, which stays in reach of whoever looks for leaks until the process ends. */
 void *kept(void *pointer);
 
-/* Before the first test (run_suite() calls it). */
+/* Before the first test (the runner calls it). */
 void scratch_begin(void);
 
 #endif

@@ -291,7 +291,7 @@ static struct servet_profile *packages(uint32_t domains, uint32_t size)
     if (!made[domains][size]) {
         char text[64];
         snprintf(text, sizeof text, "package:%u [numa] core:%u pu:1", domains, size);
-        ck_assert_int_eq(profile_from_hwloc(text, &made[domains][size], NULL), 0);
+        made[domains][size] = described(text);
     }
     return made[domains][size];
 }
@@ -458,10 +458,9 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
     static const uint32_t shapes[][2] = {{6, 5}, {6, 8}, {5, 7}, {4, 16}}; /* caches of cores */
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         char text[64];
-        struct servet_profile *node;
         uint32_t out[MOST], size = shapes[s][1], cores = shapes[s][0] * size;
         snprintf(text, sizeof text, "package:1 [numa] l3:%u core:%u pu:1", shapes[s][0], size);
-        ck_assert_int_eq(profile_from_hwloc(text, &node, NULL), 0);
+        const struct servet_profile *node = described(text);
         for (uint32_t threads = 2; threads <= cores / 2; threads++) {
             for (uint32_t ranks = 2; ranks * threads <= cores; ranks++) {
                 struct map_domain_request request = {

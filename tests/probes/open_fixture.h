@@ -7,24 +7,30 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "probes/machine.h"
+#include "tests/base/scratch.h"
+
+/* Machines need not be closed, except by who opens many. */
+static inline int open_simulated(const char *path, uint64_t seed, struct machine *out,
+                                 struct servet_error *error)
+{
+    int rc = probe_machine_open_simulated(path, seed, out, error);
+    if (rc == 0) {
+        kept(out->state);
+        kept(out->declared);
+        kept(out->pus.ids);
+    }
+    return rc;
+}
 
 static inline void open_machine_of(const char *name, struct machine *machine)
 {
     char path[4096];
     struct servet_error error;
     snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(probe_machine_open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
-}
-
-static inline void write_or_fail(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_msg(open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
 }
 
 /* What probe_machine_open_simulated() answers to a description, beside which there is a file m.csv
@@ -32,22 +38,14 @@ static inline void write_or_fail(const char *path, const char *text)
 static inline int open_machine_text(struct machine *machine, uint64_t seed, const char *text,
                                     const char *csv, struct servet_error *error)
 {
-    char folder[] = "/tmp/servet-machine-XXXXXX", path[64], beside[64];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/machine.json", folder);
-    snprintf(beside, sizeof beside, "%s/m.csv", folder);
-    write_or_fail(path, text);
     if (csv) {
-        write_or_fail(beside, csv);
+        scratch_file("m.csv", "%s", csv);
     }
-    int rc = probe_machine_open_simulated(path, seed, machine, error);
-    unlink(path);
-    unlink(beside);
-    rmdir(folder);
-    return rc;
+    return open_simulated(scratch_file("machine.json", "%s", text), seed, machine, error);
 }
 
-/* A description as printf() makes it. */
+/* A description as printf() makes it, 'names' and "names" are the
+ * same. */
 __attribute__((format(printf, 3, 4))) static inline void
 open_machine_with(struct machine *machine, uint64_t seed, const char *format, ...)
 {
@@ -57,9 +55,24 @@ open_machine_with(struct machine *machine, uint64_t seed, const char *format, ..
     va_start(values, format);
     ck_assert_int_gt(vasprintf(&text, format, values), 0);
     va_end(values);
-    int rc = open_machine_text(machine, seed, text, NULL, &error);
-    free(text);
-    ck_assert_msg(rc == 0, "%s", error.text);
+    for (char *at = text; (at = strchr(at, '\''));) {
+        *at = '"';
+    }
+    ck_assert_msg(open_machine_text(machine, seed, kept(text), NULL, &error) == 0, "%s",
+                  error.text);
 }
+
+/* '0-3', '4-7', …: groups of `size` PUs each. */
+static inline const char *groups_of(size_t pus, size_t size)
+{
+    char *text = kept(calloc(pus / size, 32));
+    for (size_t pu = 0, used = 0; pu < pus; pu += size) {
+        used += (size_t)sprintf(text + used, "%s'%zu-%zu'", pu ? ", " : "", pu, pu + size - 1);
+    }
+    return text;
+}
+
+/* A first cache like any other, for machines whose question is another. */
+#define SOME_CACHE "'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': 1e-9}]"
 
 #endif

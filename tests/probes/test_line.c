@@ -1,7 +1,6 @@
 /* Are line size, ways and the size of a way of the first cache measured rather than copied? */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "probes/cache/cache.h"
 #include "tests/base/runner.h"
@@ -89,51 +88,41 @@ TEST(ways_that_go_on_halving_are_not_told)
 
 /* Every load takes longer than a hit did when the curve was measured: once this gave one way of 1
  * KiB. */
-TEST(a_core_that_became_slower_keeps_its_ways)
+TEST(ways_and_the_size_of_one_follow_from_either_curve)
 {
-    const struct probe_line_level level = {32 << 10, 0.8e-9, 2.9e-9, 0};
-    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
-    ck_assert_uint_eq(found.ways, 8);
-    ck_assert_uint_eq(found.way_bytes, 4096);
-}
-
-TEST(ways_that_do_not_make_up_the_size_are_not_told)
-{
-    const struct probe_line_level level = {36 << 10, 1.2e-9, 4.4e-9, 0};
-    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
-    ck_assert_uint_eq(found.ways, 0);
-    ck_assert_uint_eq(found.way_bytes, 0);
-}
-
-/* A busy sibling took lines all the while that the knee was measured. */
-TEST(ways_that_make_up_more_are_told)
-{
-    const struct probe_line_level level = {24 << 10, 1.2e-9, 4.4e-9, 0};
-    struct probe_line found = measure(32, 8, 64, "plru", 4096, &level);
-    ck_assert_uint_eq(found.ways, 8);
-    ck_assert_uint_eq(found.way_bytes, 4096);
+    static const struct {
+        struct probe_line_level level;
+        uint32_t ways;
+        uint64_t way_bytes;
+    } cases[] = {
+        /* every load takes longer than a hit did in the curve: once one way of 1 KiB */
+        {{32 << 10, 0.8e-9, 2.9e-9, 0}, 8, 4096},
+        {{36 << 10, 1.2e-9, 4.4e-9, 0}, 0, 0}, /* they do not make up the size: not told */
+        /* they make up more: a busy sibling took lines all the while that the knee was measured */
+        {{24 << 10, 1.2e-9, 4.4e-9, 0}, 8, 4096},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct probe_line found = measure(32, 8, 64, "plru", 4096, &cases[i].level);
+        ck_assert_uint_eq(found.ways, cases[i].ways);
+        ck_assert_uint_eq(found.way_bytes, cases[i].way_bytes);
+    }
     /* of random replacement a line too many in a set hardly misses: no ground to doubt the curve */
     const struct probe_line_level right = {32 << 10, 1.2e-9, 4.4e-9, 0};
-    found = measure(32, 16, 64, "random", 4096, &right);
+    struct probe_line found = measure(32, 16, 64, "random", 4096, &right);
     ck_assert(found.ways == 0 || found.ways * found.way_bytes == 32 << 10);
 }
 
 /* Seen on a real machine: 16 KiB and 32 KiB for a first level of 32 KiB. */
 TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
 {
-    char path[] = "/tmp/servet-machine-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    dprintf(descriptor,
-            "{\"servet_machine\": 1, \"pus\": \"0-1\", \"page_bytes\": 4096, \"caches\": ["
-            "{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.2e-9},"
-            "{\"level\": 2, \"size_bytes\": 1048576, \"ways\": 16, \"seconds\": 4.4e-9}],"
-            "\"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10}}");
-    close(descriptor);
     struct machine machine;
     struct servet_error error;
-    ck_assert_int_eq(probe_machine_open_simulated(path, 1, &machine, &error), 0);
-    unlink(path);
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-1', 'page_bytes': 4096, 'caches': [{'level': 1, "
+        "'size_bytes': "
+        "32768, 'ways': 8, 'seconds': 1.2e-9}, {'level': 2, 'size_bytes': 1048576, 'ways': 16, "
+        "'seconds': 4.4e-9}], 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}}");
     struct probe probe = {.machine = &machine, .seed = 1};
     struct probe_cache caches = {
         .levels = {{.size_bytes = 16 << 10, .high_bytes = 16 << 10, .seconds = 1.2e-9},
@@ -147,5 +136,4 @@ TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
     ck_assert_uint_eq(caches.levels[0].high_bytes, 32 << 10);
     ck_assert_uint_eq(caches.levels[0].ways, 8);
     ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
-    probe_machine_close(&machine);
 }

@@ -245,7 +245,6 @@ TEST(each_loop_has_its_own_bandwidth)
         ck_assert_int_eq(memory->kernels[i].levels, i == PROFILE_NT_COPY);
     }
     probe_memory_free(&found);
-    probe_machine_close(&machine);
 }
 
 TESTS(.seconds = 100)

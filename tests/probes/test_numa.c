@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "probes/pairs/memory.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 enum { NODES = 16, PUS_OF_NODE = 2, NODES_OF_PACKAGE = 4, ARRAY = 64 << 20 };
 static const double limit_s = 30; /* what a user waits for 16 nodes */
@@ -27,41 +27,29 @@ static double latency(size_t from, size_t node)
     return from == node ? 9e-8 : package ? 1.4e-7 : 2.2e-7;
 }
 
-static void write_node(FILE *file, size_t node, size_t slow)
-{
-    fprintf(file, "%s{\"os_index\": %zu, \"pus\": \"%zu-%zu\", \"from\": [", node ? ", " : "", node,
-            node * PUS_OF_NODE, (node + 1) * PUS_OF_NODE - 1);
-    for (size_t from = 0, written = 0; from < NODES; from++) {
-        if (from != node) {
-            fprintf(file, "%s{\"pus\": \"%zu-%zu\", \"seconds\": %g, \"bytes_per_s\": %g}",
-                    written++ ? ", " : "", from * PUS_OF_NODE, (from + 1) * PUS_OF_NODE - 1,
-                    latency(from, node), rate(from, node, slow));
-        }
-    }
-    fprintf(file, "]}");
-}
-
 static void open_nodes(size_t slow)
 {
-    struct servet_error error;
-    char path[] = "/tmp/servet-numa-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    FILE *file = fdopen(descriptor, "w");
-    fprintf(file,
-            "{\"servet_machine\": 1, \"pus\": \"0-%d\", \"caches\": [{\"level\": 1, "
-            "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": {\"seconds\": "
-            "9e-8, \"pu_bytes_per_s\": 1.2e10, \"nodes\": [",
-            NODES * PUS_OF_NODE - 1);
+    char *nodes = kept(calloc(NODES * NODES, 96));
+    size_t used = 0;
     for (size_t node = 0; node < NODES; node++) {
-        write_node(file, node, slow);
+        used += (size_t)sprintf(nodes + used, "%s{'os_index': %zu, 'pus': '%zu-%zu', 'from': [",
+                                node ? ", " : "", node, node * PUS_OF_NODE,
+                                (node + 1) * PUS_OF_NODE - 1);
+        for (size_t from = 0, written = 0; from < NODES; from++) {
+            if (from != node) {
+                used += (size_t)sprintf(
+                    nodes + used, "%s{'pus': '%zu-%zu', 'seconds': %g, 'bytes_per_s': %g}",
+                    written++ ? ", " : "", from * PUS_OF_NODE, (from + 1) * PUS_OF_NODE - 1,
+                    latency(from, node), rate(from, node, slow));
+            }
+        }
+        used += (size_t)sprintf(nodes + used, "]}");
     }
-    fprintf(file, "]}, \"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.03, "
-                  "\"outlier_factor\": 3}}\n");
-    fclose(file);
-    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
-    unlink(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
+    open_machine_with(&machine, 1,
+                      "{'servet_machine': 1, 'pus': '0-%d', " SOME_CACHE ", 'memory': {'seconds': "
+                      "9e-8, 'pu_bytes_per_s': 1.2e10, 'nodes': [%s]}, 'noise': {'relative': 0.02, "
+                      "'outlier_probability': 0.03, 'outlier_factor': 3}}",
+                      NODES * PUS_OF_NODE - 1, nodes);
 }
 
 /* All cells, each as it is; how many of them were copied in. */
@@ -101,11 +89,9 @@ TEST(nodes_of_one_sort_are_measured_on_a_sample)
     ck_assert_uint_eq(plan.looked_at, NODES * NODES);
     ck_assert_msg(2 * copied > plan.copied && copied < 2 * plan.copied, "%zu planned, %zu copied",
                   plan.copied, copied);
-    probe_machine_close(&machine);
 }
 
 TEST(a_slow_link_that_latency_does_not_show_is_found)
 {
     measure(5);
-    probe_machine_close(&machine);
 }

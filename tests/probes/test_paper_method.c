@@ -54,7 +54,6 @@ TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
     }
     ck_assert_uint_eq(asked[asked_count - 1], 64 * MIB);
     probe_cache_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* -- Figures 3 and 4, on curves that are written down -- */
@@ -183,7 +182,6 @@ static void expect(const char *name, const uint64_t *expected, size_t count)
         ck_assert_uint_eq(found.levels[i].size_bytes, expected[i]);
     }
     probe_cache_free(&found);
-    probe_machine_close(&machine);
 }
 
 TEST(the_papers_machines_are_found)

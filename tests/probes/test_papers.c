@@ -35,18 +35,6 @@ static void assert_groups(const struct profile_relation *relation, const char *e
     ck_assert_uint_eq(relation->pair_count, 0);
 }
 
-/* Groups of `size` consecutive PUs, as far as `pus`. */
-static const char *blocks(size_t pus, size_t size)
-{
-    static char text[2048];
-    text[0] = '\0';
-    for (size_t i = 0; i < pus; i += size) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%zu-%zu", i ? " " : "", i, i + size - 1);
-    }
-    return text;
-}
-
 /* 2010 paper, Figure 8: each measured pair's ratio says by itself whether it shares the cache. */
 static void assert_ratios(const struct probe_sharing_level *level)
 {
@@ -59,7 +47,6 @@ static void assert_ratios(const struct probe_sharing_level *level)
     }
 }
 
-/* Sharing of the machine's caches, given their true sizes. */
 static void expect_sharing(const char *const *groups)
 {
     struct probe_cache caches = {0};
@@ -76,70 +63,84 @@ static void expect_sharing(const char *const *groups)
     probe_sharing_free(&found);
 }
 
-static void expect_memory(size_t last_level_bytes, size_t levels, const char *const *groups)
+static void expect_memory(size_t last_level_bytes, const char *const *groups)
 {
     struct probe_memory found;
     ck_assert_int_eq(probe_memory(&probe, last_level_bytes, &found, NULL), 0);
-    ck_assert_uint_eq(found.memory.level_count, levels);
-    for (size_t i = 0; i < levels; i++) {
+    for (size_t i = 0; i < found.memory.level_count; i++) {
+        ck_assert_ptr_nonnull(groups[i]);
         assert_groups(&found.memory.levels[i].collisions, groups[i]);
         ck_assert_double_lt(found.memory.levels[i].bytes_per_s,
                             0.9 * found.memory.reference_bytes_per_s);
     }
+    ck_assert_ptr_null(groups[found.memory.level_count]);
     probe_memory_free(&found);
 }
 
 /* `times`: the latency of each layer over that of the one before, at least. */
-static void expect_layers(size_t bytes, size_t layers, const char *const *groups, double times)
+static void expect_layers(size_t bytes, const char *const *groups, double times)
 {
     struct profile_communication found;
     ck_assert_int_eq(probe_message(&probe, bytes, &found, NULL), 0);
-    ck_assert_uint_eq(found.layer_count, layers);
-    for (size_t i = 0; i < layers; i++) {
+    for (size_t i = 0; i < found.layer_count; i++) {
+        ck_assert_ptr_nonnull(groups[i]);
         assert_groups(&found.layers[i].members, groups[i]);
         ck_assert(i == 0 || found.layers[i].seconds > times * found.layers[i - 1].seconds);
     }
+    ck_assert_ptr_null(groups[found.layer_count]);
     probe_message_free(&found);
 }
 
-/* 2012 paper, Figure 1: L3 by pairs of cores, one overhead level (the processor), one latency
- * within a node. */
-TEST(a_nehalem_node)
-{
-    static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7"},
-                             *const memory[] = {"0,2,4,6 1,3,5,7"}, *const layers[] = {"0-7"};
-    open_fixture("nehalem");
-    expect_sharing(caches);
-    expect_memory(8 << 20, 1, memory);
-    expect_layers(32 << 10, 1, layers, 1);
-    probe_machine_close(&machine);
-}
+#define DUNNINGTON_L2 "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23"
+#define DUNNINGTON_L3 "0-2,12-14 3-5,15-17 6-8,18-20 9-11,21-23"
+#define FT_BUSES "0-3 4-7 8-11 12-15 16-19 20-23 24-27 28-31"
+#define FT_CELLS "0-7 8-15 16-23 24-31"
 
-TEST(a_pair_of_nehalem_nodes)
-{
-    static const char *const caches[] = {"", "", "0,2 1,3 4,6 5,7 8,10 9,11 12,14 13,15"},
-                             *const memory[] = {"0,2,4,6 1,3,5,7 8,10,12,14 9,11,13,15"},
-                             *const layers[] = {"0-7 8-15", "0-15"};
-    open_fixture("nehalem-2-nodes");
-    expect_sharing(caches);
-    expect_memory(8 << 20, 1, memory);
-    expect_layers(32 << 10, 2, layers, 3);
-    probe_machine_close(&machine);
-}
+/* Groups, with the true sizes of the caches given. */
+static const struct {
+    const char *name, *caches[3];
+    size_t last_level_bytes;
+    const char *memory[3];
+    size_t message_bytes;
+    const char *layers[4];
+    double times;
+} machines[] = {
+    /* 2012 paper, Figure 1: L3 by pairs of cores, one overhead level (the processor), one latency
+     * within a node. */
+    {"nehalem", {"", "", "0,2 1,3 4,6 5,7"}, 8 << 20, {"0,2,4,6 1,3,5,7"}, 32 << 10, {"0-7"}, 1},
+    {"nehalem-2-nodes",
+     {"", "", "0,2 1,3 4,6 5,7 8,10 9,11 12,14 13,15"},
+     8 << 20,
+     {"0,2,4,6 1,3,5,7 8,10,12,14 9,11,13,15"},
+     32 << 10,
+     {"0-7 8-15", "0-15"},
+     3},
+    /* 2010 paper, Figures 8b, 9 and 10: bus mates collide worst, cell mates less; nothing is
+     * shared. */
+    {"finis-terrae-2-nodes",
+     {"", "", ""},
+     9 << 20,
+     {FT_BUSES, FT_CELLS},
+     16 << 10,
+     {"0-15 16-31", "0-31"},
+     2},
+    /* 2010 paper, Figures 8a, 9 and 10: L2 by pairs, L3 by package, all cores collide, three
+     * layers. */
+    {"dunnington",
+     {"", DUNNINGTON_L2, DUNNINGTON_L3},
+     12 << 20,
+     {"0-23"},
+     32 << 10,
+     {DUNNINGTON_L2, DUNNINGTON_L3, "0-23"},
+     1.3},
+};
 
-/* 2010 paper, Figures 8b, 9 and 10: bus mates collide worst, cell mates less; nothing is shared. */
-TEST(a_pair_of_finis_terrae_nodes)
+TEST(the_papers_machines, .loops = sizeof machines / sizeof *machines)
 {
-    char buses[256], cells[256];
-    static const char *const caches[] = {"", "", ""}, *const layers[] = {"0-15 16-31", "0-31"};
-    snprintf(buses, sizeof buses, "%s", blocks(32, 4));
-    snprintf(cells, sizeof cells, "%s", blocks(32, 8));
-    const char *const memory[] = {buses, cells};
-    open_fixture("finis-terrae-2-nodes");
-    expect_sharing(caches);
-    expect_memory(9 << 20, 2, memory);
-    expect_layers(16 << 10, 2, layers, 2);
-    probe_machine_close(&machine);
+    open_fixture(machines[_i].name);
+    expect_sharing(machines[_i].caches);
+    expect_memory(machines[_i].last_level_bytes, machines[_i].memory);
+    expect_layers(machines[_i].message_bytes, machines[_i].layers, machines[_i].times);
 }
 
 /* The same pairs in the same memory: a cache of 32 page colours, some of which get more pages than
@@ -155,36 +156,28 @@ TEST(no_pair_of_private_caches_looks_shared)
     ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
     ck_assert_uint_eq(found.levels[0].uncertain + found.levels[0].witnessed, 0);
     probe_sharing_free(&found);
-    probe_machine_close(&machine);
+}
+
+/* "0-3 4-7" … */
+static char *blocks(size_t pus, size_t size)
+{
+    char *text = kept(strdup(groups_of(pus, size))), *to = text;
+    for (const char *from = text; *from; from++) {
+        if (!strchr("',", *from)) {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    return text;
 }
 
 /* 2012 paper, Section 4.4: the same memory access overheads as in the nodes of Finis Terrae, one
  * latency. */
 TEST(the_superdome)
 {
-    char buses[1024], cells[1024];
-    static const char *const layers[] = {"0-127"};
-    snprintf(buses, sizeof buses, "%s", blocks(128, 4));
-    snprintf(cells, sizeof cells, "%s", blocks(128, 8));
-    const char *const memory[] = {buses, cells};
     open_fixture("superdome");
-    expect_memory(9 << 20, 2, memory);
-    expect_layers(16 << 10, 1, layers, 1);
-    probe_machine_close(&machine);
-}
-
-/* 2010 paper, Figures 8a, 9 and 10: L2 by pairs, L3 by package, all cores collide, three layers. */
-TEST(dunnington)
-{
-    static const char l2[] = "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23",
-                      l3[] = "0-2,12-14 3-5,15-17 6-8,18-20 9-11,21-23";
-    static const char *const caches[] = {"", l2, l3}, *const memory[] = {"0-23"},
-                             *const layers[] = {l2, l3, "0-23"};
-    open_fixture("dunnington");
-    expect_sharing(caches);
-    expect_memory(12 << 20, 1, memory);
-    expect_layers(32 << 10, 3, layers, 1.3);
-    probe_machine_close(&machine);
+    expect_memory(9 << 20, (const char *const[]){blocks(128, 4), blocks(128, 8), NULL});
+    expect_layers(16 << 10, (const char *const[]){"0-127", NULL}, 1);
 }
 
 TESTS(.seconds = 100)

@@ -8,6 +8,7 @@
 #include "probes/pairs/pairs.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 enum { PUS = 64, PAIRS = PUS * (PUS - 1) / 2, PACKAGE = 16 };
 
@@ -37,23 +38,46 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     return 0;
 }
 
+/* A declared machine; add_groups() gives it some. */
+static struct profile_class *declared(void)
+{
+    struct servet_profile *profile = kept(profile_topology_new());
+    return &profile->classes[0];
+}
+
+static void add_groups(struct profile_relation *relation, size_t pus, size_t size)
+{
+    for (size_t first = 0; first < pus; first += size) {
+        struct profile_set group;
+        char text[32];
+        snprintf(text, sizeof text, "%zu-%zu", first, first + (pus < size ? pus : size) - 1);
+        ck_assert_int_eq(profile_set_parse(text, &group), 0);
+        ck_assert_int_eq(profile_topology_add_group(relation, group), 0);
+    }
+}
+
+static struct profile_set pus_up_to(size_t last)
+{
+    struct profile_set pus;
+    char text[32];
+    snprintf(text, sizeof text, "0-%zu", last);
+    ck_assert_int_eq(profile_set_parse(text, &pus), 0);
+    kept(pus.ids);
+    return pus;
+}
+
 static double values[PAIRS];
 static bool measured[PAIRS];
 
 /* Runs over packages of 16 PUs and returns whether every value is right. */
 static bool run(struct world *world, bool exhaustive, struct schedule_outcome *outcome)
 {
-    struct servet_profile *profile = profile_topology_new();
-    struct profile_set pus, package;
+    struct profile_class *node_class = declared();
+    struct profile_set pus = pus_up_to(PUS - 1);
     struct schedule schedule;
     bool right = true;
-    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
-    static const char *const packages[] = {"0-15", "16-31", "32-47", "48-63"};
-    for (size_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(profile_set_parse(packages[i], &package), 0);
-        ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].packages, package), 0);
-    }
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+    add_groups(&node_class->packages, PUS, PACKAGE);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
     ck_assert_uint_eq(schedule.class_count, 2);
     schedule.exhaustive = exhaustive;
     *outcome = (struct schedule_outcome){.values = values, .measured = measured};
@@ -65,8 +89,6 @@ static bool run(struct world *world, bool exhaustive, struct schedule_outcome *o
         }
     }
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
-    profile_free(profile);
     return right;
 }
 
@@ -104,29 +126,17 @@ TEST(a_sample_is_of_the_whole_class)
 
 TEST(a_pair_is_of_its_closest_class)
 {
-    struct servet_profile *profile = profile_topology_new();
-    struct profile_class *class = &profile->classes[0];
-    struct profile_set pus, group;
+    struct profile_class *class = declared();
+    struct profile_set pus = pus_up_to(7);
     struct schedule schedule;
-    ck_assert_int_eq(profile_set_parse("0-7", &pus), 0);
-    static const char *const cores[] = {"0,1", "2,3", "4,5", "6,7"}, *const packages[] = {"0-3",
-                                                                                          "4-7"};
-    for (size_t i = 0; i < 4; i++) {
-        ck_assert_int_eq(profile_set_parse(cores[i], &group), 0);
-        ck_assert_int_eq(profile_topology_add_group(&class->cores, group), 0);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        ck_assert_int_eq(profile_set_parse(packages[i], &group), 0);
-        ck_assert_int_eq(profile_topology_add_group(&class->packages, group), 0);
-    }
+    add_groups(&class->cores, 8, 2);
+    add_groups(&class->packages, 8, 4);
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, class), 0);
     ck_assert_uint_eq(schedule.class_count, 3);
     ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 1)], 0);
     ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 2)], 1);
     ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 4)], 2);
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
-    profile_free(profile);
 }
 
 TEST(exhaustive_measures_every_pair)
@@ -154,30 +164,18 @@ static int ask_regular(void *argument, const struct pair_position *pairs, size_t
 /* Measurements of a machine of packages of 16 PUs. */
 static size_t asked_of(size_t count)
 {
-    struct servet_profile *profile = profile_topology_new();
-    struct profile_set pus, package;
+    struct profile_class *node_class = declared();
+    struct profile_set pus = pus_up_to(count - 1);
     struct schedule schedule;
-    char list[32];
     size_t asked = 0;
-    snprintf(list, sizeof list, "0-%zu", count - 1);
-    ck_assert_int_eq(profile_set_parse(list, &pus), 0);
-    for (size_t first = 0; first < count; first += PACKAGE) {
-        snprintf(list, sizeof list, "%zu-%zu", first,
-                 first + (count < PACKAGE ? count : PACKAGE) - 1);
-        ck_assert_int_eq(profile_set_parse(list, &package), 0);
-        ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].packages, package), 0);
-    }
+    add_groups(&node_class->packages, count, PACKAGE);
     struct schedule_outcome outcome = {
-        .values = calloc(probe_pair_count(count), sizeof *outcome.values),
-        .measured = calloc(probe_pair_count(count), sizeof *outcome.measured)};
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, &profile->classes[0]), 0);
+        .values = kept(calloc(probe_pair_count(count), sizeof *outcome.values)),
+        .measured = kept(calloc(probe_pair_count(count), sizeof *outcome.measured))};
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
     ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_regular, &asked, &outcome), 0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
     probe_schedule_free(&schedule);
-    free(outcome.values);
-    free(outcome.measured);
-    profile_set_free(&pus);
-    profile_free(profile);
     return asked;
 }
 
@@ -196,15 +194,12 @@ TEST(measurements_of_regular_machines_grow_no_faster_than_n_log_n)
  * one. */
 TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
-    struct servet_profile *profile = profile_topology_new();
-    struct profile_class *node_class = &profile->classes[0];
-    struct profile_set pus, everyone, fast, slow;
+    struct profile_class *node_class = declared();
+    struct profile_set pus = pus_up_to(7), fast, slow;
     struct schedule schedule;
-    ck_assert_int_eq(profile_set_parse("0-7", &pus), 0);
-    ck_assert_int_eq(profile_set_parse("0-7", &everyone), 0);
+    add_groups(&node_class->packages, 8, 8);
     ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
     ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
-    ck_assert_int_eq(profile_topology_add_group(&node_class->packages, everyone), 0);
     ck_assert_int_eq(profile_topology_add_kind(node_class, 0, slow), 0);
     ck_assert_int_eq(profile_topology_add_kind(node_class, 1, fast), 0);
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
@@ -215,8 +210,6 @@ TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
     ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
     ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 3, 7)], mixed);
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
-    profile_free(profile);
 }
 
 /* -- very many pairs that are not alike -- */
@@ -274,11 +267,10 @@ static bool none_is_faster(double *seconds, size_t count, double spread)
 static void run_flat(struct flat *flat)
 {
     const size_t pairs = probe_pair_count(MANY);
-    struct profile_set pus;
+    struct profile_set pus = pus_up_to(MANY - 1);
     struct schedule schedule;
-    struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
-                                       .measured = calloc(pairs, sizeof *outcome.measured)};
-    ck_assert_int_eq(profile_set_parse("0-255", &pus), 0);
+    struct schedule_outcome outcome = {.values = kept(calloc(pairs, sizeof *outcome.values)),
+                                       .measured = kept(calloc(pairs, sizeof *outcome.measured))};
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.search = true;
     schedule.agree = none_is_faster;
@@ -290,11 +282,8 @@ static void run_flat(struct flat *flat)
                           "pair %zu, %zu: %g", i, j, outcome.values[k]);
         }
     }
-    free(outcome.values);
-    free(outcome.measured);
     free(outcome.part_of);
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
 }
 
 TEST(groups_that_nobody_declares_stand_for_their_pairs)
@@ -329,10 +318,9 @@ static int ask_halved(void *argument, const struct pair_position *pairs, size_t 
 TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
 {
     const size_t pairs = probe_pair_count(HALVED);
-    struct profile_set pus;
+    struct profile_set pus = pus_up_to(HALVED - 1);
     struct schedule schedule;
     size_t missed = 0;
-    ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.search = true;
     schedule.agree = none_is_faster;
@@ -347,7 +335,6 @@ TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
     ck_assert_msg(missed <= SEEDS / 100, "%zu of %d", missed, SEEDS);
     ck_assert_uint_lt(probe_schedule_planned(&schedule, NULL), pairs / 4);
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
 }
 
 TEST(where_there_are_no_groups_all_are_measured)
@@ -357,38 +344,20 @@ TEST(where_there_are_no_groups_all_are_measured)
     ck_assert_uint_eq(flat.asked, probe_pair_count(MANY));
 }
 
-static void write_groups(FILE *file, size_t size)
-{
-    for (size_t pu = 0; pu < MANY; pu += size) {
-        fprintf(file, "%s\"%zu-%zu\"", pu ? ", " : "", pu, pu + size - 1);
-    }
-}
-
 /* The same as a machine with noise: messages come to the same groups in a fraction of the time. */
 TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 {
     static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
     struct machine machine;
     struct profile_communication found;
-    struct servet_error error;
-    char path[] = "/tmp/servet-flat-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    FILE *file = fdopen(descriptor, "w");
-    fprintf(file, "{\"servet_machine\": 1, \"pus\": \"0-255\", \"caches\": [{\"level\": 1, "
-                  "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
-                  "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"layers\": [{\"groups\": [");
-    write_groups(file, GROUP);
-    fprintf(file, "], \"seconds\": 3e-7, \"bytes_per_s\": 9e9, \"parallel\": 1}, {\"groups\": [");
-    write_groups(file, MANY / 2);
-    fprintf(file, "], \"seconds\": 9e-7, \"bytes_per_s\": 7e9, \"parallel\": 1}, {\"groups\": [");
-    write_groups(file, MANY);
-    fprintf(file, "], \"seconds\": 3e-6, \"bytes_per_s\": 4e9, \"parallel\": 1}], \"noise\": "
-                  "{\"relative\": 0.02, \"outlier_probability\": 0.03, \"outlier_factor\": 3}}\n");
-    fclose(file);
-    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
-    remove(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-255', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+        "'pu_bytes_per_s': 1e10}, 'layers': [{'groups': [%s], 'seconds': 3e-7, 'bytes_per_s': 9e9, "
+        "'parallel': 1}, {'groups': [%s], 'seconds': 9e-7, 'bytes_per_s': 7e9, 'parallel': 1}, "
+        "{'groups': [%s], 'seconds': 3e-6, 'bytes_per_s': 4e9, 'parallel': 1}], 'noise': "
+        "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+        groups_of(MANY, GROUP), groups_of(MANY, MANY / 2), groups_of(MANY, MANY));
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
@@ -401,7 +370,6 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
     }
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
     probe_message_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* A machine with a clock and nothing else. */
@@ -417,17 +385,15 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
     static const struct machine_ops ops = {.elapsed = ticking};
     struct machine clock = {.ops = &ops, .state = &ticks};
     *probe = (struct probe){.machine = &clock, .deadline = 10};
-    struct profile_set pus;
+    struct profile_set pus = pus_up_to(PUS - 1);
     struct schedule schedule;
     struct world world = {0};
     struct schedule_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(profile_set_parse("0-63", &pus), 0);
     ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
     schedule.exhaustive = exhaustive;
     schedule.probe = probe;
     ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask, &world, &outcome), 0);
     probe_schedule_free(&schedule);
-    profile_set_free(&pus);
     probe->machine = NULL; /* it was this call's */
     return outcome;
 }

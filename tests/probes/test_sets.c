@@ -18,18 +18,13 @@
 static struct machine machine;
 static struct servet_profile *profile;
 
-static void drop_relation(struct profile_relation *relation)
-{
-    probe_relation_free(relation);
-}
-
 /* As a virtual machine shows it: PUs, and nothing that they have in common. */
 static void hide(struct profile_class *declared)
 {
-    drop_relation(&declared->packages);
-    drop_relation(&declared->cores);
+    probe_relation_free(&declared->packages);
+    probe_relation_free(&declared->cores);
     for (size_t i = 0; i < declared->cache_count; i++) {
-        drop_relation(&declared->caches[i].sharing);
+        probe_relation_free(&declared->caches[i].sharing);
     }
     for (size_t i = 0; i < declared->numa_count; i++) {
         profile_set_free(&declared->numa[i].pus);
@@ -212,41 +207,19 @@ TEST(domains_are_found_where_nothing_at_all_is_known)
 
 enum { LINKS = 6, CORES_OF_LINK = 16, CORES = LINKS * CORES_OF_LINK };
 
-/* "0-15", "16-31" … */
-static void write_groups(FILE *file, size_t size)
-{
-    for (size_t core = 0; core < CORES; core += size) {
-        fprintf(file, "%s\"%zu-%zu\"", core ? ", " : "", core, core + size - 1);
-    }
-}
-
 /* Sixteen cores of 15 GB/s behind each link of 150, three links in each package, whose memory no
  * number of workers fills. Nothing is declared; messages tell packages apart, and no more. */
 static void open_links(void)
 {
-    struct servet_error error;
-    char path[] = "/tmp/servet-links-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    FILE *file = fdopen(descriptor, "w");
-    fprintf(
-        file,
-        "{\"servet_machine\": 1, \"pus\": \"0-%d\", \"caches\": [{\"level\": 1, "
-        "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
-        "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1.5e10, \"domains\": [{\"bytes_per_s\": 1.5e11, "
-        "\"groups\": [",
-        CORES - 1);
-    write_groups(file, CORES_OF_LINK);
-    fprintf(file, "]}]}, \"layers\": [{\"seconds\": 5e-7, \"bytes_per_s\": 8e9, \"groups\": [");
-    write_groups(file, CORES / 2);
-    fprintf(file, "]}, {\"seconds\": 9e-7, \"bytes_per_s\": 5e9, \"groups\": [");
-    write_groups(file, CORES);
-    fprintf(file, "]}], \"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, "
-                  "\"outlier_factor\": 3}}");
-    fclose(file);
-    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
-    unlink(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-%d', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+        "'pu_bytes_per_s': 1.5e10, 'domains': [{'bytes_per_s': 1.5e11, 'groups': [%s]}]}, "
+        "'layers': "
+        "[{'seconds': 5e-7, 'bytes_per_s': 8e9, 'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': "
+        "5e9, 'groups': ['0-%d']}], 'noise': {'relative': 0.02, 'outlier_probability': 0.02, "
+        "'outlier_factor': 3}}",
+        CORES - 1, groups_of(CORES, CORES_OF_LINK), groups_of(CORES, CORES / 2), CORES - 1);
 }
 
 /* A candidate around hidden links collides as they do, because its workers are packed on fewer of
@@ -266,29 +239,19 @@ TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
 static void open_siblings(void)
 {
     enum { SIBLINGS = 60 };
-    struct servet_error error;
-    char path[] = "/tmp/servet-siblings-XXXXXX", cores[1 << 10] = "";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    FILE *file = fdopen(descriptor, "w"), *list = fmemopen(cores, sizeof cores, "w");
-    for (size_t core = 0; core < SIBLINGS; core++) {
-        fprintf(list, "%s\"%zu,%zu\"", core ? ", " : "", core, core + SIBLINGS);
+    char cores[1 << 10] = "";
+    for (size_t core = 0, used = 0; core < SIBLINGS; core++) {
+        used +=
+            (size_t)sprintf(cores + used, "%s'%zu,%zu'", core ? ", " : "", core, core + SIBLINGS);
     }
-    fclose(list);
-    fprintf(
-        file,
-        "{\"servet_machine\": 1, \"pus\": \"0-119\", \"caches\": [{\"level\": 1, "
-        "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
-        "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1.2e10, \"domains\": [{\"bytes_per_s\": 1.2e10, "
-        "\"groups\": [%s]}, {\"bytes_per_s\": 1e11, \"groups\": [\"0-29,60-89\", "
-        "\"30-59,90-119\"]}]}, \"layers\": [{\"seconds\": 1e-7, \"bytes_per_s\": 2e10, "
-        "\"groups\": [%s]}, {\"seconds\": 9e-7, \"bytes_per_s\": 5e9, \"groups\": "
-        "[\"0-119\"]}]}",
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-119', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+        "'pu_bytes_per_s': 1.2e10, 'domains': [{'bytes_per_s': 1.2e10, 'groups': [%s]}, "
+        "{'bytes_per_s': 1e11, 'groups': ['0-29,60-89', '30-59,90-119']}]}, 'layers': [{'seconds': "
+        "1e-7, 'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': 5e9, "
+        "'groups': ['0-119']}]}",
         cores, cores);
-    fclose(file);
-    int rc = probe_machine_open_simulated(path, 1, &machine, &error);
-    unlink(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
 }
 
 TEST(one_pair_of_siblings_does_not_hide_the_others)
@@ -308,13 +271,13 @@ TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
         open_machine_with(
-            &machine, seed, "%s",
-            "{\"servet_machine\": 1, \"pus\": \"0-59\", \"caches\": [{\"level\": 1, "
-            "\"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}], \"memory\": "
-            "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1.47e10}, \"layers\": [{\"seconds\": "
-            "5e-7, \"bytes_per_s\": 8e9, \"groups\": [\"0-29\", \"30-59\"]}, {\"seconds\": "
-            "9e-7, \"bytes_per_s\": 5e9, \"groups\": [\"0-59\"]}], \"noise\": {\"relative\": "
-            "0.003, \"outlier_probability\": 0.016, \"outlier_factor\": 3}}");
+            &machine, seed,
+            "{'servet_machine': 1, 'pus': '0-59', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.47e10}, 'layers': [{'seconds': 5e-7, 'bytes_per_s': 8e9, "
+            "'groups': "
+            "['0-29', '30-59']}, {'seconds': 9e-7, 'bytes_per_s': 5e9, 'groups': ['0-59']}], "
+            "'noise': "
+            "{'relative': 0.003, 'outlier_probability': 0.016, 'outlier_factor': 3}}");
         probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
         ck_assert_uint_eq(profile->classes[0].memory.level_count, 0);
         close_it();

@@ -78,7 +78,6 @@ TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
         strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"),
         "%s", cache->quality.note);
     probe_sharing_free(&found);
-    probe_machine_close(&machine);
 }
 
 TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
@@ -93,7 +92,6 @@ TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s",
                   cache->quality.note);
     probe_sharing_free(&found);
-    probe_machine_close(&machine);
 }
 
 TEST(a_hog_that_rests_now_and_then_costs_time_only)
@@ -142,7 +140,6 @@ TEST(the_line_decides_where_nothing_is_declared)
     ck_assert_uint_eq(sharing->group_count, 2);
     ck_assert(profile_set_has(&sharing->groups[0], 0) && profile_set_has(&sharing->groups[0], 1));
     probe_sharing_free(&found);
-    probe_machine_close(&machine);
 }
 
 TESTS(.seconds = 100)

@@ -297,7 +297,6 @@ TEST(a_tlb_counts_the_pages_that_are_visited)
                               ", \"tlbs\": [{\"entries\": 8, \"seconds\": 5e-8}]"));
     assert_near(chase((struct machine_traversal){.bytes = 64 * KIB, .stride_bytes = 16 * KIB}),
                 l1_s);
-    probe_machine_close(&machine);
 }
 
 /* Four loads to a page, of which one can miss the TLB. */
@@ -309,7 +308,6 @@ TEST(a_stride_misses_the_tlb_once_in_a_page)
     assert_near(chase((struct machine_traversal){
                     .bytes = 64 * KIB, .stride_bytes = 1024, .order = MACHINE_STRIDE}),
                 l2_s + 1e-8);
-    probe_machine_close(&machine);
 }
 
 TEST(a_prefetcher_follows_strides_but_no_chase)
@@ -325,7 +323,6 @@ TEST(a_prefetcher_follows_strides_but_no_chase)
     what.stride_bytes = 1024;
     what.order = MACHINE_CHASE;
     assert_near(chase(what), memory_s);
-    probe_machine_close(&machine);
 }
 
 TEST(noise_is_what_is_described)
@@ -348,7 +345,6 @@ TEST(noise_is_what_is_described)
     }
     ck_assert_msg(outliers > trials / 10 && outliers < trials * 3 / 10, "%zu outliers of %zu",
                   outliers, trials);
-    probe_machine_close(&machine);
 }
 
 TEST(a_network_switches_protocol_at_the_eager_size)
@@ -367,5 +363,4 @@ TEST(a_network_switches_protocol_at_the_eager_size)
     ck_assert_int_eq(probe_machine_exchange(&machine, &what, &pair, 1, &rendezvous), 0);
     assert_near(eager, 1e-6 + 8191 / 1e10);
     assert_near(rendezvous - eager, 5e-6);
-    probe_machine_close(&machine);
 }

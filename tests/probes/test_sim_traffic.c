@@ -1,11 +1,9 @@
 /* Do simulated machines share memory bandwidth as measured ones do, and take their message times
  * from a matrix? */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "probes/machine.h"
 #include "probes/pairs/pairs.h"
@@ -29,7 +27,7 @@ static double together(const char *list)
 }
 
 /* GB/s of the PUs together as measured on the machine that the fixture describes. */
-START_TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
+TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
 {
     static const struct {
         const char *pus;
@@ -54,12 +52,10 @@ START_TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
         ck_assert_msg(sum > 0.94 * rows[i].gb_per_s && sum < 1.04 * rows[i].gb_per_s,
                       "%s: %g GB/s, measured were %g", rows[i].pus, sum, rows[i].gb_per_s);
     }
-    probe_machine_close(&machine);
 }
-END_TEST
 
 /* Who is in a full domain gets less; the others get what they leave, up to their own most. */
-START_TEST(nested_domains_share_fairly)
+TEST(nested_domains_share_fairly)
 {
     open_machine_of("xeon-snc4", &machine);
     const double eight_packed = together("0-7"), eight_spread = together("0-1,8-9,16-17,24-25");
@@ -67,9 +63,7 @@ START_TEST(nested_domains_share_fairly)
     ck_assert_double_eq_tol(eight_spread, 8 * 1.4e10, 0.05 * 8 * 1.4e10);
     ck_assert_double_eq_tol(together("0-8"), 6e10 + 1.4e10, 0.05 * 7.4e10);
     ck_assert_double_eq_tol(together("0-31"), 2.2e11, 0.05 * 2.2e11);
-    probe_machine_close(&machine);
 }
-END_TEST
 
 /* -- a matrix of message times -- */
 
@@ -94,7 +88,7 @@ static double message(uint32_t a, uint32_t b, size_t bytes)
     return seconds;
 }
 
-START_TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
+TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
 {
     struct servet_error error;
     ck_assert_int_eq(open_matrix(MACHINE_WITH(MATRIX), ",10,50.5\n10,,51\r\n50.5,51,\n", &error),
@@ -112,12 +106,10 @@ START_TEST(a_line_takes_the_time_of_the_matrix_and_more_takes_more)
     ck_assert_int_eq(open_matrix(lines, ",10,50\n10,,50\n50,50,\n", &error), 0);
     ck_assert_double_eq_tol(message(0, 2, 64 * 101), 11 * 10e-9, 1e-14);
     ck_assert_double_eq_tol(message(0, 5, 64 * 101), 11 * 50e-9, 1e-14);
-    probe_machine_close(&machine);
 }
-END_TEST
 
 /* A layer's messages at a time hold for the pairs that are in it. */
-START_TEST(layers_beside_a_matrix_give_contention)
+TEST(layers_beside_a_matrix_give_contention)
 {
     struct servet_error error;
     const char *text = MACHINE_WITH(
@@ -127,13 +119,11 @@ START_TEST(layers_beside_a_matrix_give_contention)
     ck_assert_double_eq_tol(message(0, 2, 64), 2 * 10e-9, 1e-15);
     ck_assert_double_eq_tol(message(0, 2, 164), 2 * (10e-9 + 1e-7), 1e-14);
     ck_assert_double_eq_tol(message(0, 5, 164), 50e-9 + 1e-7, 1e-14);
-    probe_machine_close(&machine);
 }
-END_TEST
 
 /* 32 tiles of two cores that nothing declares, as on a virtual machine: 1.6 % of the pairs. Ten
  * seeds, because which pairs are looked at is drawn. */
-START_TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
+TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
 {
     static const char layers[] =
         "{\"servet_machine\": 1, \"pus\": \"0-63\", \"caches\": [{\"level\": 1, \"size_bytes\": "
@@ -159,9 +149,8 @@ START_TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
         probe_machine_close(&machine);
     }
 }
-END_TEST
 
-START_TEST(a_matrix_that_is_none_is_refused_with_its_place)
+TEST(a_matrix_that_is_none_is_refused_with_its_place)
 {
     static const struct {
         const char *csv, *says;
@@ -181,20 +170,4 @@ START_TEST(a_matrix_that_is_none_is_refused_with_its_place)
     const char *missing = MACHINE_WITH("\"exchange_matrix\": {\"file\": \"none.csv\"}");
     ck_assert_int_eq(open_matrix(missing, "", &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "none.csv") != NULL, "%s", error.text);
-}
-END_TEST
-
-int main(void)
-{
-    TCase *shares = tcase_create("shares"), *matrix = tcase_create("matrix");
-    tcase_add_test(shares, an_epyc_of_four_dies_shares_as_it_was_measured);
-    tcase_add_test(shares, nested_domains_share_fairly);
-    tcase_add_test(matrix, a_line_takes_the_time_of_the_matrix_and_more_takes_more);
-    tcase_add_test(matrix, layers_beside_a_matrix_give_contention);
-    tcase_add_test(matrix, what_no_topology_says_is_found_by_messages_of_a_sample);
-    tcase_add_test(matrix, a_matrix_that_is_none_is_refused_with_its_place);
-    Suite *suite = suite_create("sim_traffic");
-    suite_add_tcase(suite, shares);
-    suite_add_tcase(suite, matrix);
-    return run_suite(suite);
 }

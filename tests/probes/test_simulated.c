@@ -44,7 +44,6 @@ TEST(cache_sizes_and_groups_are_found)
     assert_text(&sharing.levels[2].sharing.groups[1], "4-7");
     probe_sharing_free(&sharing);
     probe_cache_free(&caches);
-    probe_machine_close(&machine);
 }
 
 TEST(memory_overhead_and_saturation_are_found)
@@ -61,7 +60,6 @@ TEST(memory_overhead_and_saturation_are_found)
     ck_assert_uint_eq(level->scaling[3].workers, 4);
     ck_assert_double_eq_tol(level->scaling[3].bytes_per_s, 2e10, 0.1 * 2e10);
     probe_memory_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* -- another program at work while pairs are measured, injected at the seam -- */
@@ -98,7 +96,6 @@ TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
     ck_assert_uint_eq(level->scaling[1].workers, 2);
     ck_assert_double_eq_tol(level->scaling[1].bytes_per_s, 4e9, 0.05 * 4e9);
     probe_memory_free(&found);
-    probe_machine_close(&machine);
 }
 
 static const struct machine_ops *honest;
@@ -130,7 +127,6 @@ TEST(every_pair_is_measured_in_two_sweeps)
         }
     }
     probe_message_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* Of the layer's curve, at the size that the layers were measured with. */
@@ -165,7 +161,6 @@ TEST(layers_curves_and_concurrency_are_found)
     ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds,
                         3 * node->concurrency[0].seconds);
     probe_message_free(&found);
-    probe_machine_close(&machine);
 }
 
 static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node,
@@ -198,7 +193,6 @@ TEST(memory_of_every_node_is_measured_from_every_group)
     assert_row(&found.rows[5], "4-7", 4, 2.6e-7, 4e9);
     ck_assert_str_eq(found.why, "");
     probe_numa_free(&found);
-    probe_machine_close(&machine);
 }
 
 TEST(a_machine_of_one_node_has_one_row)
@@ -210,7 +204,6 @@ TEST(a_machine_of_one_node_has_one_row)
     ck_assert_uint_eq(found.count, 1);
     assert_row(&found.rows[0], "0-7", 0, 9e-8, 1.2e10);
     probe_numa_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* Memory on a node whose number the machine does not have: as a control group's limits make it. */
@@ -225,7 +218,6 @@ TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
     ck_assert_uint_eq(found.planned, 6);
     ck_assert_str_eq(found.why, "node 9 from PU 0: not allowed to place memory on this NUMA node");
     probe_numa_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* Asked for in huge pages; what the operating system gave says `huge_bytes`. */
@@ -264,7 +256,6 @@ TEST(the_same_seed_gives_the_same_figures)
     open_fixture("two-packages");
     ck_assert_int_eq(probe_machine_traverse(&machine, &what, &pu, 1, &second), 0);
     ck_assert_double_eq(first, second);
-    probe_machine_close(&machine);
 }
 
 static void assert_refused(const char *text, const char *place)

@@ -10,6 +10,7 @@
 #include "probes/pairs/pairs.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
 
 enum { PUS = 32, PACKAGE = 8 };
 
@@ -19,28 +20,16 @@ static struct machine machine;
  * without slowing down; `domain`: what the PUs of a package may copy together. */
 static void open_machine(double parallel, double domain)
 {
-    struct servet_error error;
-    char path[] = "/tmp/servet-together-XXXXXX";
-    int descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    FILE *file = fdopen(descriptor, "w");
-    fprintf(
-        file,
-        "{\"servet_machine\": 1, \"pus\": \"0-31\", \"packages\": [\"0-7\", \"8-15\", \"16-23\", "
-        "\"24-31\"],"
-        "\"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1e-9}],"
-        "\"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, \"domains\": ["
-        "{\"pus\": \"0-7\", \"bytes_per_s\": %g}, {\"pus\": \"8-15\", \"bytes_per_s\": %g},"
-        "{\"pus\": \"16-23\", \"bytes_per_s\": %g}, {\"pus\": \"24-31\", \"bytes_per_s\": %g}]},"
-        "\"layers\": [{\"groups\": [\"0-7\", \"8-15\", \"16-23\", \"24-31\"], \"seconds\": 4e-7,"
-        "\"bytes_per_s\": 9e9, \"parallel\": %g},"
-        "{\"groups\": [\"0-31\"], \"seconds\": 9e-7, \"bytes_per_s\": 4e9, \"parallel\": %g}],"
-        "\"noise\": {\"relative\": 0.02, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}\n",
-        domain, domain, domain, domain, parallel, parallel);
-    fclose(file);
-    int rc = probe_machine_open_simulated(path, 3, &machine, &error);
-    remove(path);
-    ck_assert_msg(rc == 0, "%s", error.text);
+    open_machine_with(
+        &machine, 3,
+        "{'servet_machine': 1, 'pus': '0-31', 'packages': [%s], " SOME_CACHE ", 'memory': {"
+        "'seconds': 1e-7, 'pu_bytes_per_s': 1e10, 'domains': [{'groups': [%s], 'bytes_per_s': "
+        "%g}]}, "
+        "'layers': [{'groups': [%s], 'seconds': 4e-7, 'bytes_per_s': 9e9, 'parallel': %g}, "
+        "{'groups': ['0-31'], 'seconds': 9e-7, 'bytes_per_s': 4e9, 'parallel': %g}], "
+        "'noise': {'relative': 0.02, 'outlier_probability': 0.02, 'outlier_factor': 3}}",
+        groups_of(PUS, PACKAGE), groups_of(PUS, PACKAGE), domain, groups_of(PUS, PACKAGE), parallel,
+        parallel);
 }
 
 static struct profile_communication messages(bool one_by_one, double *seconds)
@@ -80,7 +69,6 @@ TEST(pairs_that_do_not_disturb_are_measured_together)
     ck_assert(!says_together(&found.layers[0].quality));
     ck_assert_msg(together_s < alone_s / 3, "%g s against %g s", together_s, alone_s);
     probe_message_free(&found);
-    probe_machine_close(&machine);
 }
 
 TEST(pairs_that_disturb_are_measured_one_by_one)
@@ -97,7 +85,6 @@ TEST(pairs_that_disturb_are_measured_one_by_one)
     ck_assert_double_lt(together_s, alone_s);
     ck_assert_double_gt(together_s, alone_s / 2); /* most pairs are between packages */
     probe_message_free(&found);
-    probe_machine_close(&machine);
 }
 
 static int take_a_second(void *argument, const struct pair_position *pairs, size_t count,
@@ -127,7 +114,6 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     ck_assert_uint_eq(outcome.measured_count, 40);
     ck_assert_uint_eq(outcome.most_at_once, 1);
     probe_schedule_free(&schedule);
-    probe_machine_close(&machine);
 }
 
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
@@ -160,7 +146,6 @@ TEST(copies_run_beside_those_of_other_packages_only)
     copies(false, 1, &together_s, &together);
     ck_assert(together);
     ck_assert_msg(together_s < 0.8 * alone_s, "%g s against %g s", together_s, alone_s);
-    probe_machine_close(&machine);
 }
 
 /* -- batches -- */
@@ -199,7 +184,6 @@ TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
     ck_assert_uint_le(probe_together_compose(&together, &apart, pairs, count), PUS / PACKAGE);
     ck_assert_uint_eq(probe_together_compose(&together, &alone, pairs, count), 1);
     probe_together_free(&together);
-    probe_machine_close(&machine);
 }
 
 TEST(ratios_are_judged_by_the_measured_spread)

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "probes/checkpoint.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
+#include "tests/profile/tree.h"
 
-static char path[] = "/tmp/journal.XXXXXX";
+static const char *path;
 static const double third[] = {1.0 / 3, 2e-9};
 
 static struct machine_journal *opened(const char *run)
@@ -25,19 +25,11 @@ static struct machine_journal *opened(const char *run)
 
 static void start(void)
 {
-    strcpy(path, "/tmp/journal.XXXXXX");
-    int file = mkstemp(path);
-    ck_assert_int_ge(file, 0);
-    close(file);
+    path = scratch_file("journal", "%s", "");
     struct machine_journal *journal = opened("seed=1");
     probe_checkpoint_put(journal, 7, third, 2);
     probe_checkpoint_put(journal, 8, third, 1);
     probe_checkpoint_close(journal, false);
-}
-
-static void end(void)
-{
-    unlink(path);
 }
 
 static void append(const char *text)
@@ -117,14 +109,10 @@ TEST(a_file_that_is_no_journal_is_refused_and_stays)
 {
     struct machine_journal *journal = NULL;
     struct servet_error error;
-    char text[32] = "";
     ck_assert_int_eq(truncate(path, 0), 0);
     append("a letter"); /* without an end of line, as a torn journal is */
     ck_assert_int_eq(probe_checkpoint_open(path, "seed=1", &journal, &error), -ESTALE);
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(fgets(text, sizeof text, file));
-    fclose(file);
-    ck_assert_str_eq(text, "a letter");
+    ck_assert_str_eq(read_text(path), "a letter");
 }
 
 TEST(a_head_that_was_torn_is_written_anew)
@@ -161,47 +149,27 @@ TEST(every_part_of_a_question_counts)
 
 /* -- the conditions that a run must have in common with the one it goes on with -- */
 
-static void put_file(const char *root, const char *name, const char *text)
-{
-    char whole[256];
-    snprintf(whole, sizeof whole, "%s%s", root, name);
-    for (char *slash = strchr(whole + strlen(root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(whole, 0700);
-        *slash = '/';
-    }
-    FILE *file = fopen(whole, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void assert_counts(const char *root, const char *name, const char *before, const char *after,
                           const char *machine)
 {
     put_file(root, name, before);
-    char *first = probe_run_identity(root, machine), *same = probe_run_identity(root, machine);
+    char *first = kept(probe_run_identity(root, machine)),
+         *same = kept(probe_run_identity(root, machine));
     put_file(root, name, after);
-    char *other = probe_run_identity(root, machine);
+    char *other = kept(probe_run_identity(root, machine));
     ck_assert_str_eq(first, same);
     ck_assert_msg(strcmp(first, other) != 0, "%s: %s", name, other);
-    free(first);
-    free(same);
-    free(other);
 }
 
 TEST(another_kernel_setting_or_file_is_another_run)
 {
-    char root[] = "/tmp/identity.XXXXXX", machine[64], command[64];
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    const char *root = scratch_folder();
+    char machine[64];
     snprintf(machine, sizeof machine, "simulated:%s/m.json", root);
     const char *pages = "/sys/kernel/mm/transparent_hugepage/enabled";
     assert_counts(root, "/proc/sys/kernel/osrelease", "6.1.0\n", "6.2.0\n", "native");
     assert_counts(root, pages, "always [madvise] never\n", "always madvise [never]\n", "native");
     assert_counts(root, "/m.json", "{\"pus\": \"0-1\"}", "{\"pus\": \"0-2\"}", machine);
-    snprintf(command, sizeof command, "rm -r '%s'", root);
-    ck_assert_int_eq(system(command), 0);
 }
 
-TESTS(.setup = start, .teardown = end)
+TESTS(.setup = start)

@@ -26,21 +26,94 @@ static const char *why(struct disagreement d)
     return strchr(said, ':') + 2;
 }
 
-static struct disagreement sizes(uint64_t measured, uint64_t declared)
+/* What was measured and what declared of a level, the most that was measured, and what else is
+ * known. */
+#define OF_LEVEL(which, measured, declared, most, ...)                                             \
+    {                                                                                              \
+        .level = (which), .measured_bytes = (measured), .declared_bytes = (declared),              \
+        .low_bytes = (measured), .high_bytes = (most), __VA_ARGS__                                 \
+    }
+#define OF(measured, ...) OF_THIRD(measured, __VA_ARGS__, )
+#define OF_THIRD(measured, declared, ...) OF_LEVEL(3, measured, declared, measured, __VA_ARGS__)
+#define UNEXPLAINED "nothing that is known of the machine explains it"
+#define ALLOCATED "4 of 11 ways are allocated to this task by resctrl: 20 MiB"
+#define NEIGHBOURS                                                                                 \
+    "a virtual machine is told the size of its host's cache, part of which neighbours may hold"
+#define OTHERS "other programs ran on this machine and may hold part of it"
+#define ROUNDED(one, other)                                                                        \
+    "the " one " size is the power of two next to the " other " one and may be rounded"
+
+static const struct {
+    struct disagreement of;
+    const char *says; /* the whole explanation; after "not ": this is not in it */
+} cases[] = {
+    {OF(20 * MIB, 36 * MIB), UNEXPLAINED},
+    {OF(36 * MIB, 20 * MIB), UNEXPLAINED},
+    /* a declared size within the error of the measurement is said to be */
+    {OF_LEVEL(3, 20 * MIB, 24 * MIB, 25 * MIB, .virtual = true),
+     "the measurement leaves room for the declared size"},
+    {OF_LEVEL(3, 20 * MIB, 24 * MIB, 23 * MIB, .virtual = true), "not leaves room"},
+    /* allocated ways account for as much as they are; of less than that somebody else has a part,
+     * too; more than declared is not explained by a part of it */
+    {OF(20 * MIB, 55 * MIB, .virtual = true, .share = {4, 11}), ALLOCATED},
+    {OF(12 * MIB, 55 * MIB, .virtual = true, .share = {4, 11}), ALLOCATED "; " NEIGHBOURS},
+    {OF(12 * MIB, 55 * MIB, .virtual = true, .share = {11, 11}), "not resctrl"},
+    {OF(66 * MIB, 55 * MIB, .virtual = true, .share = {4, 11}), "not resctrl"},
+    {OF(16 * MIB, 32 * MIB, .parts = 2), "declared is the sum of 2 caches, which were found apart"},
+    {OF(16 * MIB, 32 * MIB, .parts = 1), "not sum"},
+    {OF(16 * MIB, 32 * MIB, .parts = 4), "not sum"},
+    {OF(48 * MIB, 16 * MIB, .merged = 3),
+     "3 declared caches, of that size each, were found to be one"},
+    {OF(48 * MIB, 16 * MIB, .merged = 2), "not found to be one"},
+    /* sizes that were not tried cannot be found */
+    {OF(32 * KIB, 48 * KIB, .next_bytes = 64 * KIB),
+     "no size between the two was tried, only powers of two"},
+    {OF(2 * MIB, 5 * MIB / 2, .next_bytes = 3 * MIB), "no size between the two was tried"},
+    {OF(2 * MIB, 5 * MIB / 2, .next_bytes = 9 * MIB / 4), "not was tried"},
+    {OF(64 * KIB, 48 * KIB, .next_bytes = 128 * KIB), "not was tried"},
+    /* a declared size that no sets make; without ways; 35.75 MiB: 26 slices of 11 ways */
+    {OF(1280 * KIB, 2000001, .line_bytes = 64, .ways = 20),
+     "the declared size is no whole number of sets of 20 ways of 64 bytes, so one of them is not "
+     "right"},
+    {OF(1280 * KIB, 2000001, .line_bytes = 64), "not whole number"},
+    {OF(24 * MIB, 143 * MIB / 4, .line_bytes = 64, .ways = 11), "not whole number"},
+    /* the next power of two may be rounding: not where both are, or 16 lies between */
+    {OF(24 * MIB, 32 * MIB), ROUNDED("declared", "measured")},
+    {OF(20 * MIB, 16 * MIB), ROUNDED("declared", "measured")},
+    {OF(32 * MIB, 36 * MIB), ROUNDED("measured", "declared")},
+    {OF(8 * MIB, 32 * MIB), "not power of two"},
+    {OF(12 * MIB, 32 * MIB), "not power of two"},
+    /* neighbours need a virtual machine or load, and more than one core at the cache; they take and
+     * do not give */
+    {OF(20 * MIB, 36 * MIB, .virtual = true), NEIGHBOURS},
+    {OF(20 * MIB, 36 * MIB, .virtual = true, .busy = true), NEIGHBOURS "; " OTHERS},
+    {OF(20 * MIB, 36 * MIB, .busy = true), OTHERS},
+    {OF_LEVEL(2, 20 * MIB, 36 * MIB, 20 * MIB, .busy = true), "not other programs"},
+    {OF_LEVEL(2, 20 * MIB, 36 * MIB, 20 * MIB, .busy = true, .shared = true), OTHERS},
+    {OF_LEVEL(2, 50 * MIB, 36 * MIB, 50 * MIB, .busy = true, .shared = true), "not other programs"},
+    /* an exclusive cache holds more than its size: as much as both; 32 KiB are too little to tell */
+    {OF(6 * MIB, 5 * MIB, .before_bytes = MIB),
+     "it is as much as the level before it and the declared size together, so it may be exclusive "
+     "and hold what the 1 MiB do not"},
+    {OF(10 * MIB, 5 * MIB, .before_bytes = MIB), "not exclusive"},
+    {OF(5600 * KIB, 5 * MIB, .before_bytes = 32 * KIB), "not exclusive"},
+    {OF(36 * MIB, 20 * MIB, .virtual = true),
+     "a virtual machine may be told of other caches than its host has"},
+};
+
+TEST(an_explanation_has_evidence, .loops = sizeof cases / sizeof *cases)
 {
-    return (struct disagreement){.level = 3,
-                                 .measured_bytes = measured,
-                                 .declared_bytes = declared,
-                                 .low_bytes = measured,
-                                 .high_bytes = measured};
+    const char *found = why(cases[_i].of), *expected = cases[_i].says;
+    if (strncmp(expected, "not ", 4) == 0) {
+        ck_assert_msg(!strstr(found, expected + 4), "%s", found);
+    } else {
+        ck_assert_str_eq(found, expected);
+    }
 }
 
-TEST(what_nothing_is_known_of_stays_unexplained)
+TEST(both_sizes_are_said)
 {
-    ck_assert_str_eq(why(sizes(20 * MIB, 36 * MIB)),
-                     "nothing that is known of the machine explains it");
-    ck_assert_str_eq(why(sizes(36 * MIB, 20 * MIB)),
-                     "nothing that is known of the machine explains it");
+    why((struct disagreement)OF(36 * MIB, 20 * MIB));
     ck_assert_ptr_nonnull(strstr(said, "measured 36 MiB, declared 20 MiB: "));
 }
 
@@ -51,145 +124,6 @@ TEST(sizes_as_near_as_measurements_are_do_not_disagree)
     ck_assert(!probe_disagreement_is_one(32 * MIB, 0));
     ck_assert(probe_disagreement_is_one(36 * MIB, 32 * MIB));
     ck_assert(probe_disagreement_is_one(28 * MIB, 32 * MIB));
-}
-
-TEST(a_declared_size_within_the_error_of_the_measurement_is_said_to_be)
-{
-    struct disagreement d = sizes(20 * MIB, 24 * MIB);
-    d.virtual = true;
-    d.high_bytes = 25 * MIB;
-    ck_assert_str_eq(why(d), "the measurement leaves room for the declared size");
-    d.high_bytes = 23 * MIB;
-    ck_assert_ptr_null(strstr(why(d), "leaves room"));
-}
-
-TEST(allocated_ways_account_for_as_much_as_they_are)
-{
-    struct disagreement d = sizes(20 * MIB, 55 * MIB);
-    d.virtual = true;
-    d.share = (struct resctrl_share){4, 11};
-    ck_assert_str_eq(why(d), "4 of 11 ways are allocated to this task by resctrl: 20 MiB");
-    d.measured_bytes = 12 * MIB; /* less than that: somebody else, too */
-    ck_assert_str_eq(
-        why(d),
-        "4 of 11 ways are allocated to this task by resctrl: 20 MiB; a virtual machine is told "
-        "the size of its host's cache, part of which neighbours may hold");
-    d.share.parts = 11;
-    ck_assert_ptr_null(strstr(why(d), "resctrl"));
-    d.share.parts = 4;
-    d.measured_bytes = 66 * MIB; /* more than declared is not explained by a part of it */
-    ck_assert_ptr_null(strstr(why(d), "resctrl"));
-}
-
-TEST(a_declared_sum_of_caches_that_were_found_apart)
-{
-    struct disagreement d = sizes(16 * MIB, 32 * MIB);
-    d.parts = 2;
-    ck_assert_str_eq(why(d), "declared is the sum of 2 caches, which were found apart");
-    d.parts = 1;
-    ck_assert_ptr_null(strstr(why(d), "sum"));
-    d.parts = 4;
-    ck_assert_ptr_null(strstr(why(d), "sum"));
-}
-
-TEST(declared_caches_that_were_found_to_be_one)
-{
-    struct disagreement d = sizes(48 * MIB, 16 * MIB);
-    d.merged = 3;
-    ck_assert_str_eq(why(d), "3 declared caches, of that size each, were found to be one");
-    d.merged = 2;
-    ck_assert_ptr_null(strstr(why(d), "found to be one"));
-}
-
-TEST(sizes_that_were_not_tried_cannot_be_found)
-{
-    struct disagreement d = sizes(32 * KIB, 48 * KIB);
-    d.next_bytes = 64 * KIB;
-    ck_assert_str_eq(why(d), "no size between the two was tried, only powers of two");
-    d = sizes(2 * MIB, 5 * MIB / 2);
-    d.next_bytes = 3 * MIB;
-    ck_assert_str_eq(why(d), "no size between the two was tried");
-    d.next_bytes = 9 * MIB / 4;
-    ck_assert_ptr_null(strstr(why(d), "was tried"));
-    d = sizes(64 * KIB, 48 * KIB);
-    d.next_bytes = 128 * KIB;
-    ck_assert_ptr_null(strstr(why(d), "was tried"));
-}
-
-TEST(a_declared_size_that_no_sets_make)
-{
-    struct disagreement d = sizes(1280 * KIB, 2000001);
-    d.line_bytes = 64;
-    d.ways = 20;
-    ck_assert_str_eq(
-        why(d),
-        "the declared size is no whole number of sets of 20 ways of 64 bytes, so one of them is "
-        "not right");
-    d.ways = 0; /* not said */
-    ck_assert_ptr_null(strstr(why(d), "whole number"));
-    d = sizes(24 * MIB, 143 * MIB / 4); /* 35.75 MiB: 26 slices of 11 ways */
-    d.line_bytes = 64;
-    d.ways = 11;
-    ck_assert_ptr_null(strstr(why(d), "whole number"));
-}
-
-TEST(the_next_power_of_two_may_be_rounding)
-{
-    ck_assert_str_eq(
-        why(sizes(24 * MIB, 32 * MIB)),
-        "the declared size is the power of two next to the measured one and may be rounded");
-    ck_assert_str_eq(
-        why(sizes(20 * MIB, 16 * MIB)),
-        "the declared size is the power of two next to the measured one and may be rounded");
-    ck_assert_str_eq(
-        why(sizes(32 * MIB, 36 * MIB)),
-        "the measured size is the power of two next to the declared one and may be rounded");
-    ck_assert_ptr_null(strstr(why(sizes(8 * MIB, 32 * MIB)), "power of two")); /* both are */
-    ck_assert_ptr_null(
-        strstr(why(sizes(12 * MIB, 32 * MIB)), "power of two")); /* 16 lies between */
-    ck_assert_ptr_null(strstr(why(sizes(20 * MIB, 36 * MIB)), "power of two"));
-}
-
-TEST(neighbours_need_a_virtual_machine_or_load)
-{
-    struct disagreement d = sizes(20 * MIB, 36 * MIB);
-    d.virtual = true;
-    ck_assert_str_eq(why(d), "a virtual machine is told the size of its host's cache, part of "
-                             "which neighbours may hold");
-    d.busy = true;
-    ck_assert_ptr_nonnull(
-        strstr(why(d), "; other programs ran on this machine and may hold part of it"));
-    d.virtual = false;
-    ck_assert_str_eq(why(d), "other programs ran on this machine and may hold part of it");
-    d.level = 2; /* of one core alone */
-    ck_assert_ptr_null(strstr(why(d), "other programs"));
-    d.shared = true;
-    ck_assert_ptr_nonnull(strstr(why(d), "other programs"));
-    d.measured_bytes = 50 * MIB; /* neighbours take, they do not give */
-    ck_assert_ptr_null(strstr(why(d), "other programs"));
-}
-
-TEST(an_exclusive_cache_holds_more_than_its_size)
-{
-    struct disagreement d = sizes(40 * MIB, 36 * MIB);
-    d.measured_bytes = 6 * MIB;
-    d.declared_bytes = 5 * MIB;
-    d.before_bytes = MIB;
-    ck_assert_str_eq(
-        why(d), "it is as much as the level before it and the declared size together, so it may be "
-                "exclusive and hold what the 1 MiB do not");
-    d.measured_bytes = 10 * MIB;
-    ck_assert_ptr_null(strstr(why(d), "exclusive"));
-    d.before_bytes = 32 * KIB; /* too little to tell */
-    d.measured_bytes = 5600 * KIB;
-    ck_assert_ptr_null(strstr(why(d), "exclusive"));
-}
-
-TEST(a_virtual_machine_may_be_told_too_little)
-{
-    struct disagreement d = sizes(36 * MIB, 20 * MIB);
-    d.virtual = true;
-    ck_assert_str_eq(why(d), "a virtual machine may be told of other caches than its host has");
 }
 
 /* -- resctrl -- */
