@@ -166,7 +166,10 @@ static const char *add_number(const char *text, struct profile_mask *out)
     return end;
 }
 
-bool pin_slurm_step_pus(const char *type, const char *list, struct profile_mask *out)
+/* The PUs of all of the step's tasks on this node, from a binding in the form of
+ * SLURM_CPU_BIND_TYPE ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2").
+ * False, and `out` untouched, if it is none of these or names no PU. */
+static bool read_step_pus(const char *type, const char *list, struct profile_mask *out)
 {
     struct profile_mask all = {0};
     if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0)) {
@@ -418,8 +421,8 @@ static void find_job_pus(const struct pin_launcher *launcher, struct profile_mas
 {
     struct profile_mask mask;
     if (strcmp(launcher->name, slurm_name) == 0) {
-        pin_slurm_step_pus(pin_environment("SLURM_CPU_BIND_TYPE"),
-                           pin_environment("SLURM_CPU_BIND_LIST"), out);
+        read_step_pus(pin_environment("SLURM_CPU_BIND_TYPE"),
+                      pin_environment("SLURM_CPU_BIND_LIST"), out);
         return;
     }
     pid_t pid = pin_launcher_process();

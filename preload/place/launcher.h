@@ -81,11 +81,4 @@ int pin_places_export(const struct pin_launcher *launcher, const struct profile_
  * is set. */
 bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before);
 
-/* What Slurm says of the masks that it gave to the tasks of a step. */
-
-/* The PUs of all of the step's tasks on this node, from a binding in the form of
- * SLURM_CPU_BIND_TYPE ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2").
- * False, and `out` untouched, if it is none of these or names no PU. */
-bool pin_slurm_step_pus(const char *type, const char *list, struct profile_mask *out);
-
 #endif

@@ -17,14 +17,15 @@
 /* The kernel answers with an address or with an error number below this. */
 #define MOST_ERRNO 4095
 
-void *pin_pages_map(size_t bytes)
+/* Zeros, from the kernel and not from malloc. NULL: there are none. */
+static void *map_pages(size_t bytes)
 {
     long address = profile_raw(PROFILE_SYS_MMAP, 0, (long)bytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return address < 0 && address >= -MOST_ERRNO ? NULL : (void *)address;
 }
 
-void pin_pages_unmap(void *pages, size_t bytes)
+static void unmap_pages(void *pages, size_t bytes)
 {
     profile_raw(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);
 }
@@ -32,11 +33,11 @@ void pin_pages_unmap(void *pages, size_t bytes)
 void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
 {
     void *seen = atomic_load_explicit(at, memory_order_acquire);
-    void *mapped = seen ? NULL : pin_pages_map(bytes);
+    void *mapped = seen ? NULL : map_pages(bytes);
     if (!mapped || atomic_compare_exchange_strong(at, &seen, mapped)) {
         return mapped ? mapped : seen;
     }
-    pin_pages_unmap(mapped, bytes);
+    unmap_pages(mapped, bytes);
     return seen;
 }
 
@@ -101,7 +102,7 @@ static int on_own_stack(void (*work)(void))
     return -ENOMEM;
 #else
     ucontext_t here, there;
-    void *stack = pin_pages_map(STACK_BYTES);
+    void *stack = map_pages(STACK_BYTES);
     if (!stack) {
         return -ENOMEM;
     }
@@ -111,7 +112,7 @@ static int on_own_stack(void (*work)(void))
     there.uc_link = &here;
     makecontext(&there, work, 0);
     swapcontext(&here, &there);
-    pin_pages_unmap(stack, STACK_BYTES);
+    unmap_pages(stack, STACK_BYTES);
     return 0;
 #endif
 }

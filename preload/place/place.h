@@ -43,10 +43,6 @@ void pin_memory_follow(const struct pin_options *options, const struct pin_nodes
 
 /* -- pages -- */
 
-/* Zeros, from the kernel and not from malloc. NULL: there are none. */
-void *pin_pages_map(size_t bytes);
-void pin_pages_unmap(void *pages, size_t bytes);
-
 /* What `*at` points to, mapped by the first of all threads that ask; never given back. NULL: there
  * is no memory. */
 void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
@@ -332,17 +328,10 @@ struct pin_process {
     bool users_choice;        /* OMP_PLACES and the like: OpenMP threads are left alone */
 };
 
-/* Reads the environment and the mask if that has not been done. Called by the constructor and by
- * every interposer: a library's constructor may create threads before ours runs (a preloaded
- * object's runs last). Opens no file. In a privileged program (AT_SECURE) it does neither, and the
- * shim does nothing for good. */
-void pin_process_start(void);
-
 /* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
  * parser's allocation can end in an allocator that creates a thread), or in a thread that has shut
  * itself in. */
 bool pin_process_active(void);
-bool pin_process_retired(void);
 
 /* The calling thread is about to shut itself in a sandbox (seccomp), with `everybody` all threads
  * of the process. A sandbox kills the program for a call that is not on its list, so no call of
@@ -352,7 +341,7 @@ bool pin_process_shut_begin(bool everybody);
 /* The kernel has refused the sandbox: all is as it was. */
 void pin_process_shut_failed(bool everybody);
 
-/* The options and the start mask (always valid after pin_process_start()). */
+/* The options and the start mask, which are there when an interposer has been called. */
 const struct pin_process *pin_process_get(void);
 
 /* Makes the plan if there is none yet. `worker_comes`: for a thread that is being created and has

@@ -42,7 +42,16 @@ __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 
 static void after_fork_in_child(void);
 
-void pin_process_start(void)
+static bool is_retired(void)
+{
+    return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
+}
+
+/* Reads the environment and the mask if that has not been done. Called by the constructor and by
+ * every interposer: a library's constructor may create threads before ours runs (a preloaded
+ * object's runs last). Opens no file. In a privileged program (AT_SECURE) it does neither, and the
+ * shim does nothing for good. */
+static void start(void)
 {
     if (pin_life_state() != NEW) {
         return;
@@ -69,18 +78,13 @@ void pin_process_start(void)
 
 __attribute__((constructor)) static void constructor(void)
 {
-    pin_process_start();
+    start();
 }
 
 bool pin_process_active(void)
 {
-    pin_process_start();
-    return !pin_process_retired() && !pin_self.inside && !pin_self.shut;
-}
-
-bool pin_process_retired(void)
-{
-    return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
+    start();
+    return !is_retired() && !pin_self.inside && !pin_self.shut;
 }
 
 const struct pin_process *pin_process_get(void)
@@ -309,7 +313,7 @@ void pin_process_narrow_main(const struct pin_process *this)
 static void after_fork_in_child(void)
 {
     static const pthread_once_t again = PTHREAD_ONCE_INIT;
-    if (pin_self.shut || pin_process_retired()) {
+    if (pin_self.shut || is_retired()) {
         atomic_store(&pin_life.state, RETIRED);
         return;
     }
