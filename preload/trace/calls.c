@@ -88,49 +88,34 @@ static void swap(trace_word window, int peer, trace_word type)
     get(window, peer, 1, type);
 }
 
-#define PUT(name, number)                                                                          \
+/* `more` and `it`: those that end with a request. */
+#define MORE_REQUEST , void *request
+#define THE_REQUEST , request
+#define PUT(name, number, more, it)                                                                \
     TRACE_CALL(name,                                                                               \
                (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word window),                                 \
-               (data, count, type, to, at, there, kind, window), put(window, to, count, type))
-#define RPUT(name, number)                                                                         \
-    TRACE_CALL(name,                                                                               \
-               (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word window, void *request),                  \
-               (data, count, type, to, at, there, kind, window, request),                          \
-               put(window, to, count, type))
-#define GET(name, number)                                                                          \
+                number there, trace_word kind, trace_word window more),                            \
+               (data, count, type, to, at, there, kind, window it), put(window, to, count, type))
+#define GET(name, number, more, it)                                                                \
     TRACE_CALL(name,                                                                               \
                (void *data, number count, trace_word type, int from, intptr_t at, number there,    \
-                trace_word kind, trace_word window),                                               \
-               (data, count, type, from, at, there, kind, window), get(window, from, count, type))
-#define RGET(name, number)                                                                         \
-    TRACE_CALL(name,                                                                               \
-               (void *data, number count, trace_word type, int from, intptr_t at, number there,    \
-                trace_word kind, trace_word window, void *request),                                \
-               (data, count, type, from, at, there, kind, window, request),                        \
+                trace_word kind, trace_word window more),                                          \
+               (data, count, type, from, at, there, kind, window it),                              \
                get(window, from, count, type))
-#define ACCUMULATE(name, number)                                                                   \
+#define ACCUMULATE(name, number, more, it)                                                         \
     TRACE_CALL(name,                                                                               \
                (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word operation, trace_word window),           \
-               (data, count, type, to, at, there, kind, operation, window),                        \
-               put(window, to, count, type))
-#define RACCUMULATE(name, number)                                                                  \
-    TRACE_CALL(name,                                                                               \
-               (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word operation, trace_word window,            \
-                void *request),                                                                    \
-               (data, count, type, to, at, there, kind, operation, window, request),               \
+                number there, trace_word kind, trace_word operation, trace_word window more),      \
+               (data, count, type, to, at, there, kind, operation, window it),                     \
                put(window, to, count, type))
 
 #define RMA(number, suffix)                                                                        \
-    PUT(Put##suffix, number)                                                                       \
-    RPUT(Rput##suffix, number)                                                                     \
-    GET(Get##suffix, number)                                                                       \
-    RGET(Rget##suffix, number)                                                                     \
-    ACCUMULATE(Accumulate##suffix, number)                                                         \
-    RACCUMULATE(Raccumulate##suffix, number)
+    PUT(Put##suffix, number, , )                                                                   \
+    PUT(Rput##suffix, number, MORE_REQUEST, THE_REQUEST)                                           \
+    GET(Get##suffix, number, , )                                                                   \
+    GET(Rget##suffix, number, MORE_REQUEST, THE_REQUEST)                                           \
+    ACCUMULATE(Accumulate##suffix, number, , )                                                     \
+    ACCUMULATE(Raccumulate##suffix, number, MORE_REQUEST, THE_REQUEST)
 
 RMA(int, )
 RMA(int64_t, _c)
@@ -221,16 +206,11 @@ static inline void count_message(trace_word comm, int to, int64_t count, trace_w
     SHORT_NAME(MPI_##name, PMPI_##name, parameters, arguments)                                     \
     SHORT_NAME(PMPI_##name, MPI_##name, parameters, arguments)
 
-#define SEND(name, number)                                                                         \
-    SHORT(name,                                                                                    \
-          (const void *data, number count, trace_word type, int to, int tag, trace_word comm),     \
-          (data, count, type, to, tag, comm))
-
-#define ISEND(name, number)                                                                        \
-    SHORT(name,                                                                                    \
-          (const void *data, number count, trace_word type, int to, int tag, trace_word comm,      \
-           void *request),                                                                         \
-          (data, count, type, to, tag, comm, request))
+#define SEND(name, number, more, it)                                                               \
+    SHORT(                                                                                         \
+        name,                                                                                      \
+        (const void *data, number count, trace_word type, int to, int tag, trace_word comm more),  \
+        (data, count, type, to, tag, comm it))
 
 #define SENDRECV(name, number)                                                                     \
     TRACE_CALL(                                                                                    \
@@ -266,14 +246,14 @@ static void keep(int code, trace_word comm, int to, int64_t count, trace_word ty
                keep(trace_code_, comm, to, count, type, request))
 
 #define SENDS(number, suffix)                                                                      \
-    SEND(Send##suffix, number)                                                                     \
-    SEND(Bsend##suffix, number)                                                                    \
-    SEND(Ssend##suffix, number)                                                                    \
-    SEND(Rsend##suffix, number)                                                                    \
-    ISEND(Isend##suffix, number)                                                                   \
-    ISEND(Ibsend##suffix, number)                                                                  \
-    ISEND(Issend##suffix, number)                                                                  \
-    ISEND(Irsend##suffix, number)                                                                  \
+    SEND(Send##suffix, number, , )                                                                 \
+    SEND(Bsend##suffix, number, , )                                                                \
+    SEND(Ssend##suffix, number, , )                                                                \
+    SEND(Rsend##suffix, number, , )                                                                \
+    SEND(Isend##suffix, number, MORE_REQUEST, THE_REQUEST)                                         \
+    SEND(Ibsend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
+    SEND(Issend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
+    SEND(Irsend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
     SENDRECV(Sendrecv##suffix, number)                                                             \
     SENDRECV(Isendrecv##suffix, number)                                                            \
     SENDRECV_REPLACE(Sendrecv_replace##suffix, number)                                             \

@@ -33,6 +33,10 @@ INIT(MPI_Init_thread, (int *count, char ***values, int required, int *provided),
 INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided),
      (count, values, required, provided))
 
+/* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the
+ * library's. */
+static void end_trace(void);
+
 #define FINALIZE(name)                                                                             \
     PIN_EXPORT int name(void);                                                                     \
     PIN_EXPORT int name(void)                                                                      \
@@ -41,7 +45,7 @@ INIT(PMPI_Init_thread, (int *count, char ***values, int required, int *provided)
         if (!TRACE_REAL(real, #name))                                                              \
             return TRACE_NO_MPI;                                                                   \
         if (!pin_trace_inside)                                                                     \
-            pin_trace_end();                                                                       \
+            end_trace();                                                                           \
         return real();                                                                             \
     }
 
@@ -240,7 +244,7 @@ static void finish(void)
     pin_trace_report_rank();
 }
 
-void pin_trace_end(void)
+static void end_trace(void)
 {
     int saved = errno;
     if (__atomic_load_n(&pin_trace_state, __ATOMIC_ACQUIRE) != TRACE_ON) {

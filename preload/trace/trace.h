@@ -323,10 +323,6 @@ bool pin_trace_begin(void);
 /* Will the time of calls be taken once MPI is initialised? The same answer at all times. */
 bool pin_trace_times_wanted(void);
 
-/* Rank 0 gets the counts of all ranks and writes what was asked for. At MPI_Finalize, before the
- * library's. */
-void pin_trace_end(void);
-
 /* False: the call is passed on as it is, without trace_leave(). */
 static inline bool trace_enter(void)
 {
