@@ -432,15 +432,13 @@ int profile_default_path(char *path, size_t size, struct servet_error *error);
 /* Derives a topology profile ("not measured"): caches and their groups as declared, one memory
  * overhead level per NUMA node and per package where that differs, communication layers by nesting
  * (core, each shared cache, package/NUMA, node). `root` is "" for this machine, or the folder of a
- * captured /sys and /proc. */
+ * captured /sys and /proc. Host, processor and signature are left out: they cost more than half of
+ * all of it, and the shim, which only places, is who asks. */
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
-/* The same without host, processor and signature, which cost more than half of it: for who only
- * places on it. */
-int profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
-                                struct servet_error *error);
 
-/* The same from hwloc: `source` NULL is this machine, a path to an existing file is hwloc XML,
- * anything else a synthetic description ("package:2 core:4 pu:2"). */
+/* The same from hwloc, with host, processor and signature: `source` NULL is this machine, a path to
+ * an existing file is hwloc XML, anything else a synthetic description ("package:2 core:4
+ * pu:2"). */
 int profile_from_hwloc(const char *source, struct servet_profile **out, struct servet_error *error);
 
 /* -- signature.c -- */

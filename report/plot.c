@@ -126,11 +126,6 @@ static int render(const struct plot *plot, bool png, char **out, size_t *out_len
     return rc;
 }
 
-int report_plot_png(const struct plot *plot, char **out, size_t *length, struct servet_error *error)
-{
-    return render(plot, true, out, length, error);
-}
-
 /* -- SVG into a page -- */
 
 struct replacement {
@@ -352,7 +347,7 @@ static int draw_picture(const struct pictures_item *item, struct image *image,
     if (rc < 0) {
         return profile_error(error, rc, "%s: %s", item->id, strerrordesc_np(-rc));
     }
-    rc = report_plot_png(&plot, &image->bytes, &image->length, error);
+    rc = render(&plot, true, &image->bytes, &image->length, error);
     free(plot.script);
     return rc;
 }
@@ -384,7 +379,7 @@ static int draw_plots(const struct plot_list *plots, struct image *images, size_
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < plots->count; i++) {
         struct image *image = &images[i];
-        rc = report_plot_png(&plots->items[i], &image->bytes, &image->length, error);
+        rc = render(&plots->items[i], true, &image->bytes, &image->length, error);
         image->name = plots->items[i].name;
         *count += rc == 0;
     }

@@ -172,12 +172,9 @@ void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile
 void report_plot_pair_rates(struct plot_list *list, const struct servet_profile *profile,
                             size_t index);
 
-/* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)), or
- * as PNG.
+/* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)).
  * 0; -ENOENT: no gnuplot; -EIO; -ENOMEM. free() the result. */
 int report_plot_svg(const struct plot *plot, char **out, size_t *length,
-                    struct servet_error *error);
-int report_plot_png(const struct plot *plot, char **out, size_t *length,
                     struct servet_error *error);
 
 /* All plots of a profile, in the order of the page. 0 or -ENOMEM; report_plot_free() them. */
@@ -206,7 +203,7 @@ struct picture {
 int report_picture_svg(const struct picture *picture, const char *title, char **out,
                        size_t *left_out);
 
-/* The same in gnuplot's language, for report_plot_png(): shape, script (free() it) and size of
+/* The same in gnuplot's language, for a PNG: shape, script (free() it) and size of
  * *out. 0 or -ENOMEM. */
 int report_picture_script(const struct picture *picture, const char *title, struct plot *out);
 

@@ -175,11 +175,6 @@ static bool faster(const struct spmd_choice *a, const struct spmd_choice *b)
     return a->tile.x + a->tile.y < b->tile.x + b->tile.y;
 }
 
-struct candidates {
-    struct spmd_choice *items; /* the fastest tile by cores; [0] unused; times.cores 0: none */
-    uint64_t cores_max;
-};
-
 static int consider(const struct spmd_problem *problem, uint64_t n, uint64_t m,
                     spmd_comm_function *comm, void *context, struct spmd_choice *best)
 {

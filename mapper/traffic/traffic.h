@@ -76,10 +76,6 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
  * -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
 
-/* Ranks of one number of threads after the other by `place`, each as if the others were not there;
- * then all of them change places near their partners. 0, what `place` returns, or -ENOMEM. */
-int map_place_by_threads(struct map_traffic *traffic, int (*place)(struct map_traffic *traffic));
-
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
  *
  * The predicted time of a pair is that of one message with all its bytes, by the curve of the layer

@@ -223,9 +223,6 @@ void map_slots_choose(struct map_slots *slots, uint32_t leaf);
  * there, and then goes on to another. */
 map_key map_slots_node_key(const struct map_slots *slots, uint32_t node);
 
-/* Leaf that is chosen next: lowest key, then lowest weight (by leaf), then lowest PU. */
-uint32_t map_slots_lowest(const struct map_slots *slots, const map_weight *weight);
-
 /* The PUs of a leaf's core. */
 struct map_core {
     uint32_t first_leaf;
@@ -259,22 +256,6 @@ uint32_t map_tree_lowest(const struct map_tree *tree);
 /* Adds what the choice of `leaf` does to all others, and takes over the keys that
  * map_slots_choose() changed. */
 void map_tree_raise(struct map_tree *tree, uint32_t leaf);
-
-/* -- exact -- */
-
-struct map_exact {
-    const struct map_view *view;
-    map_weight *weight;           /* by leaf */
-    int64_t *sum[MAP_RULE_COUNT]; /* by leaf: the paper's sum of each rule; NULL: not kept */
-    uint32_t *stamp;              /* by leaf: the last pass that reached it */
-    uint32_t pass;
-};
-
-/* `sums`: keeps the paper's sums too. 0 or -ENOMEM; the memory is the view's. */
-int map_exact_make(struct map_view *view, bool sums, struct map_exact *out);
-
-/* Adds what the choice of leaf `chosen` does to every other leaf. */
-void map_exact_raise(struct map_exact *exact, uint32_t chosen);
 
 /* -- hierarchy -- */
 

@@ -53,7 +53,7 @@ static int topology_profile(const struct site *site, const char *why, struct pin
                             struct servet_profile **out)
 {
     struct servet_error error = {0};
-    int code = profile_nameless_from_sysfs("", out, &error);
+    int code = profile_from_sysfs("", out, &error);
     if (code < 0 && site->launcher->node_rank == 0) {
         pin_failure("threads are not pinned: %s", error.text);
     }

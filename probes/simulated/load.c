@@ -15,7 +15,9 @@ static const size_t memory_limit_bytes = (size_t)8 << 30;
 
 /* -- checks -- */
 
-void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
+/* "FILE: …" */
+__attribute__((format(printf, 2, 3))) static void refuse(struct sim_reader *reader,
+                                                         const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -28,7 +30,8 @@ void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
     reader->failed = profile_error(reader->error, -EINVAL, "%s: %s", reader->path, text);
 }
 
-void probe_sim_no_memory(struct sim_reader *reader, const char *where)
+/* There was no memory for what `where` names. */
+static void no_memory(struct sim_reader *reader, const char *where)
 {
     if (!reader->failed) {
         reader->failed = profile_error(reader->error, -ENOMEM, "%s: %s: %s", reader->path, where,
@@ -36,31 +39,33 @@ void probe_sim_no_memory(struct sim_reader *reader, const char *where)
     }
 }
 
-void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *set,
-                         const struct profile_set *within, const char *where)
+/* PUs of `within` alone. */
+static void check_set(struct sim_reader *reader, const struct profile_set *set,
+                      const struct profile_set *within, const char *where)
 {
     if (!profile_set_subset(set, within)) {
-        probe_sim_refuse(reader, "%s: names a PU that the machine does not have", where);
+        refuse(reader, "%s: names a PU that the machine does not have", where);
     }
 }
 
-void probe_sim_check_groups(struct sim_reader *reader, const struct profile_set *groups,
-                            size_t count, const struct profile_set *within, const char *where)
+/* The same, without a common PU. */
+static void check_groups(struct sim_reader *reader, const struct profile_set *groups, size_t count,
+                         const struct profile_set *within, const char *where)
 {
     struct profile_set all = {0};
     size_t members = 0;
     for (size_t i = 0; i < count && !reader->failed; i++) {
         struct profile_set sum = {0};
-        probe_sim_check_set(reader, &groups[i], within, where);
+        check_set(reader, &groups[i], within, where);
         members += groups[i].count;
         if (profile_set_union(&all, &groups[i], &sum) < 0) {
-            probe_sim_no_memory(reader, where);
+            no_memory(reader, where);
         }
         profile_set_free(&all);
         all = sum;
     }
     if (all.count != members) {
-        probe_sim_refuse(reader, "%s: expected groups without a common PU", where);
+        refuse(reader, "%s: expected groups without a common PU", where);
     }
     profile_set_free(&all);
 }
@@ -71,11 +76,11 @@ static void check_kinds(struct sim_reader *reader, struct sim *sim)
     for (size_t i = 0; i < sim->kind_count; i++) {
         struct sim_kind *kind = &sim->kinds[i];
         snprintf(where, sizeof where, "$.kinds[%zu].pus", i);
-        probe_sim_check_set(reader, &kind->pus, &sim->pus, where);
+        check_set(reader, &kind->pus, &sim->pus, where);
         for (size_t j = 0; j < kind->pus.count * i; j++) {
             if (profile_set_has(&sim->kinds[j / kind->pus.count].pus,
                                 kind->pus.ids[j % kind->pus.count])) {
-                probe_sim_refuse(reader, "%s: expected kinds without a common PU", where);
+                refuse(reader, "%s: expected kinds without a common PU", where);
             }
         }
         if (kind->memory_seconds < 0) {
@@ -93,10 +98,10 @@ static void check_nodes(struct sim_reader *reader, const struct sim *sim)
     for (size_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *node = &sim->nodes[i];
         snprintf(where, sizeof where, "$.memory.nodes[%zu].pus", i);
-        probe_sim_check_set(reader, &node->pus, &sim->pus, where);
+        check_set(reader, &node->pus, &sim->pus, where);
         for (size_t j = 0; j < node->from_count; j++) {
             snprintf(where, sizeof where, "$.memory.nodes[%zu].from[%zu].pus", i, j);
-            probe_sim_check_set(reader, &node->from[j].pus, &sim->pus, where);
+            check_set(reader, &node->from[j].pus, &sim->pus, where);
         }
     }
 }
@@ -107,14 +112,13 @@ static void check_domain_kind(struct sim_reader *reader, const struct sim *sim, 
     char where[64];
     snprintf(where, sizeof where, "$.memory.domains[%zu]", index);
     if ((kind->pus.count > 0) == (kind->group_count > 0)) {
-        probe_sim_refuse(reader, "%s: expected either pus or groups", where);
+        refuse(reader, "%s: expected either pus or groups", where);
     }
-    probe_sim_check_set(reader, &kind->pus, &sim->pus, where);
-    probe_sim_check_groups(reader, kind->groups, kind->group_count, &sim->pus, where);
+    check_set(reader, &kind->pus, &sim->pus, where);
+    check_groups(reader, kind->groups, kind->group_count, &sim->pus, where);
     for (size_t i = 1; i < kind->capacity_count; i++) {
         if (kind->capacities[i].workers <= kind->capacities[i - 1].workers) {
-            probe_sim_refuse(reader, "%s.bytes_per_s[%zu].workers: expected more than before",
-                             where, i);
+            refuse(reader, "%s.bytes_per_s[%zu].workers: expected more than before", where, i);
         }
     }
 }
@@ -129,7 +133,7 @@ static void make_domains(struct sim_reader *reader, struct sim *sim)
     }
     sim->domains = calloc(count + 1, sizeof *sim->domains);
     if (!sim->domains) {
-        probe_sim_no_memory(reader, "$.memory.domains");
+        no_memory(reader, "$.memory.domains");
     }
     for (size_t i = 0; i < sim->domain_kind_count && !reader->failed; i++) {
         const struct sim_domain_kind *kind = &sim->domain_kinds[i];
@@ -150,7 +154,7 @@ static void check_layers(struct sim_reader *reader, struct sim *sim)
     for (size_t i = 0; i < sim->layer_count; i++) {
         struct sim_layer *layer = &sim->layers[i];
         snprintf(where, sizeof where, "$.layers[%zu].groups", i);
-        probe_sim_check_groups(reader, layer->groups, layer->group_count, &sim->pus, where);
+        check_groups(reader, layer->groups, layer->group_count, &sim->pus, where);
         if (!layer->name) {
             layer->name = strdup("");
         }
@@ -169,7 +173,7 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
 {
     cache->instance_of = calloc(pus->count, sizeof *cache->instance_of);
     if (!cache->instance_of) {
-        probe_sim_no_memory(reader, "$.caches");
+        no_memory(reader, "$.caches");
         return;
     }
     for (size_t i = 0; i < pus->count; i++) {
@@ -193,9 +197,9 @@ static void complete_holders(struct sim_reader *reader, const struct sim *sim,
                              struct profile_set *pus, const char *where)
 {
     if (pus->count) {
-        probe_sim_check_set(reader, pus, &sim->pus, where);
+        check_set(reader, pus, &sim->pus, where);
     } else if (profile_set_copy(&sim->pus, pus) < 0) {
-        probe_sim_no_memory(reader, where);
+        no_memory(reader, where);
     }
 }
 
@@ -208,7 +212,7 @@ static void extend_paths(struct sim_reader *reader, struct sim *sim, size_t cach
             continue;
         }
         if (path->depth == SIM_DEPTH_MAX) {
-            probe_sim_refuse(reader, "$.caches: expected at most %d for one PU", SIM_DEPTH_MAX);
+            refuse(reader, "$.caches: expected at most %d for one PU", SIM_DEPTH_MAX);
             return;
         }
         path->caches[path->depth++] = (uint8_t)cache;
@@ -233,12 +237,12 @@ static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index
     snprintf(where, sizeof where, "$.caches[%zu].pus", index);
     complete_holders(reader, sim, &cache->pus, where);
     snprintf(where, sizeof where, "$.caches[%zu].groups", index);
-    probe_sim_check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
+    check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
-        probe_sim_refuse(
-            reader, "$.caches[%zu].size_bytes: expected a multiple of ways * line_bytes * slices",
-            index);
+        refuse(reader,
+               "$.caches[%zu].size_bytes: expected a multiple of ways * line_bytes * slices",
+               index);
     }
     if (reader->failed) {
         return;
@@ -259,19 +263,19 @@ static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index
 static void place_caches(struct sim_reader *reader, struct sim *sim)
 {
     if (sim->cache_count > SIM_CACHES_MAX) {
-        probe_sim_refuse(reader, "$.caches: expected an array of 1 to %d", SIM_CACHES_MAX);
+        refuse(reader, "$.caches: expected an array of 1 to %d", SIM_CACHES_MAX);
         return;
     }
     sim->paths = calloc(sim->pu_count, sizeof *sim->paths);
     if (!sim->paths) {
-        probe_sim_no_memory(reader, "$.caches");
+        no_memory(reader, "$.caches");
     }
     for (size_t i = 0; i < sim->cache_count && !reader->failed; i++) {
         place_cache(reader, sim, i);
     }
     for (size_t i = 0; i < sim->pu_count && !reader->failed; i++) {
         if (sim->paths[i].depth == 0) {
-            probe_sim_refuse(reader, "$.caches: expected one for PU %u", sim->pus.ids[i]);
+            refuse(reader, "$.caches: expected one for PU %u", sim->pus.ids[i]);
         }
     }
     for (size_t i = 0; i < sim->tlb_count && !reader->failed; i++) {
@@ -310,14 +314,12 @@ static void read_row(struct sim_reader *reader, char *line, size_t row, double u
         double value = cell ? strtod(cell, &end) : 0;
         sim->matrix.seconds[row * sim->pu_count + column] = value * unit_s;
         if (row != column && (!cell || end == cell || !isfinite(value) || value <= 0)) {
-            probe_sim_refuse(reader,
-                             "exchange_matrix: row %zu, column %zu: expected a number above 0",
-                             row + 1, column + 1);
+            refuse(reader, "exchange_matrix: row %zu, column %zu: expected a number above 0",
+                   row + 1, column + 1);
         }
     }
     if (rest && !reader->failed) {
-        probe_sim_refuse(reader, "exchange_matrix: row %zu: expected %zu columns", row + 1,
-                         sim->pu_count);
+        refuse(reader, "exchange_matrix: row %zu: expected %zu columns", row + 1, sim->pu_count);
     }
 }
 
@@ -339,8 +341,7 @@ static void read_rows(struct sim_reader *reader, FILE *file, double unit_s, stru
     }
     free(line);
     if (!reader->failed && rows != sim->pu_count) {
-        probe_sim_refuse(reader, "exchange_matrix: expected %zu rows, one for each PU",
-                         sim->pu_count);
+        refuse(reader, "exchange_matrix: expected %zu rows, one for each PU", sim->pu_count);
     }
 }
 
@@ -354,9 +355,9 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     FILE *file = path ? fopen(path, "re") : NULL;
     sim->matrix.seconds = calloc(sim->pu_count * sim->pu_count, sizeof *sim->matrix.seconds);
     if (!path || !sim->matrix.seconds) {
-        probe_sim_no_memory(reader, "exchange_matrix.file");
+        no_memory(reader, "exchange_matrix.file");
     } else if (!file) {
-        probe_sim_refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
+        refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
     } else {
         read_rows(reader, file, sim->matrix.seconds_per_unit, sim);
     }
@@ -373,13 +374,13 @@ static void complete(struct sim_reader *reader, struct sim *sim)
 {
     sim->pu_count = sim->pus.count;
     if (!power_of_two(sim->page_bytes) || !power_of_two(sim->huge_page_bytes)) {
-        probe_sim_refuse(reader, "$.page_bytes: expected powers of two");
+        refuse(reader, "$.page_bytes: expected powers of two");
     }
     if (!sim->name) {
         sim->name = strdup("simulated");
     }
-    probe_sim_check_groups(reader, sim->packages, sim->package_count, &sim->pus, "$.packages");
-    probe_sim_check_groups(reader, sim->cores, sim->core_count, &sim->pus, "$.cores");
+    check_groups(reader, sim->packages, sim->package_count, &sim->pus, "$.packages");
+    check_groups(reader, sim->cores, sim->core_count, &sim->pus, "$.cores");
     place_caches(reader, sim);
     check_layers(reader, sim);
     probe_sim_load_matrix(reader, sim);

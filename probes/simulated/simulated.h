@@ -280,18 +280,6 @@ struct sim_reader {
     int failed;
 };
 
-/* "FILE: …" */
-void probe_sim_refuse(struct sim_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* There was no memory for what `where` names. */
-void probe_sim_no_memory(struct sim_reader *reader, const char *where);
-
-/* PUs of `within` alone; groups without a common PU. */
-void probe_sim_check_set(struct sim_reader *reader, const struct profile_set *set,
-                         const struct profile_set *within, const char *where);
-void probe_sim_check_groups(struct sim_reader *reader, const struct profile_set *groups,
-                            size_t count, const struct profile_set *within, const char *where);
-
 /* The times between the machine's PUs, if the description names a file of them. */
 void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim);
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 /* What a read of less than that brings of a file of sysfs, or of a captured one, is its end (the
@@ -478,33 +477,6 @@ static int read_kinds(struct reader *reader)
     return rc;
 }
 
-/* -- host -- */
-
-static char *file_text(struct sysfs *fs, const char *path)
-{
-    return profile_sysfs_read(fs, "%s", path) == 0 ? strdup(fs->text) : NULL;
-}
-
-/* What cannot be found out stays NULL. */
-static void read_host(struct reader *reader, struct servet_profile *profile)
-{
-    struct sysfs *fs = &reader->fs;
-    struct utsname name;
-    if (!*fs->root && uname(&name) == 0) {
-        profile->host_name = strdup(name.nodename);
-        profile->architecture = strdup(name.machine);
-        profile->kernel = strdup(name.release);
-    } else {
-        profile->host_name = file_text(fs, "/proc/sys/kernel/hostname");
-        profile->kernel = file_text(fs, "/proc/sys/kernel/osrelease");
-    }
-    profile->cpu_model = profile_sysfs_processor(fs);
-    char signature[PROFILE_SIGNATURE_SIZE];
-    if (profile_signature(fs->root, signature) == 0) {
-        profile->topology_signature = strdup(signature);
-    }
-}
-
 static int read_class(struct reader *reader)
 {
     struct profile_class *node_class = reader->node_class;
@@ -525,8 +497,7 @@ static int read_class(struct reader *reader)
     return rc < 0 ? rc : read_kinds(reader);
 }
 
-static int from_sysfs(const char *root, bool with_host, struct servet_profile **out,
-                      struct servet_error *error)
+int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
 {
     struct reader *reader = calloc(1, sizeof *reader);
     struct servet_profile *profile = profile_topology_new();
@@ -540,9 +511,6 @@ static int from_sysfs(const char *root, bool with_host, struct servet_profile **
         profile_error(error, rc, "%s: %s", reader ? reader->fs.path : "topology",
                       strerrordesc_np(-rc));
     } else {
-        if (with_host) {
-            read_host(reader, profile);
-        }
         rc = profile_topology_finish(profile, &reader->groupings, error);
     }
     if (reader) {
@@ -556,15 +524,4 @@ static int from_sysfs(const char *root, bool with_host, struct servet_profile **
     }
     *out = profile;
     return 0;
-}
-
-int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
-{
-    return from_sysfs(root, true, out, error);
-}
-
-int profile_nameless_from_sysfs(const char *root, struct servet_profile **out,
-                                struct servet_error *error)
-{
-    return from_sysfs(root, false, out, error);
 }

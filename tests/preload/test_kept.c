@@ -52,7 +52,7 @@ static unsigned reads;
     }
 
 COUNTED(profile_load_node)
-COUNTED(profile_nameless_from_sysfs)
+COUNTED(profile_from_sysfs)
 
 /* -- plans -- */
 

@@ -35,6 +35,24 @@ struct servet_profile *described(const char *source)
     return kept(profile);
 }
 
+static void take(char **text, const char *other)
+{
+    free(*text);
+    *text = other ? strdup(other) : NULL;
+}
+
+struct servet_profile *named(struct servet_profile *profile)
+{
+    const struct servet_profile *here = described(NULL);
+    take(&profile->host_name, here->host_name);
+    take(&profile->nodes[0].names, here->nodes[0].names);
+    take(&profile->architecture, here->architecture);
+    take(&profile->kernel, here->kernel);
+    take(&profile->cpu_model, here->cpu_model);
+    take(&profile->topology_signature, here->topology_signature);
+    return profile;
+}
+
 char *in_json(const struct servet_profile *profile)
 {
     return kept(profile_to_json(profile));

@@ -22,6 +22,8 @@ char *replaced(const char *text, const char *from, const char *to);
 struct servet_profile *loaded(const char *path);
 struct servet_profile *parsed(const char *text);
 struct servet_profile *described(const char *source);
+/* With what names this machine, which sysfs is not asked for; the profile. */
+struct servet_profile *named(struct servet_profile *profile);
 char *in_json(const struct servet_profile *profile);
 
 #endif

@@ -99,7 +99,7 @@ static void expect_one_topology(size_t pus)
     struct servet_profile *sysfs;
     struct servet_error error;
     ck_assert_msg(profile_from_sysfs("", &sysfs, &error) == 0, "%s", error.text);
-    ck_assert_str_eq(in_json(kept(sysfs)), in_json(described(NULL)));
+    ck_assert_str_eq(in_json(named(kept(sysfs))), in_json(described(NULL)));
     ck_assert_uint_eq(sysfs->classes[0].pus.count, pus);
 }
 
