@@ -91,7 +91,7 @@ static const struct {
     {OF_LEVEL(2, 20 * MIB, 36 * MIB, 20 * MIB, .busy = true), "not other programs"},
     {OF_LEVEL(2, 20 * MIB, 36 * MIB, 20 * MIB, .busy = true, .shared = true), OTHERS},
     {OF_LEVEL(2, 50 * MIB, 36 * MIB, 50 * MIB, .busy = true, .shared = true), "not other programs"},
-    /* an exclusive cache holds more than its size: as much as both; 32 KiB are too little to tell */
+    /* an exclusive cache holds as much as both; 32 KiB are too little to tell */
     {OF(6 * MIB, 5 * MIB, .before_bytes = MIB),
      "it is as much as the level before it and the declared size together, so it may be exclusive "
      "and hold what the 1 MiB do not"},
