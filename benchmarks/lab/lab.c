@@ -150,7 +150,6 @@ static void run_figures(struct lab *lab)
 static void run_costs(struct lab *lab)
 {
     struct part part;
-    char path[4096];
     double share = spare_time(lab) / COSTS_SECONDS;
     size_t rounds = lab->rounds_chosen ? lab->request.conditions.rounds : LAB_COSTS_ROUNDS;
     begin(lab, "costs", "What placing costs, beside other tools", COSTS_SECONDS, &part);
@@ -161,7 +160,6 @@ static void run_costs(struct lab *lab)
     }
     bench_costs(lab->results.text, share < 1 ? (size_t)fmax(1, share * (double)rounds) : rounds,
                 &lab->costs);
-    bench_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
     end(lab, &part, lab->costs);
 }
 
@@ -248,7 +246,6 @@ static void run_all(struct lab *lab)
 
 static void run_one(struct lab *lab)
 {
-    char path[4096];
     FILE *text = lab->json ? fopen("/dev/null", "we") : stdout;
     if (!text) {
         cli_fail("cannot write the tables: %s", strerror(errno));
@@ -259,9 +256,6 @@ static void run_one(struct lab *lab)
     if (lab->only_costs) {
         bench_costs(text, lab->rounds_chosen ? lab->request.conditions.rounds : LAB_COSTS_ROUNDS,
                     &lab->costs);
-        if (lab->folder) {
-            bench_costs_plot(path_of(lab, "costs.svg", path, sizeof path), lab->costs);
-        }
     }
     if (lab->json) {
         fclose(text);

@@ -28,7 +28,7 @@ json_t *bench_part_run(const struct lab_part *part, const char *folder, size_t t
                        double limit_seconds, FILE *text);
 
 /* -- costs: what placing costs, beside the tools that could do it instead: start of a program,
- * creation of a thread, a mapping, measuring this machine and, projected, larger ones -- */
+ * creation of a thread, a mapping, measuring this machine -- */
 
 /* Unless another number is asked for; what takes long, or is a median already, is measured less
  * often. */
@@ -36,9 +36,6 @@ json_t *bench_part_run(const struct lab_part *part, const char *folder, size_t t
 
 /* Measures, interleaved, `rounds` of each; prints tables on `out`; numbers into a new *json. */
 void bench_costs(FILE *out, size_t rounds, json_t **json);
-/* One panel for each thing that was measured, one bar for each way, seconds on a logarithmic axis.
- * By gnuplot, the format after the name (.svg, .png). */
-void bench_costs_plot(const char *path, const json_t *costs);
 
 /* -- the papers' machines, measured: machines.c -- */
 

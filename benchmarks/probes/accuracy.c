@@ -1,7 +1,7 @@
 /* How often are cache levels found, and their ways? Runs both methods on simulated machines and
  * prints the confusion table.
  *
- *     accuracy [--method default|paper|both] [--list] [--markdown] [--least PERCENT] [--jobs N]
+ *     accuracy [--method default|paper|both] [--list] [--least PERCENT] [--jobs N]
  *     MACHINE.json …
  *
  * Right is the size of the description; of a level that holds victims also that size plus the level
@@ -47,7 +47,7 @@ struct truth {
 };
 
 struct arguments {
-    bool paper, fit, list, markdown;
+    bool paper, fit, list;
     double least; /* percent of the levels that must be right */
     uint64_t seed;
     unsigned jobs;
@@ -310,35 +310,6 @@ static double print(const char *method, const struct table *table)
     return all ? 100.0 * (right + within) / all : 0;
 }
 
-/* The table of the README. */
-static void print_markdown(const struct arguments *arguments, const struct table tables[METHODS])
-{
-    static const char *const names[METHODS] = {"default (random pointer chase, model fit)",
-                                               "the paper's (`--method paper`)"};
-    const bool asked[METHODS] = {arguments->fit, arguments->paper};
-    printf("| method | L1 right | L2 right | L3 right | all | within 15 %% besides | levels that "
-           "are not there |\n"
-           "|---|---|---|---|---|---|---|\n");
-    for (size_t m = 0; m < METHODS; m++) {
-        unsigned right = 0, all = 0, close = 0;
-        if (!asked[m]) {
-            continue;
-        }
-        printf("| %s |", names[m]);
-        for (size_t i = 0; i < LEVELS; i++) {
-            const unsigned *c = tables[m].count[i], sum = all_of(c);
-            right += c[RIGHT];
-            close += c[WITHIN] + c[NEAR];
-            all += sum;
-            if (i < 3) {
-                printf(" %u of %u |", c[RIGHT], sum);
-            }
-        }
-        printf(" %u of %u (%.0f %%) | %u | %u |\n", right, all, all ? 100.0 * right / all : 0,
-               close, tables[m].spurious);
-    }
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
@@ -353,9 +324,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case 'l':
         arguments->list = true;
-        return 0;
-    case 't':
-        arguments->markdown = true;
         return 0;
     case 's':
         arguments->seed = (uint64_t)cli_integer("--seed", argument, 0, INT32_MAX);
@@ -379,7 +347,6 @@ int main(int argc, char **argv)
          "One line per machine: = right, : within, ~ near, x wrong, o missed, w wrong ways, + "
          "spurious",
          0},
-        {"markdown", 't', NULL, 0, "Print the table of the README as well", 0},
         {"least", 'p', "PERCENT", 0,
          "Fail if fewer levels than that are right or within with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
@@ -408,9 +375,6 @@ int main(int argc, char **argv)
     }
     if (arguments.paper) {
         print("paper", &tables[PAPER]);
-    }
-    if (arguments.markdown) {
-        print_markdown(&arguments, tables);
     }
     return cli_finish(right < arguments.least ? CLI_FAILED : CLI_OK);
 }

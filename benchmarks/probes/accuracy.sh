@@ -2,7 +2,7 @@
 # How many cache levels are found on simulated machines, by the default method and by the paper's?
 #
 #   accuracy.sh ACCURACY                            the confusion tables of all four sets: training and held-out machines,
-#                                                   without and with noise, the last as the table of the README, and the time taken
+#                                                   without and with noise, and the time taken
 #   accuracy.sh ACCURACY PART NOISE EVERY [OPTION …] one set: PART train or final, NOISE quiet or noise, every EVERY-th
 #                                                   machine of it; options of the program, such as --list or --least 97
 #   accuracy.sh ACCURACY drawn N [SEED]             N machines of any size and shape, and the same with two kinds of noise;
@@ -48,6 +48,6 @@ else
     measure train quiet 1
     measure train noise 1
     measure final quiet 1
-    measure final noise 1 --markdown
+    measure final noise 1
     echo "$(($(date +%s) - begin)) s in all"
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long does servet-probe take on machines with more cores than this one?
 
-    time_table.py path/to/servet-probe [--irregular | --structure] [CORES …]
+    time_table.py path/to/servet-probe [--irregular | --structure | --whole] [CORES …]
 
 Regular simulated machines (packages of cores with private L1 and L2 and one L3 each) are measured by the real probes;
 their clock adds up what each measurement takes on the native backend. Prints one line per machine: how many of all
@@ -10,7 +10,8 @@ pairs were measured for messages, the seconds of the whole run, and those of all
 one (--one-by-one). With --irregular two more lines for each size: half of the PUs are of another kind of cores (kinds),
 and every fourth PU sends over a slower link that the topology does not tell (links), so that samples do not agree and
 all pairs of a class are measured. With --structure memory and messages of nodes as of today (cores of two threads, L3s of 8
-cores behind 40 GB/s, two packages behind 200): declared as they are, hidden, and with packages of other PUs declared.
+cores behind 40 GB/s, two packages behind 200): declared as they are, hidden, and with packages of other PUs declared. With
+--whole only the whole run, which is all that there is time for on the largest machines.
 """
 import json
 import os
@@ -120,7 +121,16 @@ def structures(probe, sizes):
                   f"{profile['measurement']['seconds']:22.1f}", flush=True)
 
 
+def whole(probe, sizes):
+    for pus in sizes:
+        profile = measure(probe, machine(pus, min(pus // 2, 32)))
+        print(f"{pus:5} PUs, {pairs_measured(profile, pus)} pairs measured: {profile['measurement']['seconds']:.1f} s", flush=True)
+
+
 def main():
+    if "--whole" in sys.argv:
+        probe, *rest = [word for word in sys.argv[1:] if word != "--whole"]
+        return whole(probe, [int(text) for text in rest])
     if "--structure" in sys.argv:
         probe, *rest = [word for word in sys.argv[1:] if word != "--structure"]
         return structures(probe, [int(text) for text in rest] or [64, 256, 512])
