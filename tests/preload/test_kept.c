@@ -87,6 +87,16 @@ static void ask(const struct question *question, struct pin_plan *plan, bool *wa
     *was_read = reads > before;
 }
 
+/* Was a profile read for the plan? */
+static bool reads_for(const struct question *question)
+{
+    struct pin_plan plan;
+    bool was_read;
+    ask(question, &plan, &was_read);
+    pin_plan_free(&plan);
+    return was_read;
+}
+
 static void expect_equal(const struct pin_plan *a, const struct pin_plan *b, const char *what)
 {
     ck_assert_msg(a->count == b->count, "%s: %zu slots, %zu", what, a->count, b->count);
@@ -180,13 +190,10 @@ TEST(a_kept_plan_is_the_one_that_would_be_made)
 TEST(what_differs_is_not_taken_for_the_same)
 {
     static struct question question, other;
-    struct pin_plan plan;
-    bool was_read;
     begin_question(&machines[0], &question);
     for (int change = 0; change < 7; change++) {
         unlink(path);
-        ask(&question, &plan, &was_read);
-        pin_plan_free(&plan);
+        reads_for(&question);
         other = question;
         switch (change) {
         case 0:
@@ -211,60 +218,41 @@ TEST(what_differs_is_not_taken_for_the_same)
             other.launcher =
                 (struct pin_launcher){.local_rank = 1, .local_size = 3, .node_ranks = 1};
         }
-        ask(&other, &plan, &was_read);
-        ck_assert_msg(was_read, "change %d", change);
-        pin_plan_free(&plan);
+        ck_assert_msg(reads_for(&other), "change %d", change);
     }
 }
 
 TEST(a_new_profile_ends_what_was_kept)
 {
     static struct question question;
-    struct pin_plan plan;
-    bool was_read;
     char aside[160];
     const char *file = machines[2].path;
     begin_question(&machines[2], &question);
-    ask(&question, &plan, &was_read);
-    pin_plan_free(&plan);
-    ask(&question, &plan, &was_read);
-    ck_assert(!was_read);
-    pin_plan_free(&plan);
+    reads_for(&question);
+    ck_assert(!reads_for(&question));
     /* Another file with the old one's name and times, as `cp -p` leaves it. */
     struct stat about;
     snprintf(aside, sizeof aside, "cp -p %s %s.new", file, file);
     ck_assert_int_eq(system(aside), 0);
     snprintf(aside, sizeof aside, "%s.new", file);
     ck_assert_int_eq(rename(aside, file), 0);
-    ask(&question, &plan, &was_read);
-    ck_assert(was_read);
-    pin_plan_free(&plan);
+    ck_assert(reads_for(&question));
     /* It has just changed: it could change again and look the same. */
-    ask(&question, &plan, &was_read);
-    ck_assert(was_read);
-    pin_plan_free(&plan);
+    ck_assert(reads_for(&question));
     do {
         usleep(100000);
         ck_assert_int_eq(stat(file, &about), 0);
     } while (about.st_ctim.tv_sec + 3 > time(NULL));
-    ask(&question, &plan, &was_read);
-    ck_assert(was_read);
-    pin_plan_free(&plan);
-    ask(&question, &plan, &was_read);
-    ck_assert(!was_read);
-    pin_plan_free(&plan);
+    ck_assert(reads_for(&question));
+    ck_assert(!reads_for(&question));
     ck_assert_int_eq(utimensat(AT_FDCWD, file, NULL, 0), 0); /* the same text */
-    ask(&question, &plan, &was_read);
-    ck_assert(was_read);
-    pin_plan_free(&plan);
+    ck_assert(reads_for(&question));
 }
 
 /* 0; 1: a plan was taken over; 77: no namespaces here. Another file in the place of the kernel's
  * list of PUs that are online stands for one that has gone offline. */
 static int ask_with_others_online(const struct question *question)
 {
-    struct pin_plan plan;
-    bool was_read;
     char list[80];
     snprintf(list, sizeof list, "%s/online", folder);
     FILE *file = fopen(list, "w");
@@ -274,37 +262,27 @@ static int ask_with_others_online(const struct question *question)
         mount(list, "/sys/devices/system/cpu/online", NULL, MS_BIND, NULL) < 0) {
         return 77;
     }
-    ask(question, &plan, &was_read);
-    return was_read ? 0 : 1;
+    return reads_for(question) ? 0 : 1;
 }
 
 /* As on a kernel of few PUs the machine of 256: what is beyond the masks is not kept. */
 TEST(pus_beyond_the_masks_are_not_kept)
 {
     static struct question question;
-    struct pin_plan plan;
-    bool was_read;
     begin_question(NULL, &question);
     question.allowed.word[PROFILE_MASK_WORDS - 1] = 1;
     for (int i = 0; pin_registry_words() * 64 < PROFILE_MASK_PUS && i < 2; i++) {
-        ask(&question, &plan, &was_read);
-        ck_assert(was_read);
-        pin_plan_free(&plan);
+        ck_assert(reads_for(&question));
     }
 }
 
 TEST(other_pus_online_end_what_was_kept)
 {
     static struct question question;
-    struct pin_plan plan;
-    bool was_read;
     int status;
     begin_question(NULL, &question);
-    ask(&question, &plan, &was_read);
-    pin_plan_free(&plan);
-    ask(&question, &plan, &was_read);
-    ck_assert(!was_read);
-    pin_plan_free(&plan);
+    reads_for(&question);
+    ck_assert(!reads_for(&question));
     pid_t pid = fork();
     if (pid == 0) {
         _exit(ask_with_others_online(&question));
@@ -410,8 +388,6 @@ TEST(nothing_is_kept_on_a_disk)
 {
     static struct question question;
     struct statfs about;
-    struct pin_plan plan;
-    bool was_read;
     char there[] = "servet-test-XXXXXX";
     if (statfs(".", &about) < 0 || about.f_type == TMPFS_MAGIC || !mkdtemp(there)) {
         return;
@@ -419,9 +395,7 @@ TEST(nothing_is_kept_on_a_disk)
     begin_question(&machines[0], &question);
     snprintf(question.options.registry, sizeof question.options.registry, "%s/registry", there);
     for (int i = 0; i < 3; i++) {
-        ask(&question, &plan, &was_read);
-        ck_assert(was_read);
-        pin_plan_free(&plan);
+        ck_assert(reads_for(&question));
     }
     unlink(question.options.registry);
     rmdir(there);
@@ -431,16 +405,13 @@ TEST(nothing_is_kept_on_a_disk)
 TEST(many_plans_take_a_bounded_place)
 {
     static struct question question;
-    struct pin_plan plan;
     struct stat about;
-    bool was_read;
     begin_question(&machines[1], &question);
     for (uint32_t i = 1; i < 1000; i++) {
         for (uint32_t pu = 0; pu < 16; pu++) {
             (i >> pu & 1 ? profile_mask_add : profile_mask_remove)(&question.allowed, pu);
         }
-        ask(&question, &plan, &was_read);
-        pin_plan_free(&plan);
+        reads_for(&question);
     }
     ck_assert_int_eq(stat(path, &about), 0);
     ck_assert_int_lt(about.st_size, pin_registry_end() + 256 * 40000);

@@ -13,6 +13,7 @@
 #include "probes/run/run.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
  * is n. */
@@ -68,11 +69,17 @@ static const uint32_t pu;
 static struct machine machine;
 static struct world world;
 
+static void may_use(const char *pus)
+{
+    ck_assert_int_eq(profile_set_parse(pus, &machine.pus), 0);
+    kept(machine.pus.ids);
+}
+
 static void start(const double *waits, size_t count)
 {
     world = (struct world){.waits = waits, .count = count, .step_s = 1};
     machine = (struct machine){.ops = &ops, .state = &world};
-    ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
+    may_use("0");
 }
 
 static double measure(void)
@@ -89,7 +96,6 @@ TEST(a_calm_measurement_is_made_once)
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(world.asked, 1);
     ck_assert(!probe_machine_was_busy(&machine));
-    probe_machine_close(&machine);
 }
 
 TEST(the_calmer_of_two_counts)
@@ -98,12 +104,10 @@ TEST(the_calmer_of_two_counts)
     start(better, 2);
     ck_assert_double_eq(measure(), 1);
     ck_assert_uint_eq(machine.guard.disturbed, 0);
-    probe_machine_close(&machine);
     start(worse, 2);
     ck_assert_double_eq(measure(), 0);
     ck_assert_uint_eq(machine.guard.disturbed, 1);
     ck_assert(probe_machine_was_busy(&machine));
-    probe_machine_close(&machine);
 }
 
 TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
@@ -116,7 +120,6 @@ TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
     ck_assert_uint_gt(machine.guard.repeated, 0);
     ck_assert_uint_lt(world.asked, 110);
     ck_assert(probe_machine_was_busy(&machine));
-    probe_machine_close(&machine);
 }
 
 TEST(a_pu_that_goes_offline_is_reported)
@@ -128,7 +131,6 @@ TEST(a_pu_that_goes_offline_is_reported)
     ck_assert_double_eq(measure(), 0);
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -ENODEV);
     ck_assert_double_eq(seconds, -1);
-    probe_machine_close(&machine);
 }
 
 TEST(a_cancelled_machine_is_not_asked)
@@ -140,7 +142,6 @@ TEST(a_cancelled_machine_is_not_asked)
     machine.cancel = &cancelled;
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, &pu, 1, &seconds), -EINTR);
     ck_assert_uint_eq(world.asked, 0);
-    probe_machine_close(&machine);
 }
 
 TEST(pairs_of_one_exchange_are_disjoint)
@@ -151,13 +152,11 @@ TEST(pairs_of_one_exchange_are_disjoint)
                                      apart[] = {{0, 1}, {2, 3}};
     double seconds[2];
     start(waits, 1);
-    profile_set_free(&machine.pus);
-    ck_assert_int_eq(profile_set_parse("0-3", &machine.pus), 0);
+    may_use("0-3");
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, chain, 2, seconds), -EINVAL);
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, twice, 1, seconds), -EINVAL);
     ck_assert_uint_eq(world.asked, 0);
     ck_assert_int_eq(probe_machine_exchange(&machine, &line, apart, 2, seconds), 0);
-    probe_machine_close(&machine);
 }
 
 TEST(ticks_of_the_measured_pus_are_summed)
@@ -202,22 +201,20 @@ static const char *condition(const struct servet_profile *profile, const char *k
 
 /* The conditions after a while in which the second PU was busy; `core`: the PUs of the only core
  * there is. */
-static struct servet_profile *watched(const struct profile_set *core)
+static struct servet_profile *watched(const char *core)
 {
     static const double waits[] = {0};
-    struct servet_profile *profile = profile_topology_new();
+    struct servet_profile *profile = kept(profile_topology_new());
     struct conditions_before before;
     struct profile_set pus, copy;
     pthread_t thread;
-    ck_assert_ptr_nonnull(profile);
     ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
     profile_set_free(&profile->classes[0].pus);
     profile->classes[0].pus = pus;
-    ck_assert_int_eq(profile_set_copy(core, &copy), 0);
+    ck_assert_int_eq(profile_set_parse(core, &copy), 0);
     ck_assert_int_eq(profile_topology_add_group(&profile->classes[0].cores, copy), 0);
     start(waits, 1);
-    profile_set_free(&machine.pus);
-    ck_assert_int_eq(profile_set_parse("0", &machine.pus), 0);
+    may_use("0");
     world.asked = 1; /* figures of a PU that never settles: 1, 2, 3 ... */
     world.step_s = 0.01;
     ck_assert_int_eq(probe_conditions_before(&machine, &profile->classes[0], &before), 0);
@@ -229,15 +226,12 @@ static struct servet_profile *watched(const struct profile_set *core)
     pthread_join(thread, NULL);
     machine.guard = (struct machine_guard){.operations = 10, .disturbed = 5, .still_s = 1.5};
     ck_assert_int_eq(probe_conditions_after(&before, &machine, &profile->classes[0], profile), 0);
-    probe_machine_close(&machine);
     return profile;
 }
 
 TEST(what_else_the_machine_did_is_told)
 {
-    struct profile_set core;
-    ck_assert_int_eq(profile_set_parse("0-1", &core), 0);
-    struct servet_profile *profile = watched(&core);
+    const struct servet_profile *profile = watched("0-1");
     ck_assert_ptr_nonnull(condition(profile, "load_average"));
     ck_assert_ptr_nonnull(condition(profile, "warm_up"));
     ck_assert_ptr_nonnull(strstr(condition(profile, "stood_still"), "1.5 s"));
@@ -246,18 +240,11 @@ TEST(what_else_the_machine_did_is_told)
     if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_ISSET(1, &mine)) {
         ck_assert_ptr_nonnull(condition(profile, "smt_siblings"));
     }
-    profile_free(profile);
-    profile_set_free(&core);
 }
 
 TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
 {
-    struct profile_set core;
-    ck_assert_int_eq(profile_set_parse("1,2", &core), 0);
-    struct servet_profile *profile = watched(&core);
-    ck_assert_ptr_null(condition(profile, "smt_siblings"));
-    profile_free(profile);
-    profile_set_free(&core);
+    ck_assert_ptr_null(condition(watched("1,2"), "smt_siblings"));
 }
 
 TEST(waits_that_are_short_say_nothing)
@@ -267,7 +254,6 @@ TEST(waits_that_are_short_say_nothing)
     world.step_s = 0.001;
     measure();
     ck_assert_uint_eq(world.asked, 1);
-    probe_machine_close(&machine);
 }
 
 TEST(a_few_disturbed_measurements_are_no_busy_machine)
@@ -278,7 +264,6 @@ TEST(a_few_disturbed_measurements_are_no_busy_machine)
     ck_assert(!probe_machine_was_busy(&machine));
     machine.guard.disturbed = 6;
     ck_assert(probe_machine_was_busy(&machine));
-    probe_machine_close(&machine);
 }
 
 /* -- faults in the middle of a whole run, injected at the seam of a simulated machine -- */
