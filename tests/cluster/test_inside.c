@@ -9,23 +9,7 @@
 
 #include "probes/network/network.h"
 #include "tests/base/runner.h"
-
-static char script[] = "/tmp/servet-inside-XXXXXX";
-
-/* A command in servet-probe's place, as a site may have one around it. */
-static void write_script(void)
-{
-    int fd = mkstemp(script);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(fchmod(fd, 0700), 0);
-    close(fd);
-}
-
-static void remove_script(void)
-{
-    unlink(script);
-    strcpy(script + strlen(script) - 6, "XXXXXX");
-}
+#include "tests/base/scratch.h"
 
 /* What the node says, with this command for servet-probe. */
 static char *said(const char *command)
@@ -44,23 +28,20 @@ static char *said(const char *command)
         usleep(1000);
     }
     profile_set_free(&pus);
-    return probe_node_run_text(&run);
+    return kept(probe_node_run_text(&run));
 }
 
 /* The same with this text of the shell. */
 static char *said_by_script(const char *text)
 {
-    FILE *file = fopen(script, "we");
-    fprintf(file, "#!/bin/sh\n%s\n", text);
-    fclose(file);
+    const char *script = scratch_file("probe", "#!/bin/sh\n%s\n", text);
+    ck_assert_int_eq(chmod(script, 0700), 0);
     return said(script);
 }
 
 static void expect(const char *text, const char *answer)
 {
-    char *got = said_by_script(text);
-    ck_assert_str_eq(got, answer);
-    free(got);
+    ck_assert_str_eq(said_by_script(text), answer);
 }
 
 /* Ranks on every PU send the node's messages; its cache lines are its own to measure. */
@@ -90,9 +71,7 @@ TEST(what_is_written_is_the_answer)
 
 TEST(a_long_answer_is_whole)
 {
-    char *got = said_by_script("head -c 300000 /dev/zero | tr '\\0' x");
-    ck_assert_uint_eq(strlen(got), 300000);
-    free(got);
+    ck_assert_uint_eq(strlen(said_by_script("head -c 300000 /dev/zero | tr '\\0' x")), 300000);
 }
 
 TEST(trouble_is_one_line_that_says_what)
@@ -116,9 +95,6 @@ TEST(a_command_that_writes_nothing_is_told)
 
 TEST(a_command_that_is_not_there_is_named)
 {
-    char *text = said("/nonexistent/servet-probe");
-    ck_assert_str_eq(text, "! /nonexistent/servet-probe: No such file or directory");
-    free(text);
+    ck_assert_str_eq(said("/nonexistent/servet-probe"),
+                     "! /nonexistent/servet-probe: No such file or directory");
 }
-
-TESTS(.setup = write_script, .teardown = remove_script)

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
-#define SKIPPED 77
 #define WHERE "grep Cpus_allowed_list /proc/self/status"
 #define SLOW "timeout 60 "
 
@@ -33,14 +32,6 @@ static int find_pus(void)
     return count;
 }
 
-/* Is there such a command? */
-static int installed(const char *command)
-{
-    char line[512];
-    snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", command);
-    return system(line) == 0;
-}
-
 struct consumer {
     const char *needs;  /* a command; an absolute path must exist */
     const char *format; /* of servet-map */
@@ -51,17 +42,15 @@ struct consumer {
 static void assert_ends_on(const struct consumer *consumer, const char *map_options,
                            const char *expected)
 {
-    char line[4096];
-    if (!installed(consumer->needs)) {
-        printf("left out: no %s here\n", consumer->needs);
+    if (!is_installed(consumer->needs)) {
         return;
     }
     struct run run = run_command("/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP
                                  " %s --format %s 2>/dev/null); echo \"$MAP\" >$FILE; %s; "
                                  "rm $FILE'",
                                  map_options, consumer->format, consumer->line);
-    ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nfrom: %s",
-                  consumer->format, expected, run.out, run.err, line);
+    ck_assert_msg(strstr(run.out, expected) != NULL, "%s: expected '%s', got:\n%s%s\nof: %s",
+                  consumer->format, expected, run.out, run.err, map_options);
 }
 
 TEST(processes_end_where_the_mapping_says)
@@ -111,16 +100,14 @@ TEST(ranks_end_where_the_mapping_says)
 /* On a machine whose hwloc numbers are not the kernel's: Open MPI believes the file. */
 TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
 {
-    if (pus[0] != 0 || pus[1] != 1 || !installed("lstopo-no-graphics")) {
-        printf("left out: not PUs 0 and 1, or no lstopo\n");
+    if (pus[0] != 0 || pus[1] != 1 || !is_installed("lstopo-no-graphics")) {
         return;
     }
-    char xml[] = "/tmp/servet-test-XXXXXX.xml", line[512];
-    close(mkstemps(xml, 4));
-    snprintf(line, sizeof line,
-             "lstopo-no-graphics -i \"core:2 pu:1(indexes=1,0)\" --of xml --force %s", xml);
-    ck_assert_int_eq(system(line), 0);
+    const char *xml = scratch_path("two.xml");
     char mpirun[512];
+    struct run made =
+        run_command("lstopo-no-graphics -i 'core:2 pu:1(indexes=1,0)' --of xml --force %s", xml);
+    ck_assert_msg(made.status == 0, "%s", made.err);
     snprintf(mpirun, sizeof mpirun,
              SLOW "env HWLOC_XMLFILE=%s HWLOC_THISSYSTEM=1 mpirun.openmpi --mca "
                   "rmaps_rank_file_physical 1 --rankfile $FILE -np 1 " WHERE,
@@ -132,7 +119,6 @@ TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
         snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
         assert_ends_on(&consumer, options, expected);
     }
-    unlink(xml);
 }
 
 TEST(openmp_threads_end_where_the_mapping_says)
@@ -154,18 +140,17 @@ TEST(openmp_threads_end_where_the_mapping_says)
     }
 }
 
-TESTS(.seconds = 300)
-
-int main(void)
+static void begin(void)
 {
     if (find_pus() < 2) {
         printf("skipped: needs two PUs\n");
-        return SKIPPED;
+        exit(77);
     }
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1); /* no profile: the topology */
     unsetenv("SERVET_PROFILE");
-    return run_registered();
 }
+
+TESTS(.seconds = 300, .begin = begin)

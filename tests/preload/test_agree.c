@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "preload/place/launcher.h"
 #include "preload/place/place.h"
 #include "profile/model.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/machine.h"
 
 #define MOST_THREADS 256
@@ -46,11 +46,10 @@ static const uint32_t programs[][2] = {{1, 4}, {2, 2}, {2, 3}, {3, 3},  {4, 2},
 static size_t ask_command(const struct machine *m, const char *priority, const uint32_t *program,
                           uint32_t *pus)
 {
-    char line[512];
     size_t count = 0;
     struct run run = run_command(SERVET_MAP " --profile %s --%s-prior -r %u -t %u", m->path,
                                  priority, program[0], program[1]);
-    ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
+    ck_assert_msg(run.status == 0, "%s", run.err);
     for (char *at = run.out; *at && count < MOST_THREADS; at++) {
         pus[count++] = (uint32_t)strtoul(at, &at, 10);
     }
@@ -251,9 +250,8 @@ TEST(one_answer_for_a_hybrid_program, .loops = MACHINES)
 static void ask_for_threads(const struct machine *m, const char *options, uint32_t threads,
                             uint32_t *pus)
 {
-    char line[512];
     struct run run = run_command(SERVET_MAP " --profile %s -n %u%s", m->path, threads, options);
-    ck_assert_msg(run.status == 0, "%s: %s", line, run.err);
+    ck_assert_msg(run.status == 0, "%s", run.err);
     char *at = run.out;
     for (uint32_t t = 0; t < threads; t++, at++) {
         pus[t] = (uint32_t)strtoul(at, &at, 10);
@@ -281,47 +279,38 @@ static void ask_shim_for_threads(const struct machine *m, const char *paper, uin
  * outweighs one collision (test_machines.c of the mapper has such clusters). */
 #define DOMAINS 24u
 
-static void write_groups(FILE *out, uint32_t pus)
+/* "0-1","2-3" … */
+static const char *groups_of(uint32_t pus)
 {
-    for (uint32_t first = 0; first < 2 * DOMAINS; first += pus) {
-        fprintf(out, "%s\"%u-%u\"", first ? "," : "", first, first + pus - 1);
+    char *text = kept(calloc(DOMAINS, 32));
+    for (uint32_t first = 0, used = 0; first < 2 * DOMAINS; first += pus) {
+        used +=
+            (uint32_t)sprintf(text + used, "%s\"%u-%u\"", first ? "," : "", first, first + pus - 1);
     }
+    return text;
 }
 
-static void write_many_domains(const char *path)
+static const char *many_domains(void)
 {
-    static const char quality[] = "\"quality\":{\"origin\":\"quoted\"}";
-    FILE *out = fopen(path, "we");
-    ck_assert_ptr_nonnull(out);
-    fprintf(out,
-            "{\"servet_profile\":1,\"host\":{\"name\":\"x\"},\"measurement\":{\"measured\":true},"
-            "\"node_classes\":[{\"name\":\"x\",\"pus\":\"0-%u\",\"caches\":[],"
-            "\"memory\":{\"reference_bytes_per_s\":1e10,%s,"
-            "\"levels\":[{\"bytes_per_s\":5e9,%s,\"collisions\":{\"groups\":[",
-            2 * DOMAINS - 1, quality, quality);
-    write_groups(out, 2);
-    fprintf(out,
-            "]}}]},\"communication\":{\"message_bytes\":64,\"layers\":["
-            "{\"seconds\":5e-7,%s,\"members\":{\"groups\":[",
-            quality);
-    write_groups(out, DOMAINS);
-    fprintf(out, "]}},{\"seconds\":2e-6,%s,\"members\":{\"groups\":[", quality);
-    write_groups(out, 2 * DOMAINS);
-    fprintf(out, "]}}]}}],\"nodes\":[{\"names\":\"x\",\"count\":1,\"class_index\":0}]}");
-    ck_assert_int_eq(fclose(out), 0);
+#define QUOTED "\"quality\":{\"origin\":\"quoted\"}"
+    return scratch_file(
+        "many.json",
+        "{\"servet_profile\":1,\"host\":{\"name\":\"x\"},\"measurement\":{\"measured\":true},"
+        "\"node_classes\":[{\"name\":\"x\",\"pus\":\"0-%u\",\"caches\":[],"
+        "\"memory\":{\"reference_bytes_per_s\":1e10," QUOTED ","
+        "\"levels\":[{\"bytes_per_s\":5e9," QUOTED ",\"collisions\":{\"groups\":[%s]}}]},"
+        "\"communication\":{\"message_bytes\":64,\"layers\":["
+        "{\"seconds\":5e-7," QUOTED ",\"members\":{\"groups\":[%s]}},"
+        "{\"seconds\":2e-6," QUOTED ",\"members\":{\"groups\":[%s]}}]}}],"
+        "\"nodes\":[{\"names\":\"x\",\"count\":1,\"class_index\":0}]}",
+        2 * DOMAINS - 1, groups_of(2), groups_of(DOMAINS), groups_of(2 * DOMAINS));
 }
 
 TEST(the_shim_adds_as_the_paper_does_when_asked)
 {
     uint32_t by_order[MOST_THREADS], by_sum[MOST_THREADS];
-    char source[] = "/tmp/servet-test-XXXXXX.json";
-    int file = mkstemps(source, (int)strlen(".json"));
-    ck_assert_int_ge(file, 0);
-    close(file);
-    write_many_domains(source);
     struct machine m;
-    open_machine(source, &m);
-    unlink(source);
+    open_machine(many_domains(), &m);
     ask_for_threads(&m, "", DOMAINS, by_order);
     ask_for_threads(&m, " --paper", DOMAINS, by_sum);
     ck_assert_msg(memcmp(by_order, by_sum, DOMAINS * sizeof *by_sum) != 0,

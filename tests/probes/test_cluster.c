@@ -9,9 +9,18 @@
 
 enum { MANY = 276 }; /* pairs of 24 PUs */
 
+static double values[MANY];
+static uint32_t cluster_of[MANY];
+static struct clusters clusters;
+
+static void cluster(const double *of, size_t count, double spread)
+{
+    ck_assert_int_eq(probe_layers_cluster(of, count, spread, cluster_of, &clusters), 0);
+}
+
 /* MANY values around 1, 1.35 and 1.9 with the given deviation between pairs; every `outlier`-th
  * twice too slow. */
-static void fill(double *values, double deviation, size_t outlier, uint64_t seed)
+static void fill(double deviation, size_t outlier, uint64_t seed)
 {
     static const double centres[] = {1, 1.35, 1.9};
     struct random random = {seed};
@@ -25,13 +34,10 @@ static void fill(double *values, double deviation, size_t outlier, uint64_t seed
 
 TEST(three_layers_a_third_apart_are_told_apart)
 {
-    double values[MANY];
-    uint32_t cluster_of[MANY];
-    struct clusters clusters;
     int right = 0;
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        fill(values, 0.03, 0, seed);
-        ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
+        fill(0.03, 0, seed);
+        cluster(values, MANY, 0.01);
         right += clusters.count == 3;
     }
     ck_assert_msg(right >= 49, "%d of 50", right);
@@ -40,11 +46,8 @@ TEST(three_layers_a_third_apart_are_told_apart)
 
 TEST(members_are_those_of_their_layer)
 {
-    double values[MANY];
-    uint32_t cluster_of[MANY];
-    struct clusters clusters;
-    fill(values, 0.02, 0, 7);
-    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
+    fill(0.02, 0, 7);
+    cluster(values, MANY, 0.01);
     for (size_t i = 0; i < MANY; i++) {
         ck_assert_uint_eq(cluster_of[i], i % 3);
     }
@@ -52,38 +55,30 @@ TEST(members_are_those_of_their_layer)
 
 TEST(one_layer_stays_one)
 {
-    double values[MANY];
-    uint32_t cluster_of[MANY];
-    struct clusters clusters;
     struct random random = {3};
     for (size_t i = 0; i < MANY; i++) {
         values[i] = 5e-6 * exp(0.05 * random_normal(&random));
     }
-    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
+    cluster(values, MANY, 0.01);
     ck_assert_uint_eq(clusters.count, 1);
     ck_assert_uint_eq(clusters.size[0], MANY);
 }
 
 TEST(a_few_outliers_are_no_layer)
 {
-    double values[MANY];
-    uint32_t cluster_of[MANY];
-    struct clusters clusters;
     for (size_t i = 0; i < MANY; i++) {
         values[i] = 1 + 0.01 * (double)(i % 5);
     }
     values[10] = 3;
     values[200] = 40;
-    ck_assert_int_eq(probe_layers_cluster(values, MANY, 0.01, cluster_of, &clusters), 0);
+    cluster(values, MANY, 0.01);
     ck_assert_uint_eq(clusters.count, 1);
 }
 
 TEST(with_few_values_every_one_counts)
 {
-    const double values[] = {1.0, 1.01, 4.0};
-    uint32_t cluster_of[3];
-    struct clusters clusters;
-    ck_assert_int_eq(probe_layers_cluster(values, 3, 0.01, cluster_of, &clusters), 0);
+    const double some[] = {1.0, 1.01, 4.0};
+    cluster(some, 3, 0.01);
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[2], 1);
 }
@@ -93,16 +88,13 @@ TEST(with_few_values_every_one_counts)
 TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
 {
     enum { FEW = 28, SEEDS = 100, LEAST = 85 };
-    double values[FEW];
-    uint32_t cluster_of[FEW];
-    struct clusters clusters;
     int right = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random random = {seed};
         for (size_t i = 0; i < FEW; i++) {
             values[i] = exp(0.12 * random_normal(&random));
         }
-        ck_assert_int_eq(probe_layers_cluster(values, FEW, 0.01, cluster_of, &clusters), 0);
+        cluster(values, FEW, 0.01);
         right += clusters.count == 1;
     }
     ck_assert_msg(right >= LEAST, "%d of %d", right, SEEDS);
@@ -112,14 +104,12 @@ TEST(scattered_pairs_of_one_layer_are_seldom_torn_apart)
  * not. */
 TEST(noise_decides_what_is_similar)
 {
-    const double values[] = {1.0, 1.01, 1.2, 1.21};
-    uint32_t cluster_of[4];
-    struct clusters clusters;
-    ck_assert_int_eq(probe_layers_cluster(values, 4, 0.01, cluster_of, &clusters), 0);
+    const double some[] = {1.0, 1.01, 1.2, 1.21};
+    cluster(some, 4, 0.01);
     ck_assert_uint_eq(clusters.count, 2);
     ck_assert_uint_eq(cluster_of[1], 0);
     ck_assert_uint_eq(cluster_of[2], 1);
-    ck_assert_int_eq(probe_layers_cluster(values, 4, 0.08, cluster_of, &clusters), 0);
+    cluster(some, 4, 0.08);
     ck_assert_uint_eq(clusters.count, 1);
 }
 
@@ -139,8 +129,6 @@ TEST(the_spread_is_that_of_one_figure_and_bears_outliers)
 TEST(no_values_and_impossible_ones_are_refused)
 {
     const double zero[] = {1, 0}, none[] = {NAN};
-    uint32_t cluster_of[2];
-    struct clusters clusters;
     ck_assert_int_eq(probe_layers_cluster(zero, 0, 0, cluster_of, &clusters), -EINVAL);
     ck_assert_int_eq(probe_layers_cluster(zero, 2, 0, cluster_of, &clusters), -EINVAL);
     ck_assert_int_eq(probe_layers_cluster(none, 1, 0, cluster_of, &clusters), -EINVAL);
@@ -176,6 +164,13 @@ static void measure(struct nested *m, struct random *random)
     }
 }
 
+static void number_as_they_are(struct nested *m)
+{
+    for (uint32_t i = 0; i < m->pus; i++) {
+        m->number[i] = i;
+    }
+}
+
 /* Sizes, times and numbering from ranges, not from a list. */
 static void draw(struct nested *m, uint64_t seed)
 {
@@ -190,9 +185,7 @@ static void draw(struct nested *m, uint64_t seed)
         m->seconds[l] = seconds;
         seconds *= 1.5 + 4 * random_unit(&random);
     }
-    for (size_t i = 0; i < m->pus; i++) {
-        m->number[i] = (uint32_t)i;
-    }
+    number_as_they_are(m);
     if (seed % 3 == 0) {
         random_shuffle(&random, m->number, m->pus, sizeof *m->number);
     } else if (seed % 3 == 1) { /* siblings half the machine apart */
@@ -204,11 +197,15 @@ static void draw(struct nested *m, uint64_t seed)
     measure(m, &random);
 }
 
+static size_t layers_of(struct nested *m)
+{
+    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
+    return clusters.count;
+}
+
 static bool layers_are_found(struct nested *m)
 {
-    struct clusters clusters;
-    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
-    bool right = clusters.count == m->levels;
+    bool right = layers_of(m) == m->levels;
     for (size_t k = 0; k < probe_pair_count(m->pus) && right; k++) {
         right = m->found[k] == m->truth[k];
     }
@@ -233,9 +230,7 @@ static void draw_siblings(struct nested *m)
     struct random random = {5};
     *m = (struct nested){
         .levels = 2, .pus = 136, .size = {2, 68}, .seconds = {8e-9, 40e-9}, .within = 0.05};
-    for (uint32_t i = 0; i < m->pus; i++) {
-        m->number[i] = i;
-    }
+    number_as_they_are(m);
     measure(m, &random);
 }
 
@@ -263,23 +258,7 @@ TEST(single_odd_pairs_make_no_layer)
     draw_siblings(&m);
     m.of[probe_pair_index(m.pus, 3, 70)] *= 3;
     m.of[probe_pair_index(m.pus, 9, 90)] *= 8;
-    struct clusters clusters;
-    ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
-    ck_assert_uint_eq(clusters.count, 2);
-}
-
-static void number_as_they_are(struct nested *m)
-{
-    for (uint32_t i = 0; i < m->pus; i++) {
-        m->number[i] = i;
-    }
-}
-
-static size_t layers_of(struct nested *m)
-{
-    struct clusters clusters;
-    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
-    return clusters.count;
+    ck_assert_uint_eq(layers_of(&m), 2);
 }
 
 /* The other threads of their cores are offline. */
@@ -335,7 +314,6 @@ TEST(disturbed_pairs_of_unequal_groups_make_no_layer)
 TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
 {
     static struct nested m;
-    struct clusters clusters;
     for (int far = 0; far <= 1; far++) {
         m.pus = 32;
         for (size_t i = 0; i < m.pus; i++) {
@@ -343,7 +321,6 @@ TEST(values_without_groups_are_told_apart_only_where_they_are_far_apart)
                 m.of[probe_pair_index(m.pus, i, j)] = j - i < 12 ? 1 : far ? 1.6 : 1.25;
             }
         }
-        ck_assert_int_eq(probe_layers_of_pairs(m.pus, m.of, NULL, 0.01, m.found, &clusters), 0);
-        ck_assert_uint_eq(clusters.count, far ? 2 : 1);
+        ck_assert_uint_eq(layers_of(&m), far ? 2 : 1);
     }
 }
