@@ -1,12 +1,17 @@
-/* What the probes share (probe.h). */
+/* What the probes share: whom they tell, how much time is left, how far values scatter; and what is
+ * declared of the machine that they measure. */
 #include "probes/probe.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/base/statistics.h"
+#include "profile/codec/codec.h"
 
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
 {
@@ -56,4 +61,250 @@ bool probe_late(const struct probe *probe)
 bool probe_would_be_late(const struct probe *probe, double seconds)
 {
     return probe->deadline > 0 && probe_elapsed(probe) + seconds > probe->deadline;
+}
+
+/* -- What the operating system declares of the machine that is measured, narrowed to the PUs of
+ * this run, and its kinds of cores: each is measured on its own first PU. -- */
+
+int probe_topology_own(struct servet_profile **out, struct servet_error *error)
+{
+    static const char *const others[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT"};
+    const char *this_system = getenv("HWLOC_THISSYSTEM");
+    bool meant = this_system && strcmp(this_system, "") != 0 && strcmp(this_system, "0") != 0;
+    for (size_t i = 0; !meant && i < sizeof others / sizeof *others; i++) {
+        unsetenv(others[i]);
+    }
+    return profile_from_hwloc(NULL, out, error);
+}
+
+static int narrow_set(struct profile_set *set, const struct profile_set *pus)
+{
+    struct profile_set narrow;
+    int rc = profile_set_intersect(set, pus, &narrow);
+    if (rc == 0) {
+        profile_set_free(set);
+        *set = narrow;
+    }
+    return rc;
+}
+
+int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus)
+{
+    size_t groups = 0, pairs = 0;
+    for (size_t i = 0; i < relation->group_count; i++) {
+        int rc = narrow_set(&relation->groups[i], pus);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    for (size_t i = 0; i < relation->group_count; i++) {
+        struct profile_set set = relation->groups[i];
+        if (set.count >= 2) {
+            relation->groups[groups++] = set;
+        } else {
+            profile_set_free(&set);
+        }
+    }
+    for (size_t i = 0; i < relation->pair_count; i++) {
+        if (profile_set_has(pus, relation->pairs[i].a) &&
+            profile_set_has(pus, relation->pairs[i].b)) {
+            relation->pairs[pairs++] = relation->pairs[i];
+        }
+    }
+    relation->group_count = groups;
+    relation->pair_count = pairs;
+    return 0;
+}
+
+/* Entries of a class that stand for a relation. */
+struct listed {
+    size_t size, relation; /* of an entry, and where its relation is in it; bytes */
+    void (*free_entry)(void *entry);
+};
+
+static void free_level(void *entry)
+{
+    profile_memory_level_free(entry);
+}
+
+static void free_layer(void *entry)
+{
+    profile_layer_free(entry);
+}
+
+static const struct listed levels = {sizeof(struct profile_memory_level),
+                                     offsetof(struct profile_memory_level, collisions), free_level},
+                           layers = {sizeof(struct profile_layer),
+                                     offsetof(struct profile_layer, members), free_layer};
+
+/* Narrows all entries, then drops those that have nothing left. */
+static int narrow_list(const struct listed *listed, void *entries, size_t *count,
+                       const struct profile_set *pus)
+{
+    char *end = (char *)entries + *count * listed->size, *kept = entries;
+    for (char *entry = entries; entry < end; entry += listed->size) {
+        int rc = probe_relation_narrow((void *)(entry + listed->relation), pus);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    for (char *entry = entries; entry < end; entry += listed->size) {
+        const struct profile_relation *left = (const void *)(entry + listed->relation);
+        if (left->group_count || left->pair_count) {
+            memmove(kept, entry, listed->size);
+            kept += listed->size;
+        } else {
+            listed->free_entry(entry);
+        }
+    }
+    *count = (size_t)(kept - (char *)entries) / listed->size;
+    return 0;
+}
+
+static int narrow_kinds(struct profile_class *node_class, const struct profile_set *pus)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < node_class->kind_count; i++) {
+        int rc = narrow_set(&node_class->kinds[i].pus, pus);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    for (size_t i = 0; i < node_class->kind_count; i++) {
+        if (node_class->kinds[i].pus.count > 0) {
+            node_class->kinds[kept++] = node_class->kinds[i];
+        } else {
+            profile_set_free(&node_class->kinds[i].pus);
+        }
+    }
+    node_class->kind_count = kept;
+    return 0;
+}
+
+int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
+{
+    int rc = narrow_set(&node_class->pus, pus);
+    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->cores, pus);
+    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->packages, pus);
+    for (size_t i = 0; i < node_class->numa_count && rc == 0; i++) {
+        rc = narrow_set(&node_class->numa[i].pus, pus);
+    }
+    for (size_t i = 0; i < node_class->cache_count && rc == 0; i++) {
+        rc = probe_relation_narrow(&node_class->caches[i].sharing, pus);
+    }
+    struct profile_memory *memory = &node_class->memory;
+    struct profile_communication *messages = &node_class->communication;
+    rc = rc < 0 ? rc : narrow_kinds(node_class, pus);
+    if (rc == 0) {
+        rc = narrow_list(&levels, memory->levels, &memory->level_count, pus);
+    }
+    return rc < 0 ? rc : narrow_list(&layers, messages->layers, &messages->layer_count, pus);
+}
+
+void probe_kinds_free(struct kinds *kinds)
+{
+    for (size_t i = 0; i < kinds->count; i++) {
+        profile_set_free(&kinds->pus[i]);
+    }
+    memset(kinds, 0, sizeof *kinds);
+}
+
+size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu)
+{
+    size_t kind = 0;
+    while (kind + 1 < kinds->count && !profile_set_has(&kinds->pus[kind], pu)) {
+        kind++;
+    }
+    return kind;
+}
+
+size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu)
+{
+    size_t kind = 0;
+    while (kind < declared->kind_count && !profile_set_has(&declared->kinds[kind].pus, pu)) {
+        kind++;
+    }
+    return kind;
+}
+
+/* All PUs of the kind that the i-th PU is of. */
+static int add(const struct profile_class *declared, const struct profile_set *pus, size_t i,
+               struct kinds *kinds)
+{
+    size_t kind = probe_kinds_declared(declared, pus->ids[i]), count = 0;
+    uint32_t *ids = malloc(pus->count * sizeof *ids);
+    int rc = ids ? 0 : -ENOMEM;
+    for (size_t other = 0; rc == 0 && other < pus->count; other++) {
+        if (probe_kinds_declared(declared, pus->ids[other]) == kind) {
+            ids[count++] = pus->ids[other];
+        }
+    }
+    rc = rc < 0 ? rc : profile_set_from_array(ids, count, &kinds->pus[kinds->count]);
+    kinds->count += rc == 0;
+    free(ids);
+    return rc;
+}
+
+static bool is_known(const struct kinds *kinds, uint32_t pu)
+{
+    for (size_t kind = 0; kind < kinds->count; kind++) {
+        if (profile_set_has(&kinds->pus[kind], pu)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int probe_kinds_of(const struct profile_class *declared, const struct profile_set *pus,
+                   struct kinds *out)
+{
+    struct kinds kinds = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX;
+         i++) {
+        rc = is_known(&kinds, pus->ids[i]) ? 0 : add(declared, pus, i, &kinds);
+    }
+    if (rc == 0 && kinds.count == 0) {
+        rc = profile_set_copy(pus, &kinds.pus[0]);
+        kinds.count = rc == 0;
+    }
+    if (rc < 0) {
+        probe_kinds_free(&kinds);
+        return rc;
+    }
+    *out = kinds;
+    return 0;
+}
+
+/* A measured level is taken for a declared one of another size as long as they are no further apart
+ * than this;
+ * an L3 in a virtual machine was seen at a fifth of its declared size. */
+static const double furthest = 8;
+
+const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
+                                                      const uint32_t *pu, uint64_t bytes,
+                                                      struct probe_levels_between allowed)
+{
+    const struct profile_cache *best = NULL;
+    double distance = log(furthest);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
+        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
+        if (there && cache->level > allowed.above && cache->level < allowed.below && d < distance) {
+            distance = d;
+            best = cache;
+        }
+    }
+    return best;
+}
+
+void probe_relation_free(struct profile_relation *relation)
+{
+    for (size_t i = 0; i < relation->group_count; i++) {
+        profile_set_free(&relation->groups[i]);
+    }
+    free(relation->groups);
+    free(relation->pairs);
+    memset(relation, 0, sizeof *relation);
 }

@@ -68,7 +68,7 @@ double probe_spread(double *values, size_t count);
 /* To four decimals: more would say nothing, and a curve has a hundred spreads. */
 double probe_spread_rounded(double spread);
 
-/* -- what the operating system declares of the machine that is measured (topology.c) -- */
+/* -- what the operating system declares of the machine that is measured -- */
 
 /* As profile_from_hwloc(NULL, …), but of this machine: HWLOC_XMLFILE, HWLOC_SYNTHETIC and
  * HWLOC_FSROOT, which put another one in its place, are taken out of the environment unless

@@ -287,12 +287,12 @@ void report_plot_quote(FILE *stream, const char *text)
     fputc('\'', stream);
 }
 
-void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high)
+void report_plot_byte_ticks(FILE *stream, double low, double high)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int first = (int)floor(log2(fmax(low, 1))), last = (int)ceil(log2(fmax(high, 2)));
     int step = last - first > 12 ? 4 : last - first > 6 ? 2 : 1; /* at most about seven labels */
-    fprintf(stream, "set %stics (", axis);
+    fputs("set xtics (", stream);
     for (int power = first - first % step; power <= last && power < 50; power += step) {
         fprintf(stream, "%s'%d %s' %.0f", power == first - first % step ? "" : ", ",
                 1 << power % 10, units[power / 10], exp2(power));

@@ -212,7 +212,7 @@ static void caches_axis(FILE *out, const struct profile_class *node_class)
     double low = (double)curve[0].bytes;
     double high = (double)curve[node_class->cache_curve_count - 1].bytes;
     fprintf(out, "set logscale x 2\nset xrange [%.0f:%.0f]\n", low, high);
-    report_plot_byte_ticks(out, "x", low, high);
+    report_plot_byte_ticks(out, low, high);
     fputs("set xlabel 'working set of one PU'\n", out);
     struct labels labels = {.low = low, .high = high};
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -445,7 +445,7 @@ static void size_axis(FILE *out, struct range range)
             "set logscale x 2\nset xrange [%.0f:%.0f]\nset logscale y 10\nset xlabel 'size of the "
             "message'\n",
             range.low, range.high);
-    report_plot_byte_ticks(out, "x", range.low, range.high);
+    report_plot_byte_ticks(out, range.low, range.high);
 }
 
 static void plot_sizes(struct plot_list *list, const struct profile_communication *communication,

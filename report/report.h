@@ -158,9 +158,8 @@ void report_plot_free(struct plot_list *list);
 /* `text` between single quotes, as gnuplot reads it literally (it runs `commands` found between
  * double ones). */
 void report_plot_quote(FILE *stream, const char *text);
-/* "set xtics (…)" (axis "x") with sizes at powers of two, for a logarithmic axis from `low` to
- * `high`. */
-void report_plot_byte_ticks(FILE *stream, const char *axis, double low, double high);
+/* "set xtics (…)" with sizes at powers of two, for a logarithmic axis from `low` to `high`. */
+void report_plot_byte_ticks(FILE *stream, double low, double high);
 
 /* The heat maps of a profile, added to a list. */
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);

@@ -132,7 +132,7 @@ static int print_processes(FILE *out, const struct map_format *format,
                            const struct map_mapping *mapping, struct servet_error *error)
 {
     if (!mapping->hybrid) {
-        if (!map_mapping_one_node(mapping, 0, mapping->place_count)) {
+        if (!map_mapping_one_node(mapping)) {
             return profile_error(
                 error, -EINVAL,
                 "--format %s: expected a mapping on one node (this one spans several); rankfile, "
@@ -160,20 +160,20 @@ static size_t next_node(const struct map_mapping *mapping, size_t rank)
     return rank;
 }
 
-/* Ranks [a, a_end) and [b, b_end) have the same OS indices. */
-static bool alike(const struct map_mapping *mapping, size_t a, size_t a_end, size_t b, size_t b_end)
+/* Ranks [begin, end) have the OS indices of the first ranks, of which there are `first_ranks`. */
+static bool alike(const struct map_mapping *mapping, size_t first_ranks, size_t begin, size_t end)
 {
-    if (b_end - b > a_end - a) {
+    if (end - begin > first_ranks) {
         return false;
     }
-    for (size_t r = 0; r < b_end - b; r++) {
-        size_t count = mapping->first[a + r + 1] - mapping->first[a + r];
-        if (mapping->first[b + r + 1] - mapping->first[b + r] != count) {
+    for (size_t r = 0; r < end - begin; r++) {
+        const size_t *first = &mapping->first[r], *other = &mapping->first[begin + r];
+        size_t count = first[1] - first[0];
+        if (other[1] - other[0] != count) {
             return false;
         }
         for (size_t i = 0; i < count; i++) {
-            if (mapping->places[mapping->first[a + r] + i].os_index !=
-                mapping->places[mapping->first[b + r] + i].os_index) {
+            if (mapping->places[*first + i].os_index != mapping->places[*other + i].os_index) {
                 return false;
             }
         }
@@ -187,7 +187,7 @@ static int print_each_node(FILE *out, const struct map_format *format,
     size_t end = next_node(mapping, 0);
     for (size_t rank = end; rank < mapping->rank_count;) {
         size_t next = next_node(mapping, rank);
-        if (!alike(mapping, 0, end, rank, next)) {
+        if (!alike(mapping, end, rank, next)) {
             return profile_error(error, -EINVAL,
                                  "--format %s: expected the same placement on every node, by "
                                  "blocks of ranks; rankfile, "
@@ -331,10 +331,10 @@ void map_mapping_free(struct map_mapping *mapping)
     *mapping = (struct map_mapping){0};
 }
 
-bool map_mapping_one_node(const struct map_mapping *mapping, size_t begin, size_t end)
+bool map_mapping_one_node(const struct map_mapping *mapping)
 {
-    for (size_t i = begin + 1; i < end; i++) {
-        if (mapping->places[i].node != mapping->places[begin].node) {
+    for (size_t i = 1; i < mapping->place_count; i++) {
+        if (mapping->places[i].node != mapping->places[0].node) {
             return false;
         }
     }

@@ -34,8 +34,8 @@ int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, 
                      const uint32_t *threads, struct map_mapping *out);
 void map_mapping_free(struct map_mapping *mapping);
 
-/* Do all places from `begin` to `end` - 1 lie on one node? */
-bool map_mapping_one_node(const struct map_mapping *mapping, size_t begin, size_t end);
+/* Do all places lie on one node? */
+bool map_mapping_one_node(const struct map_mapping *mapping);
 
 /* Name of a node as the profile has it, "node17" where it has none. */
 void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, char *name,

@@ -157,7 +157,7 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
     if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
-    bool one_node = map_mapping_one_node(&plan, 0, plan.place_count);
+    bool one_node = map_mapping_one_node(&plan);
     FILE *text = profile_stream_open(&out->list, &size);
     if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
                            : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
