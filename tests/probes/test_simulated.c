@@ -258,67 +258,64 @@ TEST(the_same_seed_gives_the_same_figures)
     ck_assert_double_eq(first, second);
 }
 
+/* 'names' in the text are "names". */
 static void assert_refused(const char *text, const char *place)
 {
     struct machine none;
     struct servet_error error;
-    ck_assert_int_eq(open_machine_text(&none, 1, text, NULL, &error), -EINVAL);
+    char *quoted = kept(strdup(text));
+    for (char *at = quoted; (at = strchr(at, '\''));) {
+        *at = '"';
+    }
+    ck_assert_int_eq(open_machine_text(&none, 1, quoted, NULL, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, place) != NULL, "%s", error.text);
 }
 
+#define MEMORY "'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}"
+#define CACHES_OF(caches) "{'servet_machine': 1, 'pus': '0-1', 'caches': [" caches "], " MEMORY "}"
+#define KINDS_OF(cache, kinds)                                                                     \
+    "{'servet_machine': 1, 'pus': '0-1', 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, " \
+    "'seconds': 1e-9" cache "}], " MEMORY ", 'kinds': [" kinds "]}"
+#define DOMAINS_OF(domains)                                                                        \
+    "{'servet_machine': 1, 'pus': '0-1', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "             \
+    "'pu_bytes_per_s': 1e10, 'domains': [" domains "]}}"
+
 TEST(wrong_descriptions_are_refused_with_their_place)
 {
-    assert_refused("{", ":1:");
-    assert_refused("{}", "$.servet_machine: missing");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"colour\": 3}",
-                   "$.colour: unknown field");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"x\"}", "pus");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [], \"memory\": "
-                   "{\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}}",
-                   "$.caches: found none, expected at least one");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
-                   "\"size_bytes\": 32768, "
-                   "\"ways\": 7, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, "
-                   "\"pu_bytes_per_s\": 1e10}}",
-                   "$.caches[0].size_bytes: expected a multiple");
-    assert_refused("{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, "
-                   "\"size_bytes\": 32768, "
-                   "\"ways\": 8, \"seconds\": 1e-9, \"groups\": [\"0-1\", \"1\"]}], \"memory\": "
-                   "{\"seconds\": 1e-7, "
-                   "\"pu_bytes_per_s\": 1e10}}",
-                   "$.caches[0].groups: expected groups without");
-#define KINDS_OF(caches, kinds)                                                                    \
-    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": "       \
-    "32768, \"ways\": 8, "                                                                         \
-    "\"seconds\": 1e-9" caches                                                                     \
-    "}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10}, \"kinds\": [" kinds "]}"
-    assert_refused(KINDS_OF(", \"pus\": \"0\"", ""), "PU 1");
-    assert_refused(KINDS_OF(", \"pus\": \"0-2\"", ""), "caches[0]");
-    assert_refused(
-        KINDS_OF("", "{\"pus\": \"0-1\", \"efficiency\": 0}, {\"pus\": \"1\", \"efficiency\": 1}"),
-        "$.kinds[1].pus: expected kinds without");
-    assert_refused(KINDS_OF("", "{\"pus\": \"0\"}"), "$.kinds[0].efficiency: missing");
-    assert_refused(KINDS_OF("", "{\"pus\": \"0\", \"efficiency\": 1001}"),
-                   "$.kinds[0].efficiency: found 1001, expected an integer from 0 to 1000");
-    assert_refused(KINDS_OF("", "{\"pus\": \"0\", \"efficiency\": 1, \"memory_seconds\": 1}"),
-                   "$.kinds[0].memory_seconds: found 1, expected a number from 1e-09 to 0.001");
-    assert_refused(KINDS_OF(", \"policy\": \"fifo\"", ""),
-                   "$.caches[0].policy: found \"fifo\", expected \"lru\", \"plru\", \"random\", "
-                   "\"aged\" or \"adaptive\"");
-#define DOMAINS_OF(domains)                                                                        \
-    "{\"servet_machine\": 1, \"pus\": \"0-1\", \"caches\": [{\"level\": 1, \"size_bytes\": "       \
-    "32768, "                                                                                      \
-    "\"ways\": 8, \"seconds\": 1e-9}], \"memory\": {\"seconds\": 1e-7, \"pu_bytes_per_s\": 1e10, " \
-    "\"domains\": [" domains "]}}"
-    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"groups\": [\"1\"], \"bytes_per_s\": 1e9}"),
-                   "$.memory.domains[0]: expected either pus or groups");
-    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"bytes_per_s\": 1}"),
-                   "$.memory.domains[0].bytes_per_s[0].bytes_per_s: found 1, expected a number");
-    assert_refused(DOMAINS_OF("{\"pus\": \"0\", \"bytes_per_s\": [{\"workers\": 2, "
-                              "\"bytes_per_s\": 1e9}, {\"workers\": 2, \"bytes_per_s\": 1e9}]}"),
-                   "$.memory.domains[0].bytes_per_s[1].workers: expected more");
-    assert_refused(DOMAINS_OF("{\"pus\": \"2\", \"bytes_per_s\": 1e9}"),
-                   "$.memory.domains[0]: names a PU that the machine does not have");
+    static const char *const cases[][2] = {
+        {"{", ":1:"},
+        {"{}", "$.servet_machine: missing"},
+        {"{'servet_machine': 1, 'pus': '0-1', 'colour': 3}", "$.colour: unknown field"},
+        {"{'servet_machine': 1, 'pus': 'x'}", "pus"},
+        {CACHES_OF(""), "$.caches: found none, expected at least one"},
+        {CACHES_OF("{'level': 1, 'size_bytes': 32768, 'ways': 7, 'seconds': 1e-9}"),
+         "$.caches[0].size_bytes: expected a multiple"},
+        {KINDS_OF(", 'groups': ['0-1', '1']", ""), "$.caches[0].groups: expected groups without"},
+        {KINDS_OF(", 'pus': '0'", ""), "PU 1"},
+        {KINDS_OF(", 'pus': '0-2'", ""), "caches[0]"},
+        {KINDS_OF("", "{'pus': '0-1', 'efficiency': 0}, {'pus': '1', 'efficiency': 1}"),
+         "$.kinds[1].pus: expected kinds without"},
+        {KINDS_OF("", "{'pus': '0'}"), "$.kinds[0].efficiency: missing"},
+        {KINDS_OF("", "{'pus': '0', 'efficiency': 1001}"),
+         "$.kinds[0].efficiency: found 1001, expected an integer from 0 to 1000"},
+        {KINDS_OF("", "{'pus': '0', 'efficiency': 1, 'memory_seconds': 1}"),
+         "$.kinds[0].memory_seconds: found 1, expected a number from 1e-09 to 0.001"},
+        {KINDS_OF(", 'policy': 'fifo'", ""),
+         "$.caches[0].policy: found \"fifo\", expected \"lru\", \"plru\", \"random\", \"aged\" or "
+         "\"adaptive\""},
+        {DOMAINS_OF("{'pus': '0', 'groups': ['1'], 'bytes_per_s': 1e9}"),
+         "$.memory.domains[0]: expected either pus or groups"},
+        {DOMAINS_OF("{'pus': '0', 'bytes_per_s': 1}"),
+         "$.memory.domains[0].bytes_per_s[0].bytes_per_s: found 1, expected a number"},
+        {DOMAINS_OF("{'pus': '0', 'bytes_per_s': [{'workers': 2, 'bytes_per_s': 1e9}, {'workers': "
+                    "2, 'bytes_per_s': 1e9}]}"),
+         "$.memory.domains[0].bytes_per_s[1].workers: expected more"},
+        {DOMAINS_OF("{'pus': '2', 'bytes_per_s': 1e9}"),
+         "$.memory.domains[0]: names a PU that the machine does not have"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_refused(cases[i][0], cases[i][1]);
+    }
 }
 
 TEST(a_missing_description_is_not_found)
