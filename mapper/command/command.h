@@ -10,7 +10,7 @@
 #include "profile/model.h"
 #include "profile/query.h"
 
-/* -- cluster_job -- */
+/* -- common_options -- */
 
 /* The nodes that a job will run on, before it starts: from a file or from the batch system. */
 
@@ -25,8 +25,6 @@ int map_job_from_file(const struct servet_profile *profile, const char *path,
  * outside of a job. */
 int map_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
                        struct servet_error *error);
-
-/* -- common_options -- */
 
 /* Which PUs a user lets us use: a list, so many of each core, one kind of core. */
 

@@ -1,4 +1,4 @@
-/* Equations (1) to (5) and the search over tiles: see model.h. */
+/* Equations (1) to (5) and the search over tiles: see spmd.h. */
 #include "mapper/spmd/spmd.h"
 
 #include <errno.h>

@@ -11,9 +11,6 @@
 
 enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTION_PLOT };
 
-/* More than any machine has PUs. */
-#define PROCESSORS_MAX (1L << 20)
-
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "BSP parameters:", 1},
     {"bsp", OPTION_BSP, NULL, 0,
