@@ -243,6 +243,7 @@ struct cache_last {
                                                then miss shares */
     size_t fixed_count;
     uint64_t found_bytes;  /* the level's size so far */
+    uint64_t joined_bytes; /* the larger of two levels that may be this one; 0: it is one */
     uint64_t before_bytes; /* the level before it */
     double earlier_bytes;  /* points of smaller working sets say little of this level; 0: to be
                               told from the two sizes */

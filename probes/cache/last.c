@@ -475,9 +475,10 @@ static void list_sizes(struct search *search, const struct cache_size *sizes, si
 {
     for (size_t i = 0; i < count; i++) {
         const double bytes = (double)sizes[i].bytes;
-        const double ratio = bytes / (double)search->last->found_bytes;
-        if (ratio < size_reach && ratio > 1 / size_reach &&
-            bytes >= least_distance * (double)search->last->before_bytes) {
+        const struct cache_last *last = search->last;
+        if (bytes < size_reach * fmax((double)last->found_bytes, (double)last->joined_bytes) &&
+            bytes > (double)last->found_bytes / size_reach &&
+            bytes >= least_distance * (double)last->before_bytes) {
             search->sizes[search->size_count++] = (struct of_size){
                 .bytes = sizes[i].bytes,
                 .prior = sizes[i].prior,

@@ -234,10 +234,12 @@ static bool join_last(const struct cache_terms *fit, const struct cache_curve *c
     struct cache_last one = {.curve = curve,
                              .before_bytes = (uint64_t)before,
                              .found_bytes = (uint64_t)both,
+                             .joined_bytes = (uint64_t)bytes_at(fit, solution, *at),
                              .earlier_bytes = sqrt(before * both)};
     struct cache_last two = one;
     two.before_bytes = (uint64_t)bytes_at(fit, solution, *at - 1);
     two.found_bytes = (uint64_t)bytes_at(fit, solution, *at);
+    two.joined_bytes = 0;
     struct cache_solution joined = *solution;
     joined.terms[*at - 1] = joined.terms[*at];
     struct cache_last_found as_one, as_two;
@@ -267,6 +269,7 @@ static size_t refine_last(const struct cache_terms *fit, const struct cache_curv
                               .margin = last_margin};
     const double both = sqrt(bytes_at(fit, solution, at - 1) * bytes_at(fit, solution, at));
     if (join_last(fit, last.curve, solution, &at)) {
+        last.joined_bytes = last.found_bytes;
         last.found_bytes = (uint64_t)both;
     }
     last.before_bytes = (uint64_t)bytes_at(fit, solution, at - 1);

@@ -198,3 +198,32 @@ TEST(a_small_last_level_has_an_interval)
                                 .quiet = true},
                 3);
 }
+
+/* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB: as one level it may be larger
+ * than both, further from what lies between them than sizes are tried otherwise. */
+TEST(a_last_level_may_be_larger_than_the_two_it_passed_for)
+{
+    enum { POINTS = 80 };
+    const struct cache_shape shape = {
+        .bytes = 108 * MIB, .ways = 8, .slices = 27, .policy = CACHE_PLRU};
+    double bytes[POINTS], seconds[POINTS], constant[POINTS];
+    const struct cache_curve curve = {
+        .bytes = bytes, .seconds = seconds, .count = POINTS, .page_bytes = 4 * KIB};
+    for (size_t i = 0; i < POINTS; i++) {
+        bytes[i] = floor(2 * MIB * exp2((double)i / FINE_STEPS * 1.5) / 512) * 512;
+        constant[i] = 1;
+        seconds[i] = 24e-9 + 160e-9 * probe_cache_miss_share(&shape, (uint64_t)bytes[i], 4 * KIB);
+    }
+    const struct cache_last last = {.curve = &curve,
+                                    .fixed = {constant},
+                                    .fixed_count = 1,
+                                    .found_bytes = 62 * MIB,
+                                    .joined_bytes = 96 * MIB,
+                                    .before_bytes = 1 * MIB,
+                                    .margin = 24};
+    struct cache_last_found found;
+    ck_assert(probe_cache_last_refine(&last, &found));
+    ck_assert_msg(fabs(log((double)found.shape.bytes / (108.0 * MIB))) < log(1.1),
+                  "%.1f MiB of 108", (double)found.shape.bytes / MIB);
+    ck_assert(found.low_bytes <= shape.bytes && shape.bytes <= found.high_bytes);
+}
