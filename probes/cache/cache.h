@@ -381,6 +381,7 @@ struct probe_cache_level {
     uint64_t size_bytes;            /* effective */
     uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well; both 0:
                                        the paper's method does not tell them */
+    enum cache_policy policy;       /* of the shape that explains the curve best */
     uint32_t ways;                  /* measured; 0: not known */
     uint64_t way_bytes;             /* sets * line, measured; 0: not known */
     const char *ways_unknown; /* why they are not known, if it was tried; static text or NULL */
@@ -511,11 +512,23 @@ struct probe_ways {
     uint32_t ways;      /* 0: not to be told; then way_bytes is 0, too, and `reason` says why */
     uint64_t way_bytes; /* size / ways */
     const char *reason; /* static text or NULL */
+    /* lines that conflict while one less does not, by most tries, whatever the size is; 0: they
+       do not agree. Of LRU and most that is near it, one more than the ways */
+    uint32_t conflicting;
 };
 
 /* A figure that cannot be told is 0; that is no error. */
 int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *level,
                struct probe_ways *out, struct servet_error *error);
+
+/* Gives the second level the size that the conflicting lines tell. All sizes of its interval
+ * explain the curve about as well, and the number of lines is evidence of its own: one less is the
+ * ways, and of those times a power of two an interval seldom holds more than one. Where the second
+ * level evicts at random, lines too many are kept for a while, and where the first does, or nearly,
+ * lines are needed to crowd it: then the number says little. A size that is `declared` stays if it
+ * agrees with somewhat fewer ways. */
+void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
+                               bool declared);
 
 /* The number of ways that `conflicting` lines stand for, which conflict while one less does not:
  * one less, or somewhat fewer where a policy keeps a line too many for a while; the size must be

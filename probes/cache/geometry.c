@@ -17,6 +17,36 @@ static const char out_of_time[] = "the budget was used up";
 static const char beyond_second[] =
     "beyond the second level lines are hidden by the one before it and by hashes";
 
+/* The declared cache of the PU that a size comes next to; NULL: none. */
+static const struct profile_cache *declared_cache(const struct machine *machine, uint32_t pu,
+                                                  uint64_t bytes)
+{
+    const struct profile_class *declared = probe_cache_declared(machine);
+    return declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
+}
+
+void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
+                               bool declared)
+{
+    struct probe_cache_level *second = &caches->levels[1];
+    const uint32_t ways = found->conflicting > 1 ? found->conflicting - 1 : 0;
+    uint64_t bytes = ways;
+    if (ways == 0 || ways == found->ways || (found->ways > 0 && declared) ||
+        caches->levels[0].policy == CACHE_RANDOM || caches->levels[0].policy == CACHE_LEAKY ||
+        second->policy == CACHE_RANDOM) {
+        return;
+    }
+    while (bytes < second->low_bytes) {
+        bytes *= 2;
+    }
+    if (bytes <= second->high_bytes) {
+        second->size_bytes = bytes;
+        second->ways = ways;
+        second->way_bytes = bytes / ways;
+        second->ways_unknown = NULL;
+    }
+}
+
 static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out,
                                struct servet_error *error)
 {
@@ -40,9 +70,13 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
         first->ways,        first->way_bytes};
     int rc = probe_ways(probe, pu, &level, &found, error);
     if (rc == 0) {
+        const struct profile_cache *declared =
+            declared_cache(probe->machine, pu, second->size_bytes);
         second->ways = found.ways;
         second->way_bytes = found.way_bytes;
         second->ways_unknown = found.reason;
+        probe_cache_settle_second(out, &found,
+                                  declared && declared->declared_size_bytes == second->size_bytes);
     }
     return rc;
 }
@@ -80,9 +114,7 @@ static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
 
 static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
 {
-    const struct profile_class *declared = probe_cache_declared(machine);
-    const struct profile_cache *cache =
-        declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
+    const struct profile_cache *cache = declared_cache(machine, pu, bytes);
     return cache ? cache->line_bytes : 0;
 }
 

@@ -275,6 +275,7 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .size_bytes = fits[i].shape.bytes,
             .low_bytes = fits[i].low_bytes,
             .high_bytes = fits[i].high_bytes,
+            .policy = fits[i].shape.policy,
             .seconds = fits[i].seconds,
             .repetitions = out->sweeps + out->coarse,
             .spread = probe_cache_samples_spread(samples, (double)fits[i].shape.bytes),

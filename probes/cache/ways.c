@@ -18,10 +18,12 @@ enum {
     TESTS_MAX = 1600, /* of all tries together, each some 0.7 ms; 200 a try are usual */
     REPLACEMENTS =
         8, /* of a line: each falls into the same set once in as many as a way has pages, or twos */
-    LINES_MAX = 4096, /* of the pool: 16 MiB of 4 KiB pages, time for more is not worth it */
-    WAYS_MAX = 64,    /* the most ever built */
-    LEAST_LINE = 16,  /* bytes: a way holds one at least */
-    QUIET_LINES = 24, /* too few to fill a set, if they are of different ones */
+    LINES_MAX = 4096,   /* of the pool: 16 MiB of 4 KiB pages, time for more is not worth it */
+    LINES_ENOUGH = 192, /* of the pool, where pages are large: of more, most are of other sets */
+    WAYS_MAX = 64,      /* the most ever built */
+    COUNTED_MAX = 2 * WAYS_MAX, /* lines of a set that none can be spared of */
+    LEAST_LINE = 16,            /* bytes: a way holds one at least */
+    QUIET_LINES = 24,           /* too few to fill a set, if they are of different ones */
     TOLERANCE_OF = 4, /* a quarter of the ways: at random, a line too many hardly ever misses */
 };
 static const double pool_share = 1.5; /* of the lines that fill the cache */
@@ -226,12 +228,12 @@ uint32_t probe_ways_of(size_t conflicting, uint64_t bytes)
     return best;
 }
 
-/* `*ways`: 0 when nothing was told. */
-static int try_once(struct search *search, uint32_t *ways)
+/* `*told`: how many lines conflict, of which one less do not; 0: that was not to be seen. */
+static int try_once(struct search *search, size_t *told)
 {
     bool conflict;
     choose_pool(search);
-    *ways = 0;
+    *told = 0;
     int rc = measure_base(search);
     rc = rc < 0 ? rc : do_conflict(search, search->set, search->count, &conflict);
     if (rc < 0 || !conflict) {
@@ -239,42 +241,48 @@ static int try_once(struct search *search, uint32_t *ways)
     }
     rc = reduce(search);
     size_t conflicting = search->count;
-    if (rc < 0 || search->tests >= TESTS_MAX || search->count < 2 || search->count > 2 * WAYS_MAX) {
+    if (rc < 0 || search->tests >= TESTS_MAX || search->count < 2 || search->count > COUNTED_MAX) {
         return rc;
     }
     rc = count_conflicting(search, &conflicting);
     rc = rc < 0 ? rc : do_conflict(search, search->set, search->count, &conflict);
-    *ways = rc < 0 || !conflict ? 0 : probe_ways_of(conflicting, search->level->bytes);
+    *told = rc < 0 || !conflict || conflicting > COUNTED_MAX ? 0 : conflicting;
     return rc;
 }
 
+static const char no_number[] =
+    "the lines that conflict are no number of ways that the size agrees with";
+
 static int run(struct search *search, struct probe_ways *out)
 {
-    uint32_t votes[WAYS_MAX + 1] = {0};
+    uint32_t votes[WAYS_MAX + 1] = {0}, counts[COUNTED_MAX + 1] = {0};
     for (int tried = 0; tried < TRIES; tried++) {
-        uint32_t ways;
+        size_t conflicting;
         const double begun_s = probe_elapsed(search->probe);
-        int rc = try_once(search, &ways);
+        int rc = try_once(search, &conflicting);
         const double took_s = probe_elapsed(search->probe) - begun_s; /* the next about as long */
         if (rc < 0) {
             return rc;
         }
-        votes[ways]++;
-        if (ways > 0 && votes[ways] == AGREEING) {
+        const uint32_t ways = probe_ways_of(conflicting, search->level->bytes);
+        if (ways > 0 && ++votes[ways] == AGREEING) {
             out->ways = ways;
             out->way_bytes = search->level->bytes / ways;
-            return 0;
+        }
+        if (++counts[conflicting] == AGREEING && conflicting > 0) {
+            out->conflicting = (uint32_t)conflicting;
+            break;
         }
         if (search->tests >= TESTS_MAX || probe_would_be_late(search->probe, took_s)) {
             out->reason =
                 search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
-            return 0;
+            break;
         }
-        if (votes[0] > TRIES - AGREEING) {
+        if (counts[0] > TRIES - AGREEING) {
             break;
         }
     }
-    out->reason = "the lines that conflict are no number of ways that the size agrees with";
+    out->reason = out->ways ? NULL : out->reason ? out->reason : no_number;
     return 0;
 }
 
@@ -285,6 +293,11 @@ int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *
     const size_t page = probe->machine->page_bytes;
     struct search search = {
         .probe = probe, .pu = pu, .level = level, .stride = (size_t)level->first_way_bytes};
+    /* further apart than a way of the first level lines share its set as well */
+    while (search.stride > 0 && search.stride < page &&
+           pool_share * (double)level->bytes > LINES_ENOUGH * (double)search.stride) {
+        search.stride *= 2;
+    }
     /* Where pages are small, it is they that are spread over the sets. */
     size_t grain = search.stride < page ? search.stride : page;
     double wanted = grain ? ceil(pool_share * (double)level->bytes / (double)grain) : 0;

@@ -62,6 +62,7 @@ static const struct geometry built[] = {
     {48, 12, 1280, 10, "plru", "contiguous", 4096}, {32, 8, 256, 4, "lru", "random", 4096},
     {64, 2, 512, 16, "plru", "coloured", 4096},     {32, 8, 512, 8, "lru", "random", 65536},
     {16, 4, 128, 8, "plru", "random", 16384},       {64, 4, 256, 16, "lru", "random", 16384},
+    {26, 13, 2560, 20, "aged", "random", 65536}, /* 1,920 lines, were they a way apart */
 };
 
 TEST(ways_of_built_caches_are_found, .loops = sizeof built / sizeof *built)
@@ -85,6 +86,62 @@ TEST(ways_that_the_size_contradicts_are_not_told, .loops = 5)
     ck_assert_msg(found.ways == 0 || found.ways == 16, "%u KiB: %u ways", believed[_i], found.ways);
     ck_assert_msg((found.ways == 0) == (found.reason != NULL), "%u KiB", believed[_i]);
     ck_assert(found.ways == 0 || believed[_i] == 2048);
+    ck_assert(found.conflicting == 0 || found.conflicting == 17);
+}
+
+static struct probe_cache believed_caches(uint32_t kib, uint32_t low_kib, uint32_t high_kib)
+{
+    return (struct probe_cache){
+        .levels = {{.size_bytes = 16 << 10, .policy = CACHE_PLRU},
+                   {.size_bytes = (uint64_t)kib << 10,
+                    .low_bytes = (uint64_t)low_kib << 10,
+                    .high_bytes = (uint64_t)high_kib << 10,
+                    .policy = CACHE_LRU}},
+        .count = 2,
+    };
+}
+
+static const struct probe_ways of_19_ways = {.conflicting = 20, .reason = "no number of ways"};
+
+TEST(conflicting_lines_decide_between_sizes_of_the_interval)
+{
+    struct probe_cache caches = believed_caches(1280, 960, 1524);
+    probe_cache_settle_second(&caches, &of_19_ways, false);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1216 << 10);
+    ck_assert_uint_eq(caches.levels[1].ways, 19);
+    ck_assert_uint_eq(caches.levels[1].way_bytes, 64 << 10);
+    ck_assert_ptr_null(caches.levels[1].ways_unknown);
+}
+
+TEST(conflicting_lines_say_nothing_of_sizes_outside_it)
+{
+    struct probe_cache caches = believed_caches(1280, 1280, 1408);
+    probe_cache_settle_second(&caches, &of_19_ways, false);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1280 << 10);
+    ck_assert_uint_eq(caches.levels[1].ways, 0);
+}
+
+/* 18 lines of 16 ways conflict where one of 17 now and then survives. */
+TEST(a_declared_size_stays_that_somewhat_fewer_ways_explain)
+{
+    const struct probe_ways found = {.conflicting = 18, .ways = 16, .way_bytes = 64 << 10};
+    struct probe_cache caches = believed_caches(1024, 860, 1219);
+    probe_cache_settle_second(&caches, &found, true);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1024 << 10);
+    probe_cache_settle_second(&caches, &found, false);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1088 << 10);
+}
+
+TEST(where_lines_are_evicted_at_random_their_number_decides_nothing, .loops = 3)
+{
+    static const struct {
+        size_t level;
+        enum cache_policy policy;
+    } random[] = {{0, CACHE_RANDOM}, {0, CACHE_LEAKY}, {1, CACHE_RANDOM}};
+    struct probe_cache caches = believed_caches(1280, 960, 1524);
+    caches.levels[random[_i].level].policy = random[_i].policy;
+    probe_cache_settle_second(&caches, &of_19_ways, false);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1280 << 10);
 }
 
 TEST(conflicting_lines_are_a_number_of_ways)
