@@ -1,10 +1,12 @@
 /* A relation of the profile (groups, and pairs where it is not transitive) as arrays over
- * positions: which group an item is in and who else is, without a search. */
+ * positions: which group an item is in and who else is, without a search; and which relation is
+ * that of the cores. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mapper/weights/weights.h"
+#include "profile/query.h"
 
 static uint32_t position(const uint32_t *position_of, uint32_t span, uint32_t id)
 {
@@ -263,4 +265,69 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
     }
     *out = hierarchy;
     return 0;
+}
+
+/* -- cores -- */
+
+/* Who shares it was measured, and is told by groups. */
+static bool tells_cores(const struct profile_cache *cache)
+{
+    return cache->level == 1 && cache->sharing_quality.origin == PROFILE_MEASURED &&
+           cache->sharing.pair_count == 0;
+}
+
+static bool has_both(const struct profile_cache *cache, const struct profile_set *core)
+{
+    return cache->pus.count == 0 || (profile_set_has(&cache->pus, core->ids[0]) &&
+                                     profile_set_has(&cache->pus, core->ids[1]));
+}
+
+/* Two threads of a core share its first cache. Disturbance makes a cache look shared, never private,
+ * so one measured private says that no core is behind it. */
+static bool is_no_core(const struct profile_class *of, const struct profile_set *core)
+{
+    bool none = false;
+    for (size_t i = 0; i < of->cache_count && core->count > 1; i++) {
+        const struct profile_cache *cache = &of->caches[i];
+        none |= tells_cores(cache) && has_both(cache, core) &&
+                !profile_related(&cache->sharing, core->ids[0], core->ids[1]);
+    }
+    return none;
+}
+
+/* The declared cores; where none is declared, as in many virtual machines, or one of them is none,
+ * the PUs that were found to share a first cache. The sets stay the profile's. */
+static int find_cores(struct map_arena *arena, const struct profile_class *of,
+                      struct profile_relation *out)
+{
+    bool wrong = of->cores.group_count == 0 && of->cores.pair_count == 0;
+    size_t count = 0;
+    for (size_t i = 0; i < of->cores.group_count; i++) {
+        wrong |= is_no_core(of, &of->cores.groups[i]);
+    }
+    *out = of->cores;
+    if (!wrong) {
+        return 0;
+    }
+    for (size_t i = 0; i < of->cache_count; i++) {
+        count += tells_cores(&of->caches[i]) ? of->caches[i].sharing.group_count : 0;
+    }
+    *out =
+        (struct profile_relation){.groups = map_arena_get(arena, count + 1, sizeof *out->groups)};
+    for (size_t i = 0; out->groups && i < of->cache_count; i++) {
+        const struct profile_relation *sharing = &of->caches[i].sharing;
+        for (size_t g = 0; tells_cores(&of->caches[i]) && g < sharing->group_count; g++) {
+            out->groups[out->group_count++] = sharing->groups[g];
+        }
+    }
+    return out->groups ? 0 : -ENOMEM;
+}
+
+int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
+                        const uint32_t *position_of, uint32_t span, struct map_groups *out)
+{
+    struct profile_relation cores;
+    int rc = find_cores(arena, of, &cores);
+    return rc < 0 ? rc
+                  : map_groups_make(arena, &cores, position_of, span, (uint32_t)of->pus.count, out);
 }

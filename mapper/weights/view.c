@@ -443,7 +443,7 @@ static int make_class(struct making *making, const struct profile_class *of, str
     uint32_t items = (uint32_t)of->pus.count, *position_of = making->position_of;
     struct map_arena *arena = &making->view->arena;
     if (rc == 0) {
-        rc = map_groups_make(arena, &of->cores, position_of, making->span, items, &out->cores);
+        rc = map_groups_of_cores(arena, of, position_of, making->span, &out->cores);
     }
     if (rc == 0) {
         rc =

@@ -151,6 +151,11 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
                     const uint32_t *position_of, uint32_t span, uint32_t item_count,
                     struct map_groups *out);
 
+/* The same of the PUs of each core: the declared ones; where none is declared, or PUs of one were
+ * measured not to share the first cache, those that share a measured one. */
+int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
+                        const uint32_t *position_of, uint32_t span, struct map_groups *out);
+
 static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
 {
     return view->node_of ? view->node_of[leaf] : 0;

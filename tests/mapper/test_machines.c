@@ -65,6 +65,47 @@ TEST(every_core_has_a_worker_before_any_has_two)
     }
 }
 
+/* Eight cores of two threads, which share their first cache as measured. */
+static struct servet_profile *measured_cores(void)
+{
+    struct servet_profile *profile = described("package:2 l1:4 core:1 pu:2");
+    struct profile_cache *first = &profile->classes[0].caches[0];
+    ck_assert_uint_eq(first->level, 1);
+    ck_assert_uint_eq(first->sharing.group_count, 8);
+    first->sharing_quality.origin = PROFILE_MEASURED;
+    return profile;
+}
+
+/* A guest is often told of no core, or of cores that its PUs are not on. */
+TEST(who_shares_a_measured_first_cache_is_on_a_core_whatever_is_declared)
+{
+    struct servet_profile *profile = measured_cores();
+    struct profile_relation *cores = &profile->classes[0].cores;
+    const size_t declared = cores->group_count;
+    cores->group_count = 0;
+    assert_cores_first(profile, 8, true);
+    cores->group_count = declared;
+    for (uint32_t core = 0; core < declared; core++) {
+        cores->groups[core].ids[0] = core;
+        cores->groups[core].ids[1] = core + 8;
+    }
+    assert_cores_first(profile, 8, true);
+    profile_free(profile);
+}
+
+/* Load makes caches look shared: declared cores that are within what was measured stay. */
+TEST(cores_stay_as_declared_where_no_measurement_speaks_against_them)
+{
+    struct servet_profile *profile = measured_cores();
+    struct profile_relation *sharing = &profile->classes[0].caches[0].sharing;
+    profile_set_free(&sharing->groups[0]);
+    profile_set_free(&sharing->groups[1]);
+    ck_assert_int_eq(profile_set_parse("0-3", &sharing->groups[0]), 0);
+    sharing->groups[1] = sharing->groups[--sharing->group_count];
+    assert_cores_first(profile, 8, true);
+    profile_free(profile);
+}
+
 /* Workers on each core, and whether the core is of the most capable kind. */
 static void assert_fast_cores_first(const struct servet_profile *profile, size_t workers)
 {
