@@ -469,6 +469,20 @@ static bool noted_short(const struct profile_quality *quality)
     return quality->note && strstr(quality->note, "cut short by the budget");
 }
 
+/* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
+static void add_moved(const struct profile_class *node_class, char *text, size_t size)
+{
+    const char *word = text[0] ? ", sharing of L" : "sharing of L";
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const char *note = node_class->caches[i].quality.note;
+        size_t length = strlen(text);
+        if (note && strstr(note, PROBE_NOTE_PUS_MOVE)) {
+            snprintf(text + length, size - length, "%s%u", word, node_class->caches[i].level);
+            word = ", L";
+        }
+    }
+}
+
 /* " sharing memory": what the condition "budget" says of it; NULL: nothing. */
 static const char *left_out_by_budget(const struct servet_profile *profile, int *length)
 {
@@ -510,6 +524,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
     bool busy = fmax(caches, fmax(memory, messages)) > settled_spread;
     text[0] = '\0';
     add_unsettled(text, size, "cache", caches, cache_short);
+    add_moved(node_class, text, size);
     add_unsettled(text, size, "memory", memory, memory_short);
     add_unsettled(text, size, "message", messages, message_short);
     if (left_out) {

@@ -65,6 +65,48 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
 }
 
+/* Are PUs that are related in `a` so in `b`, too? */
+static bool is_within(const struct profile_relation *a, const struct profile_relation *b)
+{
+    bool within = true;
+    for (size_t g = 0; g < a->group_count; g++) {
+        const struct profile_set *group = &a->groups[g];
+        for (size_t i = 0; i < group->count && within; i++) {
+            for (size_t j = i + 1; j < group->count && within; j++) {
+                within = profile_related(b, group->ids[i], group->ids[j]);
+            }
+        }
+    }
+    for (size_t i = 0; i < a->pair_count && within; i++) {
+        within = profile_related(b, a->pairs[i].a, a->pairs[i].b);
+    }
+    return within;
+}
+
+static const char *sharers(const struct profile_relation *relation, struct figure *text)
+{
+    const bool any = !is_within(relation, &(struct profile_relation){0});
+    *text = profile_figure_relation(relation);
+    return any ? text->text : "nobody";
+}
+
+/* Who shares it is not what the system declares. Where the system is a guest that may be so for a
+ * while: which of the host's PUs a guest's are on is the host's business, and two may be siblings
+ * of a core now. */
+static void note_other_sharing(FILE *stream, const struct profile_cache *declared,
+                               const struct probe_sharing_level *sharing, bool virtual)
+{
+    struct figure found, said;
+    if (!declared || !sharing ||
+        (is_within(&declared->sharing, &sharing->sharing) &&
+         is_within(&sharing->sharing, &declared->sharing))) {
+        return;
+    }
+    fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
+            ftell(stream) > 0 ? "; " : "", sharers(&sharing->sharing, &found),
+            sharers(&declared->sharing, &said), virtual ? PROBE_NOTE_PUS_MOVE : "");
+}
+
 /* What of the geometry was not measured but taken from the declared cache, and whether what was
  * agrees with it. */
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
@@ -169,6 +211,7 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
         return -ENOMEM;
     }
     note_disagreement(stream, caches, i, cache, sharing, machine);
+    note_other_sharing(stream, cache, sharing, machine->virtual);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
         fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");

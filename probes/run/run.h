@@ -54,12 +54,18 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
 /* Which figures of the profile a second run might not confirm, because their rounds lie more than a
- * fifth apart or the budget cut them short or left them out, and how to measure them again: "memory
+ * fifth apart, the budget cut them short or left them out, or a virtual machine's PUs shared
+ * caches otherwise than declared, and how to measure them again: "memory
  * (spread 41 %), message (cut short); measure again when nothing else runs and without --budget
  * (about 20 s)". `expected_s`: what a whole run takes; 0: not known. False: none, and `text` is
  * empty. */
 bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
                                 size_t size);
+
+/* Of a cache level that the PUs of a virtual machine share otherwise than declared, in its note;
+ * such a level is not settled. */
+#define PROBE_NOTE_PUS_MOVE                                                                        \
+    ": a virtual machine's PUs move between those of its host, so a later run may find otherwise"
 
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);

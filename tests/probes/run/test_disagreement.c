@@ -238,14 +238,26 @@ TEST(the_note_of_a_level_has_the_evidence)
     put_resctrl();
     ck_assert_str_eq(note_of(22 * MIB, &machine, false),
                      "measured 22 MiB, declared 11 MiB: 2 declared caches, of that size each, were "
-                     "found to be one");
+                     "found to be one; shared by 0-3 as measured, by 0-1 2-3 as declared");
     ck_assert_str_eq(note_of(5632 * KIB, &machine, true),
                      "measured 5.5 MiB, declared 11 MiB: declared is the sum of 2 caches, which "
-                     "were found apart");
+                     "were found apart; shared by nobody as measured, by 0-1 2-3 as declared");
     machine.root = root;
     machine.task = 42;
     ck_assert_str_eq(note_of(2 * MIB, &machine, false),
                      "measured 2 MiB, declared 11 MiB: 2 of 11 ways are allocated to this task by "
-                     "resctrl: 2 MiB");
-    ck_assert_str_eq(note_of(11 * MIB, &machine, false), "");
+                     "resctrl: 2 MiB; shared by 0-3 as measured, by 0-1 2-3 as declared");
+}
+
+/* A guest's PUs were siblings of one core when they were looked at. */
+TEST(sharing_that_is_not_the_declared_one_is_named)
+{
+    struct disagreement_machine machine = {.pu = 2};
+    ck_assert_str_eq(note_of(11 * MIB, &machine, false),
+                     "shared by 0-3 as measured, by 0-1 2-3 as declared");
+    machine.virtual = true;
+    ck_assert_str_eq(
+        note_of(11 * MIB, &machine, true),
+        "shared by nobody as measured, by 0-1 2-3 as declared: a virtual machine's PUs "
+        "move between those of its host, so a later run may find otherwise");
 }

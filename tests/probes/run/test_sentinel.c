@@ -346,4 +346,13 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     profile.condition_count = 1;
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
+    struct profile_cache cache[3] = {
+        {.level = 1, .quality.note = "shared" PROBE_NOTE_PUS_MOVE "; and more"},
+        {.level = 2, .quality.note = "shared" PROBE_NOTE_PUS_MOVE},
+        {.level = 3, .quality.note = "shared by 0-1 as measured"}};
+    profile.condition_count = 0;
+    node_class.caches = cache;
+    node_class.cache_count = 3;
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    ck_assert_str_eq(text, "sharing of L1, L2; measure again");
 }
