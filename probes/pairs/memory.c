@@ -199,7 +199,55 @@ static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 
 /* -- pairs -- */
 
-static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome)
+static bool collides(const struct memory_rounds *rounds, double bytes_per_s)
+{
+    double best = 0;
+    for (size_t i = 0; i < rounds->alone_count; i++) {
+        best = fmax(best, rounds->alone[i]);
+    }
+    return bytes_per_s < collision_margin_memory * best;
+}
+
+/* What the pairs of the class took over; < 0: all were measured. */
+static double taken_over(const struct schedule *schedule, const struct schedule_outcome *outcome,
+                         size_t class)
+{
+    for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
+        if (schedule->class_of[k] == class && !outcome->measured[k]) {
+            return outcome->values[k];
+        }
+    }
+    return -1;
+}
+
+/* A lone colliding pair is no cluster of its class's sample, but if it collides when it is looked at
+ * again it is of a domain that the sample was too small for. Which PUs that has no pair tells: such
+ * pairs take over what the others of the class did, and the sets of PUs are searched for it. */
+static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *schedule,
+                         struct schedule_outcome *outcome, bool *odd)
+{
+    const size_t n = schedule->pus->count;
+    int rc = 0;
+    for (size_t class = 0; class < schedule->class_count; class ++) {
+        const double usual = taken_over(schedule, outcome, class);
+        for (size_t i = 0; usual >= 0 && !collides(rounds, usual) && i < n; i++) {
+            for (size_t j = i + 1; j < n && rc == 0; j++) {
+                const size_t k = probe_pair_index(n, i, j);
+                const bool other = schedule->class_of[k] == class && outcome->measured[k] &&
+                                   collides(rounds, outcome->values[k]);
+                rc = other ? probe_memory_rounds_better(rounds, i, j, &outcome->values[k]) : 0;
+                if (rc == 0 && other && collides(rounds, outcome->values[k])) {
+                    *odd = true;
+                    outcome->values[k] = usual;
+                    outcome->measured[k] = false;
+                }
+            }
+        }
+    }
+    return rc;
+}
+
+static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome, bool *odd)
 {
     struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
@@ -224,6 +272,7 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
                                                           (MEMORY_SHARES * rounds->bytes));
         rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
                                 outcome);
+        rc = rc < 0 || outcome->cut_short ? rc : set_odd_aside(rounds, &schedule, outcome, odd);
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
         probe_schedule_free(&schedule);
     }
@@ -397,7 +446,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
     int rc = probe_memory_rounds_init(&rounds, probe, bytes);
     rc = outcome.values && outcome.measured ? rc : -ENOMEM;
     rc = rc < 0 ? rc : probe_memory_rounds_kinds(&rounds);
-    rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome);
+    rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome, &result->odd);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     rc = rc < 0 ? rc
                 : probe_pair_figures(&probe->machine->pus, outcome.values, outcome.measured,

@@ -27,6 +27,7 @@ struct probe_memory {
     struct profile_memory memory;
     size_t array_bytes;
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
+    bool odd;       /* a pair collides, and none of those that are said to be like it */
 };
 
 /* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);

@@ -313,6 +313,7 @@ struct schedule {
     bool exhaustive; /* every pair */
     bool search; /* that pairs are alike is doubted: 10.2 n of each class, not 4 log2(n), among them
                     all of one PU */
+    bool row;    /* it is not known which are alike: all pairs of one PU come beside the sample */
     const double *spread; /* of one figure so far, which may grow as more are measured; NULL: yes or
                              no. Not owned */
     /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */

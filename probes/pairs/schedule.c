@@ -209,8 +209,9 @@ static void tell(const struct run *run, const struct pair_position *position)
 static size_t sample_of(const struct schedule *schedule, size_t count)
 {
     double pus = (double)schedule->pus->count;
-    double wanted =
-        fmax(sample_factor * log2(pus), schedule->search ? (search_factor + 1) * pus : 0);
+    double wanted = schedule->search ? (search_factor + 1) * pus
+                    : schedule->row  ? sample_factor * log2(pus) + pus
+                                     : sample_factor * log2(pus);
     size_t size = wanted > SAMPLE_MIN ? (size_t)wanted : SAMPLE_MIN;
     return schedule->exhaustive || size > count ? count : size;
 }
@@ -243,7 +244,7 @@ static void collect(struct run *run, const bool *wanted, size_t class, struct ra
         }
     }
     random_shuffle(random, run->members, run->count, sizeof *run->members);
-    if (run->schedule->search && !run->schedule->exhaustive) {
+    if ((run->schedule->search || run->schedule->row) && !run->schedule->exhaustive) {
         prefer_a_row(run, random);
     }
 }

@@ -331,7 +331,9 @@ static bool cores_are_left(const struct sets *sets, const struct partition *cand
 
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
-    int rc = 0;
+    /* Where a pair collides that nothing declared explains, groups that cross what the PUs
+     * themselves show are no units to search with. */
+    int rc = sets->odd ? probe_sets_search(sets, &sets->cores) : 0;
     qsort(candidates, count, sizeof *candidates, by_units); /* the inner ones first */
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         bool again = i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
@@ -339,8 +341,9 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
         if (again) {
             continue;
         }
-        rc = worth_trying(sets, &candidates[i]) ? try_candidate(sets, &candidates[i]) : 0;
-        bool units = candidates[i].count < sets->cores.count &&
+        const bool worth = worth_trying(sets, &candidates[i]);
+        rc = worth ? try_candidate(sets, &candidates[i]) : 0;
+        bool units = candidates[i].count < sets->cores.count && (worth || !sets->odd) &&
                      probe_partition_refines(&sets->cores, &candidates[i]);
         rc = rc >= 0 && units ? probe_sets_search(sets, &candidates[i]) : rc;
     }
@@ -351,7 +354,8 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
                      !probe_late(sets->probe);
         rc = alone ? probe_sets_search(sets, &level->partition) : 0;
     }
-    if (rc >= 0 && !probe_late(sets->probe) && cores_are_left(sets, candidates, count)) {
+    if (rc >= 0 && !sets->odd && !probe_late(sets->probe) &&
+        cores_are_left(sets, candidates, count)) {
         rc = probe_sets_search(sets, &sets->cores);
     }
     rc = rc < 0 || probe_late(sets->probe) ? rc : look_at_machine(sets);
@@ -399,6 +403,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
                         .pus = &probe->machine->pus,
                         .bytes = found->array_bytes,
                         .at_once = probe_machine_at_once(probe->machine),
+                        .odd = found->odd,
                         .random = {++probe->seed}};
     struct partition *partitions = calloc(count + 1, sizeof *partitions);
     size_t made = 0;

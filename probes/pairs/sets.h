@@ -40,6 +40,7 @@ struct sets {
     const struct profile_set *pus;
     size_t bytes, most_levels, count, asked;
     size_t at_once; /* workers that a quota allows */
+    bool odd;       /* probe_memory's: what is declared is not all there is */
     struct partition cores;
     struct domain *levels; /* inner ones first */
     struct random random;

@@ -390,6 +390,9 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
         schedule->at_once = probe_together_most(probe, room);
         schedule->agree = probe_schedule_agree_equal;
+        /* Of a cache that nobody declares no pair is known to be like another: where caches are
+         * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
+        schedule->row = number == 0;
         rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, &question, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);

@@ -302,6 +302,42 @@ TEST(a_few_near_pairs_inside_of_groups_are_found)
 
 enum { HALVED = 100, SEEDS = 400 };
 
+/* PUs share a cache with the one beside them. */
+static int ask_neighbours(void *argument, const struct pair_position *pairs, size_t count,
+                          double *shares, double *figures)
+{
+    (void)argument;
+    for (size_t k = 0; k < count; k++) {
+        figures[k] = 1e-6;
+        shares[k] = pairs[k].i / 2 == pairs[k].j / 2;
+    }
+    return 0;
+}
+
+/* Of 4,950 pairs 50: of a sample of 26 most have none of them. */
+TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
+{
+    const size_t pairs = probe_pair_count(HALVED);
+    struct profile_set pus;
+    struct schedule schedule;
+    ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
+    schedule.row = true;
+    schedule.agree = probe_schedule_agree_equal;
+    ck_assert_uint_lt(probe_schedule_planned(&schedule, NULL), 2 * HALVED);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
+                                           .measured = calloc(pairs, sizeof *outcome.measured)};
+        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, ask_neighbours, NULL, &outcome),
+                         0);
+        ck_assert_uint_eq(outcome.measured_count, pairs);
+        free(outcome.values);
+        free(outcome.measured);
+    }
+    probe_schedule_free(&schedule);
+    profile_set_free(&pus);
+}
+
 /* Of 75 cores 25 have two PUs: the pairs are 1 of 2 n. */
 static int ask_halved(void *argument, const struct pair_position *pairs, size_t count,
                       double *seconds, double *figures)

@@ -192,6 +192,8 @@ TEST(buses_and_cells_are_found_where_the_topology_is_flat)
     ck_assert_ptr_nonnull(level_of("0-3"));
     ck_assert_uint_eq(level_of("0-3")->collisions.group_count, 32);
     ck_assert_uint_eq(level_of("120-127")->collisions.group_count, 16);
+    /* and not the one colliding pair that was among the first as a level of its own */
+    ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
     close_it();
 }
 
