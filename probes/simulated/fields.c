@@ -44,6 +44,7 @@ static const struct profile_field cache_fields[] = {
     FIELD(FIELD_WORD, struct sim_cache, inclusion, .words = inclusions),
     FIELD(FIELD_WORD, struct sim_cache, indexing, .words = indexings, .absent = SIM_BY_PLACE),
     LIST(FIELD_GROUPS, "groups", struct sim_cache, groups, group_count),
+    LIST(FIELD_GROUPS, "declared_groups", struct sim_cache, declared_groups, declared_group_count),
 };
 static const struct profile_object cache = OBJECT("cache", struct sim_cache, cache_fields);
 

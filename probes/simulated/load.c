@@ -238,6 +238,8 @@ static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index
     complete_holders(reader, sim, &cache->pus, where);
     snprintf(where, sizeof where, "$.caches[%zu].groups", index);
     check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
+    snprintf(where, sizeof where, "$.caches[%zu].declared_groups", index);
+    check_groups(reader, cache->declared_groups, cache->declared_group_count, &cache->pus, where);
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
         refuse(reader,
@@ -404,23 +406,27 @@ static int declare_groups(struct profile_relation *relation, const struct profil
     return 0;
 }
 
-static int declare_cache(struct profile_class *node_class, const struct sim_cache *cache,
-                         const struct profile_set *pus)
+/* Of those that have the cache, who is in none of the groups has one of his own. */
+static int declare_cache(struct profile_class *node_class, const struct sim_cache *cache)
 {
     const struct topology_cache said = {cache->level, cache->declared_size_bytes, cache->line_bytes,
                                         cache->ways};
-    for (uint32_t instance = 0; instance < cache->instances; instance++) {
-        struct profile_set group;
-        uint32_t *ids = malloc(pus->count * sizeof *ids);
-        size_t count = 0;
-        for (size_t i = 0; ids && i < pus->count; i++) {
-            if (cache->instance_of[i] == instance) {
-                ids[count++] = pus->ids[i];
-            }
+    const bool otherwise = cache->declared_group_count > 0;
+    const struct profile_set *groups = otherwise ? cache->declared_groups : cache->groups;
+    const size_t count = otherwise ? cache->declared_group_count : cache->group_count;
+    for (size_t i = 0; i < count + cache->pus.count; i++) {
+        const uint32_t *alone = i < count ? NULL : &cache->pus.ids[i - count];
+        struct profile_set set;
+        bool grouped = false;
+        for (size_t g = 0; alone && g < count && !grouped; g++) {
+            grouped = profile_set_has(&groups[g], *alone);
         }
-        int rc = ids ? profile_set_from_array(ids, count, &group) : -ENOMEM;
-        free(ids);
-        rc = rc < 0 ? rc : profile_topology_add_cache(node_class, &said, group);
+        if (grouped) {
+            continue;
+        }
+        int rc =
+            alone ? profile_set_from_array(alone, 1, &set) : profile_set_copy(&groups[i], &set);
+        rc = rc < 0 ? rc : profile_topology_add_cache(node_class, &said, set);
         if (rc < 0) {
             return rc;
         }
@@ -470,9 +476,7 @@ static int declare(const struct sim *sim, struct machine *machine, struct servet
     rc = rc < 0 ? rc : declare_nodes(node_class, sim);
     rc = rc < 0 ? rc : declare_kinds(node_class, sim);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
-        rc = sim->caches[i].declared_size_bytes
-                 ? declare_cache(node_class, &sim->caches[i], &sim->pus)
-                 : 0;
+        rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i]) : 0;
     }
     rc = rc < 0 ? rc : profile_topology_finish(profile, NULL, error);
     if (rc < 0) {

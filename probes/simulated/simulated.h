@@ -53,6 +53,8 @@ struct sim_cache {
     uint32_t instances;
     struct profile_set *groups;
     size_t group_count;
+    struct profile_set *declared_groups; /* none: what is so is declared */
+    size_t declared_group_count;
 };
 
 #define SIM_NO_INSTANCE UINT32_MAX
