@@ -282,7 +282,7 @@ static bool has_both(const struct profile_cache *cache, const struct profile_set
                                      profile_set_has(&cache->pus, core->ids[1]));
 }
 
-/* Two threads of a core share its first cache. Disturbance makes a cache look shared, never private,
+/* Two threads of a core share its first cache. Disturbance makes a cache look shared, not private,
  * so one measured private says that no core is behind it. */
 static bool is_no_core(const struct profile_class *of, const struct profile_set *core)
 {

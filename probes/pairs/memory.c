@@ -220,7 +220,7 @@ static double taken_over(const struct schedule *schedule, const struct schedule_
     return -1;
 }
 
-/* A lone colliding pair is no cluster of its class's sample, but if it collides when it is looked at
+/* A lone colliding pair is no cluster of its class's sample; but if it collides when looked at
  * again it is of a domain that the sample was too small for. Which PUs that has no pair tells: such
  * pairs take over what the others of the class did, and the sets of PUs are searched for it. */
 static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *schedule,

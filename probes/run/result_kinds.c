@@ -160,8 +160,16 @@ int probe_result_set_caches_of_kinds(struct profile_class *node_class, const str
         if (rc < 0) {
             break;
         }
-        rc = probe_result_set_caches(&view, &results[kind].caches,
-                                     sharing->count > 0 ? sharing : NULL, &here);
+        for (size_t i = 0; rc == 0 && i < view.cache_count; i++) { /* its own PUs were asked */
+            const struct profile_cache *declared =
+                profile_cache_of(node_class, view.caches[i].level, here.pu);
+            rc = is_common(declared, kinds)
+                     ? 0
+                     : probe_relation_narrow(&view.caches[i].sharing, &kinds->pus[kind]);
+        }
+        rc = rc < 0 ? rc
+                    : probe_result_set_caches(&view, &results[kind].caches,
+                                              sharing->count > 0 ? sharing : NULL, &here);
         rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
         free_caches(&view);
     }
