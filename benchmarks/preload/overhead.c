@@ -16,7 +16,6 @@
 #include "profile/model.h"
 
 #define MOST_ROUNDS 2000
-#define MOST_CANDIDATES 6
 
 struct candidate {
     const char *name;

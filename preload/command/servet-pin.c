@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/place.h"
 #include "profile/base/cli.h"
@@ -325,7 +324,7 @@ static bool priority_is_known(struct pin_options *options, const char *command)
 
 /* If the environment says that this process is a rank, and the user has not placed OpenMP threads
  * (or SERVET_FORCE is on): makes the rank's plan from the SERVET_* variables as the shim in it
- * will, exports its places (launcher.h), and moves this process onto the plan's PUs. Else, and
+ * will, exports its places (place.h), and moves this process onto the plan's PUs. Else, and
  * where that fails (one line on stderr), nothing is changed: the program runs under the shim alone.
  * `command` is what will be executed; SERVET_AUTO remembers it. */
 static void place_rank(const char *command)

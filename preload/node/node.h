@@ -48,7 +48,7 @@ void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What SERVET_VERBOSE asks for; the caller has looked whether it is on. */
 void pin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* -- put_file -- */
+/* -- small files -- */
 
 /* Small files of the shim and the tracer: written whole, read with suspicion. */
 
@@ -84,19 +84,6 @@ bool pin_busy_is_crowd(uint32_t running, const struct profile_mask *allowed);
  * of `launcher` and its descendants (0: there is none). At once where nothing else is runnable,
  * else in at most 20 ms. Where fellows cannot be told from strangers there are none. */
 void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out);
-
-/* -- fellows -- */
-
-struct pin_fellows;
-
-/* The first look at `launcher` and all that descend from it; `*running`: threads of theirs that
- * run. To be ended. 0; -ENOSYS (the kernel does not tell that the caller descends from it),
- * -EOVERFLOW (more than 4,096 processes), -ENOMEM. */
-int pin_fellows_begin(pid_t launcher, struct pin_fellows **out, uint32_t *running);
-
-/* Adds to `ran_ns` of each PU below `pus` how long they ran there since, and frees. A process that
- * was on two PUs counts in full on both. 0, and the errors of begin: then it is not known. */
-int pin_fellows_end(struct pin_fellows *fellows, uint64_t *ran_ns, size_t pus);
 
 /* -- registry -- */
 

@@ -1,6 +1,10 @@
-/* Writing without the signals that a write can raise. */
+/* What the shim and the tracer write: lines on stderr, and small files, both without the signals
+ * that a write can raise. */
 #include "preload/node/node.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,12 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profile/base/raw.h"
+
+/* -- signals and lines -- */
 
 #define BIT(signal) ((uint64_t)1 << ((signal)-1))
 
@@ -128,4 +135,186 @@ void pin_note(const char *format, ...)
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
+}
+
+/* -- small files -- */
+
+#define FILE_MODE 0666 /* before the umask */
+#define MOST_LINKS 40  /* one after the other, as the kernel follows */
+
+static int write_pieces(int file, const char *text, size_t length)
+{
+    while (length > 0) {
+        long done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
+        if (done == -EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return done < 0 ? (int)done : -EIO;
+        }
+        text += done;
+        length -= (size_t)done;
+    }
+    return 0;
+}
+
+static int write_all(int file, const char *text, size_t length)
+{
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    int code = write_pieces(file, text, length);
+    pin_signals_release(&before);
+    return code;
+}
+
+/* The kernel's rule for links in folders where everybody may make some (protected_symlinks), which
+ * a rename would go round: only the folder's owner's links and one's own are followed. `path` is a
+ * link. */
+static bool may_follow(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat link, around;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = '\0';
+    }
+    if (lstat(path, &link) < 0 || stat(slash ? folder : ".", &around) < 0) {
+        return false;
+    }
+    bool open_to_all = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
+    return !open_to_all || link.st_uid == geteuid() || link.st_uid == around.st_uid;
+}
+
+/* The path itself, or what a link at it points to, which stays a link. */
+static int find_target(const char *path, char *target)
+{
+    struct stat info;
+    if (strlen(path) >= PATH_MAX) {
+        return -ENAMETOOLONG;
+    }
+    strcpy(target, path);
+    for (int links = 0; lstat(target, &info) == 0 && S_ISLNK(info.st_mode); links++) {
+        char next[PATH_MAX];
+        ssize_t length = links < MOST_LINKS ? readlink(target, next, sizeof next - 1) : -1;
+        if (length < 0) {
+            return -ELOOP;
+        }
+        if (!may_follow(target)) {
+            return -EACCES;
+        }
+        next[length] = '\0';
+        char *slash = next[0] == '/' ? NULL : strrchr(target, '/');
+        size_t before = slash ? (size_t)(slash - target) + 1 : 0;
+        if (before + (size_t)length >= PATH_MAX) {
+            return -ENAMETOOLONG;
+        }
+        memcpy(target + before, next, (size_t)length + 1);
+    }
+    return stat(target, &info) == 0 && !S_ISREG(info.st_mode) ? -EINVAL : 0;
+}
+
+static int put_beside(const char *target, const char *text, size_t length)
+{
+    char beside[PATH_MAX + 32];
+    snprintf(beside, sizeof beside, "%s.%d.new", target, (int)getpid());
+    int file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    if (file < 0) {
+        return -errno;
+    }
+    int code = write_all(file, text, length);
+    if (code == 0 && fsync(file) < 0) {
+        code = -errno;
+    }
+    if (close(file) < 0 && code == 0) {
+        code = -errno;
+    }
+    if (code == 0 && rename(beside, target) < 0) {
+        code = -errno;
+    }
+    if (code < 0) {
+        unlink(beside);
+    }
+    return code;
+}
+
+int pin_file_put(const char *path, const char *text, size_t length)
+{
+    char target[PATH_MAX];
+    int code = find_target(path, target);
+    return code < 0 ? code : put_beside(target, text, length);
+}
+
+int pin_file_can_put(const char *path)
+{
+    char target[PATH_MAX];
+    int code = find_target(path, target);
+    if (code < 0) {
+        return code;
+    }
+    char *slash = strrchr(target, '/');
+    if (slash) {
+        slash[slash == target] = '\0';
+    }
+    return access(slash ? target : ".", W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
+{
+    bool standard = strcmp(where, "stderr") == 0;
+    if (standard && !pin_note_stderr_is_ours()) {
+        return;
+    }
+    /* A pipe that nobody reads, or that is full, must not hold the program up. */
+    int file = standard
+                   ? STDERR_FILENO
+                   : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                          FILE_MODE);
+    int code = file < 0 ? -errno : write_all(file, text, length);
+    if (code < 0 && !standard) {
+        pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
+    }
+    if (!standard && file >= 0) {
+        close(file);
+    }
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+bool pin_file_is_json(const char *where)
+{
+    return ends_in(where, ".json") || ends_in(where, ".jsonl");
+}
+
+static int check_own(int file, size_t size)
+{
+    struct stat info;
+    if (fstat(file, &info) < 0) {
+        return -errno;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
+        (info.st_mode & (S_IWGRP | S_IWOTH))) {
+        return -EPERM;
+    }
+    return info.st_size < (off_t)size ? 0 : -EFBIG;
+}
+
+int pin_file_get_own(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        return -errno;
+    }
+    int code = check_own(file, size);
+    ssize_t got = code < 0 ? 0 : read(file, text, size - 1);
+    if (got < 0) {
+        code = -errno;
+    }
+    close(file);
+    text[code == 0 ? got : 0] = '\0';
+    return code;
 }

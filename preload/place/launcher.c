@@ -1,5 +1,6 @@
-/* What servet-pin hands over to the rank it becomes. */
-#include "preload/place/launcher.h"
+/* What the launcher of a parallel program says, and what servet-pin hands over to the rank it
+ * becomes. */
+#include "preload/place/place.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
-#include "preload/place/place.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "preload/place/launcher.h"
 #include "profile/base/mask.h"
 
 #define INIT(name, parameters, arguments)                                                          \

@@ -1,14 +1,121 @@
-/* Was the run communication intensive? */
+/* How long a rank is in MPI, how long it computes between its exchanges; and by that: was the run
+ * communication intensive? */
 #include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "profile/base/clock.h"
+
+/* -- how long -- */
+
+/* Iterations whose times are kept for the median (1 MiB, touched as they come); later ones are only
+ * counted. */
+#define SAMPLES 65536u
+
+static __thread bool timed __attribute__((tls_model("initial-exec")));
+
+static struct {
+    double begun, entered, inside;
+    double last,
+        inside_at_last; /* when the first peer was sent its latest message, and `inside` then */
+    uint64_t marks;
+    int32_t first_peer; /* -1: none yet */
+    double *iteration, *compute;
+} clocked;
+
+int pin_trace_time_begin(void)
+{
+    size_t bytes = 2 * SAMPLES * sizeof *clocked.iteration;
+    double *samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (samples == MAP_FAILED) {
+        return -ENOMEM;
+    }
+    clocked.iteration = samples;
+    clocked.compute = samples + SAMPLES;
+    clocked.first_peer = -1;
+    clocked.begun = clocked.entered = profile_now_s();
+    timed = true;
+    return 0;
+}
+
+void pin_trace_time_enter(void)
+{
+    if (timed) {
+        clocked.entered = profile_now_s();
+    }
+}
+
+void pin_trace_time_leave(void)
+{
+    if (timed) {
+        clocked.inside += profile_now_s() - clocked.entered;
+    }
+}
+
+void pin_trace_time_message(int32_t peer)
+{
+    if (!timed) {
+        return;
+    }
+    if (clocked.first_peer < 0) {
+        clocked.first_peer = peer;
+    }
+    if (peer != clocked.first_peer) {
+        return;
+    }
+    if (clocked.marks > 0 && clocked.marks <= SAMPLES) {
+        double iteration = clocked.entered - clocked.last;
+        clocked.iteration[clocked.marks - 1] = iteration;
+        clocked.compute[clocked.marks - 1] = iteration - (clocked.inside - clocked.inside_at_last);
+    }
+    clocked.marks++;
+    clocked.last = clocked.entered;
+    clocked.inside_at_last = clocked.inside;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, uint64_t count)
+{
+    if (count == 0) {
+        return 0;
+    }
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+static struct trace_times final;
+
+void pin_trace_time_stop(void)
+{
+    uint64_t samples = clocked.marks > 0 ? clocked.marks - 1 : 0;
+    samples = samples < SAMPLES ? samples : SAMPLES;
+    final = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
+                                 .inside = clocked.inside,
+                                 .iteration = median(clocked.iteration, samples),
+                                 .compute = median(clocked.compute, samples),
+                                 .iterations = clocked.marks};
+}
+
+void pin_trace_time_read(struct trace_times *out)
+{
+    *out = final;
+}
+
+/* -- the verdict -- */
 
 void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
                              bool oversubscribed, struct trace_verdict *out)

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/place/launcher.h"
 #include "preload/place/options.h"
+#include "preload/place/place.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_VARIABLES 64

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/place/launcher.h"
 #include "preload/place/place.h"
 #include "profile/model.h"
 #include "tests/base/command.h"
