@@ -93,7 +93,7 @@ static double median(double *values, uint64_t count)
     if (count == 0) {
         return 0;
     }
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, (size_t)count, sizeof *values, by_value);
     return values[count / 2];
 }
 

@@ -107,9 +107,6 @@ bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool b
 /* One more sample at a place; what is too much is left out. */
 void probe_cache_point_put(struct cache_point *point, size_t place, double seconds);
 
-/* Samples of all places. */
-size_t probe_cache_point_samples(const struct cache_point *point);
-
 /* The curve of the even grid, or of all points: for each the mean of the samples that count, made
  * non-decreasing. Its other fields are 0. Owned: probe_cache_curve_free(). 0 or -ENOMEM. */
 int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out);
@@ -259,6 +256,38 @@ struct cache_last_found {
 
 /* False: no memory, or the level is too small to be one of these; then `out` is not set. */
 bool probe_cache_last_refine(const struct cache_last *last, struct cache_last_found *out);
+
+/* -- what the search for levels (fit.c) and what is told of them (told.c) have in common -- */
+
+#define CACHE_TERMS_MAX (CACHE_COLUMNS_MAX - 1) /* beside the constant */
+
+/* The curve as a sum of candidates: TLBs that were measured, then what was found. */
+struct cache_solution {
+    size_t terms[CACHE_TERMS_MAX]; /* candidate numbers */
+    size_t count;
+    double coefficients[CACHE_COLUMNS_MAX]; /* base, then rises, in seconds */
+    double objective;                       /* the less the better */
+};
+
+/* The relative error below which nothing is evidence. */
+double probe_cache_floor_of(const struct cache_terms *fit);
+
+typedef void cache_visit(const struct cache_candidate *candidate, double objective, void *argument);
+
+/* Tries every candidate at `position` of the solution (== count: one more level). True when
+ * something better than what `solution` holds was found; then it holds that. `visit` (may be NULL)
+ * sees every objective. */
+bool probe_cache_best_at(const struct cache_terms *fit, struct cache_solution *solution,
+                         size_t position, cache_visit *visit, void *argument);
+
+/* Coefficients and objective of the terms as they stand. */
+void probe_cache_solve_terms(const struct cache_terms *fit, struct cache_solution *solution);
+
+/* The levels of a solution, ascending (at most CACHE_LEVELS_MAX), and how many; `beyond_s` (may be
+ * NULL): the latency beyond the last, in seconds. `solution` is what is told afterwards. */
+size_t probe_cache_tell(const struct cache_terms *fit, const struct cache_curve *curve,
+                        struct cache_solution *solution, struct cache_level_fit *levels,
+                        double *beyond_s);
 
 /* -- line -- */
 
@@ -414,6 +443,13 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
 void probe_cache_free(struct probe_cache *result);
 
+/* What the system declares; NULL: nothing. */
+const struct profile_class *probe_cache_declared(const struct machine *machine);
+
+/* The declared cache of the PU that a size comes next to; NULL: none. */
+const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
+                                                      uint64_t bytes);
+
 /* Of the first two levels, the size that the system declares for the PU where it lies in the
  * level's interval: sizes in there explain the curve about as well, and between these what is
  * declared is evidence of its own. A declared size that the curve speaks against changes nothing,
@@ -534,8 +570,5 @@ void probe_cache_settle_second(struct probe_cache *caches, const struct probe_wa
  * one less, or somewhat fewer where a policy keeps a line too many for a while; the size must be
  * ways of a power of two bytes. 0: none. */
 uint32_t probe_ways_of(size_t conflicting, uint64_t bytes);
-
-/* What the system declares; NULL: nothing. */
-const struct profile_class *probe_cache_declared(const struct machine *machine);
 
 #endif

@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+const struct profile_class *probe_cache_declared(const struct machine *machine)
+{
+    return machine->declared ? &machine->declared->classes[0] : NULL;
+}
+
+const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
+                                                      uint64_t bytes)
+{
+    const struct profile_class *declared = probe_cache_declared(machine);
+    return declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
+}
+
 /* Of caches that a core has for itself; the last one is what neighbours leave of it. */
 enum { DECLARED_COUNTS = 2 };
 

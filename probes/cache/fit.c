@@ -5,7 +5,7 @@
  * what it takes to believe in a size, and a floor of 2 %: models of replacement are no better. What
  * is told of the levels found is decided in told.c. To see it: `accuracy --list --method default
  * MACHINE.json` (benchmarks/probes). */
-#include "probes/cache/fit.h"
+#include "probes/cache/cache.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,12 +3,243 @@
  * is short. */
 #include "probes/cache/cache.h"
 
+#include <math.h>
 #include <string.h>
 
-const struct profile_class *probe_cache_declared(const struct machine *machine)
+/* -- the first level -- */
+
+/* Line size and ways of the first level, by chases that are a few lines long: they take
+ * milliseconds, and no physical address is needed since first levels are indexed virtually. */
+
+enum {
+    TRIALS = 5,     /* a busy sibling took ways away in up to four of six trials */
+    ROUNDS = 3,     /* of so many trials, while ways and size do not agree */
+    HIT_LINES = 16, /* that any first level keeps */
+    HIT_LOOKS = 3,
+    WARM_PASSES = 8,
+    STRIDES =
+        8, /* 1 KiB to 128 KiB: ways of 64 KiB (two of them make 128 KiB) were the largest built */
+    FIRST_STRIDE = 1024,
+    LINE = 64,
+    DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
+    LINES_MAX = 512,
+    WAYS_MAX = 40, /* a little more than the 32 ways that were ever built in a first level */
+};
+/* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter
+ * of the accesses, and a random policy lets a quarter of those through. */
+static const double missing = 0.1;
+static const double plateau =
+    0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
+/* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
+ * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
+static const double near_plateau = 0.8;
+static const double least_rise = 1.25;
+/* Times the size of the curve, of a first level that a busy sibling took lines of all the while. A
+ * line too many in one set is less. */
+static const double larger_by = 1.1;
+enum { larger_up_to = 2 };
+
+static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
 {
-    return machine->declared ? &machine->declared->classes[0] : NULL;
+    const struct machine_traversal what = {
+        .bytes = bytes,
+        .stride_bytes = stride,
+        .order = MACHINE_CHASE,
+        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .warm_passes = WARM_PASSES,
+        .seed = ++probe->seed,
+    };
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
+
+/* its ways */
+
+/* The largest number of lines `stride` apart that stay in the cache, by bisection. */
+static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        double limit, size_t stride, uint32_t *kept)
+{
+    uint64_t most = 2 * level->bytes / stride;
+    uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX    ? WAYS_MAX
+                                        : most > LINES_MAX ? LINES_MAX
+                                                           : most);
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        double seconds;
+        int rc = chase(probe, pu, middle * stride, stride, &seconds);
+        if (rc < 0) {
+            return rc;
+        }
+        *(seconds <= limit ? &low : &high) = middle;
+    }
+    *kept = low;
+    return 0;
+}
+
+void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t count, uint32_t *ways,
+                     uint64_t *way_bytes)
+{
+    *ways = 0;
+    *way_bytes = 0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (4 * largest[i + 1] > 3 * largest[i]) { /* nearer to the same than to half */
+            *ways = largest[i] > largest[i + 1] ? largest[i] : largest[i + 1];
+            *way_bytes = strides[i];
+            return;
+        }
+    }
+}
+
+/* What a hit takes now. The latency curve was measured a second ago; on a core that has become
+ * slower since, all loads would pass for misses, and the cache for one of a single way. */
+static int hit_now(struct probe *probe, uint32_t pu, double *seconds)
+{
+    *seconds = INFINITY;
+    for (int look = 0; look < HIT_LOOKS; look++) {
+        double once;
+        int rc = chase(probe, pu, HIT_LINES * (size_t)LINE, LINE, &once);
+        if (rc < 0) {
+            return rc;
+        }
+        *seconds = fmin(*seconds, once);
+    }
+    return 0;
+}
+
+/* One trial: `largest` by stride, if it is more than before. */
+static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                    const uint64_t *strides, uint32_t *largest)
+{
+    double hit;
+    int rc = hit_now(probe, pu, &hit);
+    if (rc < 0) {
+        return rc;
+    }
+    double limit = hit * (1 + missing * (level->miss_seconds / level->seconds - 1));
+    for (size_t i = 0; i < STRIDES; i++) {
+        uint32_t kept;
+        rc = largest_kept(probe, pu, level, limit, strides[i], &kept);
+        if (rc < 0) {
+            return rc;
+        }
+        largest[i] = kept > largest[i] ? kept : largest[i];
+    }
+    return 0;
+}
+
+/* Whether every stride kept as many lines as a cache of these ways does. */
+static bool as_of_ways(const uint64_t *strides, const uint32_t *largest, uint32_t ways,
+                       uint64_t way_bytes)
+{
+    for (size_t i = 0; i < STRIDES; i++) {
+        uint64_t per_set = strides[i] < way_bytes ? way_bytes / strides[i] : 1;
+        if (largest[i] != ways * per_set) {
+            return false;
+        }
+    }
+    return ways > 0;
+}
+
+/* Ways that do not make up the size are no finding but a disturbance. But what disturbs only takes
+ * lines away: where all strides agree on a larger cache, it is the curve that was disturbed. */
+static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        struct probe_line *out)
+{
+    uint64_t strides[STRIDES], way_bytes = 0;
+    uint32_t largest[STRIDES] = {0}, ways = 0;
+    for (size_t i = 0; i < STRIDES; i++) {
+        strides[i] = (uint64_t)FIRST_STRIDE << i;
+    }
+    for (int trial = 0; trial < ROUNDS * TRIALS; trial++) {
+        if (trial % TRIALS == 0 && ways > 0 && ways * way_bytes == level->bytes) {
+            break;
+        }
+        if (trial > 0 && probe_late(probe)) {
+            break;
+        }
+        int rc = try_ways(probe, pu, level, strides, largest);
+        if (rc < 0) {
+            return rc;
+        }
+        probe_line_ways(strides, largest, STRIDES, &ways, &way_bytes);
+    }
+    const uint64_t made_up = ways * way_bytes;
+    bool agree = made_up == level->bytes || ((double)made_up >= larger_by * (double)level->bytes &&
+                                             made_up <= larger_up_to * level->bytes &&
+                                             as_of_ways(strides, largest, ways, way_bytes));
+    out->ways = agree ? ways : 0;
+    out->way_bytes = agree ? way_bytes : 0;
+    return 0;
+}
+
+/* its lines */
+
+uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared)
+{
+    const uint32_t *distances = curve->distances;
+    const double *seconds = curve->seconds;
+    if (curve->count < 3) {
+        return 0;
+    }
+    double level = (seconds[curve->count - 1] + seconds[curve->count - 2]) / 2;
+    if (level < least_rise * hit_s) {
+        return 0;
+    }
+    size_t i = 0;
+    while (i + 2 < curve->count && seconds[i] - hit_s < plateau * (level - hit_s)) {
+        i++;
+    }
+    if (i == 0 || i + 2 >= curve->count) {
+        return 0; /* flat from the first distance on, or no plateau: nothing was seen */
+    }
+    for (size_t j = i - 1; j <= i + 1; j++) {
+        if (distances[j] == declared && seconds[j] - hit_s >= near_plateau * (level - hit_s)) {
+            return declared;
+        }
+    }
+    return distances[i];
+}
+
+static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        struct probe_line *out)
+{
+    uint32_t distances[DISTANCES];
+    double seconds[DISTANCES];
+    for (size_t i = 0; i < DISTANCES; i++) {
+        distances[i] = 8u << i;
+        seconds[i] = INFINITY;
+        size_t bytes = level->bytes * 4 / 3 / 1024 * 1024;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            double once;
+            int rc = chase(probe, pu, bytes, distances[i], &once);
+            if (rc < 0) {
+                return rc;
+            }
+            seconds[i] = fmin(seconds[i], once);
+        }
+    }
+    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
+    out->line_bytes = probe_line_infer(&curve, level->seconds, level->declared_line_bytes);
+    return 0;
+}
+
+int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+               struct probe_line *out, struct servet_error *error)
+{
+    struct probe_line result = {0};
+    int rc = 0;
+    probe_tell(probe, 1, "geometry of the first cache on PU %u", pu);
+    if (level->miss_seconds >= least_rise * level->seconds) {
+        rc = measure_ways(probe, pu, level, &result);
+        rc = rc < 0 ? rc : measure_line(probe, pu, level, &result);
+    }
+    if (rc < 0) {
+        return probe_error(error, rc, "measuring line size and ways");
+    }
+    *out = result;
+    return 0;
+}
+
+/* -- what is asked of a PU, in which order -- */
 
 static const char out_of_time[] = "the budget was used up";
 
@@ -16,14 +247,6 @@ static const char out_of_time[] = "the budget was used up";
  * slices by a hash or hold victims, and their sets are seen through those of the second level. */
 static const char beyond_second[] =
     "beyond the second level lines are hidden by the one before it and by hashes";
-
-/* The declared cache of the PU that a size comes next to; NULL: none. */
-static const struct profile_cache *declared_cache(const struct machine *machine, uint32_t pu,
-                                                  uint64_t bytes)
-{
-    const struct profile_class *declared = probe_cache_declared(machine);
-    return declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
-}
 
 void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
                                bool declared)
@@ -71,7 +294,7 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
     int rc = probe_ways(probe, pu, &level, &found, error);
     if (rc == 0) {
         const struct profile_cache *declared =
-            declared_cache(probe->machine, pu, second->size_bytes);
+            probe_cache_declared_near(probe->machine, pu, second->size_bytes);
         second->ways = found.ways;
         second->way_bytes = found.way_bytes;
         second->ways_unknown = found.reason;
@@ -114,7 +337,7 @@ static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
 
 static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
 {
-    const struct profile_cache *cache = declared_cache(machine, pu, bytes);
+    const struct profile_cache *cache = probe_cache_declared_near(machine, pu, bytes);
     return cache ? cache->line_bytes : 0;
 }
 

@@ -48,7 +48,8 @@ void probe_cache_point_put(struct cache_point *point, size_t place, double secon
     }
 }
 
-size_t probe_cache_point_samples(const struct cache_point *point)
+/* Of all places. */
+static size_t samples_of(const struct cache_point *point)
 {
     size_t sum = 0;
     for (size_t place = 0; place < CACHE_PLACES_MAX; place++) {
@@ -150,14 +151,14 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
     }
     for (size_t i = 0; i < samples->count; i++) {
         struct cache_point *point = &samples->points[i];
-        if ((point->between && !all) || probe_cache_point_samples(point) == 0) {
+        if ((point->between && !all) || samples_of(point) == 0) {
             continue;
         }
         found[curve.count] = point_of(point);
         curve.bytes[curve.count] = point->bytes;
         curve.seconds[curve.count] = found[curve.count].seconds;
         curve.spread[curve.count] = found[curve.count].spread;
-        curve.repetitions[curve.count++] = (uint32_t)probe_cache_point_samples(point);
+        curve.repetitions[curve.count++] = (uint32_t)samples_of(point);
     }
     for (size_t i = 0; i < curve.count; i++) {
         curve.error_s[i] = hypot(error_of_places(found, curve.count, i), found[i].error_s);

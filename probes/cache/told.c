@@ -3,7 +3,7 @@
  * again, because points of a knee that are off together are fewer than they look (doubt_of()), and
  * because the last level has shapes that the search does not know (last.c). To see it: `accuracy
  * --list --method default MACHINE.json` (benchmarks/probes). */
-#include "probes/cache/fit.h"
+#include "probes/cache/cache.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -23,7 +23,7 @@ void probe_deadline_set_silently(double seconds, int status);
 
 /* The ranks of one MPI job as a machine: PU numbers of this machine are ranks, of which rank 0
  * tells the others what to do. One protocol for the ranks of one node that servet-probe starts
- * itself (serve.c) and for those of a cluster (servet-ranks.c). Collective calls say so.
+ * itself and for those of a cluster (servet-ranks.c). Collective calls say so.
  *
  * Rank 0 sends an order to each rank that it concerns, and to no other; the rest sleep, because a
  * library that spins on a PU that is not its own would be measured as a slow machine. */
@@ -100,9 +100,5 @@ const char *probe_ranks_library(void);
  * ranks (all of them call it). Gives the seconds of one in the fastest batch; 0 when words were
  * lost. */
 double probe_superstep_play(uint32_t processors, const struct bsp_superstep *what, int rank);
-
-/* Ranks that servet-probe started on the PUs of a list: rank 0 takes lines, the others orders.
- * Gives the status to end with. */
-int probe_ranks_serve(const char *pus);
 
 #endif

@@ -115,7 +115,7 @@ double probe_pair_rounded(double value);
  * Section III-D).
  *
  * Messages of the size of the L1 cache, every pair, two sweeps apart in time of which the smaller
- * figure counts, and more of them for a pair until its two smallest figures agree (repeat.c).
+ * figure counts, and more of them for a pair until its two smallest figures agree (schedule.c).
  * Latencies are clustered (layers.c) to layers, fastest first; a layer's groups are of PUs that
  * are that near or nearer where that is transitive, single pairs otherwise. The curve by message
  * size and the concurrency curve are measured on one representative of each layer.
