@@ -304,14 +304,15 @@ static bool predicting_visit(struct predicting *set, uint16_t line)
     return hit;
 }
 
-static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, uint64_t seed,
-                                  uint32_t turns)
+enum { PREDICTING_TURNS = 12 }; /* that count, after as many that warm up */
+
+static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, uint64_t seed)
 {
     struct predicting set = {.ways = ways, .resists = resists, .random = {seed}};
     uint32_t misses = 0;
-    for (uint32_t turn = 0; turn < 2 * turns; turn++) {
+    for (uint32_t turn = 0; turn < 2 * PREDICTING_TURNS; turn++) {
         for (uint16_t line = 1; line <= lines; line++) {
-            misses += !predicting_visit(&set, line) && turn >= turns;
+            misses += !predicting_visit(&set, line) && turn >= PREDICTING_TURNS;
         }
     }
     return misses;
@@ -320,12 +321,12 @@ static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, u
 /* Sets that do not resist are all alike: one is played. */
 static double predicting_played(uint32_t lines, uint32_t ways)
 {
-    enum { SETS = 4, TURNS = 12 };
-    double sum = SETS * never_resisting * predicting_misses(lines, ways, false, 0, TURNS);
+    enum { SETS = 4 };
+    double sum = SETS * never_resisting * predicting_misses(lines, ways, false, 0);
     for (uint32_t i = 0; i < SETS; i++) {
-        sum += (1 - never_resisting) * predicting_misses(lines, ways, true, 2 * i + 1, TURNS);
+        sum += (1 - never_resisting) * predicting_misses(lines, ways, true, 2 * i + 1);
     }
-    return sum / (SETS * (double)lines * TURNS);
+    return sum / (SETS * (double)lines * PREDICTING_TURNS);
 }
 
 static double adaptive_miss(double lines, uint32_t ways)

@@ -260,7 +260,7 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
         }
     }
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = probe_relation_from_classes(&classes, 0, (uint8_t)l, &network->layers[l].members);
+        rc = probe_relation_from_classes(&classes, (uint8_t)l, &network->layers[l].members);
     }
     probe_pair_classes_free(&classes);
     return rc;

@@ -297,8 +297,7 @@ struct grouping {
 struct layering {
     size_t pus;
     const double *seconds;
-    const bool *measured; /* NULL: all */
-    double *logs;         /* of the measured ones, in ascending order, and room for as many */
+    double *logs; /* in ascending order, and room for as many */
     size_t count;
     double spread;
     struct piece pieces[CUTS_MAX + 1];
@@ -318,7 +317,7 @@ static uint32_t root_of(uint32_t *group_of, uint32_t pu)
 
 static bool is_below(const struct layering *l, size_t pair, double limit)
 {
-    return (!l->measured || l->measured[pair]) && log(l->seconds[pair]) <= limit;
+    return log(l->seconds[pair]) <= limit;
 }
 
 static void connect(const struct layering *l, double limit, struct grouping *g)
@@ -350,7 +349,7 @@ static void judge_groups(const struct layering *l, double limit, struct grouping
         groups += g->size_of[i] > 1;
         covered += g->size_of[i] > 1 ? g->size_of[i] : 0;
         for (size_t j = i + 1; j < l->pus; j++, k++) {
-            inside += g->group_of[i] == g->group_of[j] && (!l->measured || l->measured[k]);
+            inside += g->group_of[i] == g->group_of[j];
             below += is_below(l, k, limit);
         }
     }
@@ -451,24 +450,18 @@ static int group_pieces(struct layering *l)
     return 0;
 }
 
-int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measured, double spread,
-                          uint32_t *layer_of, struct clusters *out)
+int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint32_t *layer_of,
+                          struct clusters *out)
 {
-    size_t pairs = probe_pair_count(pus), count = 0;
-    double *chosen = malloc((pairs + 1) * sizeof *chosen);
+    const size_t pairs = probe_pair_count(pus);
     struct layering *l = calloc(1, sizeof *l);
-    int rc = chosen && l ? 0 : -ENOMEM;
-    for (size_t k = 0; k < pairs && rc == 0; k++) {
-        chosen[count] = seconds[k];
-        count += !measured || measured[k];
-    }
+    int rc = l ? 0 : -ENOMEM;
     if (rc == 0) {
-        *l =
-            (struct layering){.pus = pus, .seconds = seconds, .measured = measured, .count = count};
+        *l = (struct layering){.pus = pus, .seconds = seconds, .count = pairs};
         l->spread = fmax(spread, least_spread);
-        rc = sorted_logs(chosen, count, &l->logs);
+        rc = sorted_logs(seconds, pairs, &l->logs);
     }
-    rc = rc < 0 ? rc : cut(l->logs, count, l->spread, l->pieces, &l->piece_count);
+    rc = rc < 0 ? rc : cut(l->logs, pairs, l->spread, l->pieces, &l->piece_count);
     rc = rc < 0 ? rc : group_pieces(l);
     if (rc == 0) {
         join_unexplained(l);
@@ -480,7 +473,6 @@ int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measure
         free(l->logs);
     }
     free(l);
-    free(chosen);
     return rc;
 }
 

@@ -20,7 +20,7 @@ static int add_level(const struct pair_classes *classes, uint8_t level, double b
     slot->bytes_per_s = bytes_per_s;
     slot->quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
-    int rc = probe_relation_from_classes(classes, 0, level, &slot->collisions);
+    int rc = probe_relation_from_classes(classes, level, &slot->collisions);
     memory->level_count += rc == 0;
     return rc;
 }

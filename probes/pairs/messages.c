@@ -45,7 +45,7 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
         free(cluster_of);
         return rc;
     }
-    rc = probe_layers_of_pairs(pus->count, pair_seconds, NULL, spread, cluster_of, &clusters);
+    rc = probe_layers_of_pairs(pus->count, pair_seconds, spread, cluster_of, &clusters);
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
         rc = result.layers ? 0 : -ENOMEM;
@@ -59,7 +59,7 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
             (struct profile_quality){.origin = PROFILE_MEASURED,
                                      .repetitions = SWEEPS * BATCHES,
                                      .spread = spread >= 0 ? quartiles_of_deviation * spread : -1};
-        rc = probe_relation_from_classes(&classes, 0, (uint8_t)i, &result.layers[i].members);
+        rc = probe_relation_from_classes(&classes, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
     probe_pair_classes_free(&classes);
@@ -527,7 +527,7 @@ static int list_measured(const struct profile_set *pus, const struct schedule_ou
     for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
         classes.of[k] = outcome->measured[k] ? 0 : PAIR_NONE;
     }
-    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, 0, out);
+    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, out);
     probe_pair_classes_free(&classes);
     return rc;
 }
@@ -559,9 +559,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                     : probe_pair_figures(pus, outcome.values, outcome.measured,
                                          &result->message_times, &result->message_time_count);
     }
-    if (rc == 0) {
-        rc = measure_layers(probe, outcome.values, result);
-    }
+    rc = rc < 0 ? rc : measure_layers(probe, outcome.values, result);
     free(outcome.values);
     free(outcome.measured);
     free(outcome.part_of);

@@ -161,12 +161,12 @@ static bool is_of(const struct cell *cell, bool by_sort, uint32_t number)
     return cell->look_s > 0 && (by_sort ? cell->sort : cell->kind) == number;
 }
 
-/* The latencies of the cells of that kind or sort; how many. */
-static size_t looks_of(const struct matrix *matrix, bool by_sort, uint32_t number, double *out)
+/* The latencies of the cells of that kind; how many. */
+static size_t looks_of(const struct matrix *matrix, uint32_t kind, double *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < matrix->cell_count; i++) {
-        if (is_of(&matrix->cells[i], by_sort, number)) {
+        if (is_of(&matrix->cells[i], false, kind)) {
             out[count++] = matrix->cells[i].look_s;
         }
     }
@@ -182,7 +182,7 @@ static int look_at_all(struct matrix *matrix, uint32_t kinds, double *scratch)
         rc = try_cell(matrix, &matrix->cells[i], look);
     }
     for (uint32_t kind = 0; rc == 0 && kind < kinds; kind++) {
-        double middle = profile_median_value(scratch, looks_of(matrix, false, kind, scratch));
+        double middle = profile_median_value(scratch, looks_of(matrix, kind, scratch));
         for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
             struct cell *cell = &matrix->cells[i];
             bool again = is_of(cell, false, kind) && is_odd(cell->look_s, middle);
@@ -197,7 +197,7 @@ static int divide(struct matrix *matrix, uint32_t kind, uint32_t *sorts, double 
 {
     uint32_t *cluster_of = malloc((matrix->cell_count + 1) * sizeof *cluster_of);
     struct clusters clusters = {0};
-    size_t count = looks_of(matrix, false, kind, scratch);
+    size_t count = looks_of(matrix, kind, scratch);
     int rc = !cluster_of ? -ENOMEM
              : count > 0
                  ? probe_layers_cluster(scratch, count, CLUSTER_USUAL_SPREAD, cluster_of, &clusters)

@@ -65,11 +65,10 @@ struct clusters {
 int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
                          struct clusters *out);
 
-/* The same for the figures of all pairs of `pus` PUs, by probe_pair_index(). `measured` (NULL: all)
- * says which were measured: only those decide, the others join the layer whose range they are in.
- * 0, -EINVAL or -ENOMEM. */
-int probe_layers_of_pairs(size_t pus, const double *seconds, const bool *measured, double spread,
-                          uint32_t *layer_of, struct clusters *out);
+/* The same for the figures of all pairs of `pus` PUs, by probe_pair_index(). 0, -EINVAL or
+ * -ENOMEM. */
+int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint32_t *layer_of,
+                          struct clusters *out);
 
 /* Relative deviation of one figure from pairs of figures of the same thing: logs[i] is the
  * logarithm of the ratio of the two (reordered). By the median, so that outliers do not count; 0
@@ -96,11 +95,11 @@ int probe_pair_classes_init(struct pair_classes *classes,
                             const struct profile_set *pus); /* all PAIR_NONE; 0 or -ENOMEM */
 void probe_pair_classes_free(struct pair_classes *classes);
 
-/* The relation "bond of class `strongest` .. `weakest`": its connected components where all members
+/* The relation "bond of a class up to `weakest`": its connected components where all members
  * are bound to each other become groups, of at least two; the pairs of other components are listed
  * one by one. 0 or -ENOMEM. */
-int probe_relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
-                                uint8_t weakest, struct profile_relation *out);
+int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
+                                struct profile_relation *out);
 
 /* The figures of pairs that were measured, both by probe_pair_index(), as a profile has them, in
  * the place of what *list was. 0 or -ENOMEM. */

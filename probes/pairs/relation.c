@@ -47,13 +47,13 @@ void probe_pair_classes_free(struct pair_classes *classes)
 
 struct view {
     const struct pair_classes *classes;
-    uint8_t strongest, weakest;
+    uint8_t weakest;
 };
 
 static bool bound(const struct view *view, size_t i, size_t j)
 {
     uint8_t class = view->classes->of[probe_pair_index(view->classes->pus->count, i, j)];
-    return class != PAIR_NONE && class >= view->strongest && class <= view->weakest;
+    return class != PAIR_NONE && class <= view->weakest;
 }
 
 /* The component of `first` among PUs not yet `seen`, as positions. Returns its size. */
@@ -136,10 +136,10 @@ static int add_pairs(const struct view *view, const size_t *members, size_t coun
     return 0;
 }
 
-int probe_relation_from_classes(const struct pair_classes *classes, uint8_t strongest,
-                                uint8_t weakest, struct profile_relation *out)
+int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
+                                struct profile_relation *out)
 {
-    const struct view view = {classes, strongest, weakest};
+    const struct view view = {classes, weakest};
     struct profile_relation relation = {0};
     size_t n = classes->pus->count;
     bool *seen = calloc(n, sizeof *seen);

@@ -263,7 +263,7 @@ static int group(const struct profile_set *pus, const double *shares, struct pro
     for (size_t i = 0; rc == 0 && i < probe_pair_count(pus->count); i++) {
         classes.of[i] = shares[i] > 0 ? 0 : PAIR_NONE;
     }
-    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, 0, out);
+    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, out);
     probe_pair_classes_free(&classes);
     return rc;
 }

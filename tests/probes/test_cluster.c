@@ -199,7 +199,7 @@ static void draw(struct nested *m, uint64_t seed)
 
 static size_t layers_of(struct nested *m)
 {
-    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, NULL, 0.01, m->found, &clusters), 0);
+    ck_assert_int_eq(probe_layers_of_pairs(m->pus, m->of, 0.01, m->found, &clusters), 0);
     return clusters.count;
 }
 

@@ -31,7 +31,7 @@ static void expect(const char *pus, size_t count, const size_t (*bonds)[3], uint
     for (size_t i = 0; i < count; i++) {
         classes.of[probe_pair_index(set.count, bonds[i][0], bonds[i][1])] = (uint8_t)bonds[i][2];
     }
-    ck_assert_int_eq(probe_relation_from_classes(&classes, 0, last, &relation), 0);
+    ck_assert_int_eq(probe_relation_from_classes(&classes, last, &relation), 0);
     for (size_t i = 0; i < relation.group_count; i++) {
         used += profile_set_format(&relation.groups[i], text + used, sizeof text - used);
         used += (size_t)snprintf(text + used, sizeof text - used, " ");
