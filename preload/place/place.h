@@ -14,19 +14,7 @@
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
-/* -- memory -- */
-
-/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only,
- * libnuma's meanings.
- *
- *   none         (and not set) nothing: the kernel's default, first touch on the toucher's node
- *   local        the same said explicitly, and pages touched before the threads had places move to
- *                the plan's nodes
- *   interleave   pages are dealt out over the plan's nodes
- *
- * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
- * is therefore the main thread in MPI_Init, or whoever makes the first worker.
- */
+/* -- nodes of memory -- */
 
 /* MAX_NUMNODES is at most 1 << 10 in every configuration of the kernel. */
 #define PIN_NODES 1024u
@@ -35,11 +23,6 @@
 struct pin_nodes {
     unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
 };
-
-/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is
- * one line on stderr.
- */
-void pin_memory_follow(const struct pin_options *options, const struct pin_nodes *nodes);
 
 /* -- pages -- */
 
@@ -248,12 +231,6 @@ void pin_kept_keep(const struct pin_basis *basis, const struct pin_around *aroun
                    struct pin_claims *claims, const struct pin_plan *plan);
 
 /* -- build -- */
-
-/* Notes larger than that (core files) are nobody's build ID. */
-#define PIN_BUILD_NOTES 1024
-
-/* Finds the build ID among these ELF notes. Its bytes; 0: there is none. */
-size_t pin_build_find(const unsigned char *notes, size_t length, const unsigned char **id);
 
 /* Which build this code is of; 0: not known. */
 uint64_t pin_build_here(void);

@@ -24,8 +24,10 @@
 #include "preload/place/place.h"
 
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +223,78 @@ bool pin_process_has_openmp(void)
     return atomic_load_explicit(&pin_life.openmp_found, memory_order_relaxed);
 }
 
+/* -- where its memory goes -- */
+
+/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only,
+ * libnuma's meanings.
+ *
+ *   none         (and not set) nothing: the kernel's default, first touch on the toucher's node
+ *   local        the same said explicitly, and pages touched before the threads had places move to
+ *                the plan's nodes
+ *   interleave   pages are dealt out over the plan's nodes
+ *
+ * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
+ * is therefore the main thread in MPI_Init, or whoever makes the first worker.
+ */
+
+static bool is_empty(const struct pin_nodes *nodes)
+{
+    for (size_t i = 0; i < sizeof nodes->word / sizeof *nodes->word; i++) {
+        if (nodes->word[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The number of bits that the kernel reads: it takes one off. */
+#define NODE_BITS (PIN_NODES + 1)
+
+static void follow_locally(const struct pin_nodes *nodes)
+{
+    struct pin_nodes all;
+    long code = profile_raw(SYS_set_mempolicy, MPOL_LOCAL, 0, 0, 0, 0, 0);
+    if (code < 0) {
+        pin_failure("SERVET_MEMBIND=local: set_mempolicy: %s", strerrordesc_np((int)-code));
+        return;
+    }
+    /* From everywhere, which the kernel reads as "from nodes that exist", to the plan's; pages
+     * there already stay. */
+    memset(&all, 0xff, sizeof all);
+    code = is_empty(nodes)
+               ? 0
+               : profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+    if (code < 0) {
+        pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
+    }
+}
+
+/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is
+ * one line on stderr.
+ */
+static void put_memory(const struct pin_options *options, const struct pin_nodes *nodes)
+{
+    switch (options->membind) {
+    case PIN_MEMBIND_NONE:
+        return;
+    case PIN_MEMBIND_LOCAL:
+        follow_locally(nodes);
+        return;
+    case PIN_MEMBIND_INTERLEAVE:
+        break;
+    case PIN_MEMBIND_UNKNOWN:
+        pin_failure("SERVET_MEMBIND: expected local, interleave or none");
+        return;
+    }
+    if (is_empty(nodes)) {
+        return;
+    }
+    long code = profile_raw(SYS_set_mempolicy, MPOL_INTERLEAVE, (long)nodes, NODE_BITS, 0, 0, 0);
+    if (code < 0) {
+        pin_failure("SERVET_MEMBIND=interleave: set_mempolicy: %s", strerrordesc_np((int)-code));
+    }
+}
+
 /* -- the main thread -- */
 
 static void say_main(const struct pin_process *this, uint32_t pu)
@@ -252,7 +326,7 @@ static bool claim_main(const struct pin_process *this)
         winner = "the program";
     }
     if (!winner) {
-        pin_memory_follow(&this->options, &this->plan.nodes);
+        put_memory(&this->options, &this->plan.nodes);
         return true;
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);

@@ -1,6 +1,6 @@
 /* Texts of the nodes, gathered by rank 0: each node's leader gives one when it is no more busy, and
  * beats until then; a node that falls silent ends the job, by name. */
-#include "probes/mpi/orders.h"
+#include "probes/mpi/mpi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * every wait here has a deadline (deadline.c). Ranks without an order look for one now and then and
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
-#include "probes/mpi/orders.h"
+#include "probes/mpi/mpi.h"
 
 #include <errno.h>
 #include <math.h>

@@ -15,7 +15,6 @@
 /* Until every rank knows of every other one. */
 static const double start_limit_s = 60;
 enum { PUS_MAX = 1 << 16 };
-enum tag { TAG_CONNECT = 1 };
 
 /* Undoes the launcher's binding: the kernel leaves what the node's cpuset allows. */
 static int allow_all(struct profile_set *allowed)
