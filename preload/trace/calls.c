@@ -1,8 +1,11 @@
-/* Persistent requests that send. */
+/* Interposed: what goes from one rank to another, by messages, persistent requests and one-sided
+ * communication, and what waits for it. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "preload/trace/trace.h"
+
+/* -- persistent requests that send -- */
 
 struct entry {
     struct entry *next;

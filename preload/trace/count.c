@@ -1,8 +1,11 @@
-/* What this rank has sent to whom. */
+/* What this rank has sent to whom, and on which communicators and windows. */
 #include "preload/trace/trace.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+/* -- what was sent -- */
 
 struct trace_counts pin_trace_counts;
 struct trace_recent pin_trace_recent;
@@ -173,4 +176,277 @@ void pin_trace_count_spread(struct trace_group *group)
         add(&to->messages, messages);
     }
     group->each = group->reduced = (struct trace_peer){0};
+}
+
+/* -- communicators and windows, by handle -- */
+
+/* Twice what MPICH can have at a time (2,048 contexts) and more than a program that frees what it
+ * makes needs in Open MPI. What does not fit is lost, and the trace says so. */
+#define SLOTS 8192u
+
+/* A slot once filled never becomes empty again (a search ends at an empty one); its group is used
+ * again when its handle has been freed. */
+static struct trace_group *slots[SLOTS];
+static struct trace_group *last = NULL;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t slot_of(trace_word handle)
+{
+    return (uint32_t)((handle * 0x9e3779b97f4a7c15u) >> 40) % SLOTS;
+}
+
+static inline trace_word handle_of(const struct trace_group *group)
+{
+    return __atomic_load_n(&group->handle, __ATOMIC_ACQUIRE);
+}
+
+static struct trace_group *find(trace_word handle)
+{
+    for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
+        struct trace_group *group = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
+        if (!group) {
+            return NULL;
+        }
+        if (handle_of(group) == handle) {
+            return group;
+        }
+    }
+    return NULL;
+}
+
+/* -- asking the library -- */
+
+static int translate(trace_word ranks, struct trace_group *out)
+{
+    trace_word world;
+    int *numbers = malloc((size_t)out->size * sizeof *numbers);
+    int32_t *found = malloc((size_t)out->size * sizeof *found);
+    int code =
+        numbers && found ? pin_trace_mpi.comm_group(pin_trace_mpi.comm_world, &world) : -ENOMEM;
+    for (int i = 0; code == 0 && i < out->size; i++) {
+        numbers[i] = i;
+    }
+    if (code == 0) {
+        code = pin_trace_mpi.group_translate_ranks(ranks, out->size, numbers, world, found);
+        pin_trace_mpi.group_free(&world);
+    }
+    free(numbers);
+    if (code != 0) {
+        free(found);
+        return -EINVAL;
+    }
+    out->world = found; /* MPI_UNDEFINED is below 0 everywhere */
+    return 0;
+}
+
+static int resolve_group(trace_word ranks, struct trace_group *out)
+{
+    int size = 0, me = -1;
+    int code = pin_trace_mpi.group_size(ranks, &size) == 0 &&
+                       pin_trace_mpi.group_rank(ranks, &me) == 0 && size > 0
+                   ? 0
+                   : -EINVAL;
+    out->size = size;
+    out->me = me >= 0 ? me : -1;
+    return code < 0 ? code : translate(ranks, out);
+}
+
+static int resolve_comm(trace_word comm, struct trace_group *out)
+{
+    trace_word ranks = 0;
+    int inter = 0;
+    if (pin_trace_mpi.comm_test_inter(comm, &inter) != 0) {
+        return -EINVAL;
+    }
+    int code = inter ? pin_trace_mpi.comm_remote_group(comm, &ranks)
+                     : pin_trace_mpi.comm_group(comm, &ranks);
+    if (code != 0) {
+        return -EINVAL;
+    }
+    out->inter = inter;
+    code = resolve_group(ranks, out);
+    pin_trace_mpi.group_free(&ranks);
+    return code;
+}
+
+static int resolve_window(trace_word window, struct trace_group *out)
+{
+    trace_word ranks = 0;
+    if (pin_trace_mpi.win_get_group(window, &ranks) != 0) {
+        return -EINVAL;
+    }
+    int code = resolve_group(ranks, out);
+    pin_trace_mpi.group_free(&ranks);
+    return code;
+}
+
+/* -- keeping -- */
+
+/* A free group of a slot that a search for `handle` comes by. */
+static struct trace_group *claim(trace_word handle)
+{
+    for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
+        if (slots[i] && slots[i]->handle) {
+            continue;
+        }
+        if (slots[i]) {
+            return slots[i];
+        }
+        struct trace_group *group = calloc(1, sizeof *group);
+        if (group) {
+            __atomic_store_n(&slots[i], group, __ATOMIC_RELEASE);
+        }
+        return group;
+    }
+    return NULL;
+}
+
+static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
+{
+    struct trace_group fresh = {.neighbour_count = -1};
+    pthread_mutex_lock(&lock);
+    struct trace_group *group = find(handle);
+    if (!group && resolve(handle, &fresh) == 0) {
+        group = claim(handle);
+        if (group) {
+            fresh.handle = 0;
+            *group = fresh;
+            __atomic_store_n(&group->handle, handle, __ATOMIC_RELEASE);
+        } else {
+            free(fresh.world);
+        }
+    }
+    if (!group) {
+        pin_trace_counts.lost++;
+    }
+    pthread_mutex_unlock(&lock);
+    return group;
+}
+
+__attribute__((noinline)) static struct trace_group *
+search(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
+{
+    struct trace_group *group = handle ? find(handle) : NULL;
+    if (!group && handle) {
+        group = make(handle, resolve);
+    }
+    if (group) {
+        __atomic_store_n(&last, group, __ATOMIC_RELAXED);
+    }
+    return group;
+}
+
+/* Most calls are on the communicator of the call before. */
+static inline struct trace_group *get(trace_word passed,
+                                      int (*resolve)(trace_word, struct trace_group *))
+{
+    trace_word handle = trace_handle(passed);
+    struct trace_group *group = __atomic_load_n(&last, __ATOMIC_RELAXED);
+    return group && handle_of(group) == handle ? group : search(handle, resolve);
+}
+
+struct trace_group *pin_trace_group_of_comm(trace_word comm)
+{
+    return get(comm, resolve_comm);
+}
+
+struct trace_group *pin_trace_group_of_window(trace_word window)
+{
+    return get(window, resolve_window);
+}
+
+int pin_trace_groups_begin(void)
+{
+    return pin_trace_group_of_comm(pin_trace_mpi.comm_world) ? 0 : -ENOMEM;
+}
+
+void pin_trace_group_forget(trace_word passed)
+{
+    pthread_mutex_lock(&lock);
+    struct trace_group *group = find(trace_handle(passed));
+    if (group) {
+        pin_trace_count_spread(group);
+        pin_trace_recent.size = 0;
+        __atomic_store_n(&group->handle, 0, __ATOMIC_RELEASE);
+        free(group->world);
+        free(group->neighbours);
+        group->world = group->neighbours = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void pin_trace_groups_spread(void)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (slots[i] && slots[i]->handle) {
+            pin_trace_count_spread(slots[i]);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* -- neighbours -- */
+
+/* In each dimension the one below, then the one above (MPI 4.0, section 8.6). */
+static int cart_neighbours(struct trace_group *group)
+{
+    int dimensions = 0;
+    if (pin_trace_mpi.cartdim_get(group->handle, &dimensions) != 0) {
+        return 0;
+    }
+    group->neighbours = calloc(2 * (size_t)dimensions + 1, sizeof *group->neighbours);
+    for (int i = 0; group->neighbours && i < dimensions; i++) {
+        pin_trace_mpi.cart_shift(group->handle, i, 1, &group->neighbours[2 * i],
+                                 &group->neighbours[2 * i + 1]);
+    }
+    return group->neighbours ? 2 * dimensions : 0;
+}
+
+static int graph_neighbours(struct trace_group *group)
+{
+    int count = 0;
+    if (pin_trace_mpi.graph_neighbors_count(group->handle, group->me, &count) != 0) {
+        return 0;
+    }
+    group->neighbours = calloc((size_t)count + 1, sizeof *group->neighbours);
+    if (!group->neighbours ||
+        pin_trace_mpi.graph_neighbors(group->handle, group->me, count, group->neighbours) != 0) {
+        return 0;
+    }
+    return count;
+}
+
+static int dist_graph_neighbours(struct trace_group *group)
+{
+    int in = 0, out = 0, weighted = 0;
+    if (!pin_trace_mpi.dist_graph_neighbors_count || !pin_trace_mpi.dist_graph_neighbors ||
+        pin_trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
+        return 0;
+    }
+    group->neighbours = calloc((size_t)out + 1, sizeof *group->neighbours);
+    int *rest = calloc(2 * (size_t)in + (size_t)out + 1, sizeof *rest);
+    bool found = group->neighbours && rest &&
+                 pin_trace_mpi.dist_graph_neighbors(group->handle, in, rest, rest + in, out,
+                                                    group->neighbours, rest + 2 * in) == 0;
+    free(rest);
+    return found ? out : 0;
+}
+
+void pin_trace_group_find_neighbours(struct trace_group *group)
+{
+    int kind = 0, count = 0;
+    pthread_mutex_lock(&lock);
+    if (group->neighbour_count < 0) {
+        if (pin_trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0) {
+            count = 0;
+        } else if (kind == pin_trace_mpi.cart) {
+            count = cart_neighbours(group);
+        } else {
+            count = kind == pin_trace_mpi.graph ? graph_neighbours(group)
+                                                : dist_graph_neighbours(group);
+        }
+        __atomic_store_n(&group->neighbour_count, count, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
 }

@@ -1,6 +1,6 @@
 /* Miss shares of caches by working set, and the sizes that are tried.
  * Binomial sums are cut where they stop to matter, because the fit asks for a hundred thousand of
- * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (model.h). To see
+ * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (cache.h). To see
  * it: tests/probes/test_cache_model.c holds every policy against a cache that is played through. */
 #include "probes/cache/cache.h"
 

@@ -487,7 +487,7 @@ enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED }
  * 1.5. Down to 3/4 of it we say "uncertain".
  *
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; of
- * pairs alike in the topology a sample is measured (schedule.h). It is an equivalence, too: pairs
+ * pairs alike in the topology a sample is measured (schedule.c). It is an equivalence, too: pairs
  * that contradict that are asked again.
  *
  * Where the decisive ratio lies near the threshold (1.5 to 2.67 about 2, as far above as below),
