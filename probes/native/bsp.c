@@ -209,7 +209,7 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
         atomic_compare_exchange_strong(&job->failed, &none,
                                        rc); /* before the others wait for this one */
     } else {
-        rc = probe_native_meet(worker, job, 0) ? timed(worker, job, board, &pattern) : -EINTR;
+        rc = probe_native_meet(worker, job) ? timed(worker, job, board, &pattern) : -EINTR;
     }
     free(pattern.destination);
     free(pattern.index);
@@ -286,7 +286,7 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     if (rc < 0) {
         int none = 0;
         atomic_compare_exchange_strong(&job->failed, &none, rc);
-    } else if (!probe_native_meet(worker, job, 0)) {
+    } else if (!probe_native_meet(worker, job)) {
         rc = -EINTR;
     }
     for (int i = 0; rc == 0 && i < DAXPY_BATCHES; i++) {

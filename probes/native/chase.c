@@ -193,15 +193,15 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     if (rc < 0) {
         return rc;
     }
-    if (!probe_native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job)) {
         free(cycle.places);
         return -EINTR;
     }
     warm_up(worker, &cycle, what->warm_passes);
     /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not
      * handed over. */
-    atomic_fetch_add(&job->arrived[1], 1);
-    while (atomic_load(&job->arrived[1]) < job->count && !atomic_load(&job->failed) &&
+    atomic_fetch_add(&job->warm, 1);
+    while (atomic_load(&job->warm) < job->count && !atomic_load(&job->failed) &&
            !probe_native_cancelled(worker)) {
         warm(&cycle);
     }
@@ -245,7 +245,7 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
     for (size_t j = 0; j < size; j += step) {
         array[j] = (int)step;
     }
-    if (!probe_native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job)) {
         return -EINTR;
     }
     double best = 0, seconds;

@@ -245,7 +245,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return rc < 0 ? rc : -ENOMEM;
     }
-    if (!probe_native_meet(worker, job, 0)) {
+    if (!probe_native_meet(worker, job)) {
         free(rates);
         return -EINTR;
     }

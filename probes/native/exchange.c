@@ -115,7 +115,7 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
         channel->buffers[worker->index % 2] = out;
     }
     int rc = out ? 0 : -ENOMEM;
-    if (rc == 0 && !probe_native_meet(worker, job, 0)) {
+    if (rc == 0 && !probe_native_meet(worker, job)) {
         rc = -EINTR;
     }
     if (rc == 0 && worker->index % 2 == 0) {

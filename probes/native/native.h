@@ -74,8 +74,8 @@ struct native_job {
     double *result; /* one per PU, or what the operation makes of it */
     size_t count;
     void *shared;
-    atomic_size_t arrived[2], done;
-    atomic_int failed; /* first -errno */
+    atomic_size_t arrived, warm, done; /* workers */
+    atomic_int failed;                 /* first -errno */
 };
 
 /* -- native/machine.c -- */
@@ -89,9 +89,8 @@ int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cance
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
 int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
                      size_t count);
-/* All workers of the job wait here for each other; `round` is 0, then 1. False: somebody failed,
- * give up. */
-bool probe_native_meet(struct native_worker *worker, struct native_job *job, int round);
+/* All workers of the job wait here for each other, once. False: somebody failed, give up. */
+bool probe_native_meet(struct native_worker *worker, struct native_job *job);
 /* Says that this worker has its figure; true while others still need the noise of this one. */
 void probe_native_done(struct native_job *job);
 bool probe_native_others_busy(struct native_worker *worker, struct native_job *job);

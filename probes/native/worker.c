@@ -218,10 +218,10 @@ bool probe_native_cancelled(const struct native_worker *worker)
     return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
 }
 
-bool probe_native_meet(struct native_worker *worker, struct native_job *job, int round)
+bool probe_native_meet(struct native_worker *worker, struct native_job *job)
 {
-    atomic_fetch_add(&job->arrived[round], 1);
-    while (atomic_load(&job->arrived[round]) < job->count) {
+    atomic_fetch_add(&job->arrived, 1);
+    while (atomic_load(&job->arrived) < job->count) {
         if (atomic_load(&job->failed) || probe_native_cancelled(worker)) {
             return false;
         }
