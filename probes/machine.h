@@ -87,6 +87,9 @@ struct machine_copy {
     int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
     enum profile_kernel kernel; /* what runs through both together; the best copy unless said */
+    /* on the machine's clock; 0: none. From then on a native copy does with as few bursts as make a
+     * figure, whatever is left of its passes */
+    double deadline;
 };
 
 struct machine_exchange {

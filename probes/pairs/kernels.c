@@ -59,6 +59,7 @@ static int run_kernel(const struct question *question, enum profile_kernel kerne
         .numa = -1,
         .pages = probe_memory_pages(question->probe->machine),
         .kernel = kernel,
+        .deadline = question->probe->deadline,
     };
     int rc = probe_machine_copy(question->probe->machine, &what, question->domain->ids, workers,
                                 question->rates);

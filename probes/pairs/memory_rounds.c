@@ -68,7 +68,8 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
     const struct machine_copy what = {.bytes = bytes,
                                       .passes = probe_memory_passes(bytes),
                                       .numa = -1,
-                                      .pages = probe_memory_pages(probe->machine)};
+                                      .pages = probe_memory_pages(probe->machine),
+                                      .deadline = probe->deadline};
     return probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);
 }
 

@@ -83,7 +83,8 @@ static int measure_copy(const struct matrix *matrix, const struct cell *cell, do
     const struct machine_copy what = {.bytes = matrix->bytes,
                                       .passes = probe_memory_passes(matrix->bytes),
                                       .numa = numa_of(matrix, cell),
-                                      .pages = probe_memory_pages(matrix->probe->machine)};
+                                      .pages = probe_memory_pages(matrix->probe->machine),
+                                      .deadline = matrix->probe->deadline};
     return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);
 }
 

@@ -188,6 +188,19 @@ TEST(a_measurement_that_stood_still_is_made_again)
     ck_assert_uint_eq(machine.guard.operations, operations);
 }
 
+/* Of a quarter of an hour of passes; all PUs that take part have a figure. */
+TEST(a_copy_past_its_deadline_ends_with_a_figure)
+{
+    const struct machine_copy what = {
+        .bytes = 4u << 20, .passes = 1u << 20, .numa = -1, .deadline = 1e-9};
+    const size_t n = machine.pus.count < 2 ? machine.pus.count : 2;
+    double rates[2] = {0};
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, n, rates), 0);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(rates[i] > 0 && isfinite(rates[i]));
+    }
+}
+
 /* Takes the PU, or its share of it, until it is killed. */
 static pid_t spin_on(uint32_t pu)
 {
