@@ -164,6 +164,8 @@ static const double collision_margin_memory = PROBE_MEMORY_COLLISION;
 static const double contradiction =
     1.25; /* a second look at a pair gives so much more: beyond that drift */
 static const size_t caches_beyond = 4; /* times the last level cache, per array */
+/* In a hurry: source and target together are still twice what the cache holds. */
+static const size_t caches_beyond_hurried = 1;
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
 
 enum machine_pages probe_memory_pages(const struct machine *machine)
@@ -183,16 +185,16 @@ char *probe_memory_method(const struct machine *machine, size_t array_bytes)
     return length < 0 ? NULL : text;
 }
 
-static size_t wanted_bytes(size_t last_level_bytes)
+static size_t wanted_bytes(const struct probe *probe, size_t last_level_bytes)
 {
-    size_t bytes = caches_beyond * last_level_bytes;
+    size_t bytes = (probe->hurried ? caches_beyond_hurried : caches_beyond) * last_level_bytes;
     bytes = bytes < array_least ? array_least : bytes;
     return bytes > array_most ? array_most : bytes;
 }
 
 static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 {
-    size_t bytes = wanted_bytes(last_level_bytes);
+    size_t bytes = wanted_bytes(probe, last_level_bytes);
     size_t limit = probe->machine->memory_limit_bytes / MEMORY_SHARES;
     return bytes < limit ? bytes : limit;
 }
@@ -473,7 +475,7 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
                  struct servet_error *error)
 {
     struct probe_memory result = {.array_bytes = choose_bytes(probe, last_level_bytes)};
-    result.cut_short = result.array_bytes < wanted_bytes(last_level_bytes);
+    result.cut_short = result.array_bytes < wanted_bytes(probe, last_level_bytes);
     int rc = measure(probe, &result);
     if (rc < 0) {
         probe_memory_free(&result);

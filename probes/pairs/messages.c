@@ -122,13 +122,15 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     return rc;
 }
 
-/* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree. */
+/* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree or
+ * the time is over. */
 static int settle(const struct question *question, const struct pair_position *pair, double first,
                   double second, double *least)
 {
     double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
     *least = fmin(first, second);
-    for (size_t count = SWEEPS; !probe_repeat_minimum_settled(sweeps, count); count++) {
+    for (size_t count = SWEEPS;
+         !probe_repeat_minimum_settled(sweeps, count) && !probe_late(question->probe); count++) {
         int rc = exchange_all(question, pair, 1, 0.4, &sweeps[count]);
         if (rc < 0) {
             return rc;

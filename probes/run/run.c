@@ -130,10 +130,12 @@ static double left_of_budget(const struct probe_results *results)
     return results->until_s > 0 ? results->until_s - probe_elapsed(&results->probe) : INFINITY;
 }
 
-/* Is there time for what needs so much of the processor? */
-static bool fits(const struct probe_run *run, const struct probe_results *results, double seconds)
+/* Is there time to start the ranks of MPI, and then for the least that is asked of them? */
+static bool ranks_fit(const struct probe_run *run, const struct probe_results *results)
 {
-    return seconds * probe_machine_pace(run->machine) < left_of_budget(results);
+    return results->estimate.mpi_s * probe_machine_pace(run->machine) +
+               least_here(run, results, PROBE_MESSAGE) <
+           left_of_budget(results);
 }
 
 /* Grants the probe its part of the time that is left, by what it and those after it are expected to
@@ -160,7 +162,7 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
     bool native = strcmp(run->machine->name, "native") == 0;
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
-    if (native && several && run->mpi && fits(run, results, results->estimate.mpi_s)) {
+    if (native && several && run->mpi && ranks_fit(run, results)) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, &reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         out->journal = rc == 0 ? run->journal : NULL;
@@ -271,6 +273,9 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
                       struct servet_error *error)
 {
     struct probe_memory *memory = &results->memory;
+    const double later_s = sum_from(run, results, PROBE_MEMORY << 1, least_here);
+    results->probe.hurried = probe_estimate_hurries(
+        &results->estimate, (left_of_budget(results) - later_s) / probe_machine_pace(run->machine));
     int rc = probe_memory(&results->probe, largest_cache(results), memory, error);
     if (rc < 0) {
         return rc;
@@ -326,7 +331,8 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
 static void finished(struct probe_results *results, unsigned probe, int rc)
 {
     results->done |= rc == 0 ? probe : 0;
-    bool shortened = probe_late(&results->probe);
+    bool shortened =
+        probe_late(&results->probe) || (probe == PROBE_MEMORY && results->probe.hurried);
     for (size_t i = 0; i < results->kinds.count && probe == PROBE_CACHE; i++) {
         shortened |= results->of[i].caches.shortened;
     }
@@ -413,9 +419,7 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
          look++) {
         rc = run_lines(run, results, error);
-        rc = rc < 0 || !fits(run, results, results->estimate.mpi_s)
-                 ? rc
-                 : run_messages(run, results, false, error);
+        rc = rc < 0 || !ranks_fit(run, results) ? rc : run_messages(run, results, false, error);
         if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }

@@ -146,6 +146,8 @@ struct probe_estimate {
     double mpi_s;   /* starting the ranks */
     double touch_s; /* of memory's: until the system has given the arrays out */
     double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
+    double unhurried_least_s; /* of memory, with arrays of the usual size */
+    double touch_least_s;     /* of memory's least, in a hurry */
 };
 
 /* After the caches: everything but what the system does takes longer where a load from memory
@@ -155,6 +157,10 @@ void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
 /* After the memory: what copies take where one PU copies so much. */
 void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
                            struct probe_estimate *estimate);
+
+/* Are arrays of the usual size too much for memory that has so many seconds of a PU? Memory of
+ * simulated machines is there, and needs no touching. */
+bool probe_estimate_hurries(const struct probe_estimate *estimate, double seconds);
 
 /* `native`: this machine; `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
 int probe_estimate_make(const struct probe *probe, bool native, bool mpi,

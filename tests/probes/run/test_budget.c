@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probes/cache/cache.h"
+#include "probes/pairs/memory.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -92,6 +93,91 @@ TEST(without_a_budget_nothing_is_left_out)
     ck_assert_uint_eq(all.coarse, 0);
     ck_assert_uint_gt(all.levels[0].ways, 0);
     probe_cache_free(&all);
+}
+
+/* -- arrays of the last level's size where there is no time to touch larger ones -- */
+
+static struct probe_estimate estimate_of(struct machine *machine, bool native)
+{
+    const struct probe probe = {.machine = machine, .declared = &machine->declared->classes[0]};
+    struct probe_estimate estimate;
+    ck_assert_int_eq(probe_estimate_make(&probe, native, false, &estimate), 0);
+    return estimate;
+}
+
+TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
+{
+    struct machine machine;
+    open_machine_of("epyc-7402", &machine);
+    const struct probe calm = {.machine = &machine},
+                       hurried = {.machine = &machine, .hurried = true};
+    const size_t last = 100u << 20;
+    ck_assert_uint_eq(probe_memory_bytes(&hurried, last), last);
+    ck_assert_uint_gt(probe_memory_bytes(&calm, last), last);
+    ck_assert_uint_eq(probe_memory_bytes(&hurried, 1u << 20), probe_memory_bytes(&calm, 1u << 20));
+    probe_machine_close(&machine);
+}
+
+TEST(the_least_of_memory_is_with_arrays_of_a_hurry)
+{
+    struct machine machine;
+    struct probe_estimate native, simulated_one;
+    open_machine_of("epyc-7402", &machine);
+    native = estimate_of(&machine, true);
+    simulated_one = estimate_of(&machine, false);
+    ck_assert_double_lt(native.touch_least_s, native.touch_s);
+    ck_assert_double_lt(native.memory_least_s, native.unhurried_least_s);
+    ck_assert(probe_estimate_hurries(&native, 0.9 * native.unhurried_least_s));
+    ck_assert(!probe_estimate_hurries(&native, 1.1 * native.unhurried_least_s));
+    ck_assert(!probe_estimate_hurries(&native, INFINITY));
+    /* nothing has to be touched there */
+    ck_assert(simulated_one.memory_least_s == simulated_one.unhurried_least_s);
+    ck_assert(!probe_estimate_hurries(&simulated_one, 0));
+    probe_machine_close(&machine);
+}
+
+/* -- messages that never settle, each of which takes a second -- */
+
+static size_t exchanges;
+
+static int ever_faster(struct machine *machine, const struct machine_exchange *what,
+                       const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    (void)machine, (void)what, (void)pairs;
+    exchanges++;
+    for (size_t i = 0; i < count; i++) {
+        seconds[i] = 1e-3 / pow(2, (double)exchanges);
+    }
+    return 0;
+}
+
+static double second_each(struct machine *machine)
+{
+    (void)machine;
+    return (double)exchanges;
+}
+
+TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct profile_communication found;
+    open_machine_of("two-packages", &machine);
+    const size_t all = machine.pus.count;
+    struct machine_ops ops = *machine.ops;
+    ops.exchange = ever_faster;
+    ops.elapsed = second_each;
+    ops.disturbed = NULL;
+    machine.ops = &ops;
+    machine.pus.count = 2;
+    exchanges = 0;
+    /* two of the first sweep, and one of the second */
+    struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};
+    ck_assert_int_eq(probe_message(&probe, 64, &found, &error), 0);
+    ck_assert_uint_eq(exchanges, 3);
+    probe_message_free(&found);
+    machine.pus.count = all;
+    probe_machine_close(&machine);
 }
 
 /* -- whole runs where everything takes thirty times as long, as in an emulator -- */
