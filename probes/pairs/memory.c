@@ -210,20 +210,33 @@ static bool collides(const struct memory_rounds *rounds, double bytes_per_s)
     return bytes_per_s < collision_margin_memory * best;
 }
 
-/* What the pairs of the class took over; < 0: all were measured. */
-static double taken_over(const struct schedule *schedule, const struct schedule_outcome *outcome,
-                         size_t class)
+/* Of the pairs of a class, all measured: where fewer collide, what is said to be alike is not. */
+static const double odd_share = 0.25;
+
+/* What is usual of the class's pairs: what they took over; where all were measured, what those have
+ * that do not collide, if few of them do. < 0: nothing is. */
+static double usual_of(const struct memory_rounds *rounds, const struct schedule *schedule,
+                       const struct schedule_outcome *outcome, size_t class)
 {
+    size_t count = 0, colliding = 0;
+    double best = -1;
     for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
         if (schedule->class_of[k] == class && !outcome->measured[k]) {
             return outcome->values[k];
         }
+        if (schedule->class_of[k] == class) {
+            count++;
+            colliding += collides(rounds, outcome->values[k]);
+            best = fmax(best, outcome->values[k]);
+        }
     }
-    return -1;
+    const bool few = (double)colliding < odd_share * (double)count;
+    return few && outcome->measured_count < outcome->pair_count ? best : -1;
 }
 
 /* A lone colliding pair is no cluster of its class's sample; but if it collides when looked at
- * again it is of a domain that the sample was too small for. Which PUs that has no pair tells: such
+ * again it is of a domain that the sample was too small for; so are the few of a class that was
+ * measured for them, while others are taken over. Which PUs that has no pair tells: such
  * pairs take over what the others of the class did, and the sets of PUs are searched for it. */
 static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *schedule,
                          struct schedule_outcome *outcome, bool *odd)
@@ -231,7 +244,7 @@ static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *sc
     const size_t n = schedule->pus->count;
     int rc = 0;
     for (size_t class = 0; class < schedule->class_count; class ++) {
-        const double usual = taken_over(schedule, outcome, class);
+        const double usual = usual_of(rounds, schedule, outcome, class);
         for (size_t i = 0; usual >= 0 && !collides(rounds, usual) && i < n; i++) {
             for (size_t j = i + 1; j < n && rc == 0; j++) {
                 const size_t k = probe_pair_index(n, i, j);

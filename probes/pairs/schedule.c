@@ -24,6 +24,9 @@ enum { SAMPLE_MIN = 3 };
 /* Pairs of a class that are searched for groups before all are measured: those of 128 PUs, 6 s of
  * messages. */
 static const size_t blocks_from = 8128;
+/* Of the pairs that were measured. Where a class is not what it was said to be, so many more that
+ * others took over are measured as well. */
+static const double rest_share = 0.1;
 
 /* -- classes -- */
 
@@ -404,6 +407,31 @@ static int run_class(struct run *run, size_t class, struct random *random)
     return 0;
 }
 
+/* A class failed, so what says which pairs are alike is wrong there, and the sample of a small class
+ * may have missed its few others: what the rest took over is measured where it is little. */
+static int measure_rest(struct run *run, const bool *wanted, struct random *random)
+{
+    struct schedule_outcome *outcome = run->outcome;
+    const size_t pairs = probe_pair_count(run->schedule->pus->count),
+                 rest = outcome->pair_count - outcome->measured_count;
+    bool *left = calloc(pairs + 1, sizeof *left);
+    int rc = left ? 0 : -ENOMEM;
+    const bool little = (double)rest <= rest_share * (double)outcome->measured_count;
+    for (size_t k = 0; left && k < pairs; k++) {
+        left[k] = (!wanted || wanted[k]) && !outcome->measured[k];
+    }
+    for (size_t class = 0; little && class < run->schedule->class_count && rc == 0; class ++) {
+        collect(run, left, class, random);
+        run->sampled = 0;
+        run->class = class;
+        run->limit = outcome->limits[class];
+        outcome->planned_count += run->count;
+        rc = measure_members(run, run->count);
+    }
+    free(left);
+    return rc;
+}
+
 int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint64_t seed,
                        pairs_measure_function *measure, void *argument,
                        struct schedule_outcome *outcome)
@@ -431,6 +459,9 @@ int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         collect(&run, wanted, class, &random);
         rc = run_class(&run, class, &random);
+    }
+    if (rc == 0 && outcome->fallbacks > 0 && !outcome->cut_short) {
+        rc = measure_rest(&run, wanted, &random);
     }
     if (schedule->probe) {
         schedule->probe->pairs = (struct probe_pairs){0};

@@ -285,10 +285,17 @@ static int prune(struct sets *sets)
 
 /* -- all of it -- */
 
-static int by_units(const void *a, const void *b)
+/* The inner ones first; of equally many units those that come first, as probe_memory_sets() has
+ * them. */
+static void sort_by_units(struct partition *candidates, size_t count)
 {
-    const struct partition *x = a, *y = b;
-    return (x->count < y->count) - (x->count > y->count);
+    for (size_t i = 1; i < count; i++) {
+        for (size_t k = i; k > 0 && candidates[k - 1].count < candidates[k].count; k--) {
+            const struct partition inner = candidates[k];
+            candidates[k] = candidates[k - 1];
+            candidates[k - 1] = inner;
+        }
+    }
 }
 
 static bool worth_trying(const struct sets *sets, const struct partition *of)
@@ -302,6 +309,18 @@ static bool worth_trying(const struct sets *sets, const struct partition *of)
         worth = inside != around;
     }
     return worth;
+}
+
+/* Groups that cross a measured level are not what lies inside of it, or around it, whatever is
+ * declared: domains that are put together of them are none. */
+static bool crosses_a_level(const struct sets *sets, const struct partition *of)
+{
+    bool crosses = false;
+    for (size_t i = 0; i < sets->count && !crosses; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        crosses = !probe_partition_refines(level, of) && !probe_partition_refines(of, level);
+    }
+    return crosses;
 }
 
 /* Nobody says of any PUs that they have something in common, as virtual machines do. */
@@ -331,20 +350,19 @@ static bool cores_are_left(const struct sets *sets, const struct partition *cand
 
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
-    /* Where a pair collides that nothing declared explains, groups that cross what the PUs
-     * themselves show are no units to search with. */
+    /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
     int rc = sets->odd ? probe_sets_search(sets, &sets->cores) : 0;
-    qsort(candidates, count, sizeof *candidates, by_units); /* the inner ones first */
+    sort_by_units(candidates, count);
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         bool again = i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
                      probe_partition_refines(&candidates[i], &candidates[i - 1]);
         if (again) {
             continue;
         }
-        const bool worth = worth_trying(sets, &candidates[i]);
-        rc = worth ? try_candidate(sets, &candidates[i]) : 0;
-        bool units = candidates[i].count < sets->cores.count && (worth || !sets->odd) &&
-                     probe_partition_refines(&sets->cores, &candidates[i]);
+        rc = worth_trying(sets, &candidates[i]) ? try_candidate(sets, &candidates[i]) : 0;
+        bool units = candidates[i].count < sets->cores.count &&
+                     probe_partition_refines(&sets->cores, &candidates[i]) &&
+                     !crosses_a_level(sets, &candidates[i]);
         rc = rc >= 0 && units ? probe_sets_search(sets, &candidates[i]) : rc;
     }
     for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
@@ -378,7 +396,9 @@ static int start(struct sets *sets, const struct profile_memory *memory, size_t 
         !sets->rates) {
         return -ENOMEM;
     }
-    int rc = probe_partition_make(sets->pus, declared ? &declared->cores : &nothing, &sets->cores);
+    /* Where something else is declared than there is, each PU is for itself. */
+    const bool told = declared && !sets->odd;
+    int rc = probe_partition_make(sets->pus, told ? &declared->cores : &nothing, &sets->cores);
     return rc < 0 ? rc : probe_sets_take_levels(sets, memory);
 }
 

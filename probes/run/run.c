@@ -348,7 +348,8 @@ static void next(const struct probe_run *run, struct probe_results *results, uns
     probe_progress_expect(run->progress, this, planned_from(run, results, probe << 1));
 }
 
-/* What may be a domain of memory: whatever PUs are found or said to have in common. */
+/* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
+ * said to. */
 struct candidates {
     const struct profile_relation **relations;
     size_t count;
@@ -365,14 +366,6 @@ static int add_candidates(struct probe_results *results, struct candidates *out)
     if (!out->relations || !out->nodes.groups) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        out->nodes.groups[out->nodes.group_count++] = declared->numa[i].pus;
-    }
-    out->relations[out->count++] = &out->nodes;
-    out->relations[out->count++] = &declared->packages;
-    for (size_t i = 0; i < declared->cache_count; i++) {
-        out->relations[out->count++] = &declared->caches[i].sharing;
-    }
     for (size_t kind = 0; kind < results->kinds.count; kind++) {
         const struct probe_sharing *sharing = &results->of[kind].sharing;
         for (size_t i = 0; i < sharing->count; i++) {
@@ -381,6 +374,14 @@ static int add_candidates(struct probe_results *results, struct candidates *out)
     }
     for (size_t i = 0; i < messages->layer_count; i++) {
         out->relations[out->count++] = &messages->layers[i].members;
+    }
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        out->nodes.groups[out->nodes.group_count++] = declared->numa[i].pus;
+    }
+    out->relations[out->count++] = &out->nodes;
+    out->relations[out->count++] = &declared->packages;
+    for (size_t i = 0; i < declared->cache_count; i++) {
+        out->relations[out->count++] = &declared->caches[i].sharing;
     }
     return 0;
 }

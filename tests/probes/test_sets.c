@@ -49,12 +49,51 @@ static void mislead(struct profile_class *declared)
     }
 }
 
+static void pair_up(struct profile_relation *out, size_t count, uint32_t (*other)(uint32_t, size_t))
+{
+    out->groups = calloc(count, sizeof *out->groups);
+    for (uint32_t pu = 0; pu < count; pu++) {
+        const uint32_t pair[] = {pu, other(pu, count)};
+        if (pair[0] < pair[1]) {
+            struct profile_set *group = &out->groups[out->group_count++];
+            ck_assert_int_eq(profile_set_from_array(pair, 2, group), 0);
+        }
+    }
+}
+
+static uint32_t neighbour(uint32_t pu, size_t count)
+{
+    (void)count;
+    return pu ^ 1;
+}
+
+/* Half of the machine away, but for four pairs. */
+static uint32_t far_one(uint32_t pu, size_t count)
+{
+    return pu % 32 < 2 ? pu ^ 1 : (uint32_t)((pu + count / 2) % count);
+}
+
+static void mislead_caches(struct profile_class *declared)
+{
+    struct profile_relation *last = &declared->caches[declared->cache_count - 1].sharing;
+    hide(declared);
+    pair_up(last, declared->pus.count, neighbour);
+}
+
+static void mislead_cores(struct profile_class *declared)
+{
+    hide(declared);
+    pair_up(&declared->cores, declared->pus.count, far_one);
+}
+
+static uint64_t run_seed = 1;
+
 static void probe_opened(unsigned probes)
 {
     struct progress progress = {.events = -1};
     struct servet_error error;
     struct probe_run run = {
-        .probes = probes, .seed = 1, .machine = &machine, .progress = &progress};
+        .probes = probes, .seed = run_seed, .machine = &machine, .progress = &progress};
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
 }
@@ -195,6 +234,31 @@ TEST(buses_and_cells_are_found_where_the_topology_is_flat)
     /* and not the one colliding pair that was among the first as a level of its own */
     ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
     close_it();
+}
+
+/* Caches said to be shared by PUs of two packages are no parts of a domain. */
+TEST(groups_that_cross_a_measured_level_make_no_level)
+{
+    probe_it("nehalem", mislead_caches, PROBE_MEMORY | PROBE_MESSAGE);
+    ck_assert_uint_eq(profile->classes[0].memory.level_count, 1);
+    ck_assert_ptr_nonnull(level_of("0,2,4,6"));
+    close_it();
+}
+
+/* Of the pairs said to be cores a few collide, or none of the sample does: then the others are not
+ * what they are said to be either. */
+TEST(a_class_of_pairs_that_fails_leaves_no_other_trusted)
+{
+    for (run_seed = 1; run_seed <= 8; run_seed++) {
+        probe_it("superdome", mislead_cores, PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory_level *cells = level_of("0-3"), *outer = level_of("120-127");
+        ck_assert_msg(cells && outer && profile->classes[0].memory.level_count == 2, "seed %d",
+                      (int)run_seed);
+        ck_assert_uint_eq(cells->collisions.group_count, 32);
+        ck_assert_uint_eq(outer->collisions.group_count, 16);
+        close_it();
+    }
+    run_seed = 1;
 }
 
 /* Without messages nothing is known of who belongs together: the sets are all there is. */
