@@ -276,10 +276,12 @@ static bool tells_cores(const struct profile_cache *cache)
            cache->sharing.pair_count == 0;
 }
 
-static bool has_both(const struct profile_cache *cache, const struct profile_set *core)
+/* Of two PUs of which one has the cache, and the other one of another kind of core, neither shares
+ * it with the other. */
+static bool one_has(const struct profile_cache *cache, const struct profile_set *core)
 {
-    return cache->pus.count == 0 || (profile_set_has(&cache->pus, core->ids[0]) &&
-                                     profile_set_has(&cache->pus, core->ids[1]));
+    return cache->pus.count == 0 || profile_set_has(&cache->pus, core->ids[0]) ||
+           profile_set_has(&cache->pus, core->ids[1]);
 }
 
 /* Two threads of a core share its first cache. Disturbance makes a cache look shared, not private,
@@ -289,7 +291,7 @@ static bool is_no_core(const struct profile_class *of, const struct profile_set 
     bool none = false;
     for (size_t i = 0; i < of->cache_count && core->count > 1; i++) {
         const struct profile_cache *cache = &of->caches[i];
-        none |= tells_cores(cache) && has_both(cache, core) &&
+        none |= tells_cores(cache) && one_has(cache, core) &&
                 !profile_related(&cache->sharing, core->ids[0], core->ids[1]);
     }
     return none;

@@ -248,8 +248,7 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
     return others && least_here(run, results, probe) > left;
 }
 
-/* Asked for, and still within the budget. What is left out stays as declared; the first probe
- * always runs. */
+/* Asked for, and still within the budget. What is left out stays as declared. */
 static bool wanted(const struct probe_run *run, struct probe_results *results, unsigned probe)
 {
     if (!(run->probes & probe)) {

@@ -90,6 +90,9 @@ TEST(who_shares_a_measured_first_cache_is_on_a_core_whatever_is_declared)
         cores->groups[core].ids[1] = core + 8;
     }
     assert_cores_first(profile, 8, true);
+    /* also where the two are of different kinds, of which one has this cache */
+    ck_assert_int_eq(profile_set_parse("0-7", &profile->classes[0].caches[0].pus), 0);
+    assert_cores_first(profile, 8, true);
     profile_free(profile);
 }
 
