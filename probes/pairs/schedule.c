@@ -407,8 +407,8 @@ static int run_class(struct run *run, size_t class, struct random *random)
     return 0;
 }
 
-/* A class failed, so what says which pairs are alike is wrong there, and the sample of a small class
- * may have missed its few others: what the rest took over is measured where it is little. */
+/* A class failed, so what says which pairs are alike is wrong there, and the sample of a small
+ * class may have missed its few others: what the rest took over is measured where it is little. */
 static int measure_rest(struct run *run, const bool *wanted, struct random *random)
 {
     struct schedule_outcome *outcome = run->outcome;
@@ -417,10 +417,11 @@ static int measure_rest(struct run *run, const bool *wanted, struct random *rand
     bool *left = calloc(pairs + 1, sizeof *left);
     int rc = left ? 0 : -ENOMEM;
     const bool little = (double)rest <= rest_share * (double)outcome->measured_count;
+    const size_t classes = little ? run->schedule->class_count : 0;
     for (size_t k = 0; left && k < pairs; k++) {
         left[k] = (!wanted || wanted[k]) && !outcome->measured[k];
     }
-    for (size_t class = 0; little && class < run->schedule->class_count && rc == 0; class ++) {
+    for (size_t class = 0; class < classes && rc == 0; class ++) {
         collect(run, left, class, random);
         run->sampled = 0;
         run->class = class;
