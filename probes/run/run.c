@@ -58,101 +58,6 @@ static size_t message_bytes(const struct probe_results *results)
     return probe_message_usual_bytes(results->node_class);
 }
 
-/* -- the budget -- */
-
-static double planned(const struct probe_results *results, unsigned probe)
-{
-    const struct probe_estimate *estimate = &results->estimate;
-    return probe == PROBE_CACHE     ? estimate->cache_s
-           : probe == PROBE_SHARING ? estimate->sharing_s
-           : probe == PROBE_MEMORY  ? estimate->memory_s
-                                    : estimate->message_s;
-}
-
-/* However late it is; some of it for a probe that comes at all. */
-static double least(const struct probe_results *results, unsigned probe)
-{
-    const struct probe_estimate *estimate = &results->estimate;
-    return probe == PROBE_CACHE     ? estimate->cache_least_s
-           : probe == PROBE_SHARING ? estimate->sharing_least_s
-           : probe == PROBE_MEMORY  ? estimate->memory_least_s
-                                    : estimate->message_least_s;
-}
-
-/* How long that takes here. Caches are asked for in a hundred short operations, for each of which
- * two threads have to have a PU in turn; messages want two PUs at the same time. */
-static double least_here(const struct probe_run *run, const struct probe_results *results,
-                         unsigned probe)
-{
-    const double wakes_s = 1, pace = probe_machine_pace(run->machine);
-    return least(results, probe) * pace * (probe == PROBE_MESSAGE ? pace : 1) +
-           (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
-}
-
-static double planned_here(const struct probe_run *run, const struct probe_results *results,
-                           unsigned probe)
-{
-    return planned(results, probe) * probe_machine_pace(run->machine);
-}
-
-typedef double seconds_function(const struct probe_run *run, const struct probe_results *results,
-                                unsigned probe);
-
-/* Of the probes asked for, from `first` on. */
-static double sum_from(const struct probe_run *run, const struct probe_results *results,
-                       unsigned first, seconds_function *seconds)
-{
-    double sum = 0;
-    for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
-        sum += run->probes & probe ? seconds(run, results, probe) : 0;
-    }
-    return sum;
-}
-
-/* What comes after all probes that have a name. */
-static double planned_after(const struct probe_run *run, const struct probe_results *results)
-{
-    const struct probe_estimate *estimate = &results->estimate;
-    return ((run->probes & PROBE_MEMORY ? estimate->sets_s + estimate->kernels_s : 0) +
-            (run->probes & PROBE_MESSAGE ? estimate->looks_s : 0)) *
-           probe_machine_pace(run->machine);
-}
-
-/* What the probes asked for are expected to take, from `first` on. */
-static double planned_from(const struct probe_run *run, const struct probe_results *results,
-                           unsigned first)
-{
-    return sum_from(run, results, first, planned_here) + planned_after(run, results);
-}
-
-static double left_of_budget(const struct probe_results *results)
-{
-    return results->until_s > 0 ? results->until_s - probe_elapsed(&results->probe) : INFINITY;
-}
-
-/* Is there time to start the ranks of MPI, and then for the least that is asked of them? */
-static bool ranks_fit(const struct probe_run *run, const struct probe_results *results)
-{
-    return results->estimate.mpi_s * probe_machine_pace(run->machine) +
-               least_here(run, results, PROBE_MESSAGE) <
-           left_of_budget(results);
-}
-
-/* Grants the probe its part of the time that is left, by what it and those after it are expected to
- * take, or all that those are not expected to need; but what they need at the least stays theirs.
- * `of` parts of it. */
-static void grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
-                  double of)
-{
-    const double now = probe_elapsed(&results->probe), left = left_of_budget(results),
-                 share =
-                     left * planned_here(run, results, probe) / planned_from(run, results, probe),
-                 spare = left - planned_from(run, results, probe << 1),
-                 most = left - sum_from(run, results, probe << 1, least_here),
-                 granted = fmin(fmax(share, spare), fmax(most, least_here(run, results, probe)));
-    results->probe.deadline = results->until_s > 0 ? now + granted / of : 0;
-}
-
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),
  * which is said the first time: then -ENOTSUP. 0 and the messenger, -EINTR. */
 static int open_messenger(const struct probe_run *run, struct probe_results *results, bool first,
@@ -162,7 +67,7 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
     bool native = strcmp(run->machine->name, "native") == 0;
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
-    if (native && several && run->mpi && ranks_fit(run, results)) {
+    if (native && several && run->mpi && probe_budget_fits_ranks(run, results)) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, &reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         out->journal = rc == 0 ? run->journal : NULL;
@@ -229,52 +134,17 @@ static void learn_rate(struct probe_results *results)
 
 static bool over(const struct probe_results *results)
 {
-    return left_of_budget(results) < 0;
-}
-
-/* Even the least of it takes longer than there is time for: it is left out where it is not all that
- * was asked for, and others can have the time or a machine that is less busy would have it. */
-static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
-                        unsigned probe)
-{
-    /* Rather a little late than without a figure; half as much again is a budget's limit. */
-    const double tolerated = 1.25, left = tolerated * left_of_budget(results);
-    bool others =
-        (run->probes & (probe - 1)) != 0 || (run->probes != probe && least(results, probe) < left);
-    for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
-        others |= (run->probes & later) && later != PROBE_SHARING && least(results, later) > 0 &&
-                  least_here(run, results, later) < left;
-    }
-    return others && least_here(run, results, probe) > left;
-}
-
-/* Asked for, and still within the budget. What is left out stays as declared. */
-static bool wanted(const struct probe_run *run, struct probe_results *results, unsigned probe)
-{
-    if (!(run->probes & probe)) {
-        return false;
-    }
-    if (probe & (PROBE_SHARING | PROBE_MESSAGE) && probe_machine_at_once(run->machine) < 2 &&
-        run->machine->pus.count > 1) {
-        results->throttled |= probe;
-        return false;
-    }
-    const bool unknown = probe == PROBE_SHARING && (results->left_out & PROBE_CACHE);
-    if (results->until_s > 0 && (unknown || is_too_long(run, results, probe))) {
-        results->left_out |= probe;
-        return false;
-    }
-    grant(run, results, probe, 1);
-    return true;
+    return probe_budget_left(results) < 0;
 }
 
 static int run_memory(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
     struct probe_memory *memory = &results->memory;
-    const double later_s = sum_from(run, results, PROBE_MEMORY << 1, least_here);
-    results->probe.hurried = probe_estimate_hurries(
-        &results->estimate, (left_of_budget(results) - later_s) / probe_machine_pace(run->machine));
+    const double later_s = probe_budget_least_from(run, results, PROBE_MEMORY << 1);
+    results->probe.hurried =
+        probe_estimate_hurries(&results->estimate, (probe_budget_left(results) - later_s) /
+                                                       probe_machine_pace(run->machine));
     int rc = probe_memory(&results->probe, largest_cache(results), memory, error);
     if (rc < 0) {
         return rc;
@@ -294,7 +164,7 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
     for (size_t i = 0; rc == 0 && i < results->kinds.count; i++) {
         uint32_t pu = results->kinds.pus[i].ids[0];
         struct probe_cache *caches = &results->of[i].caches;
-        grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
+        probe_budget_grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
         results->probe.told_share = 1.0 / (double)results->kinds.count;
         results->probe.told_from = (double)i * results->probe.told_share;
         rc = run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
@@ -341,10 +211,11 @@ static void finished(struct probe_results *results, unsigned probe, int rc)
 static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
                  const char *name)
 {
-    const double all = planned_from(run, results, PROBE_CACHE),
-                 this = planned_here(run, results, probe);
+    const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
+                 this = probe_budget_expected(run, results, probe);
     probe_progress_next(run->progress, name, all > 0 ? this / all : 0);
-    probe_progress_expect(run->progress, this, planned_from(run, results, probe << 1));
+    probe_progress_expect(run->progress, this,
+                          probe_budget_expected_from(run, results, probe << 1));
 }
 
 /* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
@@ -419,7 +290,9 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
          look++) {
         rc = run_lines(run, results, error);
-        rc = rc < 0 || !ranks_fit(run, results) ? rc : run_messages(run, results, false, error);
+        rc = rc < 0 || !probe_budget_fits_ranks(run, results)
+                 ? rc
+                 : run_messages(run, results, false, error);
         if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }
@@ -434,38 +307,40 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
                       struct servet_error *error)
 {
     int rc = 0;
-    if (wanted(run, results, PROBE_CACHE)) {
+    if (probe_budget_wants(run, results, PROBE_CACHE)) {
         next(run, results, PROBE_CACHE, "cache");
         rc = run_caches(run, results, error);
         learn_pace(results);
         finished(results, PROBE_CACHE, rc);
     }
-    if (rc == 0 && wanted(run, results, PROBE_SHARING) && results->of[0].caches.count > 0) {
+    if (rc == 0 && probe_budget_wants(run, results, PROBE_SHARING) &&
+        results->of[0].caches.count > 0) {
         next(run, results, PROBE_SHARING, "sharing");
         rc = run_sharing(results, error);
         finished(results, PROBE_SHARING, rc);
     }
-    if (rc == 0 && wanted(run, results, PROBE_MEMORY)) {
+    if (rc == 0 && probe_budget_wants(run, results, PROBE_MEMORY)) {
         next(run, results, PROBE_MEMORY, "memory");
         rc = run_memory(run, results, error);
         finished(results, PROBE_MEMORY, rc);
         learn_rate(results);
     }
-    if (rc == 0 && wanted(run, results, PROBE_MESSAGE)) {
+    if (rc == 0 && probe_budget_wants(run, results, PROBE_MESSAGE)) {
         next(run, results, PROBE_MESSAGE, "message");
         rc = run_messages(run, results, true, error);
         finished(results, PROBE_MESSAGE, rc);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
-        const double all = planned_from(run, results, PROBE_CACHE),
+        const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
                      sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
         probe_progress_next(run->progress, "sets", sets_s / all);
-        probe_progress_expect(run->progress, sets_s, planned_after(run, results) - sets_s);
+        probe_progress_expect(run->progress, sets_s,
+                              probe_budget_expected_after(run, results) - sets_s);
         rc = run_sets(results, error);
     }
     const double sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
-    probe_progress_expect(run->progress, planned_after(run, results) - sets_s, 0);
+    probe_progress_expect(run->progress, probe_budget_expected_after(run, results) - sets_s, 0);
     return rc < 0 ? rc : run_second_looks(run, results, error);
 }
 
@@ -621,7 +496,8 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(run, &results, error);
-    run->expected_s = planned_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
+    run->expected_s =
+        probe_budget_expected_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
     run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);

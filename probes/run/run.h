@@ -297,7 +297,7 @@ struct probe_run {
  * declared. */
 int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error);
 
-/* What the probes of one run have found so far; for run.c and conditions.c alone. */
+/* What the probes of one run have found so far; for run.c, budget.c and conditions.c alone. */
 
 struct probe_results {
     struct probe probe;
@@ -315,6 +315,36 @@ struct probe_results {
     unsigned shortened; /* and those that it cut short */
     unsigned done;
 };
+
+/* -- budget -- */
+
+/* Seconds that the probe is expected to take here, beside what else runs; and all that were asked
+ * for, from `first` on: expected, and at the least. */
+double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
+                             unsigned probe);
+double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
+                                  unsigned first);
+double probe_budget_least_from(const struct probe_run *run, const struct probe_results *results,
+                               unsigned first);
+
+/* Of that what comes after all probes that have a name. */
+double probe_budget_expected_after(const struct probe_run *run,
+                                   const struct probe_results *results);
+
+/* Seconds; infinity without a budget. */
+double probe_budget_left(const struct probe_results *results);
+
+/* Is there time to start the ranks of MPI, and then for the least that is asked of them? */
+bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results);
+
+/* Grants the probe its part of the time that is left, by what it and those after it are expected to
+ * take, or all that those are not expected to need; but what they need at the least stays theirs.
+ * `of` parts of it. */
+void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
+                        double of);
+
+/* Asked for, and still within the budget. What is left out stays as declared. */
+bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe);
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
 int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
