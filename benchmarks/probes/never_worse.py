@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+from pulist import members, pulist
+
 MOST_CORES = 192
 NAMES = ("L3", "die", "node", "package")
 
@@ -66,10 +68,6 @@ KINDS = {
 }
 
 
-def cpulist(ids):
-    return ",".join(str(i) for i in sorted(ids))
-
-
 def draw_shape(draw):
     """Cores in an L3, L3s in a die, dies in a NUMA node, nodes in a package, packages."""
     while True:
@@ -96,10 +94,10 @@ def describe(name, source, number, threads, core_rate, levels, declared, noise):
     above, from the inside out: cores in a group (a list of them where groups differ), and bytes per second (None: no limit).
     Of packages and nodes those that are in `declared` are."""
     groups = {
-        word: [cpulist(pu for core in group for pu in threads(core)) for group in parts(number, sizes)]
+        word: [pulist(pu for core in group for pu in threads(core)) for group in parts(number, sizes)]
         for word, sizes, _ in (("core", [1], None), *levels)
     }
-    everyone = cpulist(pu for core in number for pu in threads(core))
+    everyone = pulist(pu for core in number for pu in threads(core))
     smt = len(threads(number[0])) > 1
     domains = [{"groups": groups[word], "bytes_per_s": rate} for word, _, rate in levels if rate]
     if smt:
@@ -164,15 +162,9 @@ def draw_machine(draw, name):
     return describe(name, source, number, threads, core_rate, levels, declared, noise)
 
 
-def pus_of(text):
-    for part in text.split(","):
-        low, _, high = part.partition("-")
-        yield from range(int(low), int(high or low) + 1)
-
-
 def known_machine(name, source, packages, per_package, smt, step, core_rate, levels, declared):
     """One of the list. Its cores are numbered package by package; of kinds of cores, threads are PUs like the others."""
-    count = sum(len(list(pus_of(kind[0]))) for kind in KINDS.get(name, ())) or packages * per_package
+    count = sum(len(list(members(kind[0]))) for kind in KINDS.get(name, ())) or packages * per_package
     number = [core if step != 1 else core * smt for core in range(count)]
     threads = lambda core: tuple(core + thread * max(step, 1) for thread in range(smt))
     if name in KINDS:
@@ -187,7 +179,7 @@ def known_machine(name, source, packages, per_package, smt, step, core_rate, lev
             cache["declared_size_bytes"] = 0
         machine.pop("cores", None)
     for pus, rate, size, link, threaded in KINDS.get(name, ()):
-        clusters = [cpulist(group) for group in parts(list(pus_of(pus)), [size])]
+        clusters = [pulist(group) for group in parts(list(members(pus)), [size])]
         machine["memory"]["domains"].append({"groups": clusters, "bytes_per_s": link * 1e9})
         kinds = machine.setdefault("kinds", [])
         kinds.append({"pus": pus, "efficiency": len(KINDS[name]) - 1 - len(kinds), "pu_bytes_per_s": rate * 1e9})
