@@ -201,13 +201,18 @@ static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 
 /* -- pairs -- */
 
-static bool collides(const struct memory_rounds *rounds, double bytes_per_s)
+static double best_alone(const struct memory_rounds *rounds)
 {
     double best = 0;
     for (size_t i = 0; i < rounds->alone_count; i++) {
         best = fmax(best, rounds->alone[i]);
     }
-    return bytes_per_s < collision_margin_memory * best;
+    return best;
+}
+
+static bool collides(double bytes_per_s, double reference)
+{
+    return bytes_per_s < collision_margin_memory * reference;
 }
 
 /* Of the pairs of a class, all measured: where fewer collide, what is said to be alike is not. */
@@ -218,6 +223,7 @@ static const double odd_share = 0.25;
 static double usual_of(const struct memory_rounds *rounds, const struct schedule *schedule,
                        const struct schedule_outcome *outcome, size_t class)
 {
+    const double reference = best_alone(rounds);
     size_t count = 0, colliding = 0;
     double best = -1;
     for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
@@ -226,7 +232,7 @@ static double usual_of(const struct memory_rounds *rounds, const struct schedule
         }
         if (schedule->class_of[k] == class) {
             count++;
-            colliding += collides(rounds, outcome->values[k]);
+            colliding += collides(outcome->values[k], reference);
             best = fmax(best, outcome->values[k]);
         }
     }
@@ -242,16 +248,18 @@ static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *sc
                          struct schedule_outcome *outcome, bool *odd)
 {
     const size_t n = schedule->pus->count;
+    double reference = best_alone(rounds); /* a second look has the PU alone once more */
     int rc = 0;
     for (size_t class = 0; class < schedule->class_count; class ++) {
         const double usual = usual_of(rounds, schedule, outcome, class);
-        for (size_t i = 0; usual >= 0 && !collides(rounds, usual) && i < n; i++) {
+        for (size_t i = 0; usual >= 0 && !collides(usual, reference) && i < n; i++) {
             for (size_t j = i + 1; j < n && rc == 0; j++) {
                 const size_t k = probe_pair_index(n, i, j);
                 const bool other = schedule->class_of[k] == class && outcome->measured[k] &&
-                                   collides(rounds, outcome->values[k]);
+                                   collides(outcome->values[k], reference);
                 rc = other ? probe_memory_rounds_better(rounds, i, j, &outcome->values[k]) : 0;
-                if (rc == 0 && other && collides(rounds, outcome->values[k])) {
+                reference = other ? best_alone(rounds) : reference;
+                if (rc == 0 && other && collides(outcome->values[k], reference)) {
                     *odd = true;
                     outcome->values[k] = usual;
                     outcome->measured[k] = false;
@@ -385,8 +393,7 @@ static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
             size_t pair = probe_pair_index(n, i, j);
-            bool colliding = outcome->measured[pair] &&
-                             outcome->values[pair] < collision_margin_memory * reference;
+            bool colliding = outcome->measured[pair] && collides(outcome->values[pair], reference);
             rc = colliding && !probe_late(rounds->probe)
                      ? probe_memory_rounds_better(rounds, i, j, &outcome->values[pair])
                      : 0;

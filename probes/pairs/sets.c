@@ -298,29 +298,21 @@ static void sort_by_units(struct partition *candidates, size_t count)
     }
 }
 
-static bool worth_trying(const struct sets *sets, const struct partition *of)
+/* Of groups that cross a measured level none is what lies inside of it, or around it, whatever is
+ * declared: they are no domains, and domains that are put together of them are none. `known`: they
+ * are a level. */
+static bool nests(const struct sets *sets, const struct partition *of, bool *known)
 {
-    bool worth =
-        of->count > 1 && of->count < sets->cores.count && probe_partition_refines(&sets->cores, of);
-    for (size_t i = 0; worth && i < sets->count; i++) {
+    bool nested = of->count < sets->cores.count && probe_partition_refines(&sets->cores, of);
+    *known = false;
+    for (size_t i = 0; nested && i < sets->count; i++) {
         const struct partition *level = &sets->levels[i].partition;
-        bool inside = probe_partition_refines(level, of),
-             around = probe_partition_refines(of, level);
-        worth = inside != around;
+        const bool inside = probe_partition_refines(level, of),
+                   around = probe_partition_refines(of, level);
+        nested = inside || around;
+        *known |= inside && around;
     }
-    return worth;
-}
-
-/* Groups that cross a measured level are not what lies inside of it, or around it, whatever is
- * declared: domains that are put together of them are none. */
-static bool crosses_a_level(const struct sets *sets, const struct partition *of)
-{
-    bool crosses = false;
-    for (size_t i = 0; i < sets->count && !crosses; i++) {
-        const struct partition *level = &sets->levels[i].partition;
-        crosses = !probe_partition_refines(level, of) && !probe_partition_refines(of, level);
-    }
-    return crosses;
+    return nested;
 }
 
 /* Nobody says of any PUs that they have something in common, as virtual machines do. */
@@ -359,11 +351,10 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
         if (again) {
             continue;
         }
-        rc = worth_trying(sets, &candidates[i]) ? try_candidate(sets, &candidates[i]) : 0;
-        bool units = candidates[i].count < sets->cores.count &&
-                     probe_partition_refines(&sets->cores, &candidates[i]) &&
-                     !crosses_a_level(sets, &candidates[i]);
-        rc = rc >= 0 && units ? probe_sets_search(sets, &candidates[i]) : rc;
+        bool known;
+        const bool nested = nests(sets, &candidates[i], &known);
+        rc = nested && !known && candidates[i].count > 1 ? try_candidate(sets, &candidates[i]) : 0;
+        rc = rc >= 0 && nested ? probe_sets_search(sets, &candidates[i]) : rc;
     }
     for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
         /* what lies around the levels of pairs */
