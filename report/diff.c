@@ -93,8 +93,7 @@ static void say_relation(struct item_list *list, struct item *item,
     if (!exact) {
         list->rc = -ENOMEM;
     }
-    bool none = !relation->group_count && !relation->pair_count;
-    say(list, item, none ? "nobody" : profile_figure_relation(relation).text, exact);
+    say(list, item, profile_figure_sharers(relation).text, exact);
     free(exact);
 }
 

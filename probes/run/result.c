@@ -83,28 +83,20 @@ static bool is_within(const struct profile_relation *a, const struct profile_rel
     return within;
 }
 
-static const char *sharers(const struct profile_relation *relation, struct figure *text)
-{
-    const bool any = !is_within(relation, &(struct profile_relation){0});
-    *text = profile_figure_relation(relation);
-    return any ? text->text : "nobody";
-}
-
 /* Who shares it is not what the system declares. Where the system is a guest that may be so for a
  * while: which of the host's PUs a guest's are on is the host's business, and two may be siblings
  * of a core now. */
 static void note_other_sharing(FILE *stream, const struct profile_cache *declared,
                                const struct probe_sharing_level *sharing, bool virtual)
 {
-    struct figure found, said;
     if (!declared || !sharing ||
         (is_within(&declared->sharing, &sharing->sharing) &&
          is_within(&sharing->sharing, &declared->sharing))) {
         return;
     }
     fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
-            ftell(stream) > 0 ? "; " : "", sharers(&sharing->sharing, &found),
-            sharers(&declared->sharing, &said), virtual ? PROBE_NOTE_PUS_MOVE : "");
+            ftell(stream) > 0 ? "; " : "", profile_figure_sharers(&sharing->sharing).text,
+            profile_figure_sharers(&declared->sharing).text, virtual ? PROBE_NOTE_PUS_MOVE : "");
 }
 
 /* What of the geometry was not measured but taken from the declared cache, and whether what was

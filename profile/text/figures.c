@@ -142,6 +142,12 @@ struct figure profile_figure_bandwidth(double bytes_per_s)
     return scaled(bytes_per_s, 1e6, units, 3);
 }
 
+struct figure profile_figure_sharers(const struct profile_relation *relation)
+{
+    const bool none = !relation->group_count && !relation->pair_count;
+    return none ? (struct figure){"nobody"} : profile_figure_relation(relation);
+}
+
 struct figure profile_figure_relation(const struct profile_relation *relation)
 {
     struct figure out = {"-"};

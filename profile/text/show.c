@@ -258,9 +258,7 @@ static void add_cache(struct table *table, const struct profile_cache *cache)
     } else {
         profile_table_cell(table, "-");
     }
-    bool private = !cache->sharing.group_count && !cache->sharing.pair_count;
-    profile_table_cell(table, "%s",
-                       private ? "nobody" : profile_figure_relation(&cache->sharing).text);
+    profile_table_cell(table, "%s", profile_figure_sharers(&cache->sharing).text);
     profile_table_cell(table, "%s",
                        cache->pus.count ? profile_figure_group(&cache->pus).text : "all");
     profile_table_cell(table, "%s", profile_figure_quality(&cache->quality).text);

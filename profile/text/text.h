@@ -52,6 +52,8 @@ struct figure profile_figure_bandwidth(double bytes_per_s);
 struct figure profile_figure_relation(const struct profile_relation *relation);
 /* The same of one group. */
 struct figure profile_figure_group(const struct profile_set *group);
+/* As profile_figure_relation(), of who shares something: "nobody" where no PUs do. */
+struct figure profile_figure_sharers(const struct profile_relation *relation);
 /* "copy, ordinary stores": what the loop does, and whether the overhead levels are made of it. */
 struct figure profile_figure_kernel(const struct profile_kernel_rate *rate);
 /* "86 %" of what it gets alone is left to each of `together` PUs; "-" where one is not known. */
