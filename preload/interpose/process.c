@@ -7,15 +7,23 @@
  *   posix_spawn, -spawnp    glibc makes and starts the child inside itself: the calling thread,
  *                           which sleeps
  *   system, popen           until the child has started, lends it the mask
- *   timer_create            a SIGEV_THREAD timer's thread is made inside glibc by the caller of the
- *                           first one
+ *   wordexp                 (as above)
+ *   clone, _Fork            pthread_atfork() does not see them
+ *   timer_create, mq_notify, aio_read and its family, getaddrinfo_a
+ *                           glibc makes the thread that does it inside itself, in the caller
  *
  * fork() itself needs no interposer: pthread_atfork() sees it, and daemon() and forkpty() with it.
- * Not seen: clone() and _Fork() without an exec.
+ * Not seen: system calls by number (SYS_clone, SYS_fork) without an exec.
  */
+/* aio_read and aio_read64 are two functions here, and not one by two names. */
+#undef _FILE_OFFSET_BITS
+#include <aio.h>
 #include <alloca.h>
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -26,6 +34,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include "preload/interpose/interpose.h"
 #include "preload/place/place.h"
@@ -57,7 +66,8 @@ static int (*real_posix_spawnp)(pid_t *, const char *, const posix_spawn_file_ac
                                 const posix_spawnattr_t *, char *const[], char *const[]);
 static int (*real_system)(const char *);
 static FILE *(*real_popen)(const char *, const char *);
-static int (*real_timer_create)(clockid_t, struct sigevent *restrict, timer_t *restrict);
+static pid_t (*real__Fork)(void);
+static int (*real_clone)(int (*)(void *), void *, int, void *, ...);
 
 /* Looked up with the plan and not when they are first called, where the caller may be a vfork child
  * or a signal handler. */
@@ -73,6 +83,8 @@ void pin_resolve_process_calls(void)
     (void)PIN_REAL(real_posix_spawnp, "posix_spawnp");
     (void)PIN_REAL(real_system, "system");
     (void)PIN_REAL(real_popen, "popen");
+    (void)PIN_REAL(real__Fork, "_Fork");
+    (void)PIN_REAL(real_clone, "clone");
 }
 
 PIN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
@@ -185,14 +197,83 @@ PIN_EXPORT FILE *popen(const char *command, const char *mode)
     UNPINNED(FILE *, NULL, real_popen, "popen", real_popen(command, mode));
 }
 
+PIN_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict out, int flags)
+{
+    static int (*real)(const char *restrict, wordexp_t *restrict, int);
+    UNPINNED(int, WRDE_NOSPACE, real, "wordexp", real(words, out, flags));
+}
+
+/* The child comes back too, and keeps the mask that it got. */
+PIN_EXPORT pid_t _Fork(void);
+PIN_EXPORT pid_t _Fork(void)
+{
+    if (!PIN_REAL(real__Fork, "_Fork")) {
+        errno = ENOSYS;
+        return -1;
+    }
+    bool unpinned = pin_process_active() && pin_process_unpin_thread();
+    pid_t child = real__Fork();
+    if (unpinned && child != 0) {
+        pin_process_repin_thread();
+    }
+    return child;
+}
+
+/* Which of the last three arguments there are is in `flags`; libc's own function takes all, too. */
+PIN_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    va_start(list, argument);
+    pid_t *parent_tid = va_arg(list, pid_t *);
+    void *tls = va_arg(list, void *);
+    pid_t *child_tid = va_arg(list, pid_t *);
+    va_end(list);
+    UNPINNED(int, -1, real_clone, "clone",
+             real_clone(start, stack, flags, argument, parent_tid, tls, child_tid));
+}
+
 PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer)
 {
+    static int (*real)(clockid_t, struct sigevent *restrict, timer_t *restrict);
     if (!event || event->sigev_notify != SIGEV_THREAD) {
-        return PIN_REAL(real_timer_create, "timer_create")(clock, event, timer);
+        return PIN_REAL(real, "timer_create")(clock, event, timer);
     }
-    UNPINNED(int, -1, real_timer_create, "timer_create", real_timer_create(clock, event, timer));
+    UNPINNED(int, -1, real, "timer_create", real(clock, event, timer));
 }
+
+PIN_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
+{
+    static int (*real)(mqd_t, const struct sigevent *);
+    UNPINNED(int, -1, real, "mq_notify", real(queue, event));
+}
+
+PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
+{
+    static int (*real)(int, struct gaicb *[], int, struct sigevent *);
+    UNPINNED(int, EAI_SYSTEM, real, "getaddrinfo_a", real(mode, list, count, event));
+}
+
+/* The same function has a second name where file offsets can be of either size. */
+#define ASYNCHRONOUS(name, type, list)                                                             \
+    PIN_EXPORT int name type                                                                       \
+    {                                                                                              \
+        static int(*real) type;                                                                    \
+        UNPINNED(int, -1, real, #name, real list);                                                 \
+    }
+
+ASYNCHRONOUS(aio_read, (struct aiocb * block), (block))
+ASYNCHRONOUS(aio_write, (struct aiocb * block), (block))
+ASYNCHRONOUS(aio_fsync, (int operation, struct aiocb *block), (operation, block))
+ASYNCHRONOUS(lio_listio,
+             (int mode, struct aiocb *const list[], int count, struct sigevent *restrict event),
+             (mode, list, count, event))
+ASYNCHRONOUS(aio_read64, (struct aiocb64 * block), (block))
+ASYNCHRONOUS(aio_write64, (struct aiocb64 * block), (block))
+ASYNCHRONOUS(aio_fsync64, (int operation, struct aiocb64 *block), (operation, block))
+ASYNCHRONOUS(lio_listio64,
+             (int mode, struct aiocb64 *const list[], int count, struct sigevent *restrict event),
+             (mode, list, count, event))
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
  * use syscall(2) with its number, which is in affinity.c.

@@ -173,7 +173,7 @@ static struct profile_mask one_pu(int32_t pu)
 }
 
 /* One thread that we have pinned gets the one mask in place of the other, if it has that. */
-static bool expin_life_change_mask(pid_t tid, const struct profile_mask *from,
+static bool exchange_mask(pid_t tid, const struct profile_mask *from,
                                    const struct profile_mask *to)
 {
     struct profile_mask now;
@@ -191,7 +191,7 @@ static void unpin_if_it(struct pin_thread *thread)
         return;
     }
     struct profile_mask given = one_pu(thread->pu);
-    if (expin_life_change_mask(looked_at, &given, &pin_here.children)) {
+    if (exchange_mask(looked_at, &given, &pin_here.children)) {
         thread->tid = looked_at;
         looked_at = 0;
     }
@@ -201,7 +201,7 @@ static void repin(struct pin_thread *thread)
 {
     if (thread->tid != 0 && thread->pu >= 0) {
         struct profile_mask given = one_pu(thread->pu);
-        (void)expin_life_change_mask(thread->tid, &pin_here.children, &given);
+        (void)exchange_mask(thread->tid, &pin_here.children, &given);
     }
     thread->tid = 0;
 }
@@ -212,7 +212,7 @@ static void unpin_everybody(void)
     int32_t main_pu = atomic_load(&pin_life.main_pu);
     if (main_pu >= 0) {
         struct profile_mask given = one_pu(main_pu);
-        (void)expin_life_change_mask(pin_life.pid, &given, &pin_here.children);
+        (void)exchange_mask(pin_life.pid, &given, &pin_here.children);
     }
     DIR *folder = opendir("/proc/self/task");
     while (folder && (entry = readdir(folder))) {
@@ -269,7 +269,7 @@ void pin_process_shut_failed(bool everybody)
         int before = atomic_exchange(&pin_life.shut_of, 0);
         if (before == PLANNED && atomic_load(&pin_life.main_pu) >= 0) {
             struct profile_mask given = one_pu(atomic_load(&pin_life.main_pu));
-            (void)expin_life_change_mask(pin_life.pid, &pin_here.children, &given);
+            (void)exchange_mask(pin_life.pid, &pin_here.children, &given);
         }
         pin_records_each(repin);
         atomic_store(&pin_life.state, before);
@@ -309,7 +309,7 @@ bool pin_process_move(struct pin_thread *record, int32_t pu)
     atomic_fetch_add(&pin_life.calls, 1);
     if (atomic_load(&pin_life.state) == PLANNED && !atomic_load(away)) {
         moved = tid != 0 && atomic_compare_exchange_strong(at, &before, pu) &&
-                expin_life_change_mask(tid, &from, &to);
+                exchange_mask(tid, &from, &to);
         if (!moved && atomic_load(at) == pu) {
             atomic_store(at, before);
         } else if (moved && atomic_load(away)) {

@@ -35,8 +35,9 @@ TEST(slots_come_back_however_threads_end)
 TEST(children_have_the_original_mask, .not_emulated = "qemu-user has no execveat()")
 {
     static const char *const ways[] = {
-        "fork",    "execl",   "execlp",   "execle",      "execv",        "execvp", "execve",
-        "execvpe", "fexecve", "execveat", "posix_spawn", "posix_spawnp", "popen",  "system"};
+        "fork",    "_Fork",    "clone",       "aio",          "wordexp", "execl",
+        "execlp",  "execle",   "execv",       "execvp",       "execve",  "execvpe",
+        "fexecve", "execveat", "posix_spawn", "posix_spawnp", "popen",   "system"};
     static const char *const makers[] = {"main", "worker"};
     char original[256];
     child_run(&plain, NULL, ARGV(PROGRAMS "/children"));

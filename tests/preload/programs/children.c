@@ -2,11 +2,15 @@
  * of which prints the
  * mask it has:   child WHO HOW PUS   (the child is `sh`, which reads /proc by itself). Then "self
  * WHO PUS". */
+#include <aio.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <wordexp.h>
 
 #include "report.h"
 
@@ -30,12 +34,17 @@ static void wait_for(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static void *show_thread(void *who)
+static void show(const char *kind, const char *who, const char *how)
 {
     char pus[256], line[512];
     report_allowed("/proc/thread-self/status", pus, sizeof pus);
-    snprintf(line, sizeof line, "child %s thread %s\n", (const char *)who, pus);
+    snprintf(line, sizeof line, "%s %s %s %s\n", kind, who, how, pus);
     report_line(line);
+}
+
+static void *show_thread(void *who)
+{
+    show("child", who, "thread");
     return NULL;
 }
 
@@ -49,25 +58,72 @@ static void in_a_thread(const char *who)
 
 static void by_fork(const char *who)
 {
-    char pus[256], line[512];
     pid_t pid = fork();
     if (pid == 0) {
-        report_allowed("/proc/thread-self/status", pus, sizeof pus);
-        snprintf(line, sizeof line, "child %s fork %s\n", who, pus);
-        report_line(line);
+        show("child", who, "fork");
         in_a_thread(who);
         _exit(0);
     }
     wait_for(pid);
 }
 
+/* Of glibc from 2.34 on. */
+pid_t _Fork(void) __attribute__((weak));
+
+static void by_fork_without_handlers(const char *who)
+{
+    pid_t pid = _Fork ? _Fork() : -1;
+    if (pid < 0) {
+        pid = fork();
+    }
+    if (pid == 0) {
+        show("child", who, "_Fork");
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+static int show_clone(void *who)
+{
+    show("child", who, "clone");
+    return 0;
+}
+
+static void by_clone(const char *who)
+{
+    static char stack[64 * 1024] __attribute__((aligned(64)));
+    wait_for(clone(show_clone, stack + sizeof stack, SIGCHLD, (void *)(uintptr_t)who));
+}
+
+static sem_t notified;
+
+static void show_notified(union sigval who)
+{
+    show("child", who.sival_ptr, "aio");
+    sem_post(&notified);
+}
+
+/* The file is read in one thread that libc makes, which makes another one to say so. */
+static void by_asynchronous_read(const char *who)
+{
+    char byte;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct aiocb block = {.aio_fildes = file,
+                          .aio_buf = &byte,
+                          .aio_nbytes = 1,
+                          .aio_sigevent = {.sigev_notify = SIGEV_THREAD,
+                                           .sigev_notify_function = show_notified,
+                                           .sigev_value.sival_ptr = (void *)(uintptr_t)who}};
+    if (aio_read(&block) == 0) {
+        sem_wait(&notified);
+    }
+    close(file);
+}
+
 static void by_failed_exec(const char *who)
 {
-    char pus[256], line[512];
     execl("/nonexistent", "x", NULL);
-    report_allowed("/proc/thread-self/status", pus, sizeof pus);
-    snprintf(line, sizeof line, "self %s failed-exec %s\n", who, pus);
-    report_line(line);
+    show("self", who, "failed-exec");
 }
 
 /* One of the exec family in a child of vfork(), which has the maker's mask until then. */
@@ -128,12 +184,29 @@ static void by_popen(const char *who)
     }
 }
 
+/* The shell's output are the words. */
+static void by_words(const char *who)
+{
+    char *command;
+    wordexp_t words;
+    if (asprintf(&command, "$(%s)", script_of(who, "wordexp")) > 0 &&
+        wordexp(command, &words, 0) == 0) {
+        for (size_t i = 0; i < words.we_wordc; i++) {
+            report_line(words.we_wordv[i]);
+            report_line(i + 1 < words.we_wordc ? " " : "\n");
+        }
+    }
+}
+
 static void in_every_way(const char *who)
 {
     static const char *const family[] = {"execl",  "execlp",  "execle",  "execv",   "execvp",
                                          "execve", "execvpe", "fexecve", "execveat"};
-    char pus[256], line[512];
     by_fork(who);
+    by_fork_without_handlers(who);
+    by_clone(who);
+    by_asynchronous_read(who);
+    by_words(who);
     for (size_t i = 0; i < sizeof family / sizeof family[0]; i++) {
         by_exec(who, family[i]);
     }
@@ -143,9 +216,7 @@ static void in_every_way(const char *who)
         report_line("system failed\n");
     }
     by_failed_exec(who);
-    report_allowed("/proc/thread-self/status", pus, sizeof pus);
-    snprintf(line, sizeof line, "self %s after %s\n", who, pus);
-    report_line(line);
+    show("self", who, "after");
 }
 
 static void *work(void *unused)
@@ -158,7 +229,7 @@ static void *work(void *unused)
 int main(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, work, NULL) != 0) {
+    if (sem_init(&notified, 0, 0) != 0 || pthread_create(&thread, NULL, work, NULL) != 0) {
         return 4;
     }
     pthread_join(thread, NULL);
