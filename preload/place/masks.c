@@ -173,8 +173,7 @@ static struct profile_mask one_pu(int32_t pu)
 }
 
 /* One thread that we have pinned gets the one mask in place of the other, if it has that. */
-static bool exchange_mask(pid_t tid, const struct profile_mask *from,
-                                   const struct profile_mask *to)
+static bool exchange_mask(pid_t tid, const struct profile_mask *from, const struct profile_mask *to)
 {
     struct profile_mask now;
     return profile_mask_get(tid, &now) == 0 && profile_mask_equal(&now, from) &&
