@@ -204,10 +204,11 @@ static struct servet_profile *from_topology(const char *source)
 {
     struct servet_profile *profile;
     struct servet_error error;
-    if (profile_from_hwloc(source, &profile, &error) < 0) {
-        if (source) {
-            cli_usage("--topology: %s", error.text);
-        }
+    int rc = profile_from_hwloc(source, &profile, &error);
+    if (rc == -EINVAL) {
+        cli_usage("--topology: %s", error.text);
+    }
+    if (rc < 0) {
         cli_fail("%s", error.text);
     }
     return profile;
@@ -383,8 +384,9 @@ int map_job_from_file(const struct servet_profile *profile, const char *path,
         snprintf(source, sizeof source, "%s:%zu", path, ++number);
         rc = *name ? add_list(&job, name) : 0;
     }
-    if (rc == 0 && ferror(file)) {
-        rc = profile_error(error, -EIO, "%s: cannot be read", path);
+    if (rc == 0 && !feof(file)) {
+        int code = errno;
+        rc = profile_error(error, -code, "%s: %s", path, strerrordesc_np(code));
     }
     fclose(file);
     free(line);

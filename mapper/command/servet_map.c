@@ -213,8 +213,9 @@ static struct traffic_choice place_by_traffic(const struct map_matrix *matrix,
     for (size_t r = 0; r < ranks; r++) {
         given[r] = placed[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
-    if (place_best(&view, matrix, placed, &choice) < 0) {
-        cli_fail("out of memory");
+    int rc = place_best(&view, matrix, placed, &choice);
+    if (rc < 0) {
+        cli_fail(rc == -EFAULT ? "Scotch crashed on this matrix" : "out of memory");
     }
     give_regions(given, placed, plan);
     free(given);

@@ -20,6 +20,7 @@ struct reading {
     struct servet_error *error;
     char *line;
     size_t line_size, line_number;
+    int code; /* why no more lines came: an errno, 0: at the end */
     struct entry *entries;
     size_t count, room;
     uint32_t ranks;
@@ -122,6 +123,7 @@ static bool next_line(struct reading *r, char comment)
             return true;
         }
     }
+    r->code = feof(r->file) ? 0 : errno;
     return false;
 }
 
@@ -238,8 +240,8 @@ int map_matrix_read(const char *path, struct map_matrix *out, struct servet_erro
         return profile_error(error, code, "%s: %s", path, strerrordesc_np(-code));
     }
     int rc = read_any(&reading);
-    if (rc == 0 && ferror(reading.file)) {
-        rc = profile_error(error, -EIO, "%s: %s", path, strerrordesc_np(EIO));
+    if (reading.code) { /* then all else that is wrong comes from the end that is missing */
+        rc = profile_error(error, -reading.code, "%s: %s", path, strerrordesc_np(reading.code));
     }
     if (rc == 0 && make(reading.ranks, reading.entries, reading.count, out) < 0) {
         rc = profile_error(error, -ENOMEM, "out of memory");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mapper/worth/worth.h"
+#include "profile/base/child.h"
 #include "profile/query.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
@@ -441,6 +442,12 @@ bool map_placer_built(enum map_placer placer)
     return placer != MAP_SCOTCH || scotch_built;
 }
 
+static int place_by_scotch(void *traffic)
+{
+    struct map_traffic *t = traffic;
+    return t->matrix->threads ? place_by_threads(t, map_place_by_scotch) : map_place_by_scotch(t);
+}
+
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds)
 {
@@ -454,7 +461,8 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     } else if (placer == MAP_GREEDY) {
         rc = place_greedily(&t);
     } else {
-        rc = matrix->threads ? place_by_threads(&t, map_place_by_scotch) : map_place_by_scotch(&t);
+        /* Scotch crashes where memory ends, and has on graphs that nobody would make. */
+        rc = profile_child_call(place_by_scotch, &t, out, matrix->ranks * sizeof *out);
     }
     if (rc == 0 && seconds) {
         *seconds = map_traffic_total(&t);

@@ -30,6 +30,12 @@ int profile_child_start(const struct profile_child *child, pid_t *pid);
 /* Starts it and waits: as wait_for(), or what profile_child_start() says. */
 int profile_child_run(const struct profile_child *child);
 
+/* Calls it in a copy of this process, where a library that crashes on what it is given takes only
+ * the copy with it. What it leaves in `memory`, of `size` bytes (both may be 0), is as if it had
+ * been called here; all else that it changes, and what it says on stderr, is lost. What it returns
+ * (0 or less); -EFAULT: it crashed; -EAGAIN, -ENOMEM. */
+int profile_child_call(int (*call)(void *context), void *context, void *memory, size_t size);
+
 /* A file in memory for an output: nobody waits for a reader. The descriptor, or -errno. */
 int profile_child_file(void);
 /* What was written into it, with a 0 behind that *length (may be NULL) does not count; free() it.

@@ -2,11 +2,13 @@
  * described. */
 #include <errno.h>
 #include <hwloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/base/child.h"
 #include "profile/topology/topology.h"
 
 struct source {
@@ -319,13 +321,19 @@ static int refuse_xml(const char *path, struct servet_error *error)
     return profile_error(error, -EINVAL, "%s: expected a topology in hwloc's XML", path);
 }
 
+static bool is_file(const char *text)
+{
+    return access(text, F_OK) == 0;
+}
+
 /* A machine that is here has all its online PUs in the profile, whatever this process may use:
  * another process may use others. Of one that is not here only those that it allows. */
 static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
 {
-    bool xml = text && access(text, F_OK) == 0;
+    bool xml = text && is_file(text);
     bool large = xml && has_many_xml_pus(text);
     int failed = 0;
+    errno = 0;
     if (!text) {
         failed = hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     } else if (xml) {
@@ -337,7 +345,11 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
     if (large) {
         return profile_error(error, -EINVAL, "'%s': expected at most %d PUs", text, MOST_PUS);
     }
-    if (failed || hwloc_topology_load(topology) < 0) {
+    failed = failed || hwloc_topology_load(topology) < 0;
+    if (failed && errno == ENOMEM) {
+        return profile_error(error, -ENOMEM, "topology: %s", strerrordesc_np(ENOMEM));
+    }
+    if (failed) {
         return !text ? profile_error(error, -EIO, "hwloc cannot read the topology of this machine")
                : xml ? refuse_xml(text, error)
                      : profile_error(
@@ -368,7 +380,7 @@ static int read_profile(hwloc_topology_t topology, const char *text, struct serv
     return rc;
 }
 
-int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
+static int new_profile(const char *text, struct servet_profile **out, struct servet_error *error)
 {
     hwloc_topology_t topology;
     struct servet_profile *profile = profile_topology_new();
@@ -384,4 +396,22 @@ int profile_from_hwloc(const char *text, struct servet_profile **out, struct ser
     }
     *out = profile;
     return 0;
+}
+
+static int read_once(void *text)
+{
+    struct servet_profile *profile;
+    return new_profile(text, &profile, NULL) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* libhwloc crashes on XML that is damaged in the right place, and where memory ends: what somebody
+ * wrote is read in a child first. A file on which it crashes is taken for damaged. */
+int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
+{
+    int rc = text ? profile_child_call(read_once, (void *)(uintptr_t)text, NULL, 0) : 0;
+    if (rc == -EFAULT && is_file(text)) {
+        return refuse_xml(text, error);
+    }
+    return rc < 0 ? profile_error(error, -ENOMEM, "'%s': %s", text, strerrordesc_np(ENOMEM))
+                  : new_profile(text, out, error);
 }

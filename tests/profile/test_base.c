@@ -137,6 +137,39 @@ TEST(a_filter_says_what_the_program_says)
     free(text);
 }
 
+static int fill_in(void *context)
+{
+    char *text = context;
+    snprintf(text, sizeof "there", "there");
+    fputs("lost\n", stderr);
+    return 0;
+}
+
+static int crash(void *context)
+{
+    fill_in(context);
+    raise(SIGSEGV);
+    return 0;
+}
+
+static int refuse_it(void *context)
+{
+    fill_in(context);
+    return -ENODATA;
+}
+
+TEST(a_call_that_crashes_leaves_us_as_we_were)
+{
+    char text[sizeof "there"] = "here";
+    ck_assert_int_eq(profile_child_call(crash, text, text, sizeof text), -EFAULT);
+    ck_assert_str_eq(text, "here");
+    ck_assert_int_eq(profile_child_call(refuse_it, text, text, sizeof text), -ENODATA);
+    ck_assert_int_eq(profile_child_call(fill_in, text, NULL, 0), 0);
+    ck_assert_str_eq(text, "here");
+    ck_assert_int_eq(profile_child_call(fill_in, text, text, sizeof text), 0);
+    ck_assert_str_eq(text, "there");
+}
+
 TEST(a_text_in_memory_is_there_when_it_is_closed)
 {
     char *text;

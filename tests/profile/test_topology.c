@@ -306,3 +306,27 @@ TEST(what_is_no_topology_is_refused_by_name)
     ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
 }
+
+/* libhwloc 2.9 crashes on two of these. */
+TEST(damaged_xml_is_refused_by_name)
+{
+    static const char name[] = "complete_nodeset";
+    struct servet_profile *profile;
+    struct servet_error error;
+    char *text = kept(read_text(FIXTURES "/topologies/2ps3-2t.xml"));
+    size_t damaged = 0;
+    for (char *at = text; (at = strstr(at, name)); at += strlen(name), damaged++) {
+        *at = 'x';
+        const char *path = scratch_file("damaged.xml", "%s", text);
+        int rc = profile_from_hwloc(path, &profile, &error);
+        if (rc == 0) {
+            profile_free(profile);
+        } else {
+            ck_assert_int_eq(rc, -EINVAL);
+            ck_assert_ptr_nonnull(
+                strstr(error.text, "damaged.xml: expected a topology in hwloc's XML"));
+        }
+        *at = name[0];
+    }
+    ck_assert_uint_eq(damaged, 5);
+}
