@@ -159,6 +159,25 @@ TEST(node_is_left_alone, .starts_programs = true)
     }
 }
 
+TEST(ruby_is_left_alone, .starts_programs = true)
+{
+    if (is_installed("ruby")) {
+        expect_the_same(ARGV("ruby", "-retc", "-e",
+                             "count = -> { puts \"count #{Etc.nprocessors}\" }; count.();"
+                             "Thread.new(&count).join; count.()"));
+    }
+}
+
+TEST(erlang_is_left_alone, .starts_programs = true)
+{
+    static const char script[] =
+        "[io:format(\"count ~p~n\", [erlang:system_info(What)]) || What <- "
+        "[schedulers_online, logical_processors_available]], halt().";
+    if (is_installed("erl")) {
+        expect_the_same(ARGV("erl", "-noshell", "-eval", script));
+    }
+}
+
 /* Python is placed, and what it says to the kernel itself counts. */
 TEST(python_binds_itself_and_knows_it, .starts_programs = true)
 {
