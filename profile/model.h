@@ -436,9 +436,9 @@ int profile_default_path(char *path, size_t size, struct servet_error *error);
  * all of it, and the shim, which only places, is who asks. */
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error);
 
-/* The same from hwloc, with host, processor and signature: `source` NULL is this machine, a path to
- * an existing file is hwloc XML, anything else a synthetic description ("package:2 core:4
- * pu:2"). */
+/* The same from hwloc, with host, processor and signature (of what is here only): `source` NULL is
+ * this machine, or what HWLOC_XMLFILE says instead; a path to an existing file is hwloc XML,
+ * anything else a synthetic description ("package:2 core:4 pu:2"). */
 int profile_from_hwloc(const char *source, struct servet_profile **out, struct servet_error *error);
 
 /* -- signature.c -- */

@@ -57,7 +57,7 @@ int map_crossing_groups(const struct servet_profile *profile, char *text, size_t
 
 struct common_machine {
     const char *profile, *topology; /* both NULL: this machine */
-    struct profile_set cpuset;      /* empty: all */
+    struct profile_set cpuset; /* empty: all; of this machine those that this process may use */
 };
 
 /* --profile, --topology and --cpuset: an argp child whose input is a struct common_machine, zero at
@@ -67,10 +67,11 @@ extern const struct argp map_common_machine_argp;
 /* After parsing: both --profile and --topology end the program as bad usage. */
 void map_common_machine_check(const struct common_machine *machine);
 
-/* The profile that was asked for. Without one that of this machine; where there is none, or it is
- * of another machine, one line says so and the topology is used. Ends the program when there is
- * nothing to be had (cli.h). */
-struct servet_profile *map_common_machine_open(const struct common_machine *machine);
+/* The profile that was asked for. Without one that of this machine, and an empty machine->cpuset
+ * gets the PUs that this process may use; where there is none, or the shim would not use it (of
+ * another machine, of other PUs), one line says so and the topology is used. Ends the program when
+ * there is nothing to be had (cli.h). */
+struct servet_profile *map_common_machine_open(struct common_machine *machine);
 
 /* The format of that name; "help" prints all of them and ends the program, another name is bad
  * usage. */

@@ -10,6 +10,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
+#include "profile/base/mask.h"
 #include "profile/model.h"
 
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
@@ -229,8 +230,9 @@ static struct servet_profile *from_file(const char *path)
     return profile;
 }
 
-/* The profile of this machine; one of another machine is said to be so and left alone. */
-static struct servet_profile *of_this_machine(void)
+/* The profile of this machine; one of another machine, or of others of its PUs than those that are
+ * `usable`, is said to be so and left alone. */
+static struct servet_profile *of_this_machine(const struct profile_set *usable)
 {
     char path[4096];
     if (profile_find(path, sizeof path) < 0) {
@@ -240,7 +242,7 @@ static struct servet_profile *of_this_machine(void)
     }
     struct servet_profile *profile = from_file(path);
     struct servet_error error;
-    if (profile_matches(profile, "", NULL, &error) < 0) {
+    if (profile_matches(profile, "", usable, &error) < 0) {
         cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path,
                  error.text, path);
         profile_free(profile);
@@ -249,12 +251,49 @@ static struct servet_profile *of_this_machine(void)
     return profile;
 }
 
-struct servet_profile *map_common_machine_open(const struct common_machine *machine)
+/* The PUs that this process may use: as the shim, which is told in the same way. */
+static struct profile_set usable_pus(void)
 {
-    if (machine->profile) {
-        return from_file(machine->profile);
+    struct profile_mask mask;
+    struct profile_set pus = {0};
+    if (profile_mask_get(0, &mask) == 0 && profile_mask_to_set(&mask, &pus) < 0) {
+        cli_fail("out of memory");
     }
-    return machine->topology ? from_topology(machine->topology) : of_this_machine();
+    return pus;
+}
+
+/* A job's cpuset, taskset and PUs that are offline hold, where --cpuset says nothing. Not of a
+ * cluster, whose other nodes have masks of their own, nor of what hwloc was told is here
+ * (HWLOC_XMLFILE), which has no signature. */
+static void keep_to_usable(const struct servet_profile *profile, const struct profile_set *usable,
+                           struct profile_set *cpuset)
+{
+    const char *signature = profile->topology_signature;
+    const struct profile_set *pus = &profile_node_class(profile, 0)->pus;
+    struct profile_set both;
+    if (cpuset->count || profile_node_count(profile) > 1 || !signature || !*signature) {
+        return;
+    }
+    if (profile_set_intersect(pus, usable, &both) < 0) {
+        cli_fail("out of memory");
+    }
+    if (both.count && both.count < pus->count) {
+        *cpuset = both;
+    } else {
+        profile_set_free(&both);
+    }
+}
+
+struct servet_profile *map_common_machine_open(struct common_machine *machine)
+{
+    if (machine->profile || machine->topology) {
+        return machine->profile ? from_file(machine->profile) : from_topology(machine->topology);
+    }
+    struct profile_set usable = usable_pus();
+    struct servet_profile *profile = of_this_machine(&usable);
+    keep_to_usable(profile, &usable, &machine->cpuset);
+    profile_set_free(&usable);
+    return profile;
 }
 
 /* -- formats -- */

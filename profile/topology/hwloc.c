@@ -373,7 +373,7 @@ static int read_profile(hwloc_topology_t topology, const char *text, struct serv
     if (rc < 0) {
         profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
     } else {
-        read_host(&source, !text, profile);
+        read_host(&source, !text && hwloc_topology_is_thissystem(topology) != 0, profile);
         rc = profile_topology_finish(profile, &source.groupings, error);
     }
     profile_topology_groupings_free(&source.groupings);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mapper/formats/formats.h"
+#include "profile/base/mask.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
@@ -44,6 +45,29 @@ TEST(a_known_number_of_workers_is_numbered_by_the_tree)
     assert_prints("-n 8 --topology 'package:2 core:2 pu:2'", "0,1,2,3,4,5,6,7\n");
     assert_prints("-n 8 --comm-prior --cpuset 6-15 --topology 'package:2 core:8 pu:1'",
                   "8,9,10,11,12,13,14,15\n"); /* the smallest group that holds all */
+}
+
+/* What taskset, a cpuset or a batch job leaves, as under the shim; not where hwloc is told of
+ * another machine. */
+TEST(this_machine_is_the_pus_that_may_be_used)
+{
+    static const char here[] = "env XDG_CONFIG_HOME=/nonexistent SERVET_PROFILE=";
+    struct profile_mask mask;
+    char expected[32];
+    ck_assert_int_eq(profile_mask_get(0, &mask), 0);
+    for (uint32_t pu = profile_mask_next(&mask, 0), seen = 0; pu < PROFILE_MASK_PUS && seen < 3;
+         pu = profile_mask_next(&mask, pu + 1), seen++) {
+        struct run run = run_command("%s taskset -c %u " SERVET_MAP " -n 2", here, pu);
+        snprintf(expected, sizeof expected, "%u,%u\n", pu, pu);
+        ck_assert_str_eq(run.out, expected);
+        run = run_command("%s taskset -c %u " SERVET_MAP " -n 1 --cpuset %u", here,
+                          profile_mask_next(&mask, 0), pu);
+        snprintf(expected, sizeof expected, "%u\n", pu);
+        ck_assert_str_eq(run.out, expected);
+        run = run_command("%s 'HWLOC_SYNTHETIC=core:3 pu:1' taskset -c %u " SERVET_MAP " -n 3",
+                          here, pu);
+        ck_assert_str_eq(run.out, "0,1,2\n");
+    }
 }
 
 /* 32 clusters of four cores: nobody shares one while another is empty. */
