@@ -123,7 +123,8 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 /* Bytes per second, read and written, that a number of workers get together. They copy at the same
  * time, from the memory of `pu`, in the group of PUs around it that collide worst. Between measured
  * numbers of `workers`, of which one alone is the first, a straight line; above the largest one its
- * figure. 0: not measured, or `workers` is 0. */
+ * figure. 0: not measured, `workers` is 0, or there are several and `pu` collides with no other
+ * (servet_overhead_level()): then each gets what one gets alone. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
 /* Bytes per second, read and written, of one worker on `pu` that copies within the memory of a NUMA

@@ -113,7 +113,7 @@ void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream)
             if (range.high > range.low) {
                 fprintf(stream, " to %s", profile_figure_bandwidth(range.high).text);
             }
-            fprintf(stream, " (%zu pairs", range.pairs);
+            fprintf(stream, range.pairs > 1 ? " (%zu pairs" : " (%zu pair", range.pairs);
             fprintf(stream, level < memory->level_count ? ", level %zu)" : ")", level);
             first = false;
         }

@@ -77,6 +77,15 @@ TEST(a_wide_spread_is_a_plain_number)
     }
 }
 
+/* As on a machine of two PUs. */
+TEST(one_pair_is_no_pairs)
+{
+    struct run output =
+        shell("sed 's/\"pair_rates\": .*/\"pair_rates\": [[0, 1, 6.25]],/' " EVERY_FIELD
+              " >one; " SHOW " one");
+    assert_says(output.out, "the slower of two PUs: 6.25e-06 MB/s (1 pair, level 0); each");
+}
+
 /* Bisseling's table of the parameters of Cartesius, line by line */
 TEST(bsp_parameters_are_printed_in_the_form_of_the_slides)
 {
