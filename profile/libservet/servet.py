@@ -400,7 +400,7 @@ class Profile:
         `threads`: of each rank, a number or a list; `communication`: latency before bandwidth and caches; `allowed`,
         `taken`: PUs that may be used, and that other programs hold.
         """
-        each = [threads or 1] * ranks if threads is None or isinstance(threads, int) else list(threads)
+        each = [1] * ranks if threads is None else [threads] * ranks if isinstance(threads, int) else list(threads)
         if len(each) != ranks:
             raise ValueError(f"expected threads for {ranks} ranks, got {len(each)}")
         request, error, chosen = _MapRequest(int(communication), ranks), _Error(), (c_uint32 * max(sum(each), 1))()

@@ -76,6 +76,13 @@ def placing():
         assert [len(pus) for pus in placed] == [4, 4] and len({pu for pus in placed for pu in pus}) == 8, placed
         assert machine.map(3, allowed=[4, 5, 6], communication=True) and set(sum(machine.map(2, taken=[0]), [])) & {0} == set()
         assert 1 <= len(machine.workers_worth(0).pus) <= 8
+        for threads in (0, [1, 0]):  # as servet-map -t 0
+            try:
+                placed = machine.map(2, threads)
+            except servet.Error as error:
+                assert "expected at least 1" in error.strerror, error
+            else:
+                raise AssertionError(f"{threads} threads are placed on {placed}")
 
 
 def refusals():
