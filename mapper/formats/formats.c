@@ -45,7 +45,8 @@ const struct map_format map_formats[] = {
      .reach = MAP_FORMAT_PER_PROCESS,
      .print = map_print_likwid},
     {.name = "rankfile",
-     .purpose = "Open MPI: mpirun --mca rmaps_rank_file_physical 1 --rankfile FILE",
+     .purpose =
+         "Open MPI: mpirun --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile FILE",
      .names = true,
      .print = map_print_rankfile},
     {.name = "cpu-list",

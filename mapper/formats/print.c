@@ -265,7 +265,7 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t rank)
 }
 
 /* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
- * logical. */
+ * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
 int map_print_rankfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     (void)begin;

@@ -180,9 +180,9 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
         cli_fail("%s: %s", out->rankfile, strerror(errno));
     }
     memcpy(out->arguments,
-           (const char *[]){"--mca", "rmaps_rank_file_physical", "1", "--rankfile", out->rankfile,
-                            NULL},
-           6 * sizeof *out->arguments);
+           (const char *[]){"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical", "1",
+                            "--rankfile", out->rankfile, NULL},
+           7 * sizeof *out->arguments);
 }
 
 void spmd_unbind(struct spmd_binding *binding)

@@ -256,7 +256,7 @@ void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem,
 /* How mpirun is told to put the ranks of a grid where the mapping wants them. */
 
 struct spmd_binding {
-    const char *arguments[6]; /* of mpirun, ending with NULL */
+    const char *arguments[7]; /* of mpirun, ending with NULL */
     char *list;               /* PUs of one node */
     char rankfile[32];        /* several nodes: a temporary file, else "" */
 };

@@ -13,6 +13,9 @@
 
 #define WHERE "grep Cpus_allowed_list /proc/self/status"
 #define SLOW "timeout 60 "
+/* As --format help says it. */
+#define RANKFILE                                                                                   \
+    "mpirun.openmpi --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile $FILE"
 
 /* Two PUs that this process may use. */
 static int pus[2];
@@ -60,8 +63,7 @@ TEST(processes_end_where_the_mapping_says)
         {"numactl", "numactl", "$MAP " WHERE},
         {"hwloc-bind", "hwloc-bind", "$MAP " WHERE},
         {"likwid-pin", "likwid-pin", SLOW "$MAP " WHERE},
-        {"mpirun.openmpi", "rankfile",
-         SLOW "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $FILE -np 1 " WHERE},
+        {"mpirun.openmpi", "rankfile", SLOW RANKFILE " -np 1 " WHERE},
         {"mpirun.openmpi", "cpu-list", SLOW "mpirun.openmpi -np 1 $MAP " WHERE},
         {"mpirun.mpich", "hydra", SLOW "mpirun.mpich -n 1 $MAP " WHERE},
     };
@@ -79,8 +81,8 @@ TEST(ranks_end_where_the_mapping_says)
 {
     static const struct consumer consumers[] = {
         {"mpirun.openmpi", "rankfile",
-         SLOW "mpirun.openmpi --mca rmaps_rank_file_physical 1 --rankfile $FILE -np 2 "
-              "/bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
+         SLOW RANKFILE " -np 2 "
+                       "/bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE ")\""},
         {"mpirun.openmpi", "cpu-list",
          SLOW "mpirun.openmpi -np 2 $MAP /bin/sh -c \"echo \\$OMPI_COMM_WORLD_RANK \\$(" WHERE
               ")\""},
@@ -97,27 +99,29 @@ TEST(ranks_end_where_the_mapping_says)
     }
 }
 
-/* On a machine whose hwloc numbers are not the kernel's: Open MPI believes the file. */
-TEST(numbers_are_the_kernels_where_hwloc_counts_otherwise)
+/* Open MPI believes the file. Where hwloc counts otherwise than the kernel, and where a slot is
+ * half of a core, each rank is on the PU that was planned all the same. */
+TEST(open_mpi_keeps_to_the_kernels_numbers_and_to_single_threads)
 {
+    static const char *const machines[] = {"core:2 pu:1(indexes=1,0)", "core:1 pu:2"};
     if (pus[0] != 0 || pus[1] != 1 || !is_installed("lstopo-no-graphics")) {
         return;
     }
     const char *xml = scratch_path("two.xml");
-    char mpirun[512];
-    struct run made =
-        run_command("lstopo-no-graphics -i 'core:2 pu:1(indexes=1,0)' --of xml --force %s", xml);
-    ck_assert_msg(made.status == 0, "%s", made.err);
-    snprintf(mpirun, sizeof mpirun,
-             SLOW "env HWLOC_XMLFILE=%s HWLOC_THISSYSTEM=1 mpirun.openmpi --mca "
-                  "rmaps_rank_file_physical 1 --rankfile $FILE -np 1 " WHERE,
-             xml);
-    struct consumer consumer = {"mpirun.openmpi", "rankfile", mpirun};
-    for (int i = 0; i < 2; i++) {
-        char options[128], expected[64];
-        snprintf(options, sizeof options, "-n 1 --topology %s --cpuset %d", xml, pus[i]);
-        snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
-        assert_ends_on(&consumer, options, expected);
+    for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
+        char mpirun[512];
+        struct run made =
+            run_command("lstopo-no-graphics -i '%s' --of xml --force %s", machines[m], xml);
+        ck_assert_msg(made.status == 0, "%s", made.err);
+        snprintf(mpirun, sizeof mpirun,
+                 SLOW "env HWLOC_XMLFILE=%s HWLOC_THISSYSTEM=1 " RANKFILE " -np 1 " WHERE, xml);
+        struct consumer consumer = {"mpirun.openmpi", "rankfile", mpirun};
+        for (int i = 0; i < 2; i++) {
+            char options[128], expected[64];
+            snprintf(options, sizeof options, "-n 1 --topology %s --cpuset %d", xml, pus[i]);
+            snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%d\n", pus[i]);
+            assert_ends_on(&consumer, options, expected);
+        }
     }
 }
 
