@@ -19,6 +19,8 @@
  *     }
  *     servet_spmd_close(plan);
  *
+ *     mpicc app.c $(pkg-config --cflags --libs servet-spmd)  of the MPI that Servet was built with
+ *
  * An array has `rows` rows of `stride` tasks: the tile with its halo around it. Task (x, y) of the
  * tile, both counted from 0, is at ((y + down) * stride + x + left). Where there is no neighbour
  * the halo is the application's (border values), and is never written to.
