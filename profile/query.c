@@ -52,6 +52,41 @@ bool profile_related(const struct profile_relation *relation, uint32_t a, uint32
     return false;
 }
 
+static bool group_within(const struct profile_set *group, const struct profile_relation *outer)
+{
+    const struct profile_set *around =
+        group->count > 0 ? profile_group_of(outer, group->ids[0]) : NULL;
+    bool within = group->count < 2 || (around && profile_set_subset(group, around));
+    if (within || outer->pair_count == 0) {
+        return within;
+    }
+    within = true;
+    for (size_t i = 0; within && i < group->count; i++) {
+        for (size_t j = i + 1; within && j < group->count; j++) {
+            within = profile_related(outer, group->ids[i], group->ids[j]);
+        }
+    }
+    return within;
+}
+
+bool profile_relation_within(const struct profile_relation *inner,
+                             const struct profile_relation *outer)
+{
+    bool within = true;
+    for (size_t g = 0; within && g < inner->group_count; g++) {
+        within = group_within(&inner->groups[g], outer);
+    }
+    for (size_t i = 0; within && i < inner->pair_count; i++) {
+        within = profile_related(outer, inner->pairs[i].a, inner->pairs[i].b);
+    }
+    return within;
+}
+
+bool profile_relation_equal(const struct profile_relation *a, const struct profile_relation *b)
+{
+    return profile_relation_within(a, b) && profile_relation_within(b, a);
+}
+
 double profile_pair_figure(const struct profile_pair_figure *list, size_t count, uint32_t a,
                            uint32_t b)
 {

@@ -21,6 +21,11 @@ const struct profile_set *profile_group_of(const struct profile_relation *relati
 /* Are both in one group or listed as a pair? False for a == b. */
 bool profile_related(const struct profile_relation *relation, uint32_t a, uint32_t b);
 
+/* Is every pair of `inner` one of `outer`, too? And is it so the other way round as well? */
+bool profile_relation_within(const struct profile_relation *inner,
+                             const struct profile_relation *outer);
+bool profile_relation_equal(const struct profile_relation *a, const struct profile_relation *b);
+
 /* The figure of a pair in an ascending list; 0: it is not there. */
 double profile_pair_figure(const struct profile_pair_figure *list, size_t count, uint32_t a,
                            uint32_t b);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/base/file.h"
+#include "profile/query.h"
 
 /* Factors up to which figures of two nodes count as equal: what the same probe differed by between
  * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache
@@ -33,19 +34,6 @@ static bool within(double a, double b, double factor)
     return (a <= 0 && b <= 0) || (a > 0 && b > 0 && a <= b * factor && b <= a * factor);
 }
 
-static bool same_relation(const struct profile_relation *a, const struct profile_relation *b)
-{
-    if (a->group_count != b->group_count || a->pair_count != b->pair_count) {
-        return false;
-    }
-    for (size_t i = 0; i < a->group_count; i++) {
-        if (!profile_set_equal(&a->groups[i], &b->groups[i])) {
-            return false;
-        }
-    }
-    return !a->pair_count || memcmp(a->pairs, b->pairs, a->pair_count * sizeof *a->pairs) == 0;
-}
-
 static bool same_build(const struct profile_class *a, const struct profile_class *b, char *why,
                        size_t size)
 {
@@ -54,7 +42,8 @@ static bool same_build(const struct profile_class *a, const struct profile_class
                    ? differ(why, size, "other PU numbers")
                    : differ(why, size, "%zu PUs, not %zu", b->pus.count, a->pus.count);
     }
-    if (!same_relation(&a->cores, &b->cores) || !same_relation(&a->packages, &b->packages)) {
+    if (!profile_relation_equal(&a->cores, &b->cores) ||
+        !profile_relation_equal(&a->packages, &b->packages)) {
         return differ(why, size, "other cores or packages");
     }
     if (a->numa_count != b->numa_count) {
@@ -77,7 +66,7 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
     for (size_t i = 0; i < a->cache_count; i++) {
         const struct profile_cache *x = &a->caches[i], *y = &b->caches[i];
         bool last = i + 1 == a->cache_count && i > 0;
-        if (x->level != y->level || !same_relation(&x->sharing, &y->sharing)) {
+        if (x->level != y->level || !profile_relation_equal(&x->sharing, &y->sharing)) {
             return differ(why, size, "L%u is shared otherwise", y->level);
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
@@ -104,7 +93,7 @@ static bool same_memory(const struct profile_class *a, const struct profile_clas
     }
     for (size_t i = 0; i < a->memory.level_count; i++) {
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
-        if (!same_relation(&x->collisions, &y->collisions) ||
+        if (!profile_relation_equal(&x->collisions, &y->collisions) ||
             !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
             return differ(why, size, "memory overhead level %zu is another", i + 1);
         }
@@ -121,7 +110,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
                       x->layer_count);
     }
     for (size_t i = 0; i < x->layer_count; i++) {
-        if (!same_relation(&x->layers[i].members, &y->layers[i].members) ||
+        if (!profile_relation_equal(&x->layers[i].members, &y->layers[i].members) ||
             !within(x->layers[i].seconds, y->layers[i].seconds, NODES_SAME_LATENCY)) {
             return differ(why, size, "messages inside take %.3g us, not %.3g",
                           y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/model.h"
+#include "profile/query.h"
 
 /* -- gathering -- */
 
@@ -194,30 +195,6 @@ static int copy_groups(const struct profile_relation *from, struct profile_relat
     return rc;
 }
 
-static bool same_relation(const struct profile_relation *a, const struct profile_relation *b)
-{
-    bool same = a->group_count == b->group_count;
-    for (size_t i = 0; same && i < a->group_count; i++) {
-        same = profile_set_equal(&a->groups[i], &b->groups[i]);
-    }
-    return same;
-}
-
-/* Is every pair of `inner` a pair of `outer`? */
-static bool nests_in(const struct profile_relation *inner, const struct profile_relation *outer)
-{
-    for (size_t i = 0; i < inner->group_count; i++) {
-        bool inside = false;
-        for (size_t k = 0; !inside && k < outer->group_count; k++) {
-            inside = profile_set_subset(&inner->groups[i], &outer->groups[k]);
-        }
-        if (!inside) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool disjoint_from(const struct profile_relation *relation, const struct profile_set *set)
 {
     for (size_t i = 0; i < relation->group_count; i++) {
@@ -288,9 +265,9 @@ static void add_nested(struct chain *chain, const struct profile_relation *relat
         at++;
     }
     if (!relation->group_count ||
-        (at > 0 &&
-         (same_relation(chain->of[at - 1], relation) || !nests_in(chain->of[at - 1], relation))) ||
-        (at < chain->count && !nests_in(relation, chain->of[at]))) {
+        (at > 0 && (profile_relation_equal(chain->of[at - 1], relation) ||
+                    !profile_relation_within(chain->of[at - 1], relation))) ||
+        (at < chain->count && !profile_relation_within(relation, chain->of[at]))) {
         return;
     }
     memmove(chain->of + at + 1, chain->of + at, (chain->count - at) * sizeof chain->of[0]);
@@ -375,7 +352,7 @@ static int add_layer(struct profile_communication *communication, const char *na
 {
     size_t place = 0;
     for (size_t i = 0; i < communication->layer_count; i++) {
-        if (same_relation(&communication->layers[i].members, members)) {
+        if (profile_relation_equal(&communication->layers[i].members, members)) {
             return 0;
         }
         place =

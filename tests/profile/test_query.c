@@ -109,3 +109,38 @@ TEST(ranks_of_older_profiles_are_no_seconds)
     char *saved = in_json(profile);
     ck_assert(strstr(strstr(saved, "\"layers\""), "\"seconds\"") > strstr(saved, "\"network\""));
 }
+
+/* Groups of `first` and, unless NULL, of `second`; and, where it is not NULL, a pair. */
+static struct profile_relation relation_of(const char *first, const char *second,
+                                           struct profile_pair *pair)
+{
+    struct profile_relation relation = {.groups = kept(calloc(2, sizeof *relation.groups)),
+                                        .pairs = pair,
+                                        .pair_count = pair != NULL};
+    const char *const texts[] = {first, second};
+    for (size_t i = 0; i < 2 && texts[i]; i++) {
+        ck_assert_int_eq(profile_set_parse(texts[i], &relation.groups[i]), 0);
+        kept(relation.groups[i].ids);
+        relation.group_count++;
+    }
+    return relation;
+}
+
+TEST(relations_are_of_pairs_whatever_the_order_of_their_groups)
+{
+    struct profile_pair far = {0, 5};
+    const struct profile_relation halves = relation_of("0-3", "4-7", NULL),
+                                  turned = relation_of("4-7", "0-3", NULL),
+                                  one = relation_of("0-7", NULL, NULL),
+                                  across = relation_of("2-5", NULL, NULL),
+                                  more = relation_of("0-3", "4-7", &far), none = {0};
+    ck_assert(profile_relation_equal(&halves, &turned));
+    ck_assert(profile_relation_within(&halves, &one) && !profile_relation_within(&one, &halves));
+    ck_assert(!profile_relation_equal(&halves, &one));
+    ck_assert(!profile_relation_within(&across, &halves));
+    ck_assert(profile_relation_within(&across, &one));
+    ck_assert(profile_relation_within(&halves, &more) && !profile_relation_within(&more, &halves));
+    ck_assert(profile_relation_within(&more, &one));
+    ck_assert(profile_relation_within(&none, &none) && profile_relation_within(&none, &halves));
+    ck_assert(!profile_relation_within(&halves, &none));
+}
