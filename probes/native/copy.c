@@ -261,7 +261,9 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return -EINTR;
     }
-    run_loop(&loop, 0, loop.bytes / 8); /* frequency and TLB, untimed */
+    /* Frequency and TLB, untimed: at the end, or the first bursts would find it in the caches, and
+     * a copy that is cut short has no others. */
+    run_loop(&loop, (loop.bytes - loop.bytes / 8) & ~(size_t)4095, loop.bytes / 8);
     for (uint32_t i = 0;
          i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, count);
          i++) {
