@@ -11,6 +11,20 @@
 
 #include "probes/checkpoint.h"
 
+/* -- when to end -- */
+
+static bool cancelled(const struct machine *machine)
+{
+    return machine->cancel && *machine->cancel;
+}
+
+/* 0, -EINTR, or -ETIME: it is to do nothing more. */
+static int stopped(struct machine *machine)
+{
+    const bool over = machine->until_s > 0 && probe_machine_elapsed(machine) >= machine->until_s;
+    return cancelled(machine) ? -EINTR : over ? -ETIME : 0;
+}
+
 /* -- the guard: what was disturbed is measured a second time -- */
 
 /* Of the workers' time. Daemons and interrupts of an idle machine stay below 1 %. */
@@ -59,7 +73,7 @@ static int timed(struct machine *machine, const struct machine_question *questio
     int rc = question->run(machine, question->what, question->places, question->count, values);
     out->waited_s = waited(machine) - before;
     out->seconds = probe_machine_elapsed(machine) - started;
-    return rc;
+    return rc == -EINTR && !cancelled(machine) ? -ETIME : rc; /* one end for two reasons */
 }
 
 /* Runs it, and again if it was disturbed while the machine's time for that lasts; the less
@@ -154,11 +168,6 @@ static uint64_t digest(const uint32_t *ids, size_t count)
 
 /* -- the operations -- */
 
-static bool cancelled(const struct machine *machine)
-{
-    return machine->cancel && *machine->cancel;
-}
-
 /* Quadratic, but an operation that keeps n PUs busy costs far more than n * n comparisons. */
 static bool distinct_and_known(const struct machine *machine, const uint32_t *pus, size_t count)
 {
@@ -209,8 +218,9 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
     if (!machine->ops->traverse) {
         return -ENOTSUP;
     }
-    if (cancelled(machine)) {
-        return -EINTR;
+    const int stop = stopped(machine);
+    if (stop < 0) {
+        return stop;
     }
     if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
         !nodes_fit(what) || !distinct_and_known(machine, pus, count)) {
@@ -238,8 +248,9 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     if (!machine->ops->copy) {
         return -ENOTSUP;
     }
-    if (cancelled(machine)) {
-        return -EINTR;
+    const int stop = stopped(machine);
+    if (stop < 0) {
+        return stop;
     }
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
@@ -257,8 +268,9 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
     if (!machine->ops->exchange) {
         return -ENOTSUP;
     }
-    if (cancelled(machine)) {
-        return -EINTR;
+    const int stop = stopped(machine);
+    if (stop < 0) {
+        return stop;
     }
     if (what->bytes == 0 || what->round_trips == 0 || what->batches == 0 || count == 0) {
         return -EINVAL;
@@ -289,13 +301,18 @@ double probe_machine_elapsed(struct machine *machine)
     return machine->ops->elapsed ? machine->ops->elapsed(machine) : 0;
 }
 
+double probe_machine_others(struct machine *machine)
+{
+    return machine->ops->others ? machine->ops->others(machine) : 0;
+}
+
 double probe_machine_pace(struct machine *machine)
 {
     /* Who sleeps in between, as workers do, has its PU sooner than who does not: two to three times
      * were seen. Where operations wait much less than that, the others yield (nice). */
     const double favour = 4, least_s = 0.1;
     const struct machine_guard *guard = &machine->guard;
-    const double shared = 1 + (machine->ops->others ? machine->ops->others(machine) : 0),
+    const double shared = 1 + probe_machine_others(machine),
                  ran_s = guard->asked_s - guard->waited_s;
     return guard->asked_s < least_s || favour * guard->asked_s > shared * ran_s
                ? shared
@@ -334,6 +351,8 @@ const char *probe_machine_strerror(int error)
         return "not allowed to place memory on this NUMA node";
     case EINTR:
         return "interrupted";
+    case ETIME:
+        return "the budget was used up";
     default:
         return strerror(-error);
     }

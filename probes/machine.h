@@ -15,6 +15,7 @@
  *   -ENOMEM   working set not to be had, or not on the NUMA node that was named
  *   -EACCES   this process may not place memory on that NUMA node
  *   -EINTR    `*cancel` became non-zero
+ *   -ETIME    the machine's time (until_s) was over before there was a figure
  *   -EINVAL   a PU is named twice or not one of the machine's, or a size is 0
  *   -EIO      a helper process of the backend failed
  * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its
@@ -165,6 +166,8 @@ struct machine {
     double cpu_quota;
     const char *copy_method;             /* "AVX2 non-temporal stores", … or NULL */
     const volatile sig_atomic_t *cancel; /* may be NULL */
+    /* on its clock; 0: none. From then on operations end, with a figure or without */
+    double until_s;
     struct machine_guard guard;
     /* answers kept for --resume (checkpoint.h); may be NULL. Not owned */
     struct machine_journal *journal;
@@ -195,6 +198,9 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
                            const struct profile_pair *pairs, size_t count, double *seconds);
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
+
+/* Tasks for each PU, beside the one that asks; 0 also where nobody knows. */
+double probe_machine_others(struct machine *machine);
 
 /* How long something takes here for each second of processor time that it needs: 1 on a machine
  * that does nothing else. Good to a factor of two. */

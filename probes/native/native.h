@@ -94,6 +94,7 @@ bool probe_native_meet(struct native_worker *worker, struct native_job *job);
 /* Says that this worker has its figure; true while others still need the noise of this one. */
 void probe_native_done(struct native_job *job);
 bool probe_native_others_busy(struct native_worker *worker, struct native_job *job);
+/* Is the job to end: by a signal, or because the machine's time is over? */
 bool probe_native_cancelled(const struct native_worker *worker);
 /* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the
  * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after some 50

@@ -214,8 +214,10 @@ int probe_native_run(struct native *native, struct native_job *job, const uint32
 
 bool probe_native_cancelled(const struct native_worker *worker)
 {
-    const volatile sig_atomic_t *cancel = worker->native->machine->cancel;
-    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+    struct machine *machine = worker->native->machine;
+    const volatile sig_atomic_t *cancel = machine->cancel;
+    return (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) ||
+           (machine->until_s > 0 && probe_machine_elapsed(machine) >= machine->until_s);
 }
 
 bool probe_native_meet(struct native_worker *worker, struct native_job *job)

@@ -87,7 +87,7 @@ static int one_round(const struct question *question, size_t round, struct round
         if (rc == 0 && question->domain->count > 1) {
             rc = run_kernel(question, kernel, question->domain->count, &rounds[k].together[round]);
         }
-        rc = rc == 0 && probe_late(question->probe) ? 1 : rc;
+        rc = rc == -ETIME || (rc == 0 && probe_late(question->probe)) ? 1 : rc;
     }
     return rc;
 }

@@ -270,6 +270,79 @@ static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *sc
     return rc;
 }
 
+/* Of pairs that were not measured nobody knows: as if none collided. */
+static void leave_open(const struct memory_rounds *rounds, struct schedule_outcome *outcome)
+{
+    for (size_t k = 0; k < probe_pair_count(rounds->probe->machine->pus.count); k++) {
+        outcome->values[k] = outcome->measured[k] ? outcome->values[k] : INFINITY;
+    }
+}
+
+/* A pair that collides is looked at as often as a median needs, unless it does no more. */
+static int look_at_few(struct memory_rounds *rounds, size_t i, size_t j, double *bytes_per_s)
+{
+    int rc = 0;
+    for (size_t look = 1; look < REPEAT_MEDIAN_LEAST && rc == 0; look++) {
+        rc = collides(*bytes_per_s, best_alone(rounds))
+                 ? probe_memory_rounds_better(rounds, i, j, bytes_per_s)
+                 : 0;
+    }
+    return rc;
+}
+
+/* How many of the class's pairs are measured, and collide. */
+static size_t count_of(const struct memory_rounds *rounds, const struct schedule *schedule,
+                       const struct schedule_outcome *outcome, size_t class, size_t *colliding)
+{
+    const double reference = best_alone(rounds);
+    size_t count = 0;
+    *colliding = 0;
+    for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
+        const bool one = schedule->class_of[k] == class && outcome->measured[k];
+        count += one;
+        *colliding += one && collides(outcome->values[k], reference);
+    }
+    return count;
+}
+
+/* The best of the class's measured pairs, where fewer speak for it than a median needs; < 0: there
+ * are enough. So few as collide are looked at again. */
+static int best_of_few(struct memory_rounds *rounds, const struct schedule *schedule,
+                       struct schedule_outcome *outcome, size_t class, double *best)
+{
+    const size_t n = schedule->pus->count;
+    size_t colliding, count = count_of(rounds, schedule, outcome, class, &colliding);
+    int rc = 0;
+    *best = -1;
+    for (size_t i = 0; colliding < REPEAT_MEDIAN_LEAST && i < n; i++) {
+        for (size_t j = i + 1; j < n && rc == 0; j++) {
+            const size_t k = probe_pair_index(n, i, j);
+            if (schedule->class_of[k] == class && outcome->measured[k]) {
+                rc = look_at_few(rounds, i, j, &outcome->values[k]);
+                *best = count < REPEAT_MEDIAN_LEAST ? fmax(*best, outcome->values[k]) : -1;
+            }
+        }
+    }
+    return rc;
+}
+
+/* A pair that was disturbed speaks for its whole class where the budget left it the only one, and
+ * makes a level of all packages. Disturbance only takes bandwidth away: the best counts. */
+static int check_few(struct memory_rounds *rounds, const struct schedule *schedule,
+                     struct schedule_outcome *outcome)
+{
+    int rc = 0;
+    for (size_t class = 0; rc == 0 && class < schedule->class_count; class ++) {
+        double best;
+        rc = best_of_few(rounds, schedule, outcome, class, &best);
+        for (size_t k = 0; best >= 0 && k < probe_pair_count(schedule->pus->count); k++) {
+            const bool took = schedule->class_of[k] == class && !outcome->measured[k];
+            outcome->values[k] = took ? best : outcome->values[k];
+        }
+    }
+    return rc;
+}
+
 static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome, bool *odd)
 {
     struct probe *probe = rounds->probe;
@@ -280,11 +353,9 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
     while (alone && rc == 0 && !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
         rc = probe_memory_rounds_alone(rounds, pus->ids[0]);
     }
-    for (size_t k = 0; alone && k < probe_pair_count(pus->count); k++) {
-        outcome->values[k] = INFINITY; /* as if none collided: nobody knows */
-    }
     if (rc < 0 || alone) {
-        return rc;
+        leave_open(rounds, outcome);
+        return rc == -ETIME && rounds->alone_count > 0 ? 0 : rc;
     }
     rc = probe_schedule_init(&schedule, pus, probe->declared);
     if (rc == 0) {
@@ -295,7 +366,16 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
                                                           (MEMORY_SHARES * rounds->bytes));
         rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
                                 outcome);
-        rc = rc < 0 || outcome->cut_short ? rc : set_odd_aside(rounds, &schedule, outcome, odd);
+        if (rc == -ETIME && rounds->alone_count > 0) {
+            leave_open(rounds, outcome);
+            outcome->cut_short = true;
+            rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
+            probe_schedule_free(&schedule);
+            return 0;
+        }
+        rc = rc < 0               ? rc
+             : outcome->cut_short ? check_few(rounds, &schedule, outcome)
+                                  : set_odd_aside(rounds, &schedule, outcome, odd);
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
         probe_schedule_free(&schedule);
     }

@@ -28,6 +28,7 @@ struct probe_memory {
     size_t array_bytes;
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
     bool odd;       /* a pair collides, and none of those that are said to be like it */
+    bool searched;  /* pairs and sets to the end: there are no more levels */
 };
 
 /* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);

@@ -134,9 +134,9 @@ static int try_cell(struct matrix *matrix, struct cell *cell, cell_function *mea
     const bool named = matrix->probe->declared->numa_count > 1;
     bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
     int rc = late ? 0 : measure(matrix, cell);
-    bool fault = rc == -EACCES || rc == -ENOMEM;
+    bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME;
     if (late || fault) {
-        leave_out(matrix, cell, late ? "the budget was used up" : probe_machine_strerror(rc));
+        leave_out(matrix, cell, probe_machine_strerror(late ? -ETIME : rc));
         cell->look_s = 0;
     }
     return fault ? 0 : rc;

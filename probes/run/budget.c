@@ -2,7 +2,26 @@
  * machine as busy as it is, what it takes at the least, what is left out before it starts. */
 #include "probes/run/run.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
+
+/* Rather a little late than without a figure; half as much again is a budget's limit. */
+static const double tolerated = 1.25, limit = 1.5;
+/* Of the processor, about: what was measured is put together and written, and whoever sleeps over
+ * it waits for the PU again. */
+static const double writing_s = 0.15;
+/* A budget below that asks for the least there is, however long it takes. */
+static const double kept_from_s = 2;
+
+void probe_budget_start(const struct probe_run *run, struct probe_results *results)
+{
+    const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine),
+                 end_s = fmin(tolerated * budget_s, limit * budget_s - writing_s * pace);
+    results->until_s = budget_s;
+    run->machine->until_s = budget_s >= kept_from_s ? fmax(end_s, budget_s / limit) : 0;
+    run->machine->guard.budget_s = budget_s;
+}
 
 /* What a probe is expected to take, and what it takes at the least, however late it is: some of it
  * for a probe that comes at all. */
@@ -24,14 +43,27 @@ static double least(const struct probe_results *results, unsigned probe)
     return expected_of(results, probe).least_s;
 }
 
-/* How long that takes here. Caches are asked for in a hundred short operations, for each of which
- * two threads have to have a PU in turn; messages want two PUs at the same time. */
+/* How long so much of the probe takes here. Caches are asked for in a hundred short operations, for
+ * each of which two threads have to have a PU in turn; messages want two PUs at the same time. */
+static double here(const struct probe_run *run, unsigned probe, double seconds)
+{
+    const double wakes_s = 1, pace = probe_machine_pace(run->machine);
+    return seconds * pace * (probe == PROBE_MESSAGE ? pace : 1) +
+           (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
+}
+
 static double least_here(const struct probe_run *run, const struct probe_results *results,
                          unsigned probe)
 {
-    const double wakes_s = 1, pace = probe_machine_pace(run->machine);
-    return least(results, probe) * pace * (probe == PROBE_MESSAGE ? pace : 1) +
-           (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
+    return here(run, probe, least(results, probe));
+}
+
+/* What a probe that is begun needs for a figure that says something. */
+static double first_here(const struct probe_run *run, const struct probe_results *results,
+                         unsigned probe)
+{
+    return probe == PROBE_MEMORY ? here(run, probe, results->estimate.memory_alone_s)
+                                 : least_here(run, results, probe);
 }
 
 double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
@@ -100,19 +132,46 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
 }
 
 /* Even the least of it takes longer than there is time for: it is left out where it is not all that
- * was asked for, and others can have the time or a machine that is less busy would have it. */
+ * was asked for, and others can have the time or a machine that is less busy would have it. Caches
+ * and who shares them are declared on most machines, what memory and messages get nowhere: what
+ * those need first is not taken from them. */
 static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
                         unsigned probe)
 {
-    /* Rather a little late than without a figure; half as much again is a budget's limit. */
-    const double tolerated = 1.25, left = tolerated * probe_budget_left(results);
+    const double left = tolerated * probe_budget_left(results);
     bool others =
         (run->probes & (probe - 1)) != 0 || (run->probes != probe && least(results, probe) < left);
+    double kept_s = 0;
     for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
-        others |= (run->probes & later) && later != PROBE_SHARING && least(results, later) > 0 &&
-                  least_here(run, results, later) < left;
+        const double first_s = first_here(run, results, later);
+        const bool fits = (run->probes & later) && later != PROBE_SHARING &&
+                          least(results, later) > 0 && first_s < left;
+        others |= fits;
+        kept_s += fits && probe < PROBE_MEMORY ? first_s : 0;
     }
-    return others && least_here(run, results, probe) > left;
+    return others && first_here(run, results, probe) + kept_s > left;
+}
+
+int probe_budget_fail(const struct probe_run *run, const struct probe_results *results,
+                      struct servet_error *error)
+{
+    const double others = probe_machine_others(run->machine);
+    double least_s = INFINITY;
+    char busy[96] = "";
+    for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
+        const bool asked = (run->probes & probe) && least(results, probe) > 0;
+        least_s = asked && probe != PROBE_SHARING ? fmin(least_s, first_here(run, results, probe))
+                                                  : least_s;
+    }
+    if (others >= 1) {
+        snprintf(busy, sizeof busy,
+                 " beside %.0f other task%s for each PU; measure when nothing else runs, or",
+                 others, others < 1.5 ? "" : "s");
+    }
+    /* what was used up was too little, whatever is expected */
+    return profile_error(error, -ETIME, "nothing could be measured in %g s%s with --budget %.0f",
+                         run->budget_s, *busy ? busy : "; expected to do",
+                         ceil(fmax(2 * run->budget_s, run->budget_s + least_s)));
 }
 
 bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe)

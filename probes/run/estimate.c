@@ -135,10 +135,10 @@ static double plan_kernels(const struct probe *probe)
     return rounds * 2 * PROFILE_KERNELS * (1 + more_passes) * pass_seconds(probe);
 }
 
-/* What the first copies of two PUs take longer; memory of simulated machines is there. */
-static double touching(const struct probe *probe, bool native)
+/* What the first copies of so many PUs take longer; memory of simulated machines is there. */
+static double touching(const struct probe *probe, bool native, double pus)
 {
-    return native ? 2 * 2 * array_bytes(probe) / touched_rate : 0;
+    return native ? pus * 2 * array_bytes(probe) / touched_rate : 0;
 }
 
 /* One round of a pair of each class, and a look at the node's memory. */
@@ -146,7 +146,13 @@ static double plan_memory_least(const struct probe *probe, const struct schedule
                                 bool native)
 {
     return (2 + 2 * (double)schedule->class_count) * copy_seconds(probe) + look_seconds(probe) +
-           touching(probe, native);
+           touching(probe, native, 2);
+}
+
+/* Of that what one PU gets. */
+static double plan_memory_alone(const struct probe *probe, bool native)
+{
+    return copy_seconds(probe) + touching(probe, native, 1);
 }
 
 static double lengthened(double seconds, double fixed_s, double pace)
@@ -162,6 +168,8 @@ void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
     estimate->sharing_least_s *= pace;
     estimate->memory_s = lengthened(estimate->memory_s, estimate->touch_s, pace);
     estimate->memory_least_s = lengthened(estimate->memory_least_s, estimate->touch_least_s, pace);
+    estimate->memory_alone_s =
+        lengthened(estimate->memory_alone_s, estimate->touch_least_s / 2, pace);
     estimate->unhurried_least_s = lengthened(estimate->unhurried_least_s, estimate->touch_s, pace);
     estimate->message_s *= pace;
     estimate->message_least_s *= pace;
@@ -199,7 +207,7 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
         size_t pairs = probe_schedule_planned(&schedule, NULL);
         schedule.search = false;
         const bool several = pus->count > 1;
-        const double touch_s = touching(probe, native), start_s = mpi * mpi_s,
+        const double touch_s = touching(probe, native, 2), start_s = mpi * mpi_s,
                      curves_s = (double)schedule.class_count * layer_s;
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
@@ -209,7 +217,8 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
             .memory_s = plan_memory(probe, &schedule) + touch_s,
             .memory_least_s = plan_memory_least(&hurried, &schedule, native),
             .unhurried_least_s = plan_memory_least(probe, &schedule, native),
-            .touch_least_s = touching(&hurried, native),
+            .memory_alone_s = plan_memory_alone(&hurried, native),
+            .touch_least_s = touching(&hurried, native, 2),
             .sets_s = plan_sets(probe, &schedule),
             .kernels_s = plan_kernels(probe),
             .mpi_s = start_s,

@@ -65,33 +65,13 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
 }
 
-/* Are PUs that are related in `a` so in `b`, too? */
-static bool is_within(const struct profile_relation *a, const struct profile_relation *b)
-{
-    bool within = true;
-    for (size_t g = 0; g < a->group_count; g++) {
-        const struct profile_set *group = &a->groups[g];
-        for (size_t i = 0; i < group->count && within; i++) {
-            for (size_t j = i + 1; j < group->count && within; j++) {
-                within = profile_related(b, group->ids[i], group->ids[j]);
-            }
-        }
-    }
-    for (size_t i = 0; i < a->pair_count && within; i++) {
-        within = profile_related(b, a->pairs[i].a, a->pairs[i].b);
-    }
-    return within;
-}
-
 /* Who shares it is not what the system declares. Where the system is a guest that may be so for a
  * while: which of the host's PUs a guest's are on is the host's business, and two may be siblings
  * of a core now. */
 static void note_other_sharing(FILE *stream, const struct profile_cache *declared,
                                const struct probe_sharing_level *sharing, bool virtual)
 {
-    if (!declared || !sharing ||
-        (is_within(&declared->sharing, &sharing->sharing) &&
-         is_within(&sharing->sharing, &declared->sharing))) {
+    if (!declared || !sharing || profile_relation_equal(&declared->sharing, &sharing->sharing)) {
         return;
     }
     fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
@@ -419,6 +399,49 @@ int probe_result_set_tlb(struct profile_class *node_class, const struct probe_ca
 }
 
 /* -- memory -- */
+
+/* Where the level belongs among those that nest; SIZE_MAX: nowhere, or it is there. */
+static size_t place_of(const struct profile_memory *memory, const struct profile_relation *level)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_relation *other = &memory->levels[i].collisions;
+        const bool inside = profile_relation_within(other, level),
+                   around = profile_relation_within(level, other);
+        if (inside == around) {
+            return SIZE_MAX;
+        }
+        place = inside ? i + 1 : place;
+    }
+    return place;
+}
+
+int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found)
+{
+    const size_t most = found->level_count + declared->level_count;
+    struct profile_memory_level *levels = calloc(most + 1, sizeof *levels);
+    int rc = levels ? 0 : -ENOMEM;
+    if (rc == 0 && found->level_count > 0) {
+        memcpy(levels, found->levels, found->level_count * sizeof *levels);
+    }
+    if (rc == 0) {
+        free(found->levels);
+        found->levels = levels;
+    }
+    for (size_t i = 0; rc == 0 && i < declared->level_count; i++) {
+        const struct profile_relation *level = &declared->levels[i].collisions;
+        const size_t place = place_of(found, level);
+        struct profile_memory_level kept = {.quality = {.origin = PROFILE_DECLARED, .spread = -1}};
+        rc = place < SIZE_MAX ? probe_result_copy_relation(level, &kept.collisions) : 0;
+        if (rc == 0 && place < SIZE_MAX) {
+            memmove(levels + place + 1, levels + place,
+                    (found->level_count - place) * sizeof *levels);
+            levels[place] = kept;
+            found->level_count++;
+        }
+    }
+    return rc;
+}
 
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
 {

@@ -170,6 +170,9 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
         rc = run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
                         : probe_cache(&results->probe, pu, caches, error);
     }
+    for (size_t i = 0; rc == -ETIME && i < results->kinds.count; i++) {
+        probe_cache_free(&results->of[i].caches); /* all kinds or none */
+    }
     results->probe.told_share = 0;
     return rc;
 }
@@ -197,15 +200,18 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
     return rc;
 }
 
-static void finished(struct probe_results *results, unsigned probe, int rc)
+/* A probe that had no figure when the time was over is left out. */
+static int finished(struct probe_results *results, unsigned probe, int rc)
 {
     results->done |= rc == 0 ? probe : 0;
+    results->left_out |= rc == -ETIME ? probe : 0;
     bool shortened =
         probe_late(&results->probe) || (probe == PROBE_MEMORY && results->probe.hurried);
     for (size_t i = 0; i < results->kinds.count && probe == PROBE_CACHE; i++) {
         shortened |= results->of[i].caches.shortened;
     }
-    results->shortened |= shortened ? probe : 0;
+    results->shortened |= shortened && rc == 0 ? probe : 0;
+    return rc == -ETIME ? 0 : rc;
 }
 
 static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
@@ -303,6 +309,12 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     return rc;
 }
 
+/* Of what only adds to a probe's figures: those that there are when the time is over stay. */
+static int in_time(int rc)
+{
+    return rc == -ETIME ? 0 : rc;
+}
+
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
@@ -311,24 +323,24 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         next(run, results, PROBE_CACHE, "cache");
         rc = run_caches(run, results, error);
         learn_pace(results);
-        finished(results, PROBE_CACHE, rc);
+        rc = finished(results, PROBE_CACHE, rc);
     }
     if (rc == 0 && probe_budget_wants(run, results, PROBE_SHARING) &&
         results->of[0].caches.count > 0) {
         next(run, results, PROBE_SHARING, "sharing");
         rc = run_sharing(results, error);
-        finished(results, PROBE_SHARING, rc);
+        rc = finished(results, PROBE_SHARING, rc);
     }
     if (rc == 0 && probe_budget_wants(run, results, PROBE_MEMORY)) {
         next(run, results, PROBE_MEMORY, "memory");
         rc = run_memory(run, results, error);
-        finished(results, PROBE_MEMORY, rc);
+        rc = finished(results, PROBE_MEMORY, rc);
         learn_rate(results);
     }
     if (rc == 0 && probe_budget_wants(run, results, PROBE_MESSAGE)) {
         next(run, results, PROBE_MESSAGE, "message");
         rc = run_messages(run, results, true, error);
-        finished(results, PROBE_MESSAGE, rc);
+        rc = finished(results, PROBE_MESSAGE, rc);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
@@ -337,11 +349,11 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         probe_progress_next(run->progress, "sets", sets_s / all);
         probe_progress_expect(run->progress, sets_s,
                               probe_budget_expected_after(run, results) - sets_s);
-        rc = run_sets(results, error);
+        rc = in_time(run_sets(results, error));
     }
     const double sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
     probe_progress_expect(run->progress, probe_budget_expected_after(run, results) - sets_s, 0);
-    return rc < 0 ? rc : run_second_looks(run, results, error);
+    return rc < 0 ? rc : in_time(run_second_looks(run, results, error));
 }
 
 /* How high the load average may be before the first probe without a word. */
@@ -380,6 +392,9 @@ static int assemble(const struct probe_run *run, struct probe_results *results,
                                            results->probe.machine->page_bytes);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY)) {
+        rc = results->memory.searched
+                 ? 0
+                 : probe_result_keep_levels(&results->node_class->memory, &results->memory.memory);
         probe_result_set_memory(results->node_class, &results->memory);
         probe_result_set_numa(results->node_class, &results->numa);
     }
@@ -408,6 +423,7 @@ static int probe_with_journal(const struct probe_run *run, struct probe_results 
     run->machine->journal = run->journal;
     int rc = run_probes(run, results, error);
     run->machine->journal = NULL;
+    run->machine->until_s = 0;
     return rc;
 }
 
@@ -422,7 +438,7 @@ static void name_memory_limit(const struct machine *machine, struct servet_error
     }
 }
 
-static struct probe_results results_of(const struct probe_run *run, double begun_s)
+static struct probe_results results_of(const struct probe_run *run)
 {
     struct profile_class *node_class = &run->machine->declared->classes[0];
     return (struct probe_results){
@@ -436,7 +452,6 @@ static struct probe_results results_of(const struct probe_run *run, double begun
                   .one_by_one = run->one_by_one,
                   .largest_bytes = run->largest_bytes},
         .node_class = node_class,
-        .until_s = run->budget_s > 0 ? begun_s + run->budget_s : 0,
     };
 }
 
@@ -487,15 +502,18 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     double begun = probe_machine_elapsed(run->machine);
     bool native = strcmp(run->machine->name, "native") == 0;
     struct conditions_before around = {0};
-    struct probe_results results = results_of(run, begun);
+    struct probe_results results = results_of(run);
     int rc = plan(run, native, &results, error);
     if (rc < 0) {
         return rc;
     }
-    run->machine->guard.budget_s = run->budget_s;
     rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
+    probe_budget_start(run, &results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : probe_with_journal(run, &results, error);
+    rc = rc == 0 && results.done == 0 && results.left_out != 0
+             ? probe_budget_fail(run, &results, error)
+             : rc;
     run->expected_s =
         probe_budget_expected_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
     run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;

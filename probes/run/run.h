@@ -146,6 +146,7 @@ struct probe_estimate {
     double mpi_s;   /* starting the ranks */
     double touch_s; /* of memory's: until the system has given the arrays out */
     double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
+    double memory_alone_s;    /* of memory's least: one PU alone, which is worth beginning for */
     double unhurried_least_s; /* of memory, with arrays of the usual size */
     double touch_least_s;     /* of memory's least, in a hurry */
 };
@@ -221,6 +222,9 @@ int probe_result_set_cache_curve(struct profile_class *node_class, const struct 
 int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
                          size_t ordinary_page_bytes);
 
+/* Where the search for levels of memory was not finished the declared ones that do not cross those
+ * found stay, since nobody knows better. 0 or -ENOMEM. */
+int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found);
 /* Move what was found into the class; `found` is empty afterwards. */
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
@@ -318,6 +322,10 @@ struct probe_results {
 
 /* -- budget -- */
 
+/* The budget counts from when the machine was opened. A little after its end the machine's
+ * operations end, whatever they have. */
+void probe_budget_start(const struct probe_run *run, struct probe_results *results);
+
 /* Seconds that the probe is expected to take here, beside what else runs; and all that were asked
  * for, from `first` on: expected, and at the least. */
 double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
@@ -342,6 +350,11 @@ bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_res
  * `of` parts of it. */
 void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
                         double of);
+
+/* No probe of those asked for had a figure: -ETIME, and a line that says why and what budget would
+ * do. */
+int probe_budget_fail(const struct probe_run *run, const struct probe_results *results,
+                      struct servet_error *error);
 
 /* Asked for, and still within the budget. What is left out stays as declared. */
 bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe);

@@ -92,6 +92,67 @@ TEST(all_pus_copy_and_traverse_together)
     }
 }
 
+/* -- when the machine's time is over: on a clock that goes on by a second whenever it is looked
+ * at -- */
+
+static double looked_at_s;
+
+static double by_looks(struct machine *m)
+{
+    (void)m;
+    return looked_at_s += 1;
+}
+
+/* The machine's time is over after so many looks. */
+static struct machine_ops end_after(double looks)
+{
+    struct machine_ops ops = *machine.ops;
+    ops.elapsed = by_looks;
+    ops.disturbed = NULL;
+    looked_at_s = 0;
+    machine.until_s = looks;
+    return ops;
+}
+
+TEST(memory_is_not_touched_beyond_the_machines_time)
+{
+    const struct machine_copy what = {.bytes = 32u << 20, .passes = 1, .numa = -1};
+    const struct machine_ops *native = machine.ops, ops = end_after(8);
+    double rate = -1;
+    machine.ops = &ops;
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), -ETIME);
+    /* and then nothing is begun */
+    ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, 1, &rate), -ETIME);
+    ck_assert_double_eq(rate, -1);
+    machine.ops = native;
+    machine.until_s = 0;
+    ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert_double_gt(rate, 0);
+}
+
+TEST(messages_end_with_the_machines_time)
+{
+    const struct machine_exchange one = {.bytes = 64, .round_trips = 1u << 30, .batches = 1},
+                                  many = {.bytes = 64, .round_trips = 4, .batches = UINT32_MAX};
+    if (machine.pus.count < 2) {
+        return;
+    }
+    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    const struct machine_ops *native = machine.ops, first = end_after(20);
+    double seconds = -1;
+    machine.ops = &first;
+    ck_assert_int_eq(probe_machine_exchange(&machine, &one, &pair, 1, &seconds), -ETIME);
+    ck_assert_double_eq(seconds, -1);
+    machine.ops = native;
+    /* batches that were done before are the figure */
+    const struct machine_ops second = end_after(1e6);
+    machine.ops = &second;
+    const int rc = probe_machine_exchange(&machine, &many, &pair, 1, &seconds);
+    ck_assert(rc == 0 ? seconds > 0 && isfinite(seconds) : rc == -ETIME && seconds < 0);
+    machine.ops = native;
+    machine.until_s = 0;
+}
+
 /* Node 0 is there on nearly every machine; one that has others only, or forbids placing, says
  * so. */
 TEST(memory_is_placed_on_a_node_or_refused)

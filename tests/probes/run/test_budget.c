@@ -1,5 +1,6 @@
 /* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is
  * what it then says of them still true? */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 #include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
 #include "probes/run/run.h"
+#include "profile/codec/codec.h"
+#include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -184,6 +187,20 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 
 static const struct machine_ops *simulated;
 static const double slower = 30;
+static double given_up_s; /* of operations that the machine's time ended */
+
+static double elapsed(struct machine *machine)
+{
+    return slower * simulated->elapsed(machine) - given_up_s;
+}
+
+/* As native operations, they do not go on beyond the machine's time. */
+static int ended(struct machine *machine, int rc)
+{
+    const double over_s = machine->until_s > 0 ? elapsed(machine) - machine->until_s : 0;
+    given_up_s += over_s > 0 ? over_s : 0;
+    return rc == 0 && over_s > 0 ? -ETIME : rc;
+}
 
 static int traverse(struct machine *machine, const struct machine_traversal *what,
                     const uint32_t *pus, size_t count, double *seconds)
@@ -192,7 +209,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
-    return rc;
+    return ended(machine, rc);
 }
 
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
@@ -202,7 +219,7 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
     for (size_t i = 0; i < count && rc == 0; i++) {
         rates[i] /= slower;
     }
-    return rc;
+    return ended(machine, rc);
 }
 
 static int exchange(struct machine *machine, const struct machine_exchange *what,
@@ -212,12 +229,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
     for (size_t i = 0; i < count && rc == 0; i++) {
         seconds[i] *= slower;
     }
-    return rc;
-}
-
-static double elapsed(struct machine *machine)
-{
-    return slower * simulated->elapsed(machine);
+    return ended(machine, rc);
 }
 
 TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
@@ -231,6 +243,7 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
     const double budget_s = budgets_s[_i % 2];
     open_machine_of(machines[_i / 2], &machine);
     simulated = machine.ops;
+    given_up_s = 0;
     struct machine_ops slow = *simulated;
     slow.traverse = traverse;
     slow.copy = copy;
@@ -249,6 +262,229 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
     ck_assert_double_gt((double)profile->classes[0].caches[0].size_bytes, 0);
     probe_machine_close(&machine);
     profile_free(profile);
+}
+
+/* -- whole runs that the machine's time ends -- */
+
+static const struct machine_ops *whole;
+static size_t most_copied; /* bytes of an array */
+
+static int copy_alone(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *rates)
+{
+    return count > 1 ? -ETIME : whole->copy(machine, what, pus, count, rates);
+}
+
+static int copy_noting(struct machine *machine, const struct machine_copy *what,
+                       const uint32_t *pus, size_t count, double *rates)
+{
+    most_copied = what->bytes > most_copied ? what->bytes : most_copied;
+    return whole->copy(machine, what, pus, count, rates);
+}
+
+static int run_with(struct machine *machine,
+                    int (*copies)(struct machine *, const struct machine_copy *, const uint32_t *,
+                                  size_t, double *),
+                    struct probe_run *run, struct servet_profile **profile,
+                    struct servet_error *error)
+{
+    static struct machine_ops ops;
+    static struct progress progress = {.events = -1};
+    whole = machine->ops;
+    ops = *whole;
+    ops.copy = copies;
+    machine->ops = &ops;
+    run->seed = 1;
+    run->machine = machine;
+    run->progress = &progress;
+    return probe_run_run(run, profile, error);
+}
+
+static const char *condition(const struct servet_profile *profile, const char *key)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, key) == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return "";
+}
+
+TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 100};
+    open_machine_of("two-packages", &machine);
+    const size_t declared = machine.declared->classes[0].memory.level_count;
+    ck_assert_uint_gt(declared, 0);
+    ck_assert_msg(run_with(&machine, copy_alone, &run, &profile, &error) == 0, "%s", error.text);
+    const struct profile_class *node_class = &profile->classes[0];
+    ck_assert_double_gt(node_class->memory.reference_bytes_per_s, 0);
+    ck_assert_uint_eq(node_class->memory.level_count, declared);
+    ck_assert_int_eq(node_class->memory.levels[0].quality.origin, PROFILE_DECLARED);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* The first copy of PUs of both packages is disturbed, and no other. */
+static int copy_once_disturbed(struct machine *machine, const struct machine_copy *what,
+                               const uint32_t *pus, size_t count, double *rates)
+{
+    static bool done;
+    const bool far = count == 2 && pus[0] / 4 != pus[1] / 4, now = far && !done;
+    int rc = whole->copy(machine, what, pus, count, rates);
+    done |= far;
+    for (size_t i = 0; rc == 0 && now && i < count; i++) {
+        rates[i] /= 2;
+    }
+    return rc;
+}
+
+TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 0.5};
+    open_machine_of("two-packages", &machine);
+    ck_assert_msg(run_with(&machine, copy_once_disturbed, &run, &profile, &error) == 0, "%s",
+                  error.text);
+    ck_assert_ptr_nonnull(strstr(condition(profile, "budget"), "cut short: memory"));
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        ck_assert(level->quality.origin == PROFILE_DECLARED ||
+                  (!profile_related(&level->collisions, 0, 4) &&
+                   !profile_related(&level->collisions, 3, 7)));
+    }
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+TEST(where_the_search_was_ended_only_what_nests_stays_declared)
+{
+    struct machine machine;
+    open_machine_of("numa-nodes", &machine);
+    const struct profile_memory *declared = &machine.declared->classes[0].memory;
+    ck_assert_uint_gt(declared->level_count, 0);
+    struct profile_set across;
+    struct profile_memory_level *level = calloc(1, sizeof *level);
+    const uint32_t ids[] = {machine.pus.ids[0], machine.pus.ids[machine.pus.count - 1]};
+    ck_assert_int_eq(profile_set_from_array(ids, 2, &across), 0);
+    *level = (struct profile_memory_level){
+        .bytes_per_s = 1e9, .collisions = {.groups = malloc(sizeof across), .group_count = 1}};
+    level->collisions.groups[0] = across;
+    struct profile_memory found = {.levels = level, .level_count = 1};
+    ck_assert_int_eq(probe_result_keep_levels(declared, &found), 0);
+    ck_assert_uint_eq(found.level_count, 1);
+    ck_assert_double_gt(found.levels[0].bytes_per_s, 0);
+    profile_memory_free(&found);
+    ck_assert_int_eq(probe_result_keep_levels(declared, &found), 0);
+    ck_assert_uint_eq(found.level_count, declared->level_count);
+    profile_memory_free(&found);
+    probe_machine_close(&machine);
+}
+
+static int no_time(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                   size_t count, double *rates)
+{
+    (void)machine, (void)what, (void)pus, (void)count, (void)rates;
+    return -ETIME;
+}
+
+TEST(a_budget_in_which_nothing_could_be_measured_says_what_would_do)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error = {.text = ""};
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 7};
+    open_machine_of("two-packages", &machine);
+    ck_assert_int_eq(run_with(&machine, no_time, &run, &profile, &error), -ETIME);
+    const char *than = strstr(error.text, "nothing could be measured in 7 s"),
+               *given = strstr(error.text, "--budget ");
+    ck_assert_msg(than && given, "%s", error.text);
+    ck_assert_double_ge(strtod(given + strlen("--budget "), NULL), 14);
+    probe_machine_close(&machine);
+}
+
+TEST(operations_end_a_little_after_the_budget)
+{
+    struct machine machine;
+    struct probe_results results = {.estimate = {0}};
+    struct probe_run run = {.machine = &machine, .budget_s = 10};
+    open_machine_of("two-packages", &machine);
+    probe_budget_start(&run, &results);
+    ck_assert_double_eq(results.until_s, 10);
+    ck_assert(machine.until_s > 10 && machine.until_s < 15);
+    run.budget_s = 0;
+    probe_budget_start(&run, &results);
+    ck_assert(results.until_s <= 0 && machine.until_s <= 0);
+    run.budget_s = 0.01; /* the least there is */
+    probe_budget_start(&run, &results);
+    ck_assert(results.until_s > 0 && machine.until_s <= 0);
+    probe_machine_close(&machine);
+}
+
+/* -- what is decided by how much time there is -- */
+
+/* What was busy is counted out of the machine file. */
+static double others_now;
+
+static double others(struct machine *machine)
+{
+    (void)machine;
+    return others_now;
+}
+
+TEST(ranks_of_mpi_are_started_where_they_and_their_least_fit)
+{
+    static const struct {
+        double others, left_s;
+        bool fits;
+    } cases[] = {{0, 0.40, false}, {0, 0.46, true}, {8, 7.5, false}, {8, 7.7, true}};
+    struct machine machine;
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.others = others;
+    machine.ops = &ops;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        /* a rank needs a PU, messages two at a time: 9 * 0.4 s and 81 * 0.05 s beside eight others
+         */
+        struct probe_results results = {.probe = {.machine = &machine},
+                                        .estimate = {.mpi_s = 0.4, .message_least_s = 0.05},
+                                        .until_s = cases[i].left_s};
+        const struct probe_run run = {.machine = &machine, .budget_s = cases[i].left_s};
+        others_now = cases[i].others;
+        ck_assert_msg(probe_budget_fits_ranks(&run, &results) == cases[i].fits, "case %zu", i);
+    }
+    struct probe_results endless = {.probe = {.machine = &machine}, .estimate = {.mpi_s = 1e6}};
+    ck_assert(probe_budget_fits_ranks(&(struct probe_run){.machine = &machine}, &endless));
+    probe_machine_close(&machine);
+}
+
+TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    const bool hurried = _i == 1;
+    struct probe_run run = {.probes = PROBE_MEMORY};
+    open_machine_of("epyc-7402", &machine);
+    const char *name = machine.name;
+    machine.name = "native"; /* whose memory has to be touched first */
+    const double least_s = estimate_of(&machine, true).unhurried_least_s;
+    run.budget_s = hurried ? least_s * 0.9 : least_s * 1e4;
+    most_copied = 0;
+    ck_assert_msg(run_with(&machine, copy_noting, &run, &profile, &error) == 0, "%s", error.text);
+    const struct probe asked = {.machine = &machine, .hurried = hurried};
+    ck_assert_uint_eq(most_copied, probe_memory_bytes(&asked, 16u << 20));
+    ck_assert(hurried == (strstr(condition(profile, "budget"), "cut short: memory") != NULL));
+    machine.name = name;
+    profile_free(profile);
+    probe_machine_close(&machine);
 }
 
 TESTS(.seconds = 120)

@@ -148,7 +148,10 @@ TEST(what_needs_two_workers_is_absent_where_one_may_run)
     ck_assert_str_eq(condition_of(profile),
                      "1.5 of 8 CPUs; at most 1 worker at a time; not measured: sharing message");
     ck_assert_double_gt(node->memory.reference_bytes_per_s, 0);
-    ck_assert_uint_eq(node->memory.level_count, 0);
+    for (size_t i = 0; i < node->memory.level_count; i++) { /* as declared, without a figure */
+        ck_assert_int_eq(node->memory.levels[i].quality.origin, PROFILE_DECLARED);
+        ck_assert(node->memory.levels[i].bytes_per_s <= 0 && !node->memory.levels[i].scaling);
+    }
     for (size_t i = 0; i < node->communication.layer_count; i++) {
         ck_assert_int_ne(node->communication.layers[i].quality.origin, PROFILE_MEASURED);
         ck_assert_uint_eq(node->communication.layers[i].curve_count, 0);
