@@ -1,6 +1,6 @@
 /* Is who measures ever worse off than who does not?
  *
- *     never_worse MACHINE.json ...
+ *     never_worse [--budget=SECONDS] MACHINE.json ...
  *
  * For each simulated machine: its workers are placed by memory priority from what its topology says
  * and from what servet-probe's memory and message probes find, noise and all; both mappings are
@@ -48,7 +48,7 @@ static int bandwidth(struct machine *machine, const struct servet_profile *profi
     return rc;
 }
 
-static int measure(const char *path, struct servet_profile **out)
+static int measure(const char *path, double budget_s, struct servet_profile **out)
 {
     struct machine machine;
     struct servet_error error;
@@ -59,6 +59,7 @@ static int measure(const char *path, struct servet_profile **out)
     }
     struct probe_run run = {.probes = PROBE_MEMORY | PROBE_MESSAGE,
                             .seed = 1,
+                            .budget_s = budget_s,
                             .machine = &machine,
                             .progress = &progress};
     rc = probe_run_run(&run, out, &error);
@@ -94,13 +95,17 @@ static int look_at(const char *path, struct machine *machine, const struct serve
 
 int main(int argc, char **argv)
 {
+    static const char option[] = "--budget=";
+    const bool brief = argc > 1 && strncmp(argv[1], option, strlen(option)) == 0;
+    const double budget_s = brief ? strtod(argv[1] + strlen(option), NULL) : 0;
+    const int first = brief ? 2 : 1;
     int failed = 0, counts[3] = {0};
     puts("machine                       PUs  workers: GB/s unmeasured, measured");
-    for (int i = 1; i < argc; i++) {
+    for (int i = first; i < argc; i++) {
         struct machine machine;
         struct servet_error error;
         struct servet_profile *measured;
-        if (measure(argv[i], &measured) < 0) {
+        if (measure(argv[i], budget_s, &measured) < 0) {
             failed++;
             continue;
         }
@@ -116,7 +121,7 @@ int main(int argc, char **argv)
         }
         profile_free(measured);
     }
-    printf("%d machines, measured worse on %d, less by up to a tenth on %d\n", argc - 1 - failed,
-           counts[2], counts[1]);
-    return failed || counts[2] || argc < 2;
+    printf("%d machines, measured worse on %d, less by up to a tenth on %d\n",
+           argc - first - failed, counts[2], counts[1]);
+    return failed || counts[2] || argc <= first;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Is who measures ever worse off than who does not? On machines as of today that nobody chose.
 
-    never_worse.py NEVER_WORSE [--known] [--machines N] [--seed S] [MACHINE.json ...]
+    never_worse.py NEVER_WORSE [--known] [--machines N] [--seed S] [--budget SECONDS] [MACHINE.json ...]
 
 --known describes the machines of a list of servers, desktops and virtual machines that people have. Draws N machines from continuous ranges (packages, NUMA nodes, dies, caches, cores, their bandwidths, how much of it each
 domain's link lets through, numbering, noise), prints the seed, and hands them with the named ones to the program
@@ -200,6 +200,7 @@ def main():
     parser.add_argument("--known", action="store_true", help="the machines of the list, too")
     parser.add_argument("--machines", type=int, default=24)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--budget", type=float, help="of a run of servet-probe, on the machine's clock")
     parser.add_argument("--keep", help="folder that the drawn machines stay in")
     options = parser.parse_intermixed_args()
     print(f"seed {options.seed}", flush=True)
@@ -212,7 +213,8 @@ def main():
         for path, machine in zip(files, machines):
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(machine, file)
-        sys.exit(subprocess.run([options.program, *files, *options.files]).returncode)
+        budget = [f"--budget={options.budget}"] if options.budget else []
+        sys.exit(subprocess.run([options.program, *budget, *files, *options.files]).returncode)
 
 
 main()
