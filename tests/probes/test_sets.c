@@ -32,23 +32,6 @@ static void hide(struct profile_class *declared)
     declared->numa_count = 0;
 }
 
-/* Packages of every second PU, and caches of neighbours: as broken firmware says it. */
-static void mislead(struct profile_class *declared)
-{
-    uint32_t ids[2][1024];
-    size_t count[2] = {0};
-    hide(declared);
-    for (size_t i = 0; i < declared->pus.count; i++) {
-        ids[i % 2][count[i % 2]++] = declared->pus.ids[i];
-    }
-    declared->packages.groups = calloc(2, sizeof *declared->packages.groups);
-    declared->packages.group_count = 2;
-    for (size_t p = 0; p < 2; p++) {
-        ck_assert_int_eq(profile_set_from_array(ids[p], count[p], &declared->packages.groups[p]),
-                         0);
-    }
-}
-
 static void pair_up(struct profile_relation *out, size_t count, uint32_t (*other)(uint32_t, size_t))
 {
     out->groups = calloc(count, sizeof *out->groups);
@@ -78,6 +61,23 @@ static void mislead_caches(struct profile_class *declared)
     struct profile_relation *last = &declared->caches[declared->cache_count - 1].sharing;
     hide(declared);
     pair_up(last, declared->pus.count, neighbour);
+}
+
+/* Packages of every second PU, and caches of neighbours: as broken firmware says it. */
+static void mislead(struct profile_class *declared)
+{
+    uint32_t ids[2][1024];
+    size_t count[2] = {0};
+    mislead_caches(declared);
+    for (size_t i = 0; i < declared->pus.count; i++) {
+        ids[i % 2][count[i % 2]++] = declared->pus.ids[i];
+    }
+    declared->packages.groups = calloc(2, sizeof *declared->packages.groups);
+    declared->packages.group_count = 2;
+    for (size_t p = 0; p < 2; p++) {
+        ck_assert_int_eq(profile_set_from_array(ids[p], count[p], &declared->packages.groups[p]),
+                         0);
+    }
 }
 
 static void mislead_cores(struct profile_class *declared)

@@ -1,11 +1,11 @@
 /* Do the equations of the SPMD execution tool give its Table 1, and is the tile that is chosen the
  * best that keeps the wanted efficiency? */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "mapper/spmd/spmd.h"
 #include "tests/base/runner.h"
+#include "tests/base/within.h"
 
 static struct spmd_stencil stencil(const char *text)
 {
@@ -13,12 +13,6 @@ static struct spmd_stencil stencil(const char *text)
     struct servet_error error;
     ck_assert_msg(spmd_stencil_parse(text, &out, &error) == 0, "%s", error.text);
     return out;
-}
-
-static void assert_within(double found, double expected, double part)
-{
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected), "%.9g, expected %.9g within %g",
-                  found, expected, part);
 }
 
 /* Table 1. The tiles do not follow from equations (1) to (5) and the efficiency of 85 % alone: heat

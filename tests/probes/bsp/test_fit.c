@@ -6,6 +6,7 @@
 #include "probes/bsp/bsp.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
+#include "tests/base/within.h"
 
 /* Each is asked of every sixteenth h, and of every one (a long curve has shortcuts of its own). */
 enum { HIGH = 2048, POINTS_MAX = HIGH + 1 };
@@ -26,12 +27,6 @@ static void make(struct sample *sample, double g, double l, double noise, uint64
         sample->time[i] = (sample->h[i] * g + l) * (1 + noise * fabs(random_normal(&random)));
     }
     sample->curve = (struct bsp_curve){sample->h, sample->time, points};
-}
-
-static void assert_within(double found, double expected, double part)
-{
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected),
-                  "%.17g, expected %.17g within %g", found, expected, part);
 }
 
 /* g and l of the slides' machines, and in seconds */

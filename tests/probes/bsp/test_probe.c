@@ -10,6 +10,7 @@
 #include "probes/bsp/bsp.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
+#include "tests/base/within.h"
 
 /* -- a machine that is a formula -- */
 
@@ -116,12 +117,6 @@ static void find(struct bsp_simulation *simulation, const struct probe_bsp_reque
     int rc = probe_bsp(&machine, 32, request, NULL, found, &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     probe_bsp_machine_close(&machine);
-}
-
-static void assert_within(double found, double expected, double part)
-{
-    ck_assert_msg(fabs(found - expected) <= part * fabs(expected),
-                  "%.17g, expected %.17g within %g", found, expected, part);
 }
 
 TEST(a_silent_machine_gives_its_parameters_exactly)
