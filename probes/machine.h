@@ -39,8 +39,9 @@ enum machine_order {
 
 enum machine_pages {
     MACHINE_PAGES_ORDINARY,
-    MACHINE_PAGES_HUGE, /* asked for; a machine without them serves ordinary pages (see
+    MACHINE_PAGES_HUGE,  /* asked for; a machine without them serves ordinary pages (see
                            machine.huge_page_bytes) */
+    MACHINE_PAGES_GIVEN, /* what the system gives a program that asks for none */
 };
 
 struct machine_traversal {

@@ -245,7 +245,10 @@ static int reserve(struct native_region *region, size_t bytes)
     /* Told apart on purpose: with huge pages the knees of physically indexed caches are sharp, with
      * ordinary ones the pages fall where the kernel puts them. Both are advice, a kernel without
      * THP ignores it. */
-    madvise(start, bytes, region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (region->pages != MACHINE_PAGES_GIVEN) {
+        madvise(start, bytes,
+                region->pages == MACHINE_PAGES_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    }
     int rc = bind_to_node(region);
     if (rc < 0) {
         unmap(region);

@@ -2,7 +2,9 @@
  * memory domain. A non-temporal copy moves more in a second than what compilers make of most loops
  * (36 GB/s where a triad gets 23.5 and an ordinary copy 20 to 22 on one core of a Zen 5), and it
  * collides more: where it is placed matters most, so the levels are made of it; what a program gets
- * is nearer to STREAM's triad. */
+ * is nearer to STREAM's triad. Nor does a program ask for huge pages, as the levels do, with which
+ * all of these get a third more (docs/MEASUREMENTS.md, "Beside the programs that people know"): its
+ * memory is as the system gives it. */
 #include "probes/pairs/memory.h"
 
 #include <errno.h>
@@ -57,7 +59,7 @@ static int run_kernel(const struct question *question, enum profile_kernel kerne
         .bytes = question->bytes < room ? question->bytes : room,
         .passes = PASSES,
         .numa = -1,
-        .pages = probe_memory_pages(question->probe->machine),
+        .pages = MACHINE_PAGES_GIVEN,
         .kernel = kernel,
         .deadline = question->probe->deadline,
     };
@@ -134,6 +136,21 @@ static int measure(const struct question *question, struct profile_memory *memor
     return 0;
 }
 
+/* The method speaks of the levels' pages. */
+static int say_which_pages(const struct machine *machine, struct profile_memory *memory)
+{
+    char *text;
+    if (machine->huge_page_bytes == 0 || !memory->method || memory->kernel_count == 0) {
+        return 0;
+    }
+    if (asprintf(&text, "%s; loops on pages as the system gives them", memory->method) < 0) {
+        return -ENOMEM;
+    }
+    free(memory->method);
+    memory->method = text;
+    return 0;
+}
+
 static int note_that_memory_ran_out(struct profile_quality *quality)
 {
     const char *before = quality->note ? quality->note : "";
@@ -157,6 +174,7 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     if (rc == 0) {
         const struct question question = {probe, &domain, found->array_bytes, rates};
         rc = measure(&question, &found->memory);
+        rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
     }
     if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
         profile_set_free(&found->memory.kernel_pus);

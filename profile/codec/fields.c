@@ -211,7 +211,9 @@ static const struct profile_field memory_fields[] = {
                     "time, where that was measured; ascending.",
                     ASIDE, RATE),
     PROFILE_COUNTED("kernels", FIELD_ARRAY, struct profile_memory, kernels, kernel_count,
-                    "What other loops than the one of the levels get.", ASIDE, .element = &kernel),
+                    "What loops get of memory as the system gives it unasked: less than on the "
+                    "huge pages of the levels.",
+                    ASIDE, .element = &kernel),
     PROFILE_FIELD(FIELD_SET, struct profile_memory, kernel_pus,
                   "Those that together_bytes_per_s is of: the PUs of one NUMA node.", ASIDE,
                   .low = 1),

@@ -221,20 +221,39 @@ TEST(messages_say_of_which_data_they_are)
 
 /* -- loops over memory -- */
 
+static const struct machine_ops *simulated;
+static size_t loops, loops_as_given;
+
+static int note_pages(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *bytes_per_s)
+{
+    loops++;
+    loops_as_given += what->pages == MACHINE_PAGES_GIVEN;
+    return simulated->copy(subject, what, pus, count, bytes_per_s);
+}
+
+/* On memory as a program gets it, whatever the levels are measured on. */
 TEST(each_loop_has_its_own_bandwidth)
 {
     struct servet_error error;
-    struct probe_memory found = {.array_bytes = 1 << 20};
+    struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
     open_machine_with(
         &machine, 1,
         MACHINE("0-3",
                 ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}], \"kernels\": "
                 "[{\"kernel\": \"triad\", \"pu_factor\": 0.6}, {\"kernel\": \"read\", "
                 "\"pu_factor\": 0.5, \"domain_factor\": 0.8}]",
-                "\"name\": \"m\""));
+                "\"name\": \"m\", \"huge_page_bytes\": 2097152"));
+    simulated = machine.ops;
+    struct machine_ops noting = *simulated;
+    noting.copy = note_pages;
+    machine.ops = &noting;
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
+    ck_assert_uint_gt(loops, 0);
+    ck_assert_uint_eq(loops_as_given, loops);
     const struct profile_memory *memory = &found.memory;
+    ck_assert_str_eq(memory->method, "levels; loops on pages as the system gives them");
     static const double alone[] = {1e10, 1e10, 5e9, 6e9}, together[] = {2e10, 2e10, 1.6e10, 2e10};
     ck_assert_uint_eq(memory->kernel_count, PROFILE_KERNELS);
     ck_assert_uint_eq(memory->kernel_pus.count, 4);

@@ -5,8 +5,10 @@
 #include <numa.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -176,6 +178,41 @@ TEST(memory_is_placed_on_a_node_or_refused)
     ck_assert(rate < 0 && seconds < 0);
     what.numa = -1; /* and after that as if nothing had been */
     ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+}
+
+/* KiB of mappings that have this one of the kernel's flags. */
+static size_t kilobytes_that_have(const char *flag)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    char line[512];
+    size_t sum = 0, size = 0;
+    while (file && fgets(line, sizeof line, file)) {
+        sscanf(line, "Size: %zu kB", &size);
+        sum += strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag) ? size : 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return sum;
+}
+
+/* What a program that asks for nothing gets depends on the system alone: no advice goes with it. */
+TEST(memory_comes_as_asked_for_or_as_the_system_gives_it)
+{
+    static const enum machine_pages kinds[] = {MACHINE_PAGES_ORDINARY, MACHINE_PAGES_GIVEN,
+                                               MACHINE_PAGES_HUGE};
+    const size_t no = kilobytes_that_have(" nh"), yes = kilobytes_that_have(" hg");
+    if (madvise(NULL, 0, MADV_HUGEPAGE) < 0) {
+        return; /* a kernel without huge pages */
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct machine_copy what = {
+            .bytes = 4u << 20, .passes = 1, .numa = -1, .pages = kinds[i]};
+        double rate = 0;
+        ck_assert_int_eq(probe_machine_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+        ck_assert_int_eq(kilobytes_that_have(" nh") > no, kinds[i] == MACHINE_PAGES_ORDINARY);
+        ck_assert_int_eq(kilobytes_that_have(" hg") > yes, kinds[i] == MACHINE_PAGES_HUGE);
+    }
 }
 
 /* Containers forbid mbind() by default. Threads inherit that, so it comes before the machine's
