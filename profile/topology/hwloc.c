@@ -283,12 +283,17 @@ static double count_synthetic_pus(const char *text)
     return product;
 }
 
+static bool is_regular(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /* More PUs in an XML file than hwloc should be asked to read? Its tags are counted, as far as it
  * takes; what can be read only once is left to hwloc. */
 static bool has_many_xml_pus(const char *path)
 {
-    struct stat status;
-    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    FILE *file = is_regular(path) ? fopen(path, "re") : NULL;
     char *tag = NULL;
     size_t room = 0, count = 0;
     while (file && count <= MOST_PUS && getdelim(&tag, &room, '>', file) >= 0) {
@@ -405,10 +410,12 @@ static int read_once(void *text)
 }
 
 /* libhwloc crashes on XML that is damaged in the right place, and where memory ends: what somebody
- * wrote is read in a child first. A file on which it crashes is taken for damaged. */
+ * wrote is read in a child first, but for pipes, of which that would leave nothing. A file on which
+ * it crashes is taken for damaged. */
 int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
 {
-    int rc = text ? profile_child_call(read_once, (void *)(uintptr_t)text, NULL, 0) : 0;
+    const bool first = text && (!is_file(text) || is_regular(text));
+    int rc = first ? profile_child_call(read_once, (void *)(uintptr_t)text, NULL, 0) : 0;
     if (rc == -EFAULT && is_file(text)) {
         return refuse_xml(text, error);
     }

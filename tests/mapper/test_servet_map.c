@@ -323,6 +323,16 @@ TEST(memory_is_bound_where_only_some_nodes_are_used)
     }
 }
 
+/* lstopo --of xml | servet-map --topology /dev/stdin: what a pipe holds can be read only once. */
+TEST(xml_may_come_through_a_pipe)
+{
+    struct run run = run_command("sh -c 'cat " FIXTURES
+                                 "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml | " SERVET_MAP
+                                 " -n 2 --topology /dev/stdin'");
+    ck_assert_msg(run.status == 0, "%s", run.err);
+    ck_assert_uint_eq(count_lines(run.out), 1);
+}
+
 TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
 {
     expect_refused(
