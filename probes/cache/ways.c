@@ -241,7 +241,9 @@ static int try_once(struct search *search, size_t *told)
     }
     rc = reduce(search);
     size_t conflicting = search->count;
-    if (rc < 0 || search->tests >= TESTS_MAX || search->count < 2 || search->count > COUNTED_MAX) {
+    /* Nor is anything told where all of the pool are needed: none is left to replace one by. */
+    if (rc < 0 || search->tests >= TESTS_MAX || search->count < 2 || search->count > COUNTED_MAX ||
+        search->count == search->pool) {
         return rc;
     }
     rc = count_conflicting(search, &conflicting);

@@ -78,6 +78,16 @@ TEST(noise_does_not_change_them)
         "\"sibling_probability\": 0.05, \"sibling_lines\": 0.3},");
 }
 
+/* Two ways are filled by two lines, and three are half as many again: none of them can be spared,
+ * and there is no other to put in its place. */
+TEST(a_pool_of_which_all_are_needed_tells_nothing)
+{
+    static const struct geometry small = {64, 1, 128, 2, "lru", "contiguous", 65536};
+    struct probe_ways found = measure(&small, small.kib, "");
+    ck_assert_uint_eq(found.ways, 0);
+    ck_assert_ptr_nonnull(found.reason);
+}
+
 /* A size that is off must not make ways up. */
 TEST(ways_that_the_size_contradicts_are_not_told, .loops = 5)
 {
