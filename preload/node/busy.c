@@ -32,9 +32,6 @@
 /* Processes and places that are looked at, at most; beyond them nobody is told from strangers. */
 #define MOST_PROCESSES 4096u
 #define MOST_SEEN 8192u
-/* Field of /proc/PID/stat: the PU that it ran on last. Fields are counted from the state, 3. */
-#define STATE_FIELD 3
-#define PU_FIELD 39
 
 struct process {
     pid_t pid;
@@ -80,18 +77,12 @@ static void see_thread(struct fellows *fellows, size_t process, const char *tid)
     pid_t pid = fellows->process[process].pid;
     snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
     (void)profile_read_small(path, text, sizeof text);
-    const char *field = strrchr(text, ')');
-    if (!field || field[1] != ' ') {
-        return; /* it has ended */
-    }
-    bool runs = field[2] == 'R';
+    const char *state = profile_stat_find(text, PROFILE_STAT_STATE),
+               *pu = profile_stat_find(text, PROFILE_STAT_PU);
+    bool runs = state && *state == 'R'; /* without one it has ended */
     fellows->running += runs;
-    field++;
-    for (int number = STATE_FIELD; field && number < PU_FIELD; number++) {
-        field = strchr(field + 1, ' ');
-    }
-    if (field && (runs || atoi(tid) == pid)) {
-        add_seen(fellows, process, (uint32_t)strtoul(field, NULL, 10));
+    if (pu && (runs || atoi(tid) == pid)) {
+        add_seen(fellows, process, (uint32_t)strtoul(pu, NULL, 10));
     }
 }
 

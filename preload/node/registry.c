@@ -60,7 +60,7 @@ struct pin_registry_entry {
     uint64_t bits[]; /* also in programs of 32 bits: they share the node with the others */
 };
 
-/* Field 22 of /proc/PID/stat: start time in clock ticks since boot; 0 when there is no such
+/* When it began: in clock ticks since boot; 0 when there is no such
  * process. */
 static uint64_t start_of(pid_t pid)
 {
@@ -69,12 +69,8 @@ static uint64_t start_of(pid_t pid)
     if (!profile_read_small(path, text, sizeof text)) {
         return 0;
     }
-    /* The name in parentheses may hold anything; field 3 comes after the last one. */
-    const char *field = strrchr(text, ')');
-    for (int number = 2; field && number < 22; number++) {
-        field = strchr(field + 1, ' ');
-    }
-    return field ? strtoull(field, NULL, 10) : 0;
+    const char *began = profile_stat_find(text, PROFILE_STAT_BEGAN);
+    return began ? strtoull(began, NULL, 10) : 0;
 }
 
 static uint64_t now_ticks(void)

@@ -86,7 +86,6 @@ bool pin_registry_default_path(char *path, size_t size)
     return passing;
 }
 
-/* Field 3 of /proc/PID/stat. */
 static bool is_stopped(pid_t pid)
 {
     char path[64], text[256];
@@ -94,8 +93,8 @@ static bool is_stopped(pid_t pid)
     if (pid <= 0 || !profile_read_small(path, text, sizeof text)) {
         return true;
     }
-    const char *state = strrchr(text, ')');
-    return !state || (state[1] && (state[2] == 'T' || state[2] == 't' || state[2] == 'Z'));
+    const char *state = profile_stat_find(text, PROFILE_STAT_STATE);
+    return !state || *state == 'T' || *state == 't' || *state == 'Z';
 }
 
 /* A lock of the process (fcntl), not of the open file (flock): the child of a fork has none of it,

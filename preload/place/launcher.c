@@ -318,10 +318,11 @@ static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
         return false;
     }
     char *left = strchr(text, '('), *right = strrchr(text, ')');
-    int number;
-    if (!left || !right || right < left || sscanf(right + 1, " %*c %d", &number) != 1) {
+    const char *field = profile_stat_find(text, PROFILE_STAT_PARENT);
+    if (!left || !right || right < left || !field) {
         return false;
     }
+    const int number = atoi(field);
     *right = '\0';
     snprintf(name, size, "%s", left + 1);
     *parent = number;

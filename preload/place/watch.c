@@ -264,8 +264,8 @@ static bool is_alone(void)
     size_t others = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
     (void)profile_read_small(path, text, sizeof text);
-    const char *state = strrchr(text, ')');
-    if (!state || strncmp(state, ") Z", 3) != 0) {
+    const char *state = profile_stat_find(text, PROFILE_STAT_STATE);
+    if (!state || *state != 'Z') {
         return false;
     }
     DIR *folder = opendir("/proc/self/task");

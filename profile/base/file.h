@@ -37,6 +37,26 @@ static inline bool profile_first_line(const char *path, char *line, size_t size)
     return there;
 }
 
+/* Fields of /proc/PID/stat, counted as proc(5) does. The name before them, in parentheses, may hold
+ * anything. */
+enum profile_stat_field {
+    PROFILE_STAT_NAME = 2,
+    PROFILE_STAT_STATE,
+    PROFILE_STAT_PARENT,
+    PROFILE_STAT_BEGAN = 22, /* in ticks since the system started */
+    PROFILE_STAT_PU = 39,    /* that it ran on last */
+};
+
+/* NULL: there is none. */
+static inline const char *profile_stat_find(const char *text, enum profile_stat_field number)
+{
+    const char *field = strrchr(text, ')');
+    for (int at = PROFILE_STAT_NAME; field && at < (int)number; at++) {
+        field = strchr(field + 1, ' ');
+    }
+    return field ? field + 1 : NULL;
+}
+
 /* Tasks of the whole system that are ready to run, the one that asks among them; 0: not known. */
 static inline uint32_t profile_running_tasks(void)
 {

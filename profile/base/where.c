@@ -17,18 +17,14 @@ int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
     if (!profile_read_small(path, text, sizeof text)) {
         return -ESRCH;
     }
+    const char *pu = profile_stat_find(text, PROFILE_STAT_PU);
     char *left = strchr(text, '('), *right = strrchr(text, ')');
     if (!left || !right) {
         return -ESRCH;
     }
     *right = '\0';
     snprintf(now.name, sizeof now.name, "%.31s", left + 1);
-    /* Field 3 follows the name; field 39 is the PU. */
-    const char *field = right;
-    for (int number = 2; field && number < 39; number++) {
-        field = strchr(field + 1, ' ');
-    }
-    now.last_pu = field ? atoi(field) : -1;
+    now.last_pu = pu ? atoi(pu) : -1;
     snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
     if (!profile_read_small(path, text, sizeof text)) {
         return -ESRCH;
