@@ -99,10 +99,10 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
  * Entries of processes that are gone (kill -9 included) are dropped by whoever comes next. The file
  * is read and written, not mapped: it may be cut short at any moment. Who comes or takes a PU does
  * so under a lock of fcntl(), which the kernel drops with its holder and which no child of a fork
- * inherits, reads all entries and writes its own; who leaves frees its place without the lock. The
- * file is not followed through links, and used only when it is an ordinary file of this user that
- * nobody else may write, and a registry or empty. Nothing in it can make a reader do more than
- * choose another PU.
+ * inherits, reads what is counted of the entries and writes its own; who leaves frees its place
+ * without the lock. The file is not followed through links, and used only when it is an ordinary
+ * file of this user that nobody else may write, and a registry or empty. Nothing in it can make a
+ * reader do more than choose another PU.
  *
  * It also keeps the last look for strangers, so that of many programs which start at once only the
  * first waits for one.
@@ -116,16 +116,15 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
 #define PIN_JOB_OF_ONE_PROCESS (UINT64_C(1) << 63)
 
 struct pin_registry {
-    int file;                           /* open and locked between open and close, else -1 */
-    void *bytes;                        /* of the file, up to the last entry */
-    struct pin_registry_entry *entries; /* there, and free places among them */
-    uint32_t places, count;             /* in all, and of processes */
-    uint32_t own;                       /* this process's place, or NO_PLACE */
-    uint32_t words;                     /* of 64 bits, of each mask */
-    uint32_t next;                      /* the place that is looked after next */
-    bool changed;                       /* its own entry is to be written */
-    uint64_t checked_ns;                /* when pids were last looked up in /proc */
-    uint64_t signalled_ns;              /* and when all that are here got signal 0 */
+    int file;               /* open and locked between open and close, else -1 */
+    char *bytes;            /* of the file, up to the entries, and this process's own */
+    char *entries;          /* NULL: nobody has asked what is in them */
+    uint32_t places, count; /* up to the last that is taken, and of processes */
+    uint32_t own;           /* this process's place, or NO_PLACE */
+    uint32_t words;         /* of 64 bits, of each mask */
+    bool changed;           /* its own entry is to be written */
+    bool looked_after;      /* what is said of that, too */
+    bool is_new;
 };
 
 /* Where it is when SERVET_REGISTRY does not say. True: in a user namespace that is not the system's
@@ -137,6 +136,12 @@ bool pin_registry_default_path(char *path, size_t size);
 int pin_registry_file(const char *path, bool make);
 /* 0; -ESTALE: whoever had the lock has removed the file; -EAGAIN; -errno. */
 int pin_registry_lock(int file);
+/* When an entry is written, since the system started: another process with its pid began later.
+ * (When its own did would be to be looked up in /proc, by every program.) */
+uint64_t pin_registry_now(void);
+/* Is there a process of this number, with `entered`, of pin_registry_now(), one that began before
+ * that, as far as /proc tells? */
+bool pin_registry_lives(uint32_t pid, const uint64_t *entered);
 
 /* Words of 64 bits of the kernel's masks on this machine. */
 uint32_t pin_registry_words(void);
@@ -155,15 +160,15 @@ int pin_registry_begin(int file, struct pin_registry *out);
 /* Writes back what has changed, unlocks and closes. */
 void pin_registry_close(struct pin_registry *registry);
 
-bool pin_registry_knows(const struct pin_registry *registry, uint64_t job);
+bool pin_registry_knows(struct pin_registry *registry, uint64_t job);
 
 /* PUs of `allowed` that a new process of `job` is to count as taken: those held by more jobs than
  * the least held PU of `allowed` is, or what the job's first process found. */
-void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
+void pin_registry_taken(struct pin_registry *registry, uint64_t job,
                         const struct profile_mask *allowed, struct profile_mask *taken);
 
-/* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no room,
- * -ESRCH without /proc, where nobody could tell when this process is gone. */
+/* Enters this process, in place of any older entry of the same pid. -ENOSPC when there is no
+ * room. */
 int pin_registry_enter(struct pin_registry *registry, uint64_t job,
                        const struct profile_mask *taken, const struct profile_mask *held);
 
@@ -190,7 +195,7 @@ void pin_registry_look(struct pin_registry *registry, uint64_t begun_ns,
 /* -- kept -- */
 
 struct pin_kept {
-    const void *key;
+    void *key;
     size_t key_bytes;
     void *value;
     size_t size; /* of the value, or room for it */
@@ -223,7 +228,6 @@ struct pin_claims {
     bool on;
     bool first; /* of its job: what it counts as taken counts for all of them */
     uint64_t job;
-    char path[PATH_MAX];
     uint32_t place;               /* of its entry */
     struct pin_registry registry; /* open between begin and commit: two programs that start at once
                                      choose one after the other */
@@ -232,6 +236,7 @@ struct pin_claims {
     pthread_mutex_t lock;
     bool peeks; /* `file` is the registry, open without the lock, until begin takes that */
     int file;
+    char path[PATH_MAX];
 };
 
 /* Looks what of `allowed` is taken; `taken` holds what else counts as taken for a job that is not

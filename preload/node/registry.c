@@ -2,9 +2,7 @@
 #include "preload/node/node.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +13,7 @@
 
 /* Also the layout's version. A file of an older one is begun anew; one that is no registry at all
  * is somebody's text, and is left alone. */
-#define MAGIC 0x7365727665743035u        /* "servet05" */
+#define MAGIC 0x7365727665743036u        /* "servet06" */
 #define MAGIC_FAMILY 0x7365727665740000u /* "servet" and two digits */
 #define MAGIC_FAMILY_MASK 0xffffffffffff0000u
 
@@ -26,18 +24,14 @@
 /* More than those get the signal at most that often: of 500 programs that come at once each would
  * ask for all. A job is killed and the next one started in more time than that. */
 #define SIGNAL_EVERY_NS 10000000u
-/* Of /proc: USER_HZ is 100 everywhere. */
-#define TICK_NS 10000000u
 /* How often a file may be removed under our hands: each time another program has ended. */
 #define MOST_REMOVALS 100
 
-/* The file: this, a look for strangers, and entries. An entry stays where it is until its process
- * ends; then another one may have the place. */
+/* The file: the header, a look for strangers, and the front: who is here, and what is counted of
+ * their entries, which follow. A process keeps its place until it ends; then another one may have
+ * it. Of 500 programs that come at once each reads the front, and none the 500 entries. */
 struct header {
     uint64_t magic, words;
-    uint64_t places;           /* entries and free places, up to the last entry */
-    uint64_t checked_ns, next; /* who is to be looked after next */
-    uint64_t signalled_ns;
 };
 
 /* Followed by the PUs that were looked at, and those of them that were busy. */
@@ -45,62 +39,51 @@ struct look {
     uint64_t begun_ns, ended_ns;
 };
 
+/* Followed by two counts of each PU (jobs that hold it, processes that use it) and by the pids, one
+ * of each place, 0: free. They are counted again where other pids are there than were counted: who
+ * leaves only takes his pid away. */
+struct front {
+    uint64_t counted;          /* processes */
+    uint64_t checked_ns, next; /* who is to be looked after next */
+    uint64_t signalled_ns;
+};
+enum { JOBS, USERS, COUNTS };
+
 /* The masks of an entry, in this order. They are as long as the kernel's are on this machine, or
- * 500 entries would be a megabyte and a half to read for each of 500 programs. */
+ * 500 entries would be a megabyte and a half. */
 enum { TAKEN, HELD, USED, MASKS };
-#define WORD_BITS 64
+#define WORD_BITS 64u
 
 struct pin_registry_entry {
-    uint64_t pid; /* 0: free */
-    /* When this was written, since the system started: another process with this pid began later.
-     * (When its own did would be to be looked up in /proc, by every program.) */
-    uint64_t entered_ticks;
-    uint64_t job;
-    uint64_t shared; /* 1 + a PU that another process uses or has used at the same time */
-    uint64_t bits[]; /* also in programs of 32 bits: they share the node with the others */
+    uint64_t entered, job; /* pin_registry_now() */
+    uint64_t shared;       /* 1 + a PU that another process uses or has used at the same time */
+    uint64_t bits[];       /* also in programs of 32 bits: they share the node with the others */
 };
-
-/* When it began: in clock ticks since boot; 0 when there is no such
- * process. */
-static uint64_t start_of(pid_t pid)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!profile_read_small(path, text, sizeof text)) {
-        return 0;
-    }
-    const char *began = profile_stat_find(text, PROFILE_STAT_BEGAN);
-    return began ? strtoull(began, NULL, 10) : 0;
-}
-
-static uint64_t now_ticks(void)
-{
-    return profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS;
-}
-
-/* `thoroughly`: also whether the pid is still the same process's, as far as /proc tells. */
-static bool is_alive(const struct pin_registry_entry *entry, bool thoroughly)
-{
-    if (entry->pid == 0 || entry->pid > INT32_MAX ||
-        profile_raw(SYS_kill, (long)entry->pid, 0, 0, 0, 0, 0) == -ESRCH) {
-        return false;
-    }
-    return !thoroughly || start_of((pid_t)entry->pid) <= entry->entered_ticks;
-}
 
 static size_t entry_bytes(uint32_t words)
 {
     return sizeof(struct pin_registry_entry) + MASKS * words * sizeof(uint64_t);
 }
 
-static size_t look_bytes(uint32_t words)
+static size_t beginning_bytes(uint32_t words)
 {
-    return sizeof(struct look) + 2 * words * sizeof(uint64_t);
+    return sizeof(struct header) + sizeof(struct look) + 2 * words * sizeof(uint64_t);
+}
+
+/* Up to the pids. */
+static size_t counts_bytes(uint32_t words)
+{
+    return sizeof(struct front) + COUNTS * words * WORD_BITS * sizeof(uint16_t);
+}
+
+static off_t offset_of_pid(uint32_t words, uint32_t place)
+{
+    return (off_t)(beginning_bytes(words) + counts_bytes(words) + place * sizeof(uint32_t));
 }
 
 static off_t offset_of(uint32_t words, uint32_t place)
 {
-    return (off_t)(sizeof(struct header) + look_bytes(words) + place * entry_bytes(words));
+    return offset_of_pid(words, PIN_REGISTRY_ENTRIES) + (off_t)(place * entry_bytes(words));
 }
 
 off_t pin_registry_end(void)
@@ -108,10 +91,34 @@ off_t pin_registry_end(void)
     return offset_of(pin_registry_words(), PIN_REGISTRY_ENTRIES);
 }
 
+static struct front *front_of(const struct pin_registry *registry)
+{
+    return (struct front *)(void *)(registry->bytes + beginning_bytes(registry->words));
+}
+
+/* One of each PU below 64 x words. */
+static uint16_t *counts_of(const struct pin_registry *registry, int which)
+{
+    return (uint16_t *)(front_of(registry) + 1) + (size_t)which * registry->words * WORD_BITS;
+}
+
+static uint32_t *pids_of(const struct pin_registry *registry)
+{
+    return (uint32_t *)(void *)(registry->bytes + offset_of_pid(registry->words, 0));
+}
+
+/* This process's own is kept behind the pids; of the others, only where they have been read. */
 static struct pin_registry_entry *entry_at(const struct pin_registry *registry, uint32_t place)
 {
-    return (struct pin_registry_entry *)(void *)((char *)registry->entries +
-                                                 place * entry_bytes(registry->words));
+    const char *at = place == registry->own
+                         ? registry->bytes + offset_of(registry->words, 0)
+                         : registry->entries + place * entry_bytes(registry->words);
+    return (struct pin_registry_entry *)(uintptr_t)at;
+}
+
+static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
+{
+    return registry->own == PIN_REGISTRY_NO_PLACE ? NULL : entry_at(registry, registry->own);
 }
 
 static uint64_t *mask_of(const struct pin_registry *registry, struct pin_registry_entry *entry,
@@ -127,37 +134,20 @@ static bool has(const struct pin_registry *registry, struct pin_registry_entry *
            (mask_of(registry, entry, mask)[pu / WORD_BITS] >> (pu % WORD_BITS) & 1) != 0;
 }
 
-static void add(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
+/* False: it is there already, or no PU of this machine. */
+static bool add(const struct pin_registry *registry, struct pin_registry_entry *entry, int mask,
                 uint32_t pu)
 {
-    if (pu / WORD_BITS < registry->words) {
-        mask_of(registry, entry, mask)[pu / WORD_BITS] |= UINT64_C(1) << (pu % WORD_BITS);
+    if (pu / WORD_BITS >= registry->words || has(registry, entry, mask, pu)) {
+        return false;
     }
+    mask_of(registry, entry, mask)[pu / WORD_BITS] |= UINT64_C(1) << (pu % WORD_BITS);
+    return true;
 }
 
-/* That many bytes the kernel writes, however large the buffer. The same for all threads. */
-uint32_t pin_registry_words(void)
+static bool write_held(int file, const void *bytes, size_t count, off_t offset)
 {
-    static _Atomic(uint32_t) words;
-    uint32_t known = atomic_load_explicit(&words, memory_order_relaxed);
-    if (known > 0) {
-        return known;
-    }
-    struct profile_mask mask;
-    long bytes = profile_raw(SYS_sched_getaffinity, 0, sizeof mask, (long)&mask, 0, 0, 0);
-    size_t whole = bytes > 0 ? (size_t)bytes : sizeof mask;
-    known = (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-    atomic_store_explicit(&words, known, memory_order_relaxed);
-    return known;
-}
-
-bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset)
-{
-    struct pin_signals before;
-    pin_signals_hold(&before);
-    bool whole = pwrite(file, bytes, count, offset) == (ssize_t)count;
-    pin_signals_release(&before);
-    return whole;
+    return pwrite(file, bytes, count, offset) == (ssize_t)count;
 }
 
 /* The beginning of the file in `bytes`, `size` of them; those that are not there are zeros. 0: it
@@ -175,79 +165,118 @@ static int read_beginning(int file, void *bytes, size_t size)
                     (header->magic & MAGIC_FAMILY_MASK) != MAGIC_FAMILY)) {
         return -EINVAL;
     }
-    if (got < (ssize_t)sizeof *header || header->magic != MAGIC ||
-        header->words != pin_registry_words()) {
-        *header = (struct header){0};
+    if (header->magic != MAGIC || header->words != pin_registry_words()) {
+        memset(bytes, 0, size);
     }
     return 0;
 }
 
-static void free_place(struct pin_registry *registry, uint32_t place)
+/* -- who is here -- */
+
+/* Reads the entries of the others, too. False: there is no memory for them, or there are none. */
+static bool read_entries(struct pin_registry *registry)
 {
-    struct pin_registry_entry *entry = entry_at(registry, place);
-    entry->pid = 0;
-    registry->count--;
-    pin_registry_write(registry->file, &entry->pid, sizeof entry->pid,
-                       offset_of(registry->words, place));
+    const size_t bytes = registry->places * entry_bytes(registry->words);
+    if (registry->entries || bytes == 0) {
+        return bytes > 0;
+    }
+    registry->entries = calloc(1, bytes); /* what the file lacks is zeros */
+    return registry->entries &&
+           pread(registry->file, registry->entries, bytes, offset_of(registry->words, 0)) >= 0;
 }
 
-/* Frees the places of processes that are gone, and forgets the free ones at the end. */
-static void look_after(struct pin_registry *registry, const struct header *header)
+/* The PUs that an entry holds, without those that an entry of its job before it holds, too. */
+static uint64_t held_first(const struct pin_registry *registry, uint32_t place, uint32_t word)
 {
-    const uint64_t now = profile_now_ns(), own = (uint64_t)getpid();
+    struct pin_registry_entry *entry = entry_at(registry, place);
+    uint64_t held = mask_of(registry, entry, HELD)[word];
+    for (uint32_t i = 0; held && !(entry->job & PIN_JOB_OF_ONE_PROCESS) && i < place; i++) {
+        struct pin_registry_entry *before = entry_at(registry, i);
+        if (pids_of(registry)[i] != 0 && before->job == entry->job) {
+            held &= ~mask_of(registry, before, HELD)[word];
+        }
+    }
+    return held;
+}
+
+static void count_word(uint64_t bits, uint16_t *counts)
+{
+    for (; bits; bits &= bits - 1) {
+        counts[__builtin_ctzll(bits)]++;
+    }
+}
+
+static void count_anew(struct pin_registry *registry)
+{
+    if (registry->count > 0 && !read_entries(registry)) {
+        return; /* the next one will */
+    }
+    memset(counts_of(registry, JOBS), 0, counts_bytes(registry->words) - sizeof(struct front));
+    for (uint32_t i = 0; i < registry->places; i++) {
+        for (uint32_t w = 0; pids_of(registry)[i] != 0 && w < registry->words; w++) {
+            count_word(held_first(registry, i, w), counts_of(registry, JOBS) + w * WORD_BITS);
+            count_word(mask_of(registry, entry_at(registry, i), USED)[w],
+                       counts_of(registry, USERS) + w * WORD_BITS);
+        }
+    }
+    front_of(registry)->counted = registry->count;
+}
+
+static void free_place(struct pin_registry *registry, uint32_t place)
+{
+    uint32_t *pid = &pids_of(registry)[place];
+    *pid = 0;
+    registry->count--;
+    pin_registry_write(registry->file, pid, sizeof *pid, offset_of_pid(registry->words, place));
+}
+
+/* Frees the places of processes that are gone. */
+static void look_after(struct pin_registry *registry)
+{
+    struct front *front = front_of(registry);
+    const uint64_t now = profile_now_ns();
     const uint32_t places = registry->places;
     /* also when that lies ahead */
-    const bool thoroughly = now - header->checked_ns > CHECK_EVERY_NS,
-               all = places <= CHECKED_AT_ONCE || now - header->signalled_ns > SIGNAL_EVERY_NS;
+    const bool thoroughly = now - front->checked_ns > CHECK_EVERY_NS && read_entries(registry),
+               all = places <= CHECKED_AT_ONCE || now - front->signalled_ns > SIGNAL_EVERY_NS;
     const uint32_t looks = places < CHECKED_AT_ONCE ? places : CHECKED_AT_ONCE;
-    registry->checked_ns = thoroughly ? now : header->checked_ns;
-    registry->signalled_ns = all ? now : header->signalled_ns;
+    front->checked_ns = thoroughly ? now : front->checked_ns;
+    front->signalled_ns = all ? now : front->signalled_ns;
     for (uint32_t i = 0; (all || thoroughly) && i < places; i++) {
-        const uint32_t place = (uint32_t)((header->next + i) % places);
-        const struct pin_registry_entry *entry = entry_at(registry, place);
+        const uint32_t place = (uint32_t)((front->next + i) % places),
+                       pid = pids_of(registry)[place];
         const bool closely = thoroughly && i < looks;
-        if (entry->pid != 0 && (all || closely) && !is_alive(entry, closely)) {
+        if (pid != 0 && (all || closely) &&
+            !pin_registry_lives(pid, closely ? &entry_at(registry, place)->entered : NULL)) {
             free_place(registry, place);
         }
     }
-    registry->next = places > 0 && thoroughly ? (uint32_t)((header->next + looks) % places)
-                                              : (uint32_t)header->next;
-    registry->count = registry->places = 0;
-    for (uint32_t place = 0; place < places; place++) {
-        const uint64_t pid = entry_at(registry, place)->pid;
-        registry->count += pid != 0;
-        registry->own = pid == own ? place : registry->own;
-        registry->places = pid != 0 ? place + 1 : registry->places;
+    front->next = thoroughly ? (front->next + looks) % places : front->next;
+    if (thoroughly || front->counted != registry->count) {
+        count_anew(registry); /* now and then also what somebody has altered */
     }
+    registry->looked_after = all || thoroughly;
 }
 
-/* Places that are read with the header: of most nodes all. */
-#define FIRST_PLACES 32u
-
-/* Leaves the entries, also of processes that are gone. -EINVAL, -ENOMEM, -errno. */
-static int read_entries(struct pin_registry *registry)
+/* Leaves the pids, also of processes that are gone. -EINVAL, -ENOMEM, -errno. */
+static int read_front(struct pin_registry *registry)
 {
     const uint32_t words = registry->words = pin_registry_words();
-    const size_t first = (size_t)offset_of(words, FIRST_PLACES);
-    char *bytes = malloc(first + entry_bytes(words)); /* one for us */
-    int code = bytes ? read_beginning(registry->file, bytes, first) : -ENOMEM;
-    if (code < 0) {
-        free(bytes);
-        return code;
+    const size_t bytes = (size_t)offset_of(words, 0), entry = entry_bytes(words);
+    registry->bytes = malloc(bytes + entry);
+    int code = registry->bytes ? read_beginning(registry->file, registry->bytes, bytes) : -ENOMEM;
+    const uint32_t own = (uint32_t)getpid();
+    for (uint32_t place = 0; code == 0 && place < PIN_REGISTRY_ENTRIES; place++) {
+        const uint32_t pid = pids_of(registry)[place];
+        registry->count += pid != 0;
+        registry->places = pid != 0 ? place + 1 : registry->places;
+        registry->own = pid == own ? place : registry->own;
     }
-    const uint64_t told = ((struct header *)(void *)bytes)->places;
-    uint32_t places = told < PIN_REGISTRY_ENTRIES ? (uint32_t)told : PIN_REGISTRY_ENTRIES;
-    if (places > FIRST_PLACES) {
-        const size_t rest = (places - FIRST_PLACES) * entry_bytes(words);
-        char *all = realloc(bytes, first + rest + entry_bytes(words));
-        ssize_t got = all ? pread(registry->file, all + first, rest, (off_t)first) : 0;
-        bytes = all ? all : bytes;
-        places = FIRST_PLACES + (got > 0 ? (uint32_t)((size_t)got / entry_bytes(words)) : 0);
-        code = all ? 0 : -ENOMEM;
+    if (code == 0 && registry->own != PIN_REGISTRY_NO_PLACE) {
+        char *mine = registry->bytes + bytes;
+        memset(mine, 0, entry);
+        code = pread(registry->file, mine, entry, offset_of(words, registry->own)) < 0 ? -errno : 0;
     }
-    registry->bytes = bytes;
-    registry->entries = (struct pin_registry_entry *)(void *)(bytes + offset_of(words, 0));
-    registry->places = places;
     return code;
 }
 
@@ -255,16 +284,16 @@ int pin_registry_begin(int file, struct pin_registry *out)
 {
     struct pin_registry registry = {.file = file, .own = PIN_REGISTRY_NO_PLACE};
     int code = pin_registry_lock(file);
-    code = code < 0 ? code : read_entries(&registry);
-    const struct header *header = registry.bytes;
-    if (code == 0 && header->magic == 0 && ftruncate(file, 0) < 0) {
+    code = code < 0 ? code : read_front(&registry);
+    registry.is_new = code == 0 && ((struct header *)(void *)registry.bytes)->magic == 0;
+    if (registry.is_new && ftruncate(file, 0) < 0) {
         code = -errno;
     }
     if (code < 0) {
         close(file);
         free(registry.bytes);
     } else {
-        look_after(&registry, header);
+        look_after(&registry);
         *out = registry;
     }
     return code;
@@ -280,84 +309,89 @@ int pin_registry_open(const char *path, struct pin_registry *out)
     return code;
 }
 
+/* The pid last: should a write fail (memory of /dev/shm used up, ulimit -f), or this process be
+ * killed meanwhile, nobody sees half an entry. */
+static void write_back(const struct pin_registry *registry)
+{
+    const struct header header = {.magic = MAGIC, .words = registry->words};
+    const uint32_t words = registry->words, own = registry->own;
+    const int file = registry->file;
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    const bool enters = registry->changed && own != PIN_REGISTRY_NO_PLACE;
+    if ((!registry->is_new || write_held(file, &header, sizeof header, 0)) &&
+        (!enters ||
+         write_held(file, own_entry(registry), entry_bytes(words), offset_of(words, own))) &&
+        write_held(file, front_of(registry), counts_bytes(words), (off_t)beginning_bytes(words)) &&
+        enters) {
+        (void)write_held(file, &pids_of(registry)[own], sizeof(uint32_t),
+                         offset_of_pid(words, own));
+    }
+    pin_signals_release(&before);
+}
+
 void pin_registry_close(struct pin_registry *registry)
 {
-    struct header header = {.magic = MAGIC,
-                            .words = registry->words,
-                            .places = registry->places,
-                            .checked_ns = registry->checked_ns,
-                            .next = registry->next,
-                            .signalled_ns = registry->signalled_ns};
-    bool written =
-        !registry->changed || registry->own == PIN_REGISTRY_NO_PLACE ||
-        pin_registry_write(registry->file, entry_at(registry, registry->own),
-                           entry_bytes(registry->words), offset_of(registry->words, registry->own));
-    /* Should a write fail (memory of /dev/shm used up, ulimit -f), nobody sees half an entry. */
-    if (written) {
-        pin_registry_write(registry->file, &header, sizeof header, 0);
+    if (registry->changed || registry->looked_after || registry->is_new) {
+        write_back(registry);
     }
     close(registry->file);
     free(registry->bytes);
+    free(registry->entries);
     *registry = (struct pin_registry){.file = -1, .own = PIN_REGISTRY_NO_PLACE};
 }
 
-static struct pin_registry_entry *entry_of_job(const struct pin_registry *registry, uint64_t job)
+/* -- what they hold -- */
+
+/* The first of the job; one that no launcher has made is this process. */
+static struct pin_registry_entry *entry_of_job(struct pin_registry *registry, uint64_t job)
 {
+    struct pin_registry_entry *own = own_entry(registry);
+    if ((job & PIN_JOB_OF_ONE_PROCESS) || !read_entries(registry)) {
+        return own && own->job == job ? own : NULL;
+    }
     for (uint32_t i = 0; i < registry->places; i++) {
-        if (entry_at(registry, i)->pid != 0 && entry_at(registry, i)->job == job) {
+        if (pids_of(registry)[i] != 0 && entry_at(registry, i)->job == job) {
             return entry_at(registry, i);
         }
     }
     return NULL;
 }
 
-bool pin_registry_knows(const struct pin_registry *registry, uint64_t job)
+/* Does a process of the job hold it? */
+static bool job_holds(struct pin_registry *registry, uint64_t job, uint32_t pu)
+{
+    struct pin_registry_entry *own = own_entry(registry);
+    if (own && own->job == job && has(registry, own, HELD, pu)) {
+        return true;
+    }
+    const bool others = !(job & PIN_JOB_OF_ONE_PROCESS) && read_entries(registry);
+    for (uint32_t i = 0; others && i < registry->places; i++) {
+        struct pin_registry_entry *entry = entry_at(registry, i);
+        if (pids_of(registry)[i] != 0 && entry->job == job && has(registry, entry, HELD, pu)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool pin_registry_knows(struct pin_registry *registry, uint64_t job)
 {
     return entry_of_job(registry, job) != NULL;
 }
 
-/* The PUs that an entry holds, without those that an entry of its job before it holds, too. */
-static uint64_t held_first(const struct pin_registry *registry, uint32_t place, uint32_t word)
-{
-    struct pin_registry_entry *entry = entry_at(registry, place);
-    uint64_t held = mask_of(registry, entry, HELD)[word];
-    for (uint32_t i = 0; held && !(entry->job & PIN_JOB_OF_ONE_PROCESS) && i < place; i++) {
-        struct pin_registry_entry *before = entry_at(registry, i);
-        if (before->pid != 0 && before->job == entry->job) {
-            held &= ~mask_of(registry, before, HELD)[word];
-        }
-    }
-    return held;
-}
-
-/* Of each PU below 64 x words: how many jobs other than `job` hold it. */
-static void count_jobs(const struct pin_registry *registry, uint64_t job, uint32_t *jobs)
-{
-    for (uint32_t i = 0; i < registry->places; i++) {
-        struct pin_registry_entry *entry = entry_at(registry, i);
-        for (uint32_t w = 0; entry->pid != 0 && entry->job != job && w < registry->words; w++) {
-            for (uint64_t held = held_first(registry, i, w); held; held &= held - 1) {
-                jobs[w * WORD_BITS + (uint32_t)__builtin_ctzll(held)]++;
-            }
-        }
-    }
-}
-
-void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
+void pin_registry_taken(struct pin_registry *registry, uint64_t job,
                         const struct profile_mask *allowed, struct profile_mask *taken)
 {
     struct pin_registry_entry *first = entry_of_job(registry, job);
-    uint32_t least = UINT32_MAX, pus = registry->words * WORD_BITS;
+    const uint16_t *jobs = counts_of(registry, JOBS);
+    const uint32_t pus = registry->words * WORD_BITS;
+    uint32_t least = UINT32_MAX;
     *taken = (struct profile_mask){0};
     if (first) {
         memcpy(taken->word, mask_of(registry, first, TAKEN), registry->words * sizeof(uint64_t));
         return;
     }
-    uint32_t *jobs = calloc(pus, sizeof *jobs);
-    if (!jobs) {
-        return;
-    }
-    count_jobs(registry, job, jobs);
     PROFILE_MASK_EACH(allowed, pu)
     {
         least = pu < pus && jobs[pu] < least ? jobs[pu] : least;
@@ -368,24 +402,27 @@ void pin_registry_taken(const struct pin_registry *registry, uint64_t job,
             profile_mask_add(taken, pu);
         }
     }
-    free(jobs);
 }
 
-static struct pin_registry_entry *own_entry(const struct pin_registry *registry)
-{
-    return registry->own == PIN_REGISTRY_NO_PLACE ? NULL : entry_at(registry, registry->own);
-}
-
-/* 0, -ENOSPC. */
+/* In place of an older entry of this process. 0, -ENOSPC. */
 static int take_place(struct pin_registry *registry)
 {
-    uint32_t place = 0;
-    while (place < registry->places && entry_at(registry, place)->pid != 0) {
+    uint32_t *pid = pids_of(registry), place = 0;
+    if (registry->own != PIN_REGISTRY_NO_PLACE) {
+        pid[registry->own] = 0; /* the file's stays until the new entry is there */
+        registry->count--;
+        count_anew(registry);
+        pid[registry->own] = (uint32_t)getpid();
+        registry->count++;
+        return 0;
+    }
+    while (place < PIN_REGISTRY_ENTRIES && pid[place] != 0) {
         place++;
     }
-    if (place >= PIN_REGISTRY_ENTRIES) {
+    if (place == PIN_REGISTRY_ENTRIES) {
         return -ENOSPC;
     }
+    pid[place] = (uint32_t)getpid();
     registry->places += place == registry->places;
     registry->count++;
     registry->own = place;
@@ -395,18 +432,24 @@ static int take_place(struct pin_registry *registry)
 int pin_registry_enter(struct pin_registry *registry, uint64_t job,
                        const struct profile_mask *taken, const struct profile_mask *held)
 {
-    int rc = own_entry(registry) ? 0 : take_place(registry);
+    const size_t bytes = registry->words * sizeof(uint64_t);
+    int rc = take_place(registry);
     if (rc < 0) {
         return rc;
     }
-    struct pin_registry_entry *entry = entry_at(registry, registry->own);
-    size_t bytes = registry->words * sizeof(uint64_t);
+    struct pin_registry_entry *entry = own_entry(registry);
     memset(entry, 0, entry_bytes(registry->words));
-    entry->pid = (uint64_t)getpid();
-    entry->entered_ticks = now_ticks();
+    entry->entered = pin_registry_now();
     entry->job = job;
     memcpy(mask_of(registry, entry, TAKEN), taken->word, bytes);
-    memcpy(mask_of(registry, entry, HELD), held->word, bytes);
+    PROFILE_MASK_EACH(held, pu)
+    {
+        const bool known = job_holds(registry, job, pu);
+        if (add(registry, entry, HELD, pu) && !known) {
+            counts_of(registry, JOBS)[pu]++;
+        }
+    }
+    front_of(registry)->counted = registry->count;
     registry->changed = true;
     return 0;
 }
@@ -414,45 +457,50 @@ int pin_registry_enter(struct pin_registry *registry, uint64_t job,
 bool pin_registry_claim(struct pin_registry *registry, uint64_t job, uint32_t pu)
 {
     struct pin_registry_entry *own = own_entry(registry);
-    for (uint32_t i = 0; i < registry->places; i++) {
-        struct pin_registry_entry *entry = entry_at(registry, i);
-        if (entry->pid != 0 && entry->job != job && has(registry, entry, HELD, pu)) {
-            return false;
-        }
+    if (pu / WORD_BITS >= registry->words) {
+        return true;
     }
-    if (own) {
-        add(registry, own, HELD, pu);
+    uint16_t *jobs = &counts_of(registry, JOBS)[pu];
+    const bool known = job_holds(registry, job, pu);
+    if (*jobs > known) {
+        return false;
+    }
+    if (own && add(registry, own, HELD, pu)) {
+        *jobs = (uint16_t)(*jobs + !known);
         registry->changed = true;
     }
     return true;
 }
 
-/* Says in the entry of another process that it shares a PU: the rest of it is that process's. */
-static void tell(struct pin_registry *registry, uint32_t place, uint64_t shared)
+/* Says in the entries of the others that they share a PU: the rest of them is those processes'. */
+static void tell_others(struct pin_registry *registry, uint32_t pu)
 {
-    struct pin_registry_entry *other = entry_at(registry, place);
-    off_t offset =
-        offset_of(registry->words, place) + (off_t)offsetof(struct pin_registry_entry, shared);
-    if (other->shared == 0) { /* one PU is enough to know */
-        other->shared = shared;
-        pin_registry_write(registry->file, &shared, sizeof shared, offset);
+    const uint64_t shared = 1 + (uint64_t)pu;
+    for (uint32_t i = 0; read_entries(registry) && i < registry->places; i++) {
+        struct pin_registry_entry *other = entry_at(registry, i);
+        if (i != registry->own && pids_of(registry)[i] != 0 && other->shared == 0 &&
+            has(registry, other, USED, pu)) { /* one PU is enough to know */
+            other->shared = shared;
+            pin_registry_write(registry->file, &shared, sizeof shared,
+                               offset_of(registry->words, i) +
+                                   (off_t)offsetof(struct pin_registry_entry, shared));
+        }
     }
 }
 
 void pin_registry_use(struct pin_registry *registry, uint32_t pu)
 {
     struct pin_registry_entry *entry = own_entry(registry);
-    if (!entry) {
+    if (!entry || !add(registry, entry, USED, pu)) {
         return;
     }
-    add(registry, entry, USED, pu);
     registry->changed = true;
-    for (uint32_t i = 0; i < registry->places; i++) {
-        struct pin_registry_entry *other = entry_at(registry, i);
-        if (other != entry && other->pid != 0 && has(registry, other, USED, pu)) {
-            entry->shared = 1 + (uint64_t)pu;
-            tell(registry, i, entry->shared);
-        }
+    const unsigned others = counts_of(registry, USERS)[pu]++;
+    if (others > 0) {
+        entry->shared = 1 + (uint64_t)pu;
+    }
+    if (others == 1) { /* where there are more, the second has told the first */
+        tell_others(registry, pu);
     }
 }
 
@@ -477,17 +525,20 @@ int32_t pin_registry_leave(struct pin_registry *registry)
 int32_t pin_registry_leave_place(const char *path, uint32_t place)
 {
     struct pin_registry_entry entry;
-    off_t offset = offset_of(pin_registry_words(), place);
+    const uint32_t words = pin_registry_words();
+    uint32_t pid;
     int32_t shared = -1;
     int file = pin_registry_file(path, false);
     if (file < 0) {
         return shared;
     }
-    if (pread(file, &entry, sizeof entry, offset) == sizeof entry &&
-        entry.pid == (uint64_t)getpid()) {
-        shared = shared_of(&entry);
-        entry.pid = 0;
-        pin_registry_write(file, &entry.pid, sizeof entry.pid, offset);
+    if (pread(file, &pid, sizeof pid, offset_of_pid(words, place)) == sizeof pid &&
+        pid == (uint32_t)getpid()) {
+        if (pread(file, &entry, sizeof entry, offset_of(words, place)) == sizeof entry) {
+            shared = shared_of(&entry);
+        }
+        pid = 0;
+        pin_registry_write(file, &pid, sizeof pid, offset_of_pid(words, place));
     }
     close(file);
     return shared;
@@ -517,7 +568,7 @@ bool pin_registry_looked(int file, bool crowd, const struct profile_mask *allowe
     struct profile_mask asked = {0};
     const uint64_t now = profile_now_ns();
     const size_t bytes = words * sizeof(uint64_t);
-    if (read_beginning(file, &text, (size_t)offset_of(words, 0)) < 0 || text.header.magic == 0) {
+    if (read_beginning(file, &text, beginning_bytes(words)) < 0 || text.header.magic == 0) {
         return false;
     }
     memcpy(asked.word, text.bits, bytes);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,34 @@ int pin_registry_file(const char *path, bool make)
     return code < 0 ? code : file;
 }
 
+/* That many bytes the kernel writes, however large the buffer. The same for all threads. */
+uint32_t pin_registry_words(void)
+{
+    enum {
+        UNKNOWN = 1 << 30
+    }; /* not 0: of what is written to at a start, that is on one page less */
+    static _Atomic(uint32_t) words = UNKNOWN;
+    uint32_t known = atomic_load_explicit(&words, memory_order_relaxed);
+    if (known != UNKNOWN) {
+        return known;
+    }
+    struct profile_mask mask;
+    long bytes = profile_raw(SYS_sched_getaffinity, 0, sizeof mask, (long)&mask, 0, 0, 0);
+    size_t whole = bytes > 0 ? (size_t)bytes : sizeof mask;
+    known = (uint32_t)((whole + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    atomic_store_explicit(&words, known, memory_order_relaxed);
+    return known;
+}
+
+bool pin_registry_write(int file, const void *bytes, size_t count, off_t offset)
+{
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    bool whole = pwrite(file, bytes, count, offset) == (ssize_t)count;
+    pin_signals_release(&before);
+    return whole;
+}
+
 int pin_registry_lock(int file)
 {
     struct about about;
@@ -169,6 +198,36 @@ int pin_registry_lock(int file)
         code = ask_about(file, "", AT_EMPTY_PATH, &about);
     }
     return code == 0 && about.links == 0 ? -ESTALE : code;
+}
+
+/* -- who is still there -- */
+
+/* Of /proc: USER_HZ is 100 everywhere. */
+#define TICK_NS 10000000u
+
+/* When it began, in clock ticks since boot; 0 when there is no such process. */
+static uint64_t start_of(pid_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (!profile_read_small(path, text, sizeof text)) {
+        return 0;
+    }
+    const char *began = profile_stat_find(text, PROFILE_STAT_BEGAN);
+    return began ? strtoull(began, NULL, 10) : 0;
+}
+
+uint64_t pin_registry_now(void)
+{
+    return profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS;
+}
+
+bool pin_registry_lives(uint32_t pid, const uint64_t *entered)
+{
+    if (pid > INT32_MAX || profile_raw(SYS_kill, (long)pid, 0, 0, 0, 0, 0) == -ESRCH) {
+        return false;
+    }
+    return !entered || start_of((pid_t)pid) <= *entered;
 }
 
 /* -- what programs keep for the next ones -- */

@@ -103,6 +103,39 @@ static void hold(struct pin_registry *registry, struct profile_mask held)
     ck_assert_int_eq(pin_registry_enter(registry, 77, &nothing, &held), 0);
 }
 
+/* The file in words of 64 bits: two, a look of two and two masks, what is counted (four and two
+ * numbers of 16 bits for each PU), the pids, two in a word, and the entries. */
+enum { LOOK = 4, COUNTED = 4, COUNTS = 2 * 64 * 2 / 8, ENTRY = 3, MASKS = 3, JOB = 1 };
+
+static size_t front_at(void)
+{
+    return LOOK + 2 * pin_registry_words();
+}
+
+#define COUNTED_AT front_at()
+#define CHECKED (front_at() + 1)
+#define SIGNALLED (front_at() + 3)
+
+static size_t pids_at(void)
+{
+    return front_at() + COUNTED + COUNTS * pin_registry_words();
+}
+
+static size_t entries_at(void)
+{
+    return pids_at() + PIN_REGISTRY_ENTRIES / 2;
+}
+
+static void write_words(size_t at, uint64_t word, size_t times)
+{
+    int file = open(path, O_WRONLY);
+    for (size_t i = 0; i < times; i++) {
+        off_t offset = (off_t)((at + i) * sizeof word);
+        ck_assert_int_eq(pwrite(file, &word, sizeof word, offset), sizeof word);
+    }
+    close(file);
+}
+
 /* A job of one rank, as a launcher starts it: each has a name of its own. */
 static struct stayer start_rank(void)
 {
@@ -207,22 +240,19 @@ TEST(a_reused_pid_is_recognised)
     struct profile_mask held = {0};
     profile_mask_add(&held, order[0]);
     hold(&registry, held);
-    registry.checked_ns = 0; /* it is long since anybody has looked */
     pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 1);
-    /* The entry's second word is when it was written: before this process began. */
-    ((uint64_t *)(void *)registry.entries)[1] = 1;
-    registry.changed = true;
-    registry.checked_ns = 0;
-    pin_registry_close(&registry);
+    write_words(CHECKED, 0, 1); /* it is long since anybody has looked */
+    ck_assert_uint_eq(count_entries(), 1);
+    write_words(entries_at(), 1, 1); /* it was written before this process began */
+    write_words(CHECKED, 0, 1);
     ck_assert_uint_eq(count_entries(), 0);
+    ck_assert_uint_eq(next_pu(), order[0]);
 }
 
 /* Programs of 32 and of 64 bits share a node: all is in words of 64. */
 TEST(the_file_is_the_same_for_programs_of_32_bits)
 {
-    enum { HEADER = 6, LOOK = 2, LOOKS = 2, ENTRY = 4, MASKS = 3, JOB = 2, MOST = 4096 };
+    enum { MOST = 16384 };
     static uint64_t word[MOST];
     struct pin_registry registry;
     struct profile_mask held = {0};
@@ -232,7 +262,9 @@ TEST(the_file_is_the_same_for_programs_of_32_bits)
     FILE *file = fopen(path, "r");
     size_t words = fread(word, sizeof *word, MOST, file);
     fclose(file);
-    const size_t each = (size_t)word[1], entry = HEADER + LOOK + LOOKS * each;
+    const size_t each = (size_t)word[1], entry = entries_at();
+    ck_assert_uint_eq(word[COUNTED_AT], 1);
+    ck_assert_uint_eq(word[pids_at()], (uint64_t)getpid());
     ck_assert_uint_eq(words, entry + ENTRY + MASKS * each);
     ck_assert_uint_eq(word[entry + JOB], 77);
     ck_assert_uint_eq(word[entry + ENTRY], 0);
@@ -453,8 +485,8 @@ TEST(a_place_is_given_back_without_the_lock)
     hold(&registry, held);
     ck_assert_uint_eq(registry.own, 1);
     end_stayer(&stayer); /* while we have the lock */
-    uint64_t pid = 1;
-    off_t offset = (off_t)((8 + 2 * registry.words) * sizeof pid);
+    uint32_t pid = 1;
+    off_t offset = (off_t)(pids_at() * sizeof(uint64_t));
     ck_assert_int_eq(pread(registry.file, &pid, sizeof pid, offset), sizeof pid);
     ck_assert_uint_eq(pid, 0);
     pin_registry_close(&registry);
@@ -513,9 +545,8 @@ static void write_killed(bool just_signalled)
 {
     enum { MANY = 100 };
     struct pin_registry registry;
-    struct profile_mask held = {.word = {1}};
-    struct stat about;
-    static uint64_t text[4096];
+    struct profile_mask held = {0};
+    profile_mask_add(&held, order[0]);
     pid_t gone = fork();
     if (gone == 0) {
         _exit(0);
@@ -523,21 +554,10 @@ static void write_killed(bool just_signalled)
     unlink(path);
     hold(&registry, held);
     pin_registry_close(&registry);
-    ck_assert_int_eq(stat(path, &about), 0);
     waitpid(gone, NULL, 0);
-    int file = open(path, O_RDWR);
-    ck_assert_int_eq(pread(file, text, (size_t)about.st_size, 0), about.st_size);
-    const size_t words = (size_t)text[1], entry = 8 + 2 * words;
-    const size_t bytes = (4 + 3 * words) * sizeof *text;
-    text[entry] = (uint64_t)gone;
-    for (int i = 0; i < MANY; i++) {
-        ck_assert_int_eq(pwrite(file, text + entry, bytes, (off_t)(entry * 8 + (size_t)i * bytes)),
-                         (ssize_t)bytes);
-    }
-    text[2] = MANY;
-    text[5] = just_signalled ? profile_now_ns() : 0;
-    ck_assert_int_eq(pwrite(file, text, 6 * sizeof *text, 0), 6 * sizeof *text);
-    close(file);
+    write_words(pids_at(), (uint64_t)gone << 32 | (uint64_t)gone, MANY / 2);
+    write_words(COUNTED_AT, MANY, 1);
+    write_words(SIGNALLED, just_signalled ? profile_now_ns() : 0, 1);
 }
 
 /* Whose job was killed holds no PU of the next one. */
@@ -545,6 +565,7 @@ TEST(many_that_were_killed_hold_nothing)
 {
     write_killed(false);
     ck_assert_uint_eq(count_entries(), 0);
+    ck_assert_uint_eq(next_pu(), order[0]);
 }
 
 /* Of programs that come within ten milliseconds only the first asks for more than a few others;
