@@ -70,7 +70,7 @@ static pid_t (*real__Fork)(void);
 static int (*real_clone)(int (*)(void *), void *, int, void *, ...);
 
 /* Looked up with the plan and not when they are first called, where the caller may be a vfork child
- * or a signal handler. */
+ * or a signal handler. (posix_spawn(), system() and popen() may not be called there.) */
 void pin_resolve_process_calls(void)
 {
     (void)PIN_REAL(real_execve, "execve");
@@ -79,10 +79,6 @@ void pin_resolve_process_calls(void)
     (void)PIN_REAL(real_execvpe, "execvpe");
     (void)PIN_REAL(real_fexecve, "fexecve");
     (void)PIN_REAL(real_execveat, "execveat");
-    (void)PIN_REAL(real_posix_spawn, "posix_spawn");
-    (void)PIN_REAL(real_posix_spawnp, "posix_spawnp");
-    (void)PIN_REAL(real_system, "system");
-    (void)PIN_REAL(real_popen, "popen");
     (void)PIN_REAL(real__Fork, "_Fork");
     (void)PIN_REAL(real_clone, "clone");
 }

@@ -108,51 +108,53 @@ bool pin_kept_basis(const struct pin_options *options, const struct pin_launcher
 
 /* A key: the basis, the PUs allowed, those taken. A value: what is said here, the mask of the PUs
  * held, and the list. Masks are as long as the kernel's, with room for as many PUs in the list. */
-#define MASK_WORDS (PROFILE_MASK_PUS / 64u)
-struct record {
-    struct {
-        struct pin_basis basis;
-        uint64_t masks[2 * MASK_WORDS];
-    } key;
-    struct {
-        uint64_t count;
-        struct pin_nodes nodes;
-        char source[sizeof((struct pin_plan *)NULL)->source];
-        uint64_t held_and_pus[MASK_WORDS + PROFILE_MASK_PUS * sizeof(uint16_t) / sizeof(uint64_t)];
-    } value;
+struct value {
+    uint64_t count;
+    struct pin_nodes nodes;
+    char source[sizeof((struct pin_plan *)NULL)->source];
+    uint64_t held_and_pus[];
 };
-
-static struct pin_kept write_key(const struct pin_basis *basis, const struct profile_mask *allowed,
-                                 const struct profile_mask *taken, struct record *record)
-{
-    const size_t words = pin_registry_words(), bytes = words * sizeof(uint64_t);
-    record->key.basis = *basis;
-    memcpy(record->key.masks, allowed->word, bytes);
-    memcpy(record->key.masks + words, taken->word, bytes);
-    return (struct pin_kept){.key = &record->key,
-                             .key_bytes = sizeof record->key.basis + 2 * bytes,
-                             .value = &record->value,
-                             .size = sizeof record->value};
-}
 
 static size_t value_bytes(size_t words, size_t pus)
 {
-    return offsetof(struct record, value.held_and_pus) - offsetof(struct record, value) +
-           words * sizeof(uint64_t) + pus * sizeof(uint16_t);
+    return sizeof(struct value) + words * sizeof(uint64_t) + pus * sizeof(uint16_t);
+}
+
+static uint16_t *pus_of(struct value *value)
+{
+    return (uint16_t *)(value->held_and_pus + pin_registry_words());
+}
+
+/* The key, and room for the value behind it, both in what is to be freed as `key`. False: no
+ * memory. */
+static bool make_record(const struct pin_basis *basis, const struct pin_around *around,
+                        struct pin_kept *out)
+{
+    const size_t words = pin_registry_words(), bytes = words * sizeof(uint64_t),
+                 key_bytes = sizeof *basis + 2 * bytes, size = value_bytes(words, words * 64);
+    char *key = malloc(key_bytes + size);
+    if (key) {
+        memcpy(key, basis, sizeof *basis);
+        memcpy(key + sizeof *basis, around->allowed->word, bytes);
+        memcpy(key + sizeof *basis + bytes, around->taken->word, bytes);
+        *out = (struct pin_kept){
+            .key = key, .key_bytes = key_bytes, .value = key + key_bytes, .size = size};
+    }
+    return key != NULL;
 }
 
 /* Nothing of it is believed that would lead a thread where it may not go. */
-static bool read_value(const struct record *record, size_t bytes,
-                       const struct profile_mask *allowed, struct pin_plan *plan)
+static bool read_value(struct value *value, size_t bytes, const struct profile_mask *allowed,
+                       struct pin_plan *plan)
 {
-    const size_t words = pin_registry_words(), count = (size_t)record->value.count;
-    const uint16_t *pus = (const uint16_t *)(record->value.held_and_pus + words);
-    if (count == 0 || count > PROFILE_MASK_PUS || bytes != value_bytes(words, count) ||
-        record->value.source[sizeof record->value.source - 1] != '\0') {
+    const size_t words = pin_registry_words(), count = (size_t)value->count;
+    const uint16_t *pus = pus_of(value);
+    if (bytes < sizeof *value || count == 0 || count > PROFILE_MASK_PUS ||
+        bytes != value_bytes(words, count) || value->source[sizeof value->source - 1] != '\0') {
         return false;
     }
     struct profile_mask held = {0}, own = {0};
-    memcpy(held.word, record->value.held_and_pus, words * sizeof(uint64_t));
+    memcpy(held.word, value->held_and_pus, words * sizeof(uint64_t));
     for (size_t w = 0; w < PROFILE_MASK_WORDS; w++) {
         if (held.word[w] & ~allowed->word[w]) {
             return false;
@@ -172,8 +174,8 @@ static bool read_value(const struct record *record, size_t bytes,
         plan->count = count;
         plan->held = held;
         plan->own = own;
-        plan->nodes = record->value.nodes;
-        memcpy(plan->source, record->value.source, sizeof plan->source);
+        plan->nodes = value->nodes;
+        memcpy(plan->source, value->source, sizeof plan->source);
     }
     return list != NULL;
 }
@@ -187,14 +189,13 @@ static bool is_here(const struct profile_mask *allowed)
 bool pin_kept_recall(const struct pin_basis *basis, const struct pin_around *around,
                      const struct pin_claims *claims, struct pin_plan *plan)
 {
-    struct record *record = is_here(around->allowed) ? malloc(sizeof *record) : NULL;
-    if (!record) {
+    struct pin_kept what;
+    if (!is_here(around->allowed) || !make_record(basis, around, &what)) {
         return false;
     }
-    const struct pin_kept what = write_key(basis, around->allowed, around->taken, record);
     const size_t bytes = pin_claims_recall(claims, &what);
-    const bool found = bytes > 0 && read_value(record, bytes, around->allowed, plan);
-    free(record);
+    const bool found = read_value(what.value, bytes, around->allowed, plan);
+    free(what.key);
     return found;
 }
 
@@ -202,22 +203,22 @@ void pin_kept_keep(const struct pin_basis *basis, const struct pin_around *aroun
                    struct pin_claims *claims, const struct pin_plan *plan)
 {
     const size_t words = pin_registry_words();
-    const bool fits = plan->count <= words * 64 && is_here(around->allowed);
-    struct record *record = fits ? malloc(sizeof *record) : NULL;
-    if (!record) {
+    struct pin_kept what;
+    if (plan->count > words * 64 || !is_here(around->allowed) ||
+        !make_record(basis, around, &what)) {
         return;
     }
-    struct pin_kept what = write_key(basis, around->allowed, around->taken, record);
-    uint16_t *pus = (uint16_t *)(record->value.held_and_pus + words);
+    struct value *value = what.value;
+    uint16_t *pus = pus_of(value);
     what.size = value_bytes(words, plan->count);
-    memset(&record->value, 0, what.size);
-    record->value.count = plan->count;
-    record->value.nodes = plan->nodes;
-    snprintf(record->value.source, sizeof record->value.source, "%s", plan->source);
-    memcpy(record->value.held_and_pus, plan->held.word, words * sizeof(uint64_t));
+    memset(value, 0, what.size);
+    value->count = plan->count;
+    value->nodes = plan->nodes;
+    snprintf(value->source, sizeof value->source, "%s", plan->source);
+    memcpy(value->held_and_pus, plan->held.word, words * sizeof(uint64_t));
     for (size_t i = 0; i < plan->count; i++) {
         pus[i] = (uint16_t)plan->pus[i];
     }
     pin_claims_keep(claims, &what);
-    free(record);
+    free(what.key);
 }

@@ -365,8 +365,6 @@ bool pin_remembered_apply(struct pin_options *options, const char *path,
  */
 
 struct pin_process {
-    struct profile_mask start; /* what the process was started with */
-    struct pin_options options;
     struct profile_mask allowed; /* what its threads may use; valid with the plan */
     struct pin_launcher launcher;
     struct pin_plan plan;
@@ -380,6 +378,10 @@ struct pin_process {
                              plan */
     atomic_bool worker_comes; /* the plan is made for a thread that is to have its second slot */
     bool users_choice;        /* OMP_PLACES and the like: OpenMP threads are left alone */
+    /* At the end: most pages of the options are never touched, and of the others only these at the
+     * start of a program. */
+    struct profile_mask start; /* what the process was started with */
+    struct pin_options options;
 };
 
 /* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
