@@ -1,5 +1,5 @@
 /* What the benchmarks run:
- *   child nothing | first | loop N by | burst N by | million N | crowd A B
+ *   child nothing | first | loop N by | burst N by | million N | crowd A B [NUMBER]
  *
  *   nothing   returns at once
  *   first     prints the nanoseconds of the first pthread_create and join
@@ -8,7 +8,9 @@
  *   million   as loop, and prints the growth of the resident memory in kB and where the last thread
  *             ran
  *   crowd     says that it is there, waits until the other end of pipe A is closed, prints what
- *             `first` does, and stays until the other end of pipe B is closed
+ *             `first` does, and stays until the other end of pipe B is closed. With its NUMBER it
+ *             pins main and thread by hand, to the PUs in turn, main first and the thread before it
+ *             begins
  *
  * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
  * knows where it belongs would; main does for PU 0) or "nobody".
@@ -165,13 +167,35 @@ static void wait_for_end(int pipe)
     }
 }
 
-static void measure_crowd(int begin, int end)
+/* As `one`, with a thread that begins where it belongs. */
+static void one_pinned(int main_pu, int thread_pu)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    cpu_set_t set;
+    pin(main_pu);
+    CPU_ZERO(&set);
+    CPU_SET((size_t)thread_pu, &set);
+    if (pthread_attr_init(&attributes) != 0 ||
+        pthread_attr_setaffinity_np(&attributes, sizeof set, &set) != 0 ||
+        pthread_create(&thread, &attributes, brief, NULL) != 0) {
+        exit(1);
+    }
+    pthread_join(thread, NULL);
+}
+
+/* `number` -1: the kernel, or the shim, places. */
+static void measure_crowd(int begin, int end, int number)
 {
     printf("here\n");
     fflush(stdout);
     wait_for_end(begin);
     double start = now_ns();
-    one(brief);
+    if (number < 0) {
+        one(brief);
+    } else {
+        one_pinned(pus[number % 2], pus[(number + 1) % 2]);
+    }
     printf("%.0f\n", now_ns() - start);
     fflush(stdout);
     wait_for_end(end);
@@ -193,7 +217,7 @@ int main(int argc, char **argv)
         one(brief);
         printf("%.0f\n", now_ns() - start);
     } else if (strcmp(argv[1], "crowd") == 0 && argc > 3) {
-        measure_crowd((int)count, atoi(argv[3]));
+        measure_crowd((int)count, atoi(argv[3]), argc > 4 ? atoi(argv[4]) : -1);
     } else if (strcmp(argv[1], "loop") == 0) {
         measure_loop(count);
     } else if (strcmp(argv[1], "burst") == 0) {
