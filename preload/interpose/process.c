@@ -244,12 +244,6 @@ PIN_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
     UNPINNED(int, -1, real, "mq_notify", real(queue, event));
 }
 
-PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
-{
-    static int (*real)(int, struct gaicb *[], int, struct sigevent *);
-    UNPINNED(int, EAI_SYSTEM, real, "getaddrinfo_a", real(mode, list, count, event));
-}
-
 /* The same function has a second name where file offsets can be of either size. */
 #define ASYNCHRONOUS(name, type, list)                                                             \
     PIN_EXPORT int name type                                                                       \
@@ -261,6 +255,9 @@ PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct s
 ASYNCHRONOUS(aio_read, (struct aiocb * block), (block))
 ASYNCHRONOUS(aio_write, (struct aiocb * block), (block))
 ASYNCHRONOUS(aio_fsync, (int operation, struct aiocb *block), (operation, block))
+
+/* musl has no getaddrinfo_a(), one name for each function, and another type for the list. */
+#ifdef __GLIBC__
 ASYNCHRONOUS(lio_listio,
              (int mode, struct aiocb *const list[], int count, struct sigevent *restrict event),
              (mode, list, count, event))
@@ -270,6 +267,13 @@ ASYNCHRONOUS(aio_fsync64, (int operation, struct aiocb64 *block), (operation, bl
 ASYNCHRONOUS(lio_listio64,
              (int mode, struct aiocb64 *const list[], int count, struct sigevent *restrict event),
              (mode, list, count, event))
+
+PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
+{
+    static int (*real)(int, struct gaicb *[], int, struct sigevent *);
+    UNPINNED(int, EAI_SYSTEM, real, "getaddrinfo_a", real(mode, list, count, event));
+}
+#endif
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
  * use syscall(2) with its number, which is in affinity.c.
