@@ -314,6 +314,9 @@ static int measure_batch(struct run *run, const struct pair_position *batch, siz
 static int measure_members(struct run *run, size_t to)
 {
     double values[TOGETHER_MOST];
+    if (run->sampled < to) {
+        tell(run, run->members + run->sampled);
+    }
     int rc = late(run) || run->limit.pairs > 1 ? 0 : find_batches(run, to);
     while (rc == 0 && run->sampled < to) {
         struct pair_position *batch = run->members + run->sampled;

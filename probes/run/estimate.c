@@ -22,9 +22,16 @@ static const double rounds = 3;         /* of copies */
 /* bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
  * native_region); what it had before comes ten times as fast */
 static const double touched_rate = 0.3e9;
-static const double more_passes = 0.2;   /* beside those that are timed */
-static const double rate = 10e9;         /* bytes/s of one PU */
-static const double pair_s = 5e-3;       /* messages of one pair, all sweeps */
+static const double more_passes = 0.2; /* beside those that are timed */
+static const double rate = 10e9;       /* bytes/s of one PU */
+/* Messages of one pair, all sweeps, here and on simulated machines, whose threads are awake */
+static const double pair_s = 5e-3, simulated_pair_s = 2.2e-3;
+/* PUs of which one pair is measured at a time, where structure is declared: 64 to 256 PUs had one
+ * for 6 to 11 */
+static const double pus_per_pair = 8;
+/* Copies for each PU that is searched for domains that nobody declares: 16 to 22 on most simulated
+ * machines of 64 to 512 PUs, 4 where groups are large and alike, 52 with four threads a core */
+static const double searched_copies = 18;
 static const double layer_s = 0.05;      /* curves of one layer */
 static const double mpi_s = 0.4;         /* starting the ranks */
 static const double least_looks_s = 0.5; /* of the caches, at few sizes, and a quick fit: */
@@ -77,7 +84,7 @@ static double array_bytes(const struct probe *probe)
         size_t bytes = declared->caches[i].declared_size_bytes;
         last = bytes > last ? bytes : last;
     }
-    return (double)probe_memory_bytes(probe, last);
+    return (double)probe_memory_bytes(probe, last ? last : PROBE_USUAL_LAST_LEVEL_BYTES);
 }
 
 /* One pass of a copy by all that take part. */
@@ -104,9 +111,9 @@ static double plan_memory(const struct probe *probe, const struct schedule *sche
 {
     const double copy_s = copy_seconds(probe), look_s = look_seconds(probe);
     const struct probe_numa_plan nodes = probe_numa_planned(probe);
-    /* alone and together */
-    return rounds * ((1 + 2 * (double)probe_schedule_planned(schedule, NULL)) * copy_s +
-                     (double)nodes.copied * (copy_s + look_s)) +
+    const double together = rounds * (double)probe_schedule_planned(schedule, NULL),
+                 alone = fmin(together + rounds, MEMORY_ALONE_MAX);
+    return (alone + together) * copy_s + rounds * (double)nodes.copied * (copy_s + look_s) +
            (double)nodes.looked_at * look_s;
 }
 
@@ -121,12 +128,16 @@ static double one_of_each_core(const struct probe *probe)
 }
 
 /* Sets that are tried: of each way to divide the PUs two groups, packed and spread, and of what is
- * merged by turns, some more. */
+ * merged by turns, some more; where nothing divides them all PUs are searched. */
 static double plan_sets(const struct probe *probe, const struct schedule *schedule)
 {
     const double divisions = (double)schedule->together.count, pus = (double)schedule->pus->count,
                  cores = one_of_each_core(probe);
-    return pus > 2 ? rounds * copy_seconds(probe) * (4 * divisions + cores) : 0;
+    /* what each side gets is asked anew beside every other where the machine is not large */
+    const double looks = probe_memory_is_large(probe) ? rounds : 2 * rounds;
+    const double tried =
+        schedule->class_count > 1 ? looks * (4 * divisions + cores) : searched_copies * pus;
+    return pus > 2 ? tried * copy_seconds(probe) : 0;
 }
 
 /* Each alone, and by all of a node, one pass each. */
@@ -153,6 +164,17 @@ static double plan_memory_least(const struct probe *probe, const struct schedule
 static double plan_memory_alone(const struct probe *probe, bool native)
 {
     return copy_seconds(probe) + touching(probe, native, 1);
+}
+
+/* Of all pairs that are measured, some at a time where a check may allow that. */
+static double plan_messages(struct schedule *schedule, bool native)
+{
+    const double room = fmin((double)schedule->pus->count / pus_per_pair, TOGETHER_MOST),
+                 at_once = schedule->class_count > 1 ? fmax(1, room) : 1;
+    schedule->search = true; /* as messages do, and no other probe */
+    const double pairs = (double)probe_schedule_planned(schedule, NULL);
+    schedule->search = false;
+    return pairs * (native ? pair_s : simulated_pair_s) / at_once;
 }
 
 static double lengthened(double seconds, double fixed_s, double pace)
@@ -203,9 +225,6 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
     int rc = inside ? probe_schedule_init(&schedule, pus, probe->declared) : -ENOMEM;
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
-        schedule.search = true; /* as messages do, and no other probe */
-        size_t pairs = probe_schedule_planned(&schedule, NULL);
-        schedule.search = false;
         const bool several = pus->count > 1;
         const double touch_s = touching(probe, native, 2), start_s = mpi * mpi_s,
                      curves_s = (double)schedule.class_count * layer_s;
@@ -223,7 +242,7 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
             .kernels_s = plan_kernels(probe),
             .mpi_s = start_s,
             .touch_s = touch_s,
-            .message_s = several ? (double)pairs * pair_s + curves_s + start_s : 0,
+            .message_s = several ? plan_messages(&schedule, native) + curves_s + start_s : 0,
             .message_least_s = several ? curves_s : 0,
             .looks_s = several ? (PROBE_MESSAGE_LOOKS - 1) * (curves_s + start_s) : 0,
         };

@@ -18,9 +18,6 @@
 #include "probes/probe.h"
 #include "profile/base/cli.h"
 
-/* When the caches were not measured. */
-static const size_t usual_last_level_bytes = 32u << 20;
-
 static void free_results(struct probe_results *results)
 {
     for (size_t i = 0; i < results->kinds.count; i++) {
@@ -47,7 +44,7 @@ static size_t largest_cache(const struct probe_results *results)
                 caches->levels[i].size_bytes > largest ? caches->levels[i].size_bytes : largest;
         }
     }
-    return largest ? largest : usual_last_level_bytes;
+    return largest ? largest : PROBE_USUAL_LAST_LEVEL_BYTES;
 }
 
 static size_t message_bytes(const struct probe_results *results)

@@ -137,6 +137,9 @@ void probe_disagreement_explain(const struct disagreement *disagreement, FILE *s
  * a factor of two.
  */
 
+/* Where no cache is declared, nor measured. */
+#define PROBE_USUAL_LAST_LEVEL_BYTES ((size_t)32 << 20)
+
 /* Seconds. */
 struct probe_estimate {
     double cache_s, sharing_s, memory_s, message_s;
