@@ -233,6 +233,10 @@ int profile_set_intersect(const struct profile_set *a, const struct profile_set 
             j++;
         }
     }
+    if (!set.count) {
+        free(set.ids);
+        set.ids = NULL;
+    }
     *out = set;
     return 0;
 }

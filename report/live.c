@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/base/where.h"
 #include "report/report.h"
@@ -33,25 +34,39 @@ static int32_t single_pu(const struct profile_thread_now *now)
     return *end == '\0' && end != now->allowed ? (int32_t)pu : -1;
 }
 
-/* Local rank from the environment the process was started with, "-" when it has none or may not be
- * read. */
-static void read_rank(pid_t pid, char *out, size_t size)
+/* The value of a variable in an environment of `length` bytes, which a 0 ends; NULL. */
+static const char *value_of(const char *environment, size_t length, const char *name)
 {
-    static const char *const names[] = {
-        "OMPI_COMM_WORLD_LOCAL_RANK=", "MPI_LOCALRANKID=", "SLURM_LOCALID="};
-    char path[64], *entry = NULL;
-    size_t room = 0;
-    snprintf(out, size, "-");
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "r");
-    while (file && getdelim(&entry, &room, '\0', file) > 0) {
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            if (strncmp(entry, names[i], strlen(names[i])) == 0) {
-                snprintf(out, size, "%.12s", entry + strlen(names[i]));
-            }
+    size_t known = strlen(name);
+    for (const char *at = environment; at < environment + length; at += strlen(at) + 1) {
+        if (strncmp(at, name, known) == 0 && at[known] == '=') {
+            return at + known + 1;
         }
     }
-    free(entry);
+    return NULL;
+}
+
+/* Local rank from the environment the process was started with, in the order of the shim; "-" when
+ * it has none or may not be read. */
+static void read_rank(pid_t pid, char *out, size_t size)
+{
+    char path[64], *all = NULL;
+    size_t room = 0;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    ssize_t length = file ? getdelim(&all, &room, EOF, file) : -1;
+    const char *const first[] = {profile_launchers[PROFILE_OPEN_MPI].rank,
+                                 profile_launchers[PROFILE_HYDRA].rank, PROFILE_SLURM_RANK};
+    const char *value = NULL;
+    for (size_t i = 0; length > 0 && i < sizeof first / sizeof first[0] && !value; i++) {
+        bool step = i < 2 || value_of(all, (size_t)length, PROFILE_SLURM_COUNTS);
+        value = step ? value_of(all, (size_t)length, first[i]) : NULL;
+    }
+    for (size_t i = 0; length > 0 && i < PROFILE_LAUNCHERS && !value; i++) {
+        value = value_of(all, (size_t)length, profile_launchers[i].rank);
+    }
+    snprintf(out, size, "%.12s", value ? value : "-");
+    free(all);
     if (file) {
         fclose(file);
     }

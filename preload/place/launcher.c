@@ -14,6 +14,7 @@
 #include "preload/place/options.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
+#include "profile/base/launchers.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
@@ -198,20 +199,6 @@ static bool read_step_pus(const char *type, const char *list, struct profile_mas
 
 static const char slurm_name[] = "Slurm";
 
-/* First match wins. Intel MPI and MVAPICH (hydra) set MPI_LOCALRANKID too. A size that no variable
- * tells is NULL. */
-static const struct {
-    const char *name, *rank, *size;
-} dialects[] = {
-    {"Open MPI", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"MVAPICH", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
-    {"hydra", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"PALS", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
-    /* Without a local rank: right on one node, and on more if the ranks are dealt out in turn. */
-    {"PMIx", "PMIX_RANK", NULL},
-    {"PMI", "PMI_RANK", "PMI_SIZE"},
-};
-
 static bool read_number(const char *name, uint32_t *out)
 {
     const char *text = name ? pin_environment(name) : NULL;
@@ -247,13 +234,11 @@ static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
     return false;
 }
 
-/* A batch script has SLURM_LOCALID=0 as well without being a rank: only a step has
- * SLURM_STEP_TASKS_PER_NODE. */
 static bool read_slurm(struct pin_launcher *out)
 {
     uint32_t node = 0;
-    const char *counts = pin_environment("SLURM_STEP_TASKS_PER_NODE");
-    if (!counts || !read_number("SLURM_LOCALID", &out->local_rank)) {
+    const char *counts = pin_environment(PROFILE_SLURM_COUNTS);
+    if (!counts || !read_number(PROFILE_SLURM_RANK, &out->local_rank)) {
         return false;
     }
     read_number("SLURM_NODEID", &node);
@@ -266,14 +251,14 @@ static bool read_slurm(struct pin_launcher *out)
 
 static bool read_dialect(struct pin_launcher *out)
 {
-    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
-        if (!read_number(dialects[i].rank, &out->local_rank)) {
+    for (size_t i = 0; i < PROFILE_LAUNCHERS; i++) {
+        if (!read_number(profile_launchers[i].rank, &out->local_rank)) {
             continue;
         }
-        if (!read_number(dialects[i].size, &out->local_size)) {
+        if (!read_number(profile_launchers[i].size, &out->local_size)) {
             out->local_size = out->local_rank + 1;
         }
-        out->name = dialects[i].name;
+        out->name = profile_launchers[i].name;
         return true;
     }
     return false;
@@ -396,7 +381,8 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     *out = (struct pin_launcher){0};
     /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's
      * variables in place. */
-    if (!is_set("OMPI_COMM_WORLD_LOCAL_RANK") && !is_set("MPI_LOCALRANKID") && read_slurm(out)) {
+    if (!is_set(profile_launchers[PROFILE_OPEN_MPI].rank) &&
+        !is_set(profile_launchers[PROFILE_HYDRA].rank) && read_slurm(out)) {
         out->binding = who_bound(true, rebind);
     } else if (read_dialect(out)) {
         out->binding = who_bound(false, rebind);

@@ -160,7 +160,6 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
 enum {
     MEMORY_SHARES = 6
 }; /* arrays that a pair has room for: two PUs with two each, and chase pools beside */
-static const double collision_margin_memory = PROBE_MEMORY_COLLISION;
 static const double contradiction =
     1.25; /* a second look at a pair gives so much more: beyond that drift */
 static const size_t caches_beyond = 4; /* times the last level cache, per array */
@@ -212,7 +211,7 @@ static double best_alone(const struct memory_rounds *rounds)
 
 static bool collides(double bytes_per_s, double reference)
 {
-    return bytes_per_s < collision_margin_memory * reference;
+    return bytes_per_s < collision_margin * reference;
 }
 
 /* Of the pairs of a class, all measured: where fewer collide, what is said to be alike is not. */

@@ -196,9 +196,8 @@ static int verdict(struct sample *sample)
                 sample->changed, sample->measured);
         return 0;
     }
-    fprintf(sample->out,
-            "yes: the profile still describes this machine (%zu figures measured again)\n",
-            sample->measured);
+    fprintf(sample->out, "yes: the profile still describes this machine (%zu %s measured again)\n",
+            sample->measured, sample->measured == 1 ? "figure" : "figures");
     return 1;
 }
 

@@ -78,7 +78,7 @@ static void print_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void map_print_json(FILE *out, const char *name, const char *text, const char *after)
+static void print_member(FILE *out, const char *name, const char *text, const char *after)
 {
     fprintf(out, "\"%s\":", name);
     print_string(out, text);
@@ -119,13 +119,13 @@ void profile_where_print(FILE *out, bool json, const struct profile_thread_now *
     }
     fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
             now->last_pu);
-    map_print_json(out, "host", said->host, ",");
-    map_print_json(out, "local_rank", said->rank, ",");
-    map_print_json(out, "name", now->name, ",");
-    map_print_json(out, "role", said->role, ",");
-    map_print_json(out, "pus", said->pus, ",");
-    map_print_json(out, "core", core, ",");
-    map_print_json(out, "l3", l3, ",");
-    map_print_json(out, "numa", node, ",");
-    map_print_json(out, "decided_by", said->decided_by, "}\n");
+    print_member(out, "host", said->host, ",");
+    print_member(out, "local_rank", said->rank, ",");
+    print_member(out, "name", now->name, ",");
+    print_member(out, "role", said->role, ",");
+    print_member(out, "pus", said->pus, ",");
+    print_member(out, "core", core, ",");
+    print_member(out, "l3", l3, ",");
+    print_member(out, "numa", node, ",");
+    print_member(out, "decided_by", said->decided_by, "}\n");
 }

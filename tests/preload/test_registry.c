@@ -617,4 +617,27 @@ TEST(a_running_program_can_be_looked_at, .not_emulated = "the emulator has a thr
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
 }
 
+static const char *rank_seen(const char *const *environment)
+{
+    child_run(&child, environment, ARGV("/bin/sh", "-c", SERVET_SHOW " --live $$; :"));
+    const char *rank = strstr(child.out, " rank ");
+    return rank ? rank : child.err;
+}
+
+/* The variables of every launcher that the shim knows; a batch script is no rank. */
+TEST(a_rank_is_known_by_its_launcher)
+{
+    ck_assert_int_eq(strncmp(rank_seen(NULL), " rank - ", 8), 0);
+    ck_assert_int_eq(strncmp(rank_seen(CHANGES("SLURM_LOCALID=0")), " rank - ", 8), 0);
+    ck_assert_int_eq(strncmp(rank_seen(CHANGES("PALS_LOCAL_RANKID=3")), " rank 3 ", 8), 0);
+    ck_assert_int_eq(
+        strncmp(rank_seen(CHANGES("SLURM_LOCALID=2", "SLURM_STEP_TASKS_PER_NODE=4", "PMI_RANK=7")),
+                " rank 2 ", 8),
+        0);
+    ck_assert_int_eq(strncmp(rank_seen(CHANGES("MPI_LOCALRANKID=1", "SLURM_LOCALID=0",
+                                               "SLURM_STEP_TASKS_PER_NODE=4")),
+                             " rank 1 ", 8),
+                     0);
+}
+
 TESTS(.begin = here_need_two_pus, .setup = setup)
