@@ -527,12 +527,16 @@ size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[C
  * second as its ways are pages large; which pages meet in a set is not known (random page frames,
  * guests, hashes). So it is found out: of more lines than the cache holds at that place, piece by
  * piece is taken away as long as some still miss (group testing for minimal eviction sets: Vila,
- * Koepf, Morales, "Theory and Practice of Finding Eviction Sets", IEEE S&P 2019). What is left are
- * the lines of one set, one more than it has ways, or, where the first level has as many ways,
- * those of them that cannot be replaced by another line.
+ * Koepf, Morales, "Theory and Practice of Finding Eviction Sets", IEEE S&P 2019). Some lines that
+ * miss nothing are visited with them all the time, so that the first level, whatever it evicts,
+ * holds none. What is left are the lines of one set, one more than it has ways: one of them less,
+ * and all hit, by whatever policy. Then groups of other lines are visited with one less than
+ * conflict: how many of the groups conflict tells how many sets there are. Ways by sets is the
+ * size.
  *
- * A figure is given only where most of several tries, each in other memory, agree and the size of
- * the cache is that many ways of a power of two each.
+ * A figure is given only where most of several tries, each in other memory, agree. Where the index
+ * is a hash of further bits, no place of a page belongs to few sets, and nothing is told (Zen 4:
+ * 1,024 lines at one place of as many pages stay in 1 MiB).
  */
 
 /* What is known of the level from the latency curve, and of the first level. */
@@ -549,8 +553,9 @@ struct probe_ways {
     uint64_t way_bytes; /* size / ways */
     const char *reason; /* static text or NULL */
     /* lines that conflict while one less does not, by most tries, whatever the size is; 0: they
-       do not agree. Of LRU and most that is near it, one more than the ways */
+       do not agree. One more than the ways */
     uint32_t conflicting;
+    uint64_t bytes; /* one less, times the size of a way by the sets that there are; 0: not sure */
 };
 
 /* A figure that cannot be told is 0; that is no error. */
@@ -559,10 +564,9 @@ int probe_ways(struct probe *probe, uint32_t pu, const struct probe_ways_level *
 
 /* Gives the second level the size that the conflicting lines tell. All sizes of its interval
  * explain the curve about as well, and the number of lines is evidence of its own: one less is the
- * ways, and of those times a power of two an interval seldom holds more than one. Where the second
- * level evicts at random, lines too many are kept for a while, and where the first does, or nearly,
- * lines are needed to crowd it: then the number says little. A size that is `declared` stays if it
- * agrees with somewhat fewer ways. */
+ * ways, and of those times a power of two an interval seldom holds more than one. Where a wide one
+ * holds none, the size is what the lines and their sets make, if that is sure. A size that is
+ * `declared` stays if it agrees with somewhat fewer ways. */
 void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
                                bool declared);
 

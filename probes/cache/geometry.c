@@ -248,26 +248,50 @@ static const char out_of_time[] = "the budget was used up";
 static const char beyond_second[] =
     "beyond the second level lines are hidden by the one before it and by hashes";
 
+/* Times its lower end, an interval is of a curve that says little: pages at random places. Where
+ * they lie side by side it is right. */
+static const double vague_from = 1.3;
+
+static void set_ways(struct probe_cache_level *level, uint32_t ways)
+{
+    level->ways = ways;
+    level->way_bytes = level->size_bytes / ways;
+    level->ways_unknown = NULL;
+}
+
 void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
                                bool declared)
 {
     struct probe_cache_level *second = &caches->levels[1];
     const uint32_t ways = found->conflicting > 1 ? found->conflicting - 1 : 0;
+    const uint32_t as_declared =
+        declared ? probe_ways_of(found->conflicting, second->size_bytes) : 0;
     uint64_t bytes = ways;
-    if (ways == 0 || ways == found->ways || (found->ways > 0 && declared) ||
-        caches->levels[0].policy == CACHE_RANDOM || caches->levels[0].policy == CACHE_LEAKY ||
-        second->policy == CACHE_RANDOM) {
+    if (as_declared > 0) {
+        set_ways(second, as_declared);
+    }
+    if (ways == 0 || as_declared > 0) {
         return;
     }
-    while (bytes < second->low_bytes) {
+    while ((double)bytes * sqrt(2) < (double)second->size_bytes) {
         bytes *= 2;
     }
-    if (bytes <= second->high_bytes) {
+    const bool inside = bytes >= second->low_bytes && bytes <= second->high_bytes;
+    const bool vague = (double)second->high_bytes > vague_from * (double)second->low_bytes;
+    bytes = inside ? bytes : vague ? found->bytes : 0;
+    if (bytes > second->size_bytes / 2 && bytes < second->size_bytes * 2) {
+        second->low_bytes = bytes < second->low_bytes ? bytes : second->low_bytes;
+        second->high_bytes = bytes > second->high_bytes ? bytes : second->high_bytes;
         second->size_bytes = bytes;
-        second->ways = ways;
-        second->way_bytes = bytes / ways;
-        second->ways_unknown = NULL;
+        set_ways(second, ways);
     }
+}
+
+/* Ways are powers of two: no way is larger, whatever their number, and lines that lie further apart
+ * than a way share a set as well. */
+static uint64_t largest_way(uint64_t bytes)
+{
+    return UINT64_C(1) << (63 - __builtin_clzll(bytes));
 }
 
 static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out,
@@ -287,10 +311,11 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
     }
     const struct probe_cache_level *first = &out->levels[0];
     struct probe_cache_level *second = &out->levels[1];
+    const uint64_t way = first->way_bytes > 0 ? first->way_bytes : largest_way(first->size_bytes);
     const struct probe_ways_level level = {
         second->size_bytes, first->seconds,
         second->seconds,    out->count > 2 ? out->levels[2].seconds : out->memory_seconds,
-        first->ways,        first->way_bytes};
+        first->ways,        way};
     int rc = probe_ways(probe, pu, &level, &found, error);
     if (rc == 0) {
         const struct profile_cache *declared =
