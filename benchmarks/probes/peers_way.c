@@ -28,7 +28,9 @@
 #define BY_WORDS __attribute__((noinline))
 #define ONE_AT_A_TIME _Pragma("clang loop vectorize(disable) interleave(disable)")
 #else
-#define BY_WORDS __attribute__((noinline, optimize("no-tree-vectorize", "unroll-loops")))
+#define BY_WORDS                                                                                   \
+    __attribute__((noinline,                                                                       \
+                   optimize("no-tree-vectorize", "no-tree-slp-vectorize", "unroll-loops")))
 #define ONE_AT_A_TIME
 #endif
 
@@ -42,12 +44,15 @@ BY_WORDS static void words_copy(uint32_t *to, const uint32_t *from, size_t count
 
 BY_WORDS static uint32_t words_read(const uint32_t *from, size_t count)
 {
-    uint32_t sum = 0;
+    uint32_t sums[4] = {0}; /* or each addition would wait for the one before */
     ONE_AT_A_TIME
-    for (size_t i = 0; i < count; i++) {
-        sum += from[i];
+    for (size_t i = 0; i + 4 <= count; i += 4) {
+        sums[0] += from[i];
+        sums[1] += from[i + 1];
+        sums[2] += from[i + 2];
+        sums[3] += from[i + 3];
     }
-    return sum;
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 /* -- passes -- */
