@@ -108,9 +108,11 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const void
     thread->pool = pin_slots_pool(&process->slots, dso);
     if (wanted != NO_SLOT) {
         pin_slots_take_this(&process->slots, thread->pool, wanted);
+    } else {
+        wanted =
+            pin_slots_take_free(&process->slots, thread->pool, &process->claims, process->plan.pus);
     }
-    thread->slot =
-        (uint32_t)(wanted != NO_SLOT ? wanted : pin_process_take_slot(process, thread->pool));
+    thread->slot = (uint32_t)wanted;
     thread->has_slot = true;
     int pu = (int)process->plan.pus[thread->slot];
     atomic_store(&thread->pu, pu);

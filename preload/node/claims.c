@@ -166,10 +166,10 @@ void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what)
     }
 }
 
-static bool claim(struct pin_claims *claims, uint32_t pu, bool insist)
+static bool claim(struct pin_claims *claims, uint32_t pu)
 {
     bool claimed = pin_registry_claim(&claims->registry, claims->job, pu);
-    if (claimed || insist) {
+    if (claimed) {
         pin_registry_use(&claims->registry, pu);
     }
     return claimed;
@@ -186,25 +186,41 @@ void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *hel
     claims->sharing.whole_node = claims->on;
     if (claims->on) {
         pin_registry_use(&claims->registry, pus[0]);
+        claims->ahead = pus[0];
     }
     claims->place = claims->registry.own;
-    claims->asked_ahead = claims->on && claims->worker_comes && count > 1;
-    if (claims->asked_ahead) {
-        claims->ahead = pus[1];
-        claims->ahead_is_ours = claim(claims, pus[1], false);
+    for (size_t i = 1; claims->on && claims->worker_comes && i < count; i++) {
+        profile_mask_add(&claims->asked_ahead, pus[i]);
+        if (claim(claims, pus[i])) {
+            claims->ahead = pus[i];
+            break;
+        }
     }
     close_registry(claims);
 }
 
-bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist)
+bool pin_claims_try_next(struct pin_claims *claims, bool *visits, uint32_t pu)
 {
-    if (claims->asked_ahead && claims->ahead == pu && !insist) {
-        return claims->ahead_is_ours;
+    if (profile_mask_has(&claims->asked_ahead, pu)) {
+        return pu == claims->ahead;
     }
+    *visits = *visits || (claims->on && open_registry(claims) == 0);
+    return !*visits || claim(claims, pu);
+}
+
+void pin_claims_leave(struct pin_claims *claims, bool visits)
+{
+    if (visits) {
+        close_registry(claims);
+    }
+}
+
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu)
+{
     if (!claims->on || open_registry(claims) < 0) {
         return true;
     }
-    bool claimed = claim(claims, pu, insist);
+    bool claimed = claim(claims, pu);
     close_registry(claims);
     return claimed;
 }

@@ -222,9 +222,9 @@ struct pin_sharing {
 struct pin_claims {
     bool worker_comes; /* set before begin: the plan is made for a thread that is being created, so
                           its PU is asked for together with the main thread's */
-    bool asked_ahead, ahead_is_ours;
-    bool passing;   /* the last program takes the file away, for nobody would again */
-    uint32_t ahead; /* that PU */
+    struct profile_mask asked_ahead; /* PUs that others held then, and the one that it took */
+    uint32_t ahead;                  /* that one; the main thread's: there was none */
+    bool passing; /* the last program takes the file away, for nobody would again */
     bool on;
     bool first; /* of its job: what it counts as taken counts for all of them */
     uint64_t job;
@@ -265,12 +265,19 @@ size_t pin_claims_recall(const struct pin_claims *claims, const struct pin_kept 
 void pin_claims_keep(struct pin_claims *claims, const struct pin_kept *what);
 
 /* Enters what the plan is sure to use, and the main thread's PU, the first of `pus`; takes the
- * second as well where a worker comes. `count` 0: there is no plan. */
+ * first of the others that no other program holds as well where a worker comes. `count` 0: there is
+ * no plan. */
 void pin_claims_commit(struct pin_claims *claims, const struct profile_mask *held,
                        const uint32_t *pus, size_t count);
 
-/* Takes one PU more; false when another program holds it. With `insist` it is used all the same. */
-bool pin_claims_try(struct pin_claims *claims, uint32_t pu, bool insist);
+/* Takes one PU more; false when another program holds it. */
+bool pin_claims_try(struct pin_claims *claims, uint32_t pu);
+
+/* The same for one place of the plan after the other, and not twice for what the first worker was
+ * asked for. With the first that was not, `*visits` becomes true: the registry is open until
+ * pin_claims_leave(), so that a place behind many that are held costs one visit. */
+bool pin_claims_try_next(struct pin_claims *claims, bool *visits, uint32_t pu);
+void pin_claims_leave(struct pin_claims *claims, bool visits);
 
 /* Gives everything back; what is shared until then. */
 struct pin_sharing pin_claims_end(struct pin_claims *claims);

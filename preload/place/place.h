@@ -323,6 +323,11 @@ void pin_slots_avoid(struct pin_slots *slots, size_t slot);
 
 void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot);
 
+/* pin_slots_take() of a plan's `pus`, each entered in the registry when it is used for the first
+ * time; one that another program holds only where there is no other. */
+size_t pin_slots_take_free(struct pin_slots *slots, unsigned pool, struct pin_claims *claims,
+                           const uint32_t *pus);
+
 /* -- remembered -- */
 
 /* Where the user's cache keeps what is of that kind for `of`: $XDG_CACHE_HOME/servet/KIND/ and a
@@ -404,10 +409,6 @@ const struct pin_process *pin_process_get(void);
  * no mask of its own, whose PU the registry is then asked for at once. NULL when it cannot be made
  * (said once on stderr): the program runs unpinned. */
 struct pin_process *pin_process_plan(bool worker_comes);
-
-/* A slot for a new thread of `pool`, entered in the registry when its PU is used for the first
- * time. */
-size_t pin_process_take_slot(struct pin_process *process, unsigned pool);
 
 /* An OpenMP runtime is at work in this process. */
 void pin_process_openmp_found(void);

@@ -163,22 +163,6 @@ static void make_plan_aside(void)
     pin_self.inside = false;
 }
 
-size_t pin_process_take_slot(struct pin_process *this, unsigned pool)
-{
-    size_t slot = pin_slots_take(&this->slots, pool);
-    for (size_t i = 1; pin_slots_is_new(&this->slots, slot); i++) {
-        if (pin_claims_try(&this->claims, this->plan.pus[slot], i >= this->slots.count) ||
-            i >= this->slots.count) {
-            break;
-        }
-        /* Another program has come to that PU since the plan was made. */
-        pin_slots_avoid(&this->slots, slot);
-        pin_slots_give_back(&this->slots, pool, slot);
-        slot = pin_slots_take(&this->slots, pool);
-    }
-    return slot;
-}
-
 struct pin_process *pin_process_plan(bool worker_comes)
 {
     if (pin_life_state() == IDLE) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "preload/node/node.h"
 #include "profile/base/hash.h"
 
 #define BLOCK_RECORDS 256u
@@ -200,4 +201,19 @@ void pin_slots_give_back(struct pin_slots *slots, unsigned pool, size_t slot)
 {
     atomic_fetch_sub_explicit(&slots->own[pool * slots->count + slot], 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&slots->total[slot], 1, memory_order_relaxed);
+}
+
+size_t pin_slots_take_free(struct pin_slots *slots, unsigned pool, struct pin_claims *claims,
+                           const uint32_t *pus)
+{
+    size_t slot = pin_slots_take(slots, pool);
+    bool visits = false;
+    while (pin_slots_is_new(slots, slot) && !pin_claims_try_next(claims, &visits, pus[slot])) {
+        /* Another program was there first, or has come since the plan was made. */
+        pin_slots_avoid(slots, slot);
+        pin_slots_give_back(slots, pool, slot);
+        slot = pin_slots_take(slots, pool);
+    }
+    pin_claims_leave(claims, visits);
+    return slot;
 }

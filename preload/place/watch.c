@@ -174,7 +174,7 @@ static bool choose(uint32_t *out)
             !profile_mask_has(&look.idle, pu)) {
             return false;
         }
-        if (pin_claims_try(&process->claims, pu, false)) {
+        if (pin_claims_try(&process->claims, pu)) {
             *out = pu;
             return true;
         }
