@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -130,6 +131,31 @@ static void say_kept(const struct pin_process *process, const char *dso, const c
     }
 }
 
+/* An OpenMP runtime whose threads are no more than the PUs that it counted when the program began
+ * waits busily. A rank's part of the node may be fewer PUs than that: then who waits takes the PU
+ * of whom it waits for, at every barrier for a slice of the scheduler's (BT-MZ class S, two ranks
+ * of two threads on two PUs under `mpirun --bind-to none`: 20 s, unplaced 0.7 to 2.6). Under
+ * servet-pin it has counted that part. With one more thread, would it be so? */
+static bool outgrows_its_part(struct pin_process *process, const char *dso)
+{
+    const char *policy = pin_environment("OMP_WAIT_POLICY");
+    size_t part = profile_mask_count(&process->plan.own);
+    return process->launcher.local_size > 1 && !process->places_exported &&
+           part < profile_mask_count(&process->start) &&
+           !(policy && strcasecmp(policy, "passive") == 0) &&
+           pin_slots_of_pool(&process->slots, pin_slots_pool(&process->slots, dso)) >= part;
+}
+
+static void give_up(const struct pin_process *process, const char *dso)
+{
+    if (process->options.verbose) {
+        pin_note("process %d: rank %u of %u has more threads of %s than PUs: nothing is placed "
+                 "(servet-pin in front of the program would)",
+                 (int)getpid(), process->launcher.local_rank, process->launcher.local_size, dso);
+    }
+    pin_process_give_up();
+}
+
 static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start,
                                   void *argument)
 {
@@ -162,6 +188,10 @@ static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *
     if (placed == NO_SLOT && !force && pin_process_thread_is_bound(process)) {
         pin_process_pin_main(process); /* says that it stays, if it is the one that is bound */
         say_kept(process, dso, "has been given");
+        return NULL;
+    }
+    if (owner == PIN_RUNTIME && placed == NO_SLOT && !force && outgrows_its_part(process, dso)) {
+        give_up(process, dso);
         return NULL;
     }
     return prepare_worker(process, start, argument, dso,
@@ -226,7 +256,8 @@ static void settle_quietly(struct pin_thread *thread)
 {
     const struct pin_process *process = pin_process_get();
     if (!pin_process_active()) {
-        return; /* a sandbox has come since the thread was made */
+        pin_process_settle_late();
+        return; /* a sandbox has come since the thread was made, or all was given up */
     }
     thread->report_line =
         pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);

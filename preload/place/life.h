@@ -19,6 +19,7 @@ struct pin_life {
     atomic_bool main_away; /* as pin_watched.away */
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
+    atomic_bool gave_up;   /* no sandbox: calls may still be made */
     pid_t pid;             /* not a vfork child's */
     pthread_once_t planning;
 };

@@ -223,16 +223,30 @@ static void unpin_everybody(void)
     }
 }
 
-static void shut_everybody(void)
+/* What it was before. */
+static int shut_everybody(void)
 {
     pin_watch_stop();
     int before = atomic_exchange(&pin_life.state, RETIRED);
-    atomic_store(&pin_life.shut_of, before);
     while (atomic_load(&pin_life.calls) > 0) {
         sched_yield();
     }
     if (before == PLANNED) {
         unpin_everybody();
+    }
+    return before;
+}
+
+void pin_process_give_up(void)
+{
+    atomic_store(&pin_life.gave_up, true);
+    shut_everybody();
+}
+
+void pin_process_settle_late(void)
+{
+    if (atomic_load(&pin_life.gave_up)) {
+        profile_mask_set(0, &pin_here.children);
     }
 }
 
@@ -252,7 +266,7 @@ bool pin_process_shut_begin(bool everybody)
         pin_process_unpin_thread();
         pin_self.shut_child = true;
     } else if (everybody) {
-        shut_everybody();
+        atomic_store(&pin_life.shut_of, shut_everybody());
     } else {
         pin_process_unpin_thread();
         pin_self.shut = true;

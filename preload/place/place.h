@@ -313,6 +313,8 @@ unsigned pin_slots_pool(struct pin_slots *slots, const char *name);
 size_t pin_slots_take(struct pin_slots *slots, unsigned pool);
 /* Takes this slot, whoever else is on it. */
 void pin_slots_take_this(struct pin_slots *slots, unsigned pool, size_t slot);
+/* Threads of the pool now, and main. */
+size_t pin_slots_of_pool(const struct pin_slots *slots, unsigned pool);
 /* Threads on a slot now. */
 unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot);
 
@@ -401,6 +403,11 @@ bool pin_process_active(void);
 bool pin_process_shut_begin(bool everybody);
 /* The kernel has refused the sandbox: all is as it was. */
 void pin_process_shut_failed(bool everybody);
+
+/* Nothing is placed from now on, and whoever is gets the mask of children: as without the shim. */
+void pin_process_give_up(void);
+/* For a thread that has just begun, and was to be placed when that was given up. */
+void pin_process_settle_late(void);
 
 /* The options and the start mask, which are there when an interposer has been called. */
 const struct pin_process *pin_process_get(void);

@@ -151,6 +151,15 @@ unsigned pin_slots_threads(const struct pin_slots *slots, size_t slot)
     return read_count(&slots->total[slot]);
 }
 
+size_t pin_slots_of_pool(const struct pin_slots *slots, unsigned pool)
+{
+    size_t threads = 0;
+    for (size_t slot = 0; slot < slots->count; slot++) {
+        threads += read_count(&slots->own[pool * slots->count + slot]);
+    }
+    return threads;
+}
+
 /* What makes a slot worse, the weightier the higher: threads of the pool, threads in all, another
  * program. */
 static uint64_t burden(const struct pin_slots *slots, unsigned own, size_t slot)

@@ -78,6 +78,32 @@ static void sort_lines(char *text)
     }
 }
 
+/* Two threads of each of two ranks on two PUs: the runtime has counted two, and would wait busily on
+ * the PU of the thread that it waits for. */
+TEST(a_rank_that_outgrows_its_part_is_left_alone)
+{
+    static const char *const two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=0",
+                                      "OMPI_COMM_WORLD_LOCAL_SIZE=2", "OMP_NUM_THREADS=2", NULL};
+    char pus[CHILD_TEXT];
+    child_run(&plain, two, ARGV("taskset", "-c", order_pair, program));
+    child_run_preloaded(&child,
+                        CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                                "OMP_NUM_THREADS=2", "SERVET_VERBOSE=1"),
+                        ARGV("taskset", "-c", order_pair, program));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_ptr_nonnull(strstr(child.err, "than PUs: nothing is placed"));
+    for (int thread = 0; thread < 2; thread++) {
+        child_worker(&plain, 0, thread, pus, sizeof pus);
+        child_says(&child, "worker 0 %d %s", thread, pus);
+    }
+    child_run_preloaded(&child,
+                        CHANGES("OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                                "OMP_NUM_THREADS=2", "OMP_WAIT_POLICY=passive"),
+                        ARGV("taskset", "-c", order_pair, program));
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[0]);
+}
+
 TEST(results_are_unchanged)
 {
     child_run(&plain, CHANGES("OMP_NUM_THREADS=2"), ARGV(program));
