@@ -78,8 +78,8 @@ static void sort_lines(char *text)
     }
 }
 
-/* Two threads of each of two ranks on two PUs: the runtime has counted two, and would wait busily on
- * the PU of the thread that it waits for. */
+/* Two threads of each of two ranks on two PUs: the runtime has counted two, and would wait busily
+ * on the PU of the thread that it waits for. */
 TEST(a_rank_that_outgrows_its_part_is_left_alone)
 {
     static const char *const two[] = {"OMPI_COMM_WORLD_LOCAL_RANK=0",
