@@ -1,6 +1,5 @@
 /* Latency of messages between PUs: layers, curves, and messages at a time (2010 paper, Section
- * III-D). Two sweeps apart in time, of which the smaller figure counts: disturbance only ever
- * adds. */
+ * III-D). Two sweeps apart in time, of which the smaller figure counts: disturbance only adds. */
 #include "probes/pairs/pairs.h"
 
 #include <errno.h>
