@@ -149,12 +149,15 @@ static int mean_extra(struct search *search, const uint32_t *lines, size_t count
 typedef int extra_function(struct search *search, const uint32_t *lines, size_t count,
                            double *seconds);
 
-/* How many of these and the quiet lines miss in a turn. */
+/* How many of these and the quiet lines miss in a turn. -ETIME: there is no time left to ask. */
 static int missing_of(struct search *search, const uint32_t *lines, size_t count,
                       extra_function *extra_of, double *missing)
 {
     const size_t all = count + search->quiet_count;
     double extra = 0;
+    if (probe_late(search->probe)) {
+        return -ETIME;
+    }
     memcpy(search->visited, lines, count * sizeof *lines);
     memcpy(search->visited + count, search->quiet, search->quiet_count * sizeof *lines);
     int rc = extra_of(search, search->visited, all, &extra);
@@ -465,6 +468,7 @@ static uint64_t counted_size(const struct search *search, uint64_t ways, const d
     return best - next > surely ? bytes : 0;
 }
 
+static const char no_time[] = "the budget was used up";
 static const char no_number[] =
     "the lines that conflict are no number of ways that the size agrees with";
 
@@ -479,6 +483,10 @@ static int run(struct search *search, struct probe_ways *out)
         double likely_here[WAY_STEPS] = {0};
         int rc = try_once(search, &conflicting, likely_here);
         const double took_s = probe_elapsed(search->probe) - begun_s; /* the next about as long */
+        if (rc == -ETIME) {
+            out->reason = no_time;
+            break;
+        }
         if (rc < 0) {
             return rc;
         }
@@ -494,8 +502,7 @@ static int run(struct search *search, struct probe_ways *out)
             break;
         }
         if (search->tests >= TESTS_MAX || probe_would_be_late(search->probe, took_s)) {
-            out->reason =
-                search->tests >= TESTS_MAX ? "it would take too long" : "the budget was used up";
+            out->reason = search->tests >= TESTS_MAX ? "it would take too long" : no_time;
             break;
         }
     }
