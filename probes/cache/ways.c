@@ -282,7 +282,7 @@ static int some_miss(struct search *search, const uint32_t *lines, size_t count,
 /* Between what misses now and nothing. */
 static int choose_least(struct search *search, double part)
 {
-    double missing;
+    double missing = 0;
     int rc = missing_of(search, search->set, search->count, mean_extra, &missing);
     search->least = fmax(part * missing, one_too_many);
     return rc;
@@ -331,7 +331,7 @@ static int join_quiet(struct search *search)
 static int look_again(struct search *search)
 {
     const size_t count = search->count / 2, all = count + search->quiet_count;
-    double missing;
+    double missing = 0;
     for (size_t i = 0; i < count; i++) {
         search->trial[i] = search->set[2 * i];
     }
