@@ -133,17 +133,21 @@ static void say_kept(const struct pin_process *process, const char *dso, const c
 
 /* An OpenMP runtime whose threads are no more than the PUs that it counted when the program began
  * waits busily. A rank's part of the node may be fewer PUs than that: then who waits takes the PU
- * of whom it waits for, at every barrier for a slice of the scheduler's (BT-MZ class S, two ranks
- * of two threads on two PUs under `mpirun --bind-to none`: 20 s, unplaced 0.7 to 2.6). Under
- * servet-pin it has counted that part. With one more thread, would it be so? */
+ * of whom it waits for, at every barrier for a slice of the scheduler's (multi-zone NPB in
+ * docs/MEASUREMENTS.md). Under servet-pin it has counted that part. With one more thread, would it
+ * be so? */
 static bool outgrows_its_part(struct pin_process *process, const char *dso)
 {
-    const char *policy = pin_environment("OMP_WAIT_POLICY");
+    if (process->launcher.local_size <= 1 || process->places_exported) {
+        return false;
+    }
     size_t part = profile_mask_count(&process->plan.own);
-    return process->launcher.local_size > 1 && !process->places_exported &&
-           part < profile_mask_count(&process->start) &&
-           !(policy && strcasecmp(policy, "passive") == 0) &&
-           pin_slots_of_pool(&process->slots, pin_slots_pool(&process->slots, dso)) >= part;
+    if (part >= profile_mask_count(&process->start) ||
+        pin_slots_of_pool(&process->slots, pin_slots_pool(&process->slots, dso)) < part) {
+        return false;
+    }
+    const char *policy = pin_environment("OMP_WAIT_POLICY");
+    return !policy || strcasecmp(policy, "passive") != 0;
 }
 
 static void give_up(const struct pin_process *process, const char *dso)

@@ -3,6 +3,7 @@
  * is short. */
 #include "probes/cache/cache.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -241,8 +242,6 @@ int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *
 
 /* -- what is asked of a PU, in which order -- */
 
-static const char out_of_time[] = "the budget was used up";
-
 /* Of levels beyond the second the ways cannot be told: those that are built spread lines over
  * slices by a hash or hold victims, and their sets are seen through those of the second level. */
 static const char beyond_second[] =
@@ -305,7 +304,7 @@ static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_ca
         out->levels[i].ways_unknown = beyond_second;
     }
     if (probe_late(probe)) {
-        out->levels[1].ways_unknown = out_of_time;
+        out->levels[1].ways_unknown = probe_machine_strerror(-ETIME);
         out->shortened = true;
         return 0;
     }
@@ -375,7 +374,7 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
     }
     struct probe_cache_level *first = &out->levels[0];
     if (probe_late(probe)) {
-        first->ways_unknown = out_of_time;
+        first->ways_unknown = probe_machine_strerror(-ETIME);
         return measure_second_ways(probe, pu, out, error);
     }
     const struct probe_line_level level = {first->size_bytes, first->seconds,

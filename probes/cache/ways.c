@@ -468,7 +468,6 @@ static uint64_t counted_size(const struct search *search, uint64_t ways, const d
     return best - next > surely ? bytes : 0;
 }
 
-static const char no_time[] = "the budget was used up";
 static const char no_number[] =
     "the lines that conflict are no number of ways that the size agrees with";
 
@@ -484,7 +483,7 @@ static int run(struct search *search, struct probe_ways *out)
         int rc = try_once(search, &conflicting, likely_here);
         const double took_s = probe_elapsed(search->probe) - begun_s; /* the next about as long */
         if (rc == -ETIME) {
-            out->reason = no_time;
+            out->reason = probe_machine_strerror(-ETIME);
             break;
         }
         if (rc < 0) {
@@ -502,7 +501,8 @@ static int run(struct search *search, struct probe_ways *out)
             break;
         }
         if (search->tests >= TESTS_MAX || probe_would_be_late(search->probe, took_s)) {
-            out->reason = search->tests >= TESTS_MAX ? "it would take too long" : no_time;
+            out->reason = search->tests >= TESTS_MAX ? "it would take too long"
+                                                     : probe_machine_strerror(-ETIME);
             break;
         }
     }

@@ -368,13 +368,11 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         if (rc == -ETIME && rounds->alone_count > 0) {
             leave_open(rounds, outcome);
             outcome->cut_short = true;
-            rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
-            probe_schedule_free(&schedule);
-            return 0;
+            rc = 0;
+        } else if (rc == 0) {
+            rc = outcome->cut_short ? check_few(rounds, &schedule, outcome)
+                                    : set_odd_aside(rounds, &schedule, outcome, odd);
         }
-        rc = rc < 0               ? rc
-             : outcome->cut_short ? check_few(rounds, &schedule, outcome)
-                                  : set_odd_aside(rounds, &schedule, outcome, odd);
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
         probe_schedule_free(&schedule);
     }
