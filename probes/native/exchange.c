@@ -7,7 +7,7 @@
 
 /* Two threads hand a message to and fro through memory they share: the sender copies it in and
  * raises a flag, the receiver copies it out and answers. Up to one line there is nothing but the
- * flag's own line to hand over. */
+ * flag's own line to hand over, which both write, as the programs do that people know. */
 #define STOP UINT64_MAX
 
 struct buffers {
@@ -20,6 +20,13 @@ struct channel {
     _Alignas(NATIVE_LINE_BYTES) _Atomic uint64_t answer;
     unsigned char *buffers[2]; /* through which a, and b, sends */
 };
+
+/* Where turn `turn` is answered. A message of up to a line is the line of its flag, and that one
+ * line goes to and fro; turns are odd on their way there, and even on their way back. */
+static _Atomic uint64_t *answer_of(struct channel *channel, const struct machine_exchange *what)
+{
+    return what->bytes > NATIVE_LINE_BYTES ? &channel->answer : &channel->request;
+}
 
 static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worker *worker,
                      struct native_job *job)
@@ -42,12 +49,12 @@ static void answer(struct native_worker *worker, struct native_job *job, struct 
                    const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
-    for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn++) {
+    for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn += 2) {
         if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(own->mine, channel->buffers[0], what->bytes);
             memcpy(channel->buffers[1], own->sent, what->bytes);
         }
-        atomic_store_explicit(&channel->answer, turn, memory_order_release);
+        atomic_store_explicit(answer_of(channel, what), turn + 1, memory_order_release);
     }
 }
 
@@ -59,8 +66,9 @@ static bool round_trips(struct native_worker *worker, struct native_job *job,
         if (what->bytes > NATIVE_LINE_BYTES) {
             memcpy(channel->buffers[0], own->sent, what->bytes);
         }
-        atomic_store_explicit(&channel->request, ++*turn, memory_order_release);
-        if (!wait_for(&channel->answer, *turn, worker, job)) {
+        atomic_store_explicit(&channel->request, *turn + 1, memory_order_release);
+        *turn += 2;
+        if (!wait_for(answer_of(channel, what), *turn, worker, job)) {
             return false;
         }
         if (what->bytes > NATIVE_LINE_BYTES) {

@@ -3,8 +3,8 @@
  * messages of the layers went through, so that a figure of MPI stands beside what the machine
  * itself takes.
  *
- * The time of a line is bimodal over seconds on virtual machines (40 to 60, 65 to 80, 230 to 255
- * ns): rounds go through all pairs before they come back to the first one, and who wants to
+ * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
+ * rounds go through all pairs before they come back to the first one, and who wants to
  * cover more than that asks twice, apart in time. */
 #include "probes/pairs/pairs.h"
 
