@@ -407,6 +407,23 @@ static void stop(struct sets *sets)
     free(sets->rates);
 }
 
+/* What was measured crosses what is declared as the threads of cores: then each PU is for itself.
+ * Of what else is declared nothing crosses them. */
+static int check_cores(struct sets *sets, const struct partition *candidates, size_t count)
+{
+    static const struct profile_relation nothing;
+    bool crossed = false;
+    for (size_t i = 0; i < count; i++) {
+        crossed |= !probe_partition_refines(&sets->cores, &candidates[i]) &&
+                   !probe_partition_refines(&candidates[i], &sets->cores);
+    }
+    if (!crossed) {
+        return 0;
+    }
+    probe_partition_free(&sets->cores);
+    return probe_partition_make(sets->pus, &nothing, &sets->cores);
+}
+
 int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
                       size_t count, struct probe_memory *found, struct servet_error *error)
 {
@@ -425,6 +442,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
         rc = usable ? probe_partition_make(sets.pus, candidates[i], &partitions[made]) : 0;
         made += usable && rc == 0;
     }
+    rc = rc != 0 ? rc : check_cores(&sets, partitions, made);
     rc = rc != 0 ? rc : measure(&sets, partitions, made);
     rc = rc != 0 ? rc : probe_sets_assemble(&sets, found);
     found->searched = rc >= 0 && !probe_late(probe);

@@ -56,6 +56,12 @@ static uint32_t far_one(uint32_t pu, size_t count)
     return pu % 32 < 2 ? pu ^ 1 : (uint32_t)((pu + count / 2) % count);
 }
 
+/* The one as far from the end. */
+static uint32_t far_from(uint32_t pu, size_t count)
+{
+    return (uint32_t)count - 1 - pu;
+}
+
 static void mislead_caches(struct profile_class *declared)
 {
     struct profile_relation *last = &declared->caches[declared->cache_count - 1].sharing;
@@ -329,6 +335,25 @@ TEST(one_pair_of_siblings_does_not_hide_the_others)
     ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
     ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
     close_it();
+}
+
+/* Threads of cores are declared of PUs that are not together, and none of the few pairs that are
+ * measured happens to say so (with these seeds): what the messages tell is tried all the same. */
+TEST(messages_that_cross_the_declared_cores_are_believed)
+{
+    for (run_seed = 1; run_seed <= 3; run_seed++) {
+        open_siblings();
+        struct profile_class *declared = &machine.declared->classes[0];
+        hide(declared);
+        pair_up(&declared->cores, declared->pus.count, far_from);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory *memory = &profile->classes[0].memory;
+        ck_assert_uint_eq(memory->level_count, 2);
+        ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
+        ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
+        close_it();
+    }
+    run_seed = 1;
 }
 
 /* What one more worker adds to 58 others is a small difference of large sums: a worker that is
