@@ -11,8 +11,6 @@
 #include "profile/codec/codec.h"
 #include "profile/query.h"
 
-static const double collision_margin = PROBE_MEMORY_COLLISION;
-
 static int add_level(const struct pair_classes *classes, uint8_t level, double bytes_per_s,
                      struct profile_memory *memory)
 {
@@ -35,7 +33,7 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
     size_t colliding = 0;
     int rc = values && cluster_of ? 0 : -ENOMEM;
     for (size_t i = 0; i < pairs && rc == 0; i++) {
-        if (pair_bytes_per_s[i] < collision_margin * reference) {
+        if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
             values[colliding++] = pair_bytes_per_s[i];
         }
     }
@@ -44,7 +42,7 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
         rc = probe_layers_cluster(values, colliding, spread, cluster_of, clusters);
     }
     for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
-        if (pair_bytes_per_s[i] < collision_margin * reference) {
+        if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
             class_of[i] = (uint8_t)cluster_of[k++];
         }
     }
@@ -200,20 +198,6 @@ static size_t choose_bytes(const struct probe *probe, size_t last_level_bytes)
 
 /* -- pairs -- */
 
-static double best_alone(const struct memory_rounds *rounds)
-{
-    double best = 0;
-    for (size_t i = 0; i < rounds->alone_count; i++) {
-        best = fmax(best, rounds->alone[i]);
-    }
-    return best;
-}
-
-static bool collides(double bytes_per_s, double reference)
-{
-    return bytes_per_s < collision_margin * reference;
-}
-
 /* Of the pairs of a class, all measured: where fewer collide, what is said to be alike is not. */
 static const double odd_share = 0.25;
 
@@ -222,7 +206,7 @@ static const double odd_share = 0.25;
 static double usual_of(const struct memory_rounds *rounds, const struct schedule *schedule,
                        const struct schedule_outcome *outcome, size_t class)
 {
-    const double reference = best_alone(rounds);
+    const double reference = probe_memory_rounds_reference(rounds);
     size_t count = 0, colliding = 0;
     double best = -1;
     for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
@@ -231,7 +215,7 @@ static double usual_of(const struct memory_rounds *rounds, const struct schedule
         }
         if (schedule->class_of[k] == class) {
             count++;
-            colliding += collides(outcome->values[k], reference);
+            colliding += probe_memory_collides(outcome->values[k], reference);
             best = fmax(best, outcome->values[k]);
         }
     }
@@ -247,18 +231,19 @@ static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *sc
                          struct schedule_outcome *outcome, bool *odd)
 {
     const size_t n = schedule->pus->count;
-    double reference = best_alone(rounds); /* a second look has the PU alone once more */
+    /* a second look has the PU alone once more */
+    double reference = probe_memory_rounds_reference(rounds);
     int rc = 0;
     for (size_t class = 0; class < schedule->class_count; class ++) {
         const double usual = usual_of(rounds, schedule, outcome, class);
-        for (size_t i = 0; usual >= 0 && !collides(usual, reference) && i < n; i++) {
+        for (size_t i = 0; usual >= 0 && !probe_memory_collides(usual, reference) && i < n; i++) {
             for (size_t j = i + 1; j < n && rc == 0; j++) {
                 const size_t k = probe_pair_index(n, i, j);
                 const bool other = schedule->class_of[k] == class && outcome->measured[k] &&
-                                   collides(outcome->values[k], reference);
+                                   probe_memory_collides(outcome->values[k], reference);
                 rc = other ? probe_memory_rounds_better(rounds, i, j, &outcome->values[k]) : 0;
-                reference = other ? best_alone(rounds) : reference;
-                if (rc == 0 && other && collides(outcome->values[k], reference)) {
+                reference = other ? probe_memory_rounds_reference(rounds) : reference;
+                if (rc == 0 && other && probe_memory_collides(outcome->values[k], reference)) {
                     *odd = true;
                     outcome->values[k] = usual;
                     outcome->measured[k] = false;
@@ -282,7 +267,7 @@ static int look_at_few(struct memory_rounds *rounds, size_t i, size_t j, double 
 {
     int rc = 0;
     for (size_t look = 1; look < REPEAT_MEDIAN_LEAST && rc == 0; look++) {
-        rc = collides(*bytes_per_s, best_alone(rounds))
+        rc = probe_memory_collides(*bytes_per_s, probe_memory_rounds_reference(rounds))
                  ? probe_memory_rounds_better(rounds, i, j, bytes_per_s)
                  : 0;
     }
@@ -293,13 +278,13 @@ static int look_at_few(struct memory_rounds *rounds, size_t i, size_t j, double 
 static size_t count_of(const struct memory_rounds *rounds, const struct schedule *schedule,
                        const struct schedule_outcome *outcome, size_t class, size_t *colliding)
 {
-    const double reference = best_alone(rounds);
+    const double reference = probe_memory_rounds_reference(rounds);
     size_t count = 0;
     *colliding = 0;
     for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
         const bool one = schedule->class_of[k] == class && outcome->measured[k];
         count += one;
-        *colliding += one && collides(outcome->values[k], reference);
+        *colliding += one && probe_memory_collides(outcome->values[k], reference);
     }
     return count;
 }
@@ -370,8 +355,10 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
             outcome->cut_short = true;
             rc = 0;
         } else if (rc == 0) {
-            rc = outcome->cut_short ? check_few(rounds, &schedule, outcome)
-                                    : set_odd_aside(rounds, &schedule, outcome, odd);
+            rc = outcome->cut_short ? 0 : probe_memory_rounds_slow(rounds, outcome);
+            rc = rc < 0               ? rc
+                 : outcome->cut_short ? check_few(rounds, &schedule, outcome)
+                                      : set_odd_aside(rounds, &schedule, outcome, odd);
         }
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
         probe_schedule_free(&schedule);
@@ -470,7 +457,8 @@ static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
             size_t pair = probe_pair_index(n, i, j);
-            bool colliding = outcome->measured[pair] && collides(outcome->values[pair], reference);
+            bool colliding =
+                outcome->measured[pair] && probe_memory_collides(outcome->values[pair], reference);
             rc = colliding && !probe_late(rounds->probe)
                      ? probe_memory_rounds_better(rounds, i, j, &outcome->values[pair])
                      : 0;
@@ -548,7 +536,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
     rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome, &result->odd);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     rc = rc < 0 ? rc
-                : probe_pair_figures(&probe->machine->pus, outcome.values, outcome.measured,
+                : probe_pair_figures(&probe->machine->pus, rounds.slower, outcome.measured,
                                      &result->memory.pair_rates, &result->memory.pair_rate_count);
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {

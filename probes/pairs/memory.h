@@ -74,9 +74,10 @@ struct memory_rounds {
     uint32_t fewest_rounds; /* of any pair */
     /* of both PUs of a pair together, by probe_pair_index(); 0: not measured. Owned */
     double *totals;
+    double *slower;  /* what the slower one of a pair got, by probe_pair_index(). Owned */
     double *spreads; /* of a pair's rounds, by probe_pair_index(); < 0: not known. Owned */
-    double *scale;   /* by position of the PU: what its kind of cores is behind the best one alone.
-                        Owned */
+    double *scale;   /* by position of the PU: what it is behind the best one alone, by its kind of
+                        cores or as it was measured. Owned */
     double *logs;    /* of the ratios of two rounds of one pair. Owned */
     size_t ratios;
     double spread; /* of one figure, from them */
@@ -96,6 +97,8 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
 /* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
  * for a disturbed one. 0 or -errno. */
 int probe_memory_rounds_kinds(struct memory_rounds *rounds);
+/* What one PU copies alone, as it is, as often as a median needs. 0 or -errno. */
+int probe_memory_rounds_settled(struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s);
 /* One more figure of a PU alone, up to MEMORY_ALONE_MAX. */
 int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
 /* A pairs_measure_function: what the slower PU of each pair gets; learns the spread from the first
@@ -105,6 +108,15 @@ int probe_memory_rounds_ask(void *rounds, const struct pair_position *pairs, siz
 /* One pair once more, and the better figure counts: disturbance only takes bandwidth away. */
 int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
                                double *bytes_per_s);
+/* The best that any PU got alone so far. */
+double probe_memory_rounds_reference(const struct memory_rounds *rounds);
+/* Does one of a pair that gets so much collide with the other? */
+bool probe_memory_collides(double bytes_per_s, double reference);
+/* A PU that is far from all memory copies less than the others, alone: what it gets beside another
+ * is a collision only where it is less than that. Where some pairs do not collide, those that
+ * collide with everybody are asked what they get alone; their pairs were compared with too much. 0
+ * or -errno. */
+int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outcome *outcome);
 
 /* -- kernels -- */
 

@@ -20,10 +20,11 @@ int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, 
                                .bytes = bytes,
                                .fewest_rounds = REPEAT_MEDIAN_MOST,
                                .totals = calloc(pairs + 1, sizeof *rounds->totals),
+                               .slower = calloc(pairs + 1, sizeof *rounds->slower),
                                .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
                                .scale = calloc(probe->machine->pus.count, sizeof *rounds->scale),
                                .logs = calloc(pairs + 1, sizeof *rounds->logs)};
-    if (!rounds->totals || !rounds->spreads || !rounds->logs || !rounds->scale) {
+    if (!rounds->totals || !rounds->slower || !rounds->spreads || !rounds->logs || !rounds->scale) {
         probe_memory_rounds_free(rounds);
         return -ENOMEM;
     }
@@ -36,10 +37,11 @@ int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, 
 void probe_memory_rounds_free(struct memory_rounds *rounds)
 {
     free(rounds->totals);
+    free(rounds->slower);
     free(rounds->spreads);
     free(rounds->logs);
     free(rounds->scale);
-    rounds->totals = rounds->spreads = rounds->logs = rounds->scale = NULL;
+    rounds->totals = rounds->slower = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
 /* A simulated machine of 64 PUs takes 20 s, one of 512 took four minutes. */
@@ -90,23 +92,30 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
     return rc;
 }
 
+int probe_memory_rounds_settled(struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s)
+{
+    double values[REPEAT_MEDIAN_MOST];
+    size_t done = 0;
+    while (!probe_repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
+        int rc = probe_memory_copy(rounds->probe, rounds->bytes, &pu, 1, &values[done++]);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    *bytes_per_s = profile_median_value(values, done);
+    return 0;
+}
+
 int probe_memory_rounds_kinds(struct memory_rounds *rounds)
 {
     const struct kinds *kinds = rounds->probe->kinds;
     const struct profile_set *pus = &rounds->probe->machine->pus;
     double alone[KINDS_MAX], best = 0;
     for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
-        double values[REPEAT_MEDIAN_MOST];
-        size_t done = 0;
-        while (!probe_repeat_median_settled(values, done) &&
-               !(done > 0 && probe_late(rounds->probe))) {
-            int rc = probe_memory_copy(rounds->probe, rounds->bytes, kinds->pus[kind].ids, 1,
-                                       &values[done++]);
-            if (rc < 0) {
-                return rc;
-            }
+        int rc = probe_memory_rounds_settled(rounds, kinds->pus[kind].ids[0], &alone[kind]);
+        if (rc < 0) {
+            return rc;
         }
-        alone[kind] = profile_median_value(values, done);
         best = fmax(best, alone[kind]);
     }
     for (size_t i = 0; best > 0 && i < pus->count; i++) {
@@ -118,6 +127,7 @@ int probe_memory_rounds_kinds(struct memory_rounds *rounds)
 /* One pair's rounds. */
 struct pair_rounds {
     double slower[REPEAT_MEDIAN_MOST], totals[REPEAT_MEDIAN_MOST];
+    double as_they_are[REPEAT_MEDIAN_MOST]; /* `slower` is by what each gets alone */
 };
 
 /* A round of all pairs at the same time; one PU copies alone, truly alone, before. */
@@ -131,6 +141,7 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
         out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
+        out[k].as_they_are[round] = fmin(rates[2 * k], rates[2 * k + 1]);
     }
     return rc;
 }
@@ -191,6 +202,7 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
     for (size_t k = 0; k < count; k++) {
         size_t pair = probe_pair_index(set->count, pairs[k].i, pairs[k].j);
         rounds->totals[pair] = profile_median_value(found[k].totals, done);
+        rounds->slower[pair] = profile_median_value(found[k].as_they_are, done);
         rounds->spreads[pair] = probe_spread(found[k].slower, done);
         figures[k] = bytes_per_s[k] = profile_median_value(found[k].slower, done);
     }
@@ -202,13 +214,79 @@ int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
                                double *bytes_per_s)
 {
     const struct pair_position pair = {i, j};
-    double *total = &rounds->totals[probe_pair_index(rounds->probe->machine->pus.count, i, j)];
-    double before = *total, again, figure;
+    const size_t at = probe_pair_index(rounds->probe->machine->pus.count, i, j);
+    const double total = rounds->totals[at], slower = rounds->slower[at];
+    double again, figure;
     int rc = probe_memory_rounds_ask(rounds, &pair, 1, &again, &figure);
     if (rc < 0 || again <= *bytes_per_s) {
-        *total = before;
+        rounds->totals[at] = total;
+        rounds->slower[at] = slower;
         return rc == -ETIME ? 0 : rc;
     }
     *bytes_per_s = again;
     return 0;
+}
+
+double probe_memory_rounds_reference(const struct memory_rounds *rounds)
+{
+    double best = 0;
+    for (size_t i = 0; i < rounds->alone_count; i++) {
+        best = fmax(best, rounds->alone[i]);
+    }
+    return best;
+}
+
+bool probe_memory_collides(double bytes_per_s, double reference)
+{
+    return bytes_per_s < PROBE_MEMORY_COLLISION * reference;
+}
+
+/* Do all pairs of the PU that were measured collide? */
+static bool collides_with_all(const struct schedule_outcome *outcome, size_t n, size_t pu,
+                              double reference)
+{
+    size_t count = 0, colliding = 0;
+    for (size_t other = 0; other < n; other++) {
+        const size_t k = other == pu ? 0 : probe_pair_index(n, pu, other);
+        const bool one = other != pu && outcome->measured[k];
+        count += one;
+        colliding += one && probe_memory_collides(outcome->values[k], reference);
+    }
+    return count > 0 && colliding == count;
+}
+
+static bool any_is_free(const struct schedule_outcome *outcome, size_t pairs, double reference)
+{
+    bool any = false;
+    for (size_t k = 0; k < pairs && !any; k++) {
+        any = outcome->measured[k] && !probe_memory_collides(outcome->values[k], reference);
+    }
+    return any;
+}
+
+int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outcome *outcome)
+{
+    const struct profile_set *pus = &rounds->probe->machine->pus;
+    const double reference = probe_memory_rounds_reference(rounds);
+    double *factor = malloc(pus->count * sizeof *factor);
+    const bool some = any_is_free(outcome, probe_pair_count(pus->count), reference);
+    int rc = factor ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        double alone;
+        const bool asked = some && !probe_late(rounds->probe) &&
+                           collides_with_all(outcome, pus->count, i, reference);
+        factor[i] = 1;
+        rc = asked ? probe_memory_rounds_settled(rounds, pus->ids[i], &alone) : 0;
+        if (rc == 0 && asked && probe_memory_collides(alone * rounds->scale[i], reference)) {
+            factor[i] = reference / (alone * rounds->scale[i]);
+            rounds->scale[i] *= factor[i];
+        }
+    }
+    for (size_t i = 0, k = 0; rc == 0 && i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            outcome->values[k] *= fmax(factor[i], factor[j]);
+        }
+    }
+    free(factor);
+    return rc == -ETIME ? 0 : rc;
 }

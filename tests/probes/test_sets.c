@@ -337,6 +337,42 @@ TEST(one_pair_of_siblings_does_not_hide_the_others)
     close_it();
 }
 
+/* The PUs of the third cluster have no memory of their own, and get less of the fourth's alone.
+ * What they get beside another is no collision: all clusters' links are found, and every number of
+ * workers gets what it can. */
+static void open_far_cluster(void)
+{
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-23', 'packages': ['0-23'], " SOME_CACHE ", 'memory': "
+        "{'seconds': 1e-7, 'pu_bytes_per_s': 1.3e10, 'domains': [{'bytes_per_s': 8.5e9, 'groups': "
+        "['12', '13', '14', '15', '16', '17']}, {'bytes_per_s': 4.5e10, 'groups': ['0-5', '6-11', "
+        "'12-23']}], 'nodes': [{'os_index': 0, 'pus': '0-5'}, {'os_index': 1, 'pus': '6-11'}, "
+        "{'os_index': 2, 'pus': '12-23'}]}, 'layers': [{'seconds': 3e-7, 'bytes_per_s': 1.2e10, "
+        "'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': 3e9, 'groups': ['0-23']}], 'noise': "
+        "{'relative': 0.02}}",
+        groups_of(24, 6));
+}
+
+TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
+{
+    open_far_cluster();
+    probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        ck_assert_uint_eq(memory->levels[i].collisions.pair_count, 0);
+    }
+    ck_assert_ptr_nonnull(level_of("0-5"));
+    for (size_t i = 0; i < memory->pair_rate_count; i++) { /* are told as they are */
+        const struct profile_pair_figure *pair = &memory->pair_rates[i];
+        const bool far = pair->b >= 12 && pair->b < 18;
+        ck_assert_double_le(pair->value, far ? 9.5e9 : 14e9);
+    }
+    ck_assert_double_ge(mapped(8), 0.9 * 95e9);
+    ck_assert_double_ge(mapped(16), 0.99 * 135e9);
+    close_it();
+}
+
 /* Threads of cores are declared of PUs that are not together, and none of the few pairs that are
  * measured happens to say so (with these seeds): what the messages tell is tried all the same. */
 TEST(messages_that_cross_the_declared_cores_are_believed)
