@@ -129,7 +129,12 @@ static const double near_reach_low = 0.7,
  * miss at half its reach. First levels as small as that are built. */
 static const double behind_reach_low = 0.45;
 
-enum { POINTS_MIN = 8, TLBS_MAX = 2, ROUNDS_MAX = 4 };
+enum {
+    POINTS_MIN = 8,
+    TLBS_MAX = 2,
+    ROUNDS_MAX = 4,
+    SPLIT_OCTAVES = 6 /* around a level that may stand for two */
+};
 
 static const double near_relative_floor = 0.01; /* instead of probe_cache_relative_floor */
 
@@ -343,6 +348,93 @@ static bool exchange_sizes(const struct cache_terms *fit, struct cache_solution 
     return false;
 }
 
+/* -- one level in place of two, two in place of one -- */
+
+/* Tries every term at every candidate and, while the objective is below the limit, at its next best
+ * as well. */
+static void settle(const struct cache_terms *fit, struct cache_solution *solution, double limit)
+{
+    improve(fit, solution);
+    for (int round = 0; round < ROUNDS_MAX && solution->objective < limit; round++) {
+        if (!exchange_sizes(fit, solution)) {
+            break;
+        }
+    }
+}
+
+/* The rise of one level may pass for those of two, neither of which is given up alone. */
+static bool join_two(const struct cache_terms *fit, struct cache_solution *solution)
+{
+    for (size_t i = fit->known; i < solution->count; i++) {
+        for (size_t j = i + 1; j < solution->count; j++) {
+            struct cache_solution joined = *solution;
+            joined.terms[j] = joined.terms[--joined.count];
+            joined.objective = INFINITY;
+            if (probe_cache_best_at(fit, &joined, i, NULL, NULL)) {
+                settle(fit, &joined, solution->objective + detour_gain);
+            }
+            if (joined.objective < solution->objective - 1e-9) {
+                *solution = joined;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The best in each octave. */
+struct octaves {
+    double from_bytes;
+    const struct cache_candidate *best[SPLIT_OCTAVES];
+    double objective[SPLIT_OCTAVES];
+};
+
+static void note_octave(const struct cache_candidate *candidate, double objective, void *argument)
+{
+    struct octaves *octaves = argument;
+    const double at = floor(log2((double)candidate->shape.bytes / octaves->from_bytes));
+    if (candidate->reach_bytes > 0 || at < 0 || at >= SPLIT_OCTAVES) {
+        return;
+    }
+    const size_t octave = (size_t)at;
+    if (!octaves->best[octave] || objective < octaves->objective[octave]) {
+        octaves->best[octave] = candidate;
+        octaves->objective[octave] = objective;
+    }
+}
+
+/* A level that rises slowly may stand for two, neither of which gains anything beside it (8 MiB of
+ * four ways for 2.25 and 8 MiB of nine and twenty). So in its place the best of each octave around
+ * it is tried, together with the best second level beside that. */
+static bool split_one(const struct cache_terms *fit, struct cache_solution *solution)
+{
+    for (size_t i = fit->known; i < solution->count && solution->count < CACHE_TERMS_MAX; i++) {
+        struct octaves octaves = {.from_bytes =
+                                      (double)fit->candidates[solution->terms[i]].shape.bytes *
+                                      exp2(-SPLIT_OCTAVES / 2.0)};
+        struct cache_solution split = *solution;
+        probe_cache_best_at(fit, &split, i, note_octave, &octaves);
+        for (int octave = 0; octave < SPLIT_OCTAVES; octave++) {
+            split = *solution;
+            if (!octaves.best[octave]) {
+                continue;
+            }
+            split.terms[i] = (size_t)(octaves.best[octave] - fit->candidates);
+            if (probe_cache_best_at(fit, &split, split.count, NULL, NULL)) {
+                improve(fit, &split);
+                *solution = split;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool find_other(const struct cache_terms *fit, struct cache_solution *solution)
+{
+    return exchange_sizes(fit, solution) || join_two(fit, solution) || split_one(fit, solution);
+}
+
 /* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may
  * stand for two, and gives way only when the second is there. That is worth it if the gain is
  * large. */
@@ -362,7 +454,7 @@ static void search(const struct cache_terms *fit, struct cache_solution *solutio
         }
         *solution = more;
     }
-    for (int round = 0; round < ROUNDS_MAX && exchange_sizes(fit, solution); round++) {
+    for (int round = 0; round < ROUNDS_MAX && find_other(fit, solution); round++) {
     }
 }
 
@@ -416,9 +508,7 @@ static int fit_finely(const struct cache_terms *coarse, const struct cache_curve
         fine->near_count = 0;
         return rc;
     }
-    improve(fine, out);
-    for (int round = 0; round < ROUNDS_MAX && exchange_sizes(fine, out); round++) {
-    }
+    settle(fine, out, INFINITY);
     return 0;
 }
 

@@ -276,6 +276,76 @@ TEST(a_broad_level_gives_way_to_two)
     ck_assert_uint_le(found[2].shape.bytes, 10 * MIB);
 }
 
+/* What a TLB that is known adds. */
+static void add_tlb(struct cache_curve *curve, double reach_bytes, double miss_s)
+{
+    for (size_t i = 0; i < curve->count; i++) {
+        seconds[i] += bytes[i] > reach_bytes ? miss_s * (1 - reach_bytes / bytes[i]) : 0;
+    }
+    curve->tlb_seconds[curve->tlb_count] = miss_s;
+    curve->tlb_reach_bytes[curve->tlb_count++] = reach_bytes;
+}
+
+static void assert_sizes(const struct cache_curve *curve, const uint64_t *sizes, size_t count)
+{
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t found_count;
+    ck_assert_int_eq(probe_cache_fit(curve, found, &found_count, NULL), 0);
+    ck_assert_uint_eq(found_count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(found[i].shape.bytes == sizes[i], "level %zu: %llu KiB", i + 1,
+                      (unsigned long long)(found[i].shape.bytes / KIB));
+    }
+}
+
+/* Beside 8 MiB of four ways, by which both were explained, none of 2.25 MiB gains anything. */
+TEST(a_broad_level_gives_way_to_two_of_which_none_gains_alone)
+{
+    const struct truth levels[] = {{{16 * KIB, 4, CACHE_PLRU, false, 0, 0}, 10.5},
+                                   {{2304 * KIB, 9, CACHE_PLRU, false, 0, 0}, 28.5},
+                                   {{8 * MIB, 20, CACHE_AGED, true, 0, 0}, 173}};
+    static const uint64_t sizes[] = {16 * KIB, 2304 * KIB, 8 * MIB};
+    struct cache_curve curve = draw(levels, 3, 1.77, 0.005, 1);
+    add_tlb(&curve, 177 * KIB, 2e-9);
+    add_tlb(&curve, 4 * MIB, 9e-9);
+    assert_sizes(&curve, sizes, 3);
+}
+
+/* 256 KiB of four ways in random pages of 16 KiB, of which every place has others: they rise
+ * unevenly, and passed for 192 and 384 KiB. */
+TEST(two_levels_give_way_to_one)
+{
+    static const struct {
+        double kib, ns, error_ns;
+    } knee[] = {
+        {58.5, 1.34, 0.00},   {64, 2.10, 0.02},   {69.5, 3.01, 0.03},   {76, 3.79, 0.05},
+        {82.5, 4.56, 0.10},   {90.5, 5.30, 0.12}, {98.5, 5.63, 0.11},   {107.5, 6.05, 0.48},
+        {117, 8.38, 0.92},    {128, 8.49, 1.03},  {139.5, 8.49, 0.99},  {152, 9.61, 1.04},
+        {165.5, 11.94, 1.45}, {181, 12.47, 1.45}, {197, 16.62, 1.94},   {215, 17.93, 1.77},
+        {234.5, 20.04, 1.56}, {256, 26.33, 1.50}, {279, 26.75, 1.19},   {304, 29.99, 1.06},
+        {331.5, 32.45, 0.94}, {362, 34.06, 0.70}, {394.5, 36.80, 0.68}, {430.5, 38.22, 0.84},
+        {469.5, 38.96, 0.78}, {512, 40.31, 0.52}, {558, 40.66, 0.20},   {608.5, 40.67, 0.01}};
+    static const uint64_t sizes[] = {60 * KIB, 256 * KIB};
+    double errors[POINTS_MAX] = {0};
+    struct cache_curve curve = draw(NULL, 0, 1.344, 0, 1);
+    curve.page_bytes = 16 * KIB;
+    curve.error_s = errors;
+    for (size_t i = 0; i < curve.count; i++) {
+        seconds[i] = bytes[i] < sizes[0] ? 1.344e-9 : 40.67e-9;
+    }
+    add_tlb(&curve, 1387 * KIB, 1.7e-9);
+    add_tlb(&curve, 32 * MIB, 4e-9);
+    for (size_t i = 0; i < curve.count; i++) {
+        for (size_t j = 0; j < sizeof knee / sizeof *knee; j++) {
+            if (bytes[i] == knee[j].kib * KIB) {
+                seconds[i] = knee[j].ns * 1e-9;
+                errors[i] = knee[j].error_ns * 1e-9;
+            }
+        }
+    }
+    assert_sizes(&curve, sizes, 2);
+}
+
 TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 6},
