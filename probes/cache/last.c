@@ -34,11 +34,15 @@ static bool power_of_two(uint64_t n)
 }
 
 /* Large caches have many ways, and direct-mapped ones are a thing of the past: of random pages few
- * ways make so slow a rise that it stands for other sizes and policies. */
+ * ways make so slow a rise that it stands for other sizes and policies. From 2 MiB on less than
+ * eight are seldom built, but they cost less than the level more that they would pass for. */
 static double ways_prior(uint64_t bytes, uint32_t ways)
 {
-    if (ways == 1 || (bytes >= (256u << 10) && ways < 4) || (bytes >= (2u << 20) && ways < 8)) {
+    if (ways == 1 || (bytes >= (256u << 10) && ways < 4)) {
         return 3;
+    }
+    if (bytes >= (2u << 20) && ways < 8) {
+        return 0.5;
     }
     return ways == 5 || ways == 10 || ways == 15 || (ways == 6 && bytes > (128u << 10)) ? 0.3 : 0;
 }

@@ -346,6 +346,21 @@ TEST(two_levels_give_way_to_one)
     assert_sizes(&curve, sizes, 2);
 }
 
+/* 2.5 MiB of five ways passed for 2 of eight. */
+TEST(a_large_level_of_few_ways_is_found)
+{
+    const struct truth levels[] = {{{48 * KIB, 12, CACHE_PLRU, false, 0, 0}, 7.7},
+                                   {{2560 * KIB, 5, CACHE_LRU, true, 0, 0}, 32},
+                                   {{15744 * KIB, 24, CACHE_PLRU, false, 41, 0}, 107}};
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t count;
+    const struct cache_curve curve = draw(levels, 3, 1.9, 0, 1);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(found[1].shape.bytes, 2560 * KIB);
+    ck_assert_uint_eq(found[1].shape.ways, 5);
+}
+
 TEST(two_levels_are_not_made_three)
 {
     const struct truth levels[] = {{{64 * KIB, 2, CACHE_LRU, false, 0, 0}, 6},
