@@ -142,9 +142,10 @@ void probe_cache_isotonic(double *values, const double *weights, size_t count);
  * it is. Levels are added greedily as long as each pays for itself, and every level is then tried
  * at every other size, number of ways, policy and page mapping until nothing improves; so that a
  * first choice does not stand in the way of a better whole, a level that does not pay for itself is
- * tried together with the moves that it allows, and every level at its next best size. Sizes are
- * weighed by how often caches of that size are built, which decides only between sizes the curve
- * cannot tell apart. The last of three levels or more is then looked at again, in the shapes of
+ * tried together with the moves that it allows, every level at its next best size, one level in
+ * place of two and two in place of one. Sizes are weighed by how often caches of that size are
+ * built, which decides only between sizes the curve cannot tell apart. The last of three levels or
+ * more is then looked at again, in the shapes of
  * caches that many share (last.c).
  */
 
