@@ -255,9 +255,13 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {
-        what->bytes,           what->passes,           (uint64_t)(int64_t)what->numa,
-        (uint64_t)what->pages, (uint64_t)what->kernel, digest(pus, count)};
+    const uint64_t words[] = {what->bytes,
+                              what->passes,
+                              what->part,
+                              (uint64_t)(int64_t)what->numa,
+                              (uint64_t)what->pages,
+                              (uint64_t)what->kernel,
+                              digest(pus, count)};
     return journaled(machine, &(struct machine_question){run_copy, what, pus, count, count},
                      &(struct key_words){"copy", words, sizeof words / sizeof *words}, bytes_per_s);
 }

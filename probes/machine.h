@@ -86,13 +86,22 @@ static inline size_t machine_traversal_loads(const struct machine_traversal *wha
 struct machine_copy {
     size_t bytes;    /* of the source and of the target, each, per PU */
     uint32_t passes; /* through all of it, in bursts of which the upper quartile is reported */
-    int32_t numa;    /* OS index of the NUMA node to place both on; < 0: local to each PU */
+    /* > 0: a pass is of so much of the source only, from where the last copy of the PU ended: what
+     * is read has left the caches as long as all of it is larger than they are */
+    size_t part;
+    int32_t numa; /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
     enum profile_kernel kernel; /* what runs through both together; the best copy unless said */
     /* on the machine's clock; 0: none. From then on a native copy does with as few bursts as make a
      * figure, whatever is left of its passes */
     double deadline;
 };
+
+/* Bytes of one pass. */
+static inline size_t machine_copy_pass(const struct machine_copy *what)
+{
+    return what->part > 0 && what->part < what->bytes ? what->part : what->bytes;
+}
 
 struct machine_exchange {
     size_t bytes;         /* message size; up to a cache line is one line handed over */

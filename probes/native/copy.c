@@ -211,12 +211,30 @@ static void run_loop(const struct loop *loop, size_t at, size_t bytes)
 static const size_t burst_bytes = 512 << 10;
 static const double upper_quartile = 0.75;
 
-static double timed_loop(const struct loop *loop, size_t at, size_t bytes)
+/* The next piece of the arrays, up to `most` bytes of each, and round to their start; how many it
+ * were, and how fast. */
+static size_t run_next(struct native_worker *worker, const struct loop *loop, size_t most,
+                       double *bytes_per_s)
 {
+    const size_t at = worker->copied_to < loop->bytes ? worker->copied_to : 0,
+                 left = loop->bytes - at, bytes = left < most ? left : most;
     uint64_t begin = profile_now_ns();
     run_loop(loop, at, bytes);
     uint64_t taken = profile_now_ns() - begin;
-    return (double)(loop->arrays * bytes) / ((double)(taken ? taken : 1) * 1e-9);
+    *bytes_per_s = (double)(loop->arrays * bytes) / ((double)(taken ? taken : 1) * 1e-9);
+    worker->copied_to = at + bytes;
+    return bytes;
+}
+
+/* Frequency and TLB, untimed: what lies before the first bursts, or they would find themselves in
+ * the caches, and a copy that is cut short has no others. */
+static void warm(const struct native_worker *worker, const struct loop *loop, size_t pass)
+{
+    const size_t bytes = pass / 8 & ~(size_t)4095,
+                 end = worker->copied_to < bytes || worker->copied_to > loop->bytes
+                           ? loop->bytes
+                           : worker->copied_to;
+    run_loop(loop, end - bytes, bytes);
 }
 
 /* Rates that a figure is made of however late it is: 4 are above the upper quartile. */
@@ -230,18 +248,17 @@ static bool is_late(const struct native_worker *worker, const struct machine_cop
            probe_machine_elapsed(worker->native->machine) >= what->deadline;
 }
 
-/* Goes through the whole of the memory, burst by burst, unless it is late. `count`: of the rates
- * noted before. Returns how many there are now. */
-static size_t run_in_bursts(const struct native_worker *worker, const struct machine_copy *what,
+/* Goes through so many bytes of each array, burst by burst, unless it is late. `count`: of the
+ * rates noted before. Returns how many there are now. */
+static size_t run_in_bursts(struct native_worker *worker, const struct machine_copy *what,
                             const struct loop *loop, double *rates, size_t count)
 {
-    for (size_t at = 0; at < loop->bytes && !is_late(worker, what, count); at += burst_bytes) {
-        size_t some = loop->bytes - at < burst_bytes ? loop->bytes - at : burst_bytes;
-        double rate = timed_loop(loop, at, some);
+    const size_t pass = what->part > 0 && what->part < loop->bytes ? what->part : loop->bytes;
+    for (size_t done = 0; done < pass && !is_late(worker, what, count);) {
+        const size_t some = run_next(worker, loop, burst_bytes, &rates[count]);
         /* What is left over at the end is too short to say anything. */
-        if (some == burst_bytes || loop->bytes < burst_bytes) {
-            rates[count++] = rate;
-        }
+        count += some == burst_bytes || loop->bytes < burst_bytes;
+        done += some;
     }
     return count;
 }
@@ -252,7 +269,8 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     size_t bytes = what->bytes & ~(size_t)4095, count = 0;
     int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
     const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
-    double *rates = malloc(what->passes * (loop.bytes / burst_bytes + 1) * sizeof *rates);
+    double *rates = malloc((what->passes * (loop.bytes / burst_bytes + 1) + 1) * sizeof *rates),
+           rate;
     if (rc < 0 || !rates) {
         free(rates);
         return rc < 0 ? rc : -ENOMEM;
@@ -261,9 +279,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return -EINTR;
     }
-    /* Frequency and TLB, untimed: at the end, or the first bursts would find it in the caches, and
-     * a copy that is cut short has no others. */
-    run_loop(&loop, (loop.bytes - loop.bytes / 8) & ~(size_t)4095, loop.bytes / 8);
+    warm(worker, &loop, machine_copy_pass(what));
     for (uint32_t i = 0;
          i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, count);
          i++) {
@@ -272,9 +288,8 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     probe_native_done(job);
     const size_t piece =
         1u << 20; /* short, so that nobody copies long after the last one is done */
-    for (size_t at = 0; probe_native_others_busy(worker, job);
-         at = (at + piece) % (loop.bytes > piece ? loop.bytes - piece : 1)) {
-        run_loop(&loop, at & ~(size_t)4095, loop.bytes > piece ? piece : loop.bytes);
+    while (probe_native_others_busy(worker, job)) {
+        run_next(worker, &loop, piece, &rate);
     }
     if (!probe_native_cancelled(worker)) {
         job->result[worker->index] = profile_quantile(rates, count, upper_quartile);

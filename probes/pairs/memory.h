@@ -89,8 +89,8 @@ void probe_memory_rounds_free(struct memory_rounds *rounds);
 
 /* Are there so many PUs that copies have to be few and short, or they would take minutes? */
 bool probe_memory_is_large(const struct probe *probe);
-/* Times that arrays of so many bytes are gone through for one figure. */
-uint32_t probe_memory_passes(size_t bytes);
+/* A copy between arrays of so many bytes, on a NUMA node or (< 0) on each PU's own. */
+struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa);
 /* Copies, once, on all of `pus`. */
 int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
                       double *bytes_per_s);

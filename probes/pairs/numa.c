@@ -80,11 +80,8 @@ static int measure_latency(const struct matrix *matrix, const struct cell *cell,
 
 static int measure_copy(const struct matrix *matrix, const struct cell *cell, double *bytes_per_s)
 {
-    const struct machine_copy what = {.bytes = matrix->bytes,
-                                      .passes = probe_memory_passes(matrix->bytes),
-                                      .numa = numa_of(matrix, cell),
-                                      .pages = probe_memory_pages(matrix->probe->machine),
-                                      .deadline = matrix->probe->deadline};
+    const struct machine_copy what =
+        probe_memory_what(matrix->probe, matrix->bytes, numa_of(matrix, cell));
     return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);
 }
 

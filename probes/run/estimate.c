@@ -96,8 +96,8 @@ static double pass_seconds(const struct probe *probe)
 /* One copy by all that take part. */
 static double copy_seconds(const struct probe *probe)
 {
-    const uint32_t passes = probe_memory_passes((size_t)array_bytes(probe));
-    return (passes + more_passes) * pass_seconds(probe);
+    const struct machine_copy what = probe_memory_what(probe, (size_t)array_bytes(probe), -1);
+    return (what.passes + more_passes) * 2 * (double)machine_copy_pass(&what) / rate;
 }
 
 /* One look at the latency of a node's memory. */

@@ -287,7 +287,8 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
         slowest = fmin(slowest, bytes_per_s[i]);
         bytes_per_s[i] = 1 / probe_sim_noisy(sim, 1 / bytes_per_s[i]);
     }
-    pass(sim, count, operation_seconds + (what->passes + 0.2) * 2 * (double)what->bytes / slowest);
+    pass(sim, count,
+         operation_seconds + (what->passes + 0.2) * 2 * (double)machine_copy_pass(what) / slowest);
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "probes/machine.h"
+#include "probes/native/native.h"
 #include "tests/base/runner.h"
 #include "tests/probes/forbid_mbind.h"
 
@@ -91,6 +92,21 @@ TEST(all_pus_copy_and_traverse_together)
     ck_assert_int_eq(probe_machine_traverse(&machine, &small, machine.pus.ids, n, seconds), 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert(rates[i] > 0 && seconds[i] > 0);
+    }
+}
+
+/* What the copy before had read would be in a cache that holds a part. Asked for past the guard,
+ * which has a disturbed copy made again. */
+TEST(copies_of_a_part_go_on_where_the_last_one_ended)
+{
+    const size_t part = 1u << 20;
+    const struct machine_copy what = {.bytes = 4 * part, .passes = 1, .part = part, .numa = -1};
+    const struct native *native = machine.state;
+    for (size_t copies = 1; copies <= 5; copies++) {
+        double rate;
+        ck_assert_int_eq(probe_native_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+        ck_assert(rate > 0);
+        ck_assert_uint_eq(native->workers[0]->copied_to, ((copies - 1) % 4 + 1) * part);
     }
 }
 

@@ -54,6 +54,23 @@ TEST(an_epyc_of_four_dies_shares_as_it_was_measured)
     }
 }
 
+/* As they do on the machine itself. */
+TEST(a_part_takes_its_part_of_the_time)
+{
+    const struct machine_copy whole = {.bytes = 64u << 20, .passes = 1, .numa = -1},
+                              part = {
+                                  .bytes = 64u << 20, .passes = 1, .part = 16u << 20, .numa = -1};
+    double rate, took[2];
+    open_machine_of("epyc-7402", &machine);
+    for (size_t i = 0; i < 2; i++) {
+        const double before = probe_machine_elapsed(&machine);
+        ck_assert_int_eq(
+            probe_machine_copy(&machine, i ? &part : &whole, machine.pus.ids, 1, &rate), 0);
+        took[i] = probe_machine_elapsed(&machine) - before;
+    }
+    ck_assert(took[1] > took[0] / 4 && took[1] < took[0] / 3);
+}
+
 /* Who is in a full domain gets less; the others get what they leave, up to their own most. */
 TEST(nested_domains_share_fairly)
 {
