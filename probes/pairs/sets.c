@@ -340,9 +340,22 @@ static bool cores_are_left(const struct sets *sets, const struct partition *cand
     return left;
 }
 
+/* Copies of a candidate that is looked at in two places, and of those that meet in it. */
+static const double candidate_copies = 20;
+
+/* What is found decides how much it will be: so many candidates, and the cores where nothing
+ * divides them. */
+static void expect(struct sets *sets, const struct partition *candidates, size_t count, size_t left)
+{
+    const bool searched = !sets->odd && cores_are_left(sets, candidates, count);
+    sets->ahead = candidate_copies * (double)left +
+                  (searched ? PROBE_MEMORY_SEARCHED_COPIES * (double)sets->cores.count : 0);
+}
+
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
     /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
+    expect(sets, candidates, count, count);
     int rc = sets->odd ? probe_sets_search(sets, &sets->cores) : 0;
     sort_by_units(candidates, count);
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
@@ -351,6 +364,7 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
         if (again) {
             continue;
         }
+        expect(sets, candidates, count, count - i - 1);
         bool known;
         const bool nested = nests(sets, &candidates[i], &known);
         rc = nested && !known && candidates[i].count > 1 ? try_candidate(sets, &candidates[i]) : 0;
@@ -363,6 +377,7 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
                      !probe_late(sets->probe);
         rc = alone ? probe_sets_search(sets, &level->partition) : 0;
     }
+    sets->ahead = 0;
     if (rc >= 0 && !sets->odd && !probe_late(sets->probe) &&
         cores_are_left(sets, candidates, count)) {
         rc = probe_sets_search(sets, &sets->cores);

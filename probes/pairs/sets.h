@@ -1,7 +1,7 @@
 /* What the files of the domains that sets of workers show have in common. sets.c decides,
  * sets_measure.c chooses workers and compares them, sets_hidden.c searches for what nobody
- * declares, sets_profile.c reads and writes the profile's form. Nobody else includes this; the
- * method is in memory.h.
+ * declares, sets_domain.c finds who is in a domain, sets_profile.c reads and writes the profile's
+ * form. Nobody else includes this; the method is in memory.h.
  *
  * A *unit* is a part of a partition of the PUs. Of a unit one PU per core works: siblings of a core
  * add little, and where they collide their pair says so. */
@@ -17,6 +17,9 @@
 static const double sets_overhead_share = PROBE_MEMORY_COLLISION;
 /* What a saturated domain leaves to one more unit; half is far from both 0 and 1. */
 static const double sets_saturated_gain = 0.5;
+/* What adds so little is not taken for more by what the others got at another time; half of what
+ * counts as saturated. */
+static const double sets_surely_full = sets_saturated_gain / 2;
 
 struct domain {
     struct partition partition;
@@ -38,9 +41,12 @@ struct workers {
 struct sets {
     struct probe *probe;
     const struct profile_set *pus;
-    size_t bytes, most_levels, count, asked;
-    size_t at_once; /* workers that a quota allows */
-    bool odd;       /* probe_memory's: what is declared is not all there is */
+    size_t bytes, most_levels, count;
+    size_t copies;     /* that were made */
+    double ahead;      /* copies that are expected after those of what goes on */
+    double ahead_here; /* and of the search that goes on */
+    size_t at_once;    /* workers that a quota allows */
+    bool odd;          /* probe_memory's: what is declared is not all there is */
     struct partition cores;
     struct domain *levels; /* inner ones first */
     struct random random;
@@ -97,6 +103,35 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
 /* Looks for what is hidden among the units, then among what they were merged to, until nothing more
  * is found. 0 or -errno. */
 int probe_sets_search(struct sets *sets, const struct partition *units);
+
+/* -- searching for what is hidden -- */
+
+/* Units of one outer domain, and which of them were found to belong together. */
+struct sets_search {
+    struct sets *sets;
+    const struct partition *units;
+    uint32_t *members; /* unit numbers */
+    size_t count;
+    size_t workers;  /* of each unit */
+    uint32_t *group; /* by position in `members`: one of its group; at first itself */
+    bool *known;
+    double *alone;      /* by position: what the unit gets; 0: not known yet */
+    double before;      /* what the busy units of a domain get together; 0: they change */
+    size_t fill;        /* units that filled the last domain that was found; 0: none was */
+    double limit;       /* of the gain of a pair; less is a collision */
+    double worst, best; /* gains that groups came of */
+};
+
+/* The best of some looks at what the workers get. 0 or the machine's -errno, as the two below. */
+int probe_sets_total_of(struct sets *sets, const struct workers *workers, double *bytes_per_s);
+/* What the one adds to the busy units, of what it gets alone; less than the limit is made sure
+ * of. */
+int probe_sets_gain_beside(struct sets_search *search, const bool *busy, size_t one, double limit,
+                           double *gain);
+/* Makes one group of the two units' groups. */
+void probe_sets_join(struct sets_search *search, size_t first, size_t other, double gain);
+/* Groups units by the domains of three units and more that they are in. 0 or -errno. */
+int probe_sets_search_domains(struct sets_search *search);
 
 /* -- the profile's form -- */
 

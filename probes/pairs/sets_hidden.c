@@ -8,109 +8,17 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Two units that fill one link get together 0.9 of what they get apart when one adds 0.8 to the
  * other. */
 static const double pair_gain = 0.8;
 
-/* Units of one outer domain, and which of them were found to belong together. */
-struct search {
-    struct sets *sets;
-    const struct partition *units;
-    uint32_t *members; /* unit numbers */
-    size_t count;
-    size_t workers;  /* of each unit */
-    uint32_t *group; /* by position in `members`: one of its group; at first itself */
-    bool *known;
-    double *alone;      /* by position: what the unit gets; 0: not known yet */
-    double before;      /* what the busy units of a domain get together; 0: they change */
-    size_t fill;        /* units that filled the last domain that was found; 0: none was */
-    double limit;       /* of the gain of a pair; less is a collision */
-    double worst, best; /* gains that groups came of */
-};
-
 /* Two pairs that gain so differently are not of one domain only: buses in a cell, links in a
  * node. */
 static const double other_domain = 0.25;
 
-static void add_unit(const struct search *search, size_t position, struct workers *out)
-{
-    probe_sets_add_unit(search->sets, search->units, search->members[position],
-                        out->count + search->workers, out);
-}
-
-/* The best of two looks: disturbance only takes bandwidth away. */
-static int total_of(struct sets *sets, const struct workers *workers, double *bytes_per_s)
-{
-    double second = 0;
-    int rc = probe_sets_total(sets, workers, bytes_per_s);
-    rc = rc < 0 ? rc : probe_sets_total(sets, workers, &second);
-    *bytes_per_s = fmax(*bytes_per_s, second);
-    return rc;
-}
-
-/* sets->first: the busy units but the one; how many. */
-static size_t put_busy(struct search *search, const bool *busy, size_t one, size_t *last)
-{
-    struct sets *sets = search->sets;
-    size_t units = 0;
-    sets->first.count = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        if (busy[i] && i != one) {
-            add_unit(search, i, &sets->first);
-            *last = i;
-            units++;
-        }
-    }
-    return units;
-}
-
-/* What sets->second, the unit, adds to sets->first, the busy units: `units`, or the one other.
- * Most units add all that they get alone: what each side gets is measured first, once where it is
- * asked again, and then one look at both does. */
-static int gain_once(struct search *search, size_t units, size_t other, size_t one, double *gain)
-{
-    struct sets *sets = search->sets;
-    double now = 0, *before = units == 1           ? &search->alone[other]
-                              : search->before > 0 ? &search->before
-                                                   : &now;
-    int rc = *before > 0 ? 0 : total_of(sets, &sets->first, before);
-    if (rc == 0 && search->alone[one] <= 0) {
-        rc = total_of(sets, &sets->second, &search->alone[one]);
-    }
-    return rc < 0 ? rc : probe_sets_gain_known(sets, *before, search->alone[one], gain);
-}
-
-/* What the one adds to the busy units. */
-static int gain_beside(struct search *search, const bool *busy, size_t one, double *gain)
-{
-    struct sets *sets = search->sets;
-    size_t other = 0, units = put_busy(search, busy, one, &other);
-    sets->second.count = 0;
-    add_unit(search, one, &sets->second);
-    if (sets->first.count == 0 || sets->first.count + sets->second.count > sets->at_once) {
-        *gain = 1;
-        return 0;
-    }
-    return probe_memory_is_large(sets->probe) ? gain_once(search, units, other, one, gain)
-                                              : probe_sets_gain(sets, gain);
-}
-
-/* Makes one group of the two units' groups. */
-static void join(struct search *search, size_t first, size_t other, double gain)
-{
-    uint32_t from = search->group[other], to = search->group[first];
-    for (size_t i = 0; i < search->count; i++) {
-        search->group[i] = search->group[i] == from ? to : search->group[i];
-    }
-    search->known[first] = search->known[other] = true;
-    search->worst = fmin(search->worst, gain);
-    search->best = fmax(search->best, gain);
-}
-
 /* Units of a known group are one domain: the largest of them speaks for all. */
-static bool speaks(struct search *search, size_t i)
+static bool speaks(struct sets_search *search, size_t i)
 {
     struct sets *sets = search->sets;
     size_t mine = probe_sets_cores_of(sets, search->units, search->members[i]);
@@ -126,7 +34,7 @@ static bool speaks(struct search *search, size_t i)
 
 /* Which of the others, alone or one for each known group, collide with the unit, two at a time; how
  * many do. */
-static int find_partners(struct search *search, size_t one, size_t *partners)
+static int find_partners(struct sets_search *search, size_t one, size_t *partners)
 {
     bool *busy = calloc(search->count, sizeof *busy);
     int rc = busy ? 0 : -ENOMEM;
@@ -137,10 +45,10 @@ static int find_partners(struct search *search, size_t one, size_t *partners)
             continue;
         }
         busy[i] = true;
-        rc = gain_beside(search, busy, one, &gain);
+        rc = probe_sets_gain_beside(search, busy, one, search->limit, &gain);
         busy[i] = false;
         if (rc == 0 && gain < search->limit) {
-            join(search, one, i, gain);
+            probe_sets_join(search, one, i, gain);
             ++*partners;
         }
     }
@@ -149,7 +57,7 @@ static int find_partners(struct search *search, size_t one, size_t *partners)
 }
 
 /* The first unit and a random second scout: where neither has a partner, nobody is asked. */
-static int search_pairs(struct search *search, bool *any)
+static int search_pairs(struct sets_search *search, bool *any)
 {
     size_t partners = 0;
     *any = false;
@@ -165,172 +73,10 @@ static int search_pairs(struct search *search, bool *any)
     return rc;
 }
 
-/* Tries to do without `chunk` of the busy units, the farthest in number first. */
-static int do_without(struct search *search, size_t one, size_t chunk, bool *busy, double *gain)
-{
-    const size_t most = search->count;
-    bool *fewer = malloc(most * sizeof *fewer);
-    int rc = fewer ? 0 : -ENOMEM;
-    for (size_t distance = most - 1; rc == 0 && distance > 0 && !probe_late(search->sets->probe);) {
-        size_t taken = 0;
-        double without = 1;
-        memcpy(fewer, busy, most * sizeof *fewer);
-        for (; distance > 0 && taken < chunk; distance--) {
-            const size_t ends[] = {one + distance, one >= distance ? one - distance : most};
-            for (size_t e = 0; e < 2; e++) {
-                taken += ends[e] < most && fewer[ends[e]];
-                fewer[ends[e] < most ? ends[e] : one] = false;
-            }
-        }
-        rc = taken ? gain_beside(search, fewer, one, &without) : 0;
-        if (rc == 0 && taken && without < sets_saturated_gain) {
-            memcpy(busy, fewer, most * sizeof *busy);
-            *gain = without;
-        }
-    }
-    free(fewer);
-    return rc;
-}
-
-/* Shrinks the set of busy units as long as it leaves less than half for the one. Several sets may
- * be smallest, of a link and of the socket around it; PUs with near numbers mostly are neighbours,
- * so that these are kept, which finds the link first. */
-static int shrink(struct search *search, size_t one, bool *busy, double *gain)
-{
-    size_t left = 0;
-    int rc = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        left += busy[i];
-    }
-    for (size_t chunk = (left + 1) / 2; rc == 0 && chunk > 0;
-         chunk = chunk > 1 ? (chunk + 1) / 2 : 0) {
-        rc = do_without(search, one, chunk, busy, gain);
-    }
-    return rc;
-}
-
-/* As many of the nearest units in number as filled another domain, in `busy`; false: there are not
- * so many that are not known yet. */
-static bool put_nearest(const struct search *search, size_t one, bool *busy)
-{
-    size_t wanted = search->fill;
-    memset(busy, 0, search->count * sizeof *busy);
-    for (size_t distance = 1; distance < search->count && wanted > 0; distance++) {
-        const size_t ends[] = {one + distance, one >= distance ? one - distance : search->count};
-        for (size_t e = 0; e < 2 && wanted > 0; e++) {
-            if (ends[e] < search->count && !search->known[ends[e]]) {
-                busy[ends[e]] = true;
-                wanted--;
-            }
-        }
-    }
-    return search->fill > 0 && wanted == 0;
-}
-
-/* A smallest set of others that leaves less than half to the one: of those that the last domain
- * would lead one to expect, or of all. gain >= sets_saturated_gain: there is none. */
-static int fill_domain(struct search *search, size_t one, bool *busy, double *gain)
-{
-    int rc = 0;
-    *gain = 1;
-    if (put_nearest(search, one, busy)) {
-        rc = gain_beside(search, busy, one, gain);
-    }
-    if (rc == 0 && *gain >= sets_saturated_gain) {
-        for (size_t i = 0; i < search->count; i++) {
-            busy[i] = i != one && !search->known[i];
-        }
-        rc = gain_beside(search, busy, one, gain);
-    }
-    return rc == 0 && *gain < sets_saturated_gain ? shrink(search, one, busy, gain) : rc;
-}
-
-/* Do the units of that group get less together than one after the other? What one adds to many is a
- * small difference of large sums, of which a single disturbed worker takes as much as the one adds:
- * of 60 PUs with a link each such differences alone make a domain. */
-static int is_domain(struct search *search, uint32_t group, bool *less)
-{
-    struct sets *sets = search->sets;
-    double sum = 0, all;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < search->count; i++) {
-        if (search->group[i] == group) {
-            sets->second.count = 0;
-            add_unit(search, i, &sets->second);
-            rc =
-                search->alone[i] > 0 ? 0 : probe_sets_total(sets, &sets->second, &search->alone[i]);
-            sum += search->alone[i];
-        }
-    }
-    sets->first.count = 0;
-    for (size_t i = 0; i < search->count; i++) {
-        if (search->group[i] == group) {
-            add_unit(search, i, &sets->first);
-        }
-    }
-    rc = rc < 0 ? rc : total_of(sets, &sets->first, &all);
-    *less = rc == 0 && all < sets_overhead_share * sum;
-    return rc;
-}
-
-/* What was known before the domain of the one was looked for, but that it has none. */
-static void disband(struct search *search, size_t one, double worst, double best)
-{
-    const uint32_t group = search->group[one];
-    for (size_t i = 0; i < search->count; i++) {
-        const bool member = search->group[i] == group;
-        search->group[i] = member ? (uint32_t)i : search->group[i];
-        search->known[i] = search->known[i] && (!member || i == one);
-    }
-    search->fill = 0;
-    search->worst = worst;
-    search->best = best;
-}
-
-/* The unit's domain, by a smallest set of others that leaves it little, and every other unit in its
- * place. Pairs have been tried: so it is of three units at least. */
-static int find_domain(struct search *search, size_t one)
-{
-    bool *busy = calloc(search->count, sizeof *busy);
-    double gain = 1, here;
-    size_t last = 0, units = 0;
-    int rc = busy ? fill_domain(search, one, busy, &gain) : -ENOMEM;
-    const bool limited = rc == 0 && gain < sets_saturated_gain;
-    const double inside = (gain + 1) / 2, worst = search->worst, best = search->best;
-    bool joined = false, less = true;
-    search->known[one] = true;
-    if (limited && probe_memory_is_large(search->sets->probe)) {
-        units = search->fill = put_busy(search, busy, one, &last);
-    }
-    if (units > 1) {
-        rc = total_of(search->sets, &search->sets->first, &search->before);
-    }
-    for (size_t i = 0; rc == 0 && limited && i < search->count; i++) {
-        if (i == one || (search->known[i] && !busy[i])) {
-            continue;
-        }
-        here = gain;
-        rc = busy[i] || probe_late(search->sets->probe) ? 0 : gain_beside(search, busy, i, &here);
-        if (rc == 0 && here < inside) {
-            join(search, one, i, gain);
-            joined = true;
-        }
-    }
-    search->before = 0;
-    free(busy);
-    rc = rc == 0 && joined ? is_domain(search, search->group[one], &less) : rc;
-    if (!less) {
-        disband(search, one, worst, best);
-    }
-    return rc;
-}
-
-static int search_units(struct search *search, bool pairs, bool domains, bool *any)
+static int search_units(struct sets_search *search, bool pairs, bool domains, bool *any)
 {
     int rc = pairs ? search_pairs(search, any) : 0;
-    for (size_t i = 0; rc == 0 && domains && !*any && i < search->count; i++) {
-        rc = search->known[i] || probe_late(search->sets->probe) ? 0 : find_domain(search, i);
-    }
+    rc = rc == 0 && domains && !*any ? probe_sets_search_domains(search) : rc;
     for (size_t i = 0; i < search->count; i++) {
         *any = *any || search->group[i] != i;
     }
@@ -339,16 +85,16 @@ static int search_units(struct search *search, bool pairs, bool domains, bool *a
 
 /* A pass over all units: what it looks for, and what it found. */
 struct pass {
-    size_t fill;    /* units that filled the last domain, as in struct search */
+    size_t fill;    /* units that filled the last domain, as in struct sets_search */
     size_t workers; /* of each unit */
     const struct partition *units, *outer; /* outer NULL: the machine */
-    double limit;                          /* as in struct search */
+    double limit;                          /* as in struct sets_search */
     double worst, best;
     bool domains; /* cores inside of outer domains are searched for those of three and more */
 };
 
 /* All units are of one group: the outer domain, which is known. */
-static bool is_all(const struct search *search)
+static bool is_all(const struct sets_search *search)
 {
     bool all = true;
     for (size_t i = 1; all && i < search->count; i++) {
@@ -362,13 +108,13 @@ static int search_domain(struct sets *sets, struct pass *pass, uint32_t outer_un
                          struct domain *merged)
 {
     const struct partition *units = pass->units, *outer = pass->outer;
-    struct search search = {.sets = sets,
-                            .units = units,
-                            .workers = pass->workers,
-                            .fill = pass->fill,
-                            .limit = pass->limit,
-                            .worst = 1,
-                            .best = -1};
+    struct sets_search search = {.sets = sets,
+                                 .units = units,
+                                 .workers = pass->workers,
+                                 .fill = pass->fill,
+                                 .limit = pass->limit,
+                                 .worst = 1,
+                                 .best = -1};
     size_t room = units->count + 1;
     search.members = malloc(room * sizeof *search.members);
     search.group = malloc(room * sizeof *search.group);
@@ -416,11 +162,11 @@ static int workers_that_fill(struct sets *sets, const struct partition *units, u
     double all, some = 0;
     sets->first.count = 0;
     probe_sets_add_unit(sets, units, unit, cores, &sets->first);
-    int rc = *workers < cores ? total_of(sets, &sets->first, &all) : 0;
+    int rc = *workers < cores ? probe_sets_total_of(sets, &sets->first, &all) : 0;
     while (rc == 0 && *workers < cores) {
         sets->first.count = 0;
         probe_sets_add_unit(sets, units, unit, *workers, &sets->first);
-        rc = total_of(sets, &sets->first, &some);
+        rc = probe_sets_total_of(sets, &sets->first, &some);
         if (rc == 0 && some > fills * all) {
             return 0;
         }

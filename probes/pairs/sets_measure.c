@@ -12,9 +12,6 @@
 
 /* What adds so much needs no other round; in a first one the others may have been disturbed. */
 static const double surely_free = 0.9;
-/* What adds so little is not taken for more by what the others got at another time; half of what
- * counts as saturated. */
-static const double surely_full = sets_saturated_gain / 2;
 enum { GAIN_ROUNDS_LEAST = 2, GAIN_ROUNDS_MOST = 6 };
 
 /* -- measuring -- */
@@ -27,6 +24,7 @@ int probe_sets_total(struct sets *sets, const struct workers *workers, double *b
     }
     int rc = probe_memory_copy(sets->probe, sets->bytes < room ? sets->bytes : room, sets->ids,
                                workers->count, sets->rates);
+    sets->copies++;
     *bytes_per_s = 0;
     for (size_t i = 0; i < workers->count && rc == 0; i++) {
         *bytes_per_s += sets->rates[i];
@@ -41,8 +39,8 @@ static bool is_late(const struct sets *sets, size_t done)
 
 static void tell(struct sets *sets, size_t workers)
 {
-    const double expected = 64; /* for the progress bar */
-    probe_tell(sets->probe, 1 - exp(-(double)sets->asked++ / expected),
+    const double made = (double)sets->copies;
+    probe_tell(sets->probe, made / (made + sets->ahead + sets->ahead_here + 1),
                "memory of %zu PUs together", workers);
 }
 
@@ -128,7 +126,7 @@ int probe_sets_gain_known(struct sets *sets, double before, double alone, double
             return 0;
         }
     }
-    return *gain < surely_full ? 0 : probe_sets_gain(sets, gain);
+    return *gain < sets_surely_full ? 0 : probe_sets_gain(sets, gain);
 }
 
 /* -- choosing workers -- */

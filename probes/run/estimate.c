@@ -29,9 +29,6 @@ static const double pair_s = 5e-3, simulated_pair_s = 2.2e-3;
 /* PUs of which one pair is measured at a time, where structure is declared: 64 to 256 PUs had one
  * for 6 to 11 */
 static const double pus_per_pair = 8;
-/* Copies for each PU that is searched for domains that nobody declares: 16 to 22 on most simulated
- * machines of 64 to 512 PUs, 4 where groups are large and alike, 52 with four threads a core */
-static const double searched_copies = 18;
 static const double layer_s = 0.05;      /* curves of one layer */
 static const double mpi_s = 0.4;         /* starting the ranks */
 static const double least_looks_s = 0.5; /* of the caches, at few sizes, and a quick fit: */
@@ -135,8 +132,8 @@ static double plan_sets(const struct probe *probe, const struct schedule *schedu
                  cores = one_of_each_core(probe);
     /* what each side gets is asked anew beside every other where the machine is not large */
     const double looks = probe_memory_is_large(probe) ? rounds : 2 * rounds;
-    const double tried =
-        schedule->class_count > 1 ? looks * (4 * divisions + cores) : searched_copies * pus;
+    const double tried = schedule->class_count > 1 ? looks * (4 * divisions + cores)
+                                                   : PROBE_MEMORY_SEARCHED_COPIES * pus;
     return pus > 2 ? tried * copy_seconds(probe) : 0;
 }
 

@@ -411,6 +411,47 @@ TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
     }
 }
 
+/* Two packages of many cores that nobody declares and no message tells apart, each with memory for
+ * `gb_per_s`. */
+static void open_hidden_packages(uint64_t seed, size_t pus, unsigned gb_per_s)
+{
+    open_machine_with(
+        &machine, seed,
+        "{'servet_machine': 1, 'pus': '0-%zu', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+        "'pu_bytes_per_s': 1.4e10, 'domains': [{'bytes_per_s': %ue9, 'groups': [%s]}]}, "
+        "'layers': [{'seconds': 9e-7, 'bytes_per_s': 5e9, 'groups': ['0-%zu']}], 'noise': "
+        "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+        pus - 1, gb_per_s, groups_of(pus, pus / 2), pus - 1);
+}
+
+/* One unit of 128 that was disturbed when it was asked was left out of its package for good, and
+ * the others with it. */
+TEST(hidden_packages_of_a_hundred_cores_are_found_whole)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        open_hidden_packages(seed, 256, 164);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 1);
+        ck_assert_ptr_nonnull(level_of("0-127"));
+        ck_assert_ptr_nonnull(level_of("128-255"));
+        close_it();
+    }
+}
+
+/* A minute is what the largest nodes may take, on their own clock; where nothing is to be found 512
+ * PUs took more than an hour. */
+TEST(five_hundred_pus_take_a_minute)
+{
+    static const unsigned gb_per_s[] = {100000, 400};
+    for (size_t i = 0; i < sizeof gb_per_s / sizeof *gb_per_s; i++) {
+        open_hidden_packages(1, 512, gb_per_s[i]);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, i);
+        ck_assert_double_le(profile->seconds, 60);
+        close_it();
+    }
+}
+
 TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 {
     probe_it("finis-terrae", NULL, PROBE_MEMORY);
