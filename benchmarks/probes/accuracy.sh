@@ -5,8 +5,9 @@
 #                                                   without and with noise, and the time taken
 #   accuracy.sh ACCURACY PART NOISE EVERY [OPTION …] one set: PART train or final, NOISE quiet or noise, every EVERY-th
 #                                                   machine of it; options of the program, such as --list or --least 97
-#   accuracy.sh ACCURACY drawn N [SEED]             N machines of any size and shape, and the same with two kinds of noise;
-#                                                   without SEED one that is new every time, and printed
+#   accuracy.sh ACCURACY drawn|fourth N [SEED]      N machines of any size and shape (fourth: of four levels), and the same
+#                                                   with two kinds of noise; without SEED one that is new every time, and
+#                                                   printed
 #
 # Nothing may be tuned on the part "final".
 set -e
@@ -26,20 +27,20 @@ measure() {
 }
 
 drawn() {
-    count=$1
-    seed=${2:-$(date +%s)}
+    part=$1 count=$2
+    seed=${3:-$(date +%s)}
     echo "seed $seed"
     for noise in "" --noise --busy; do
-        machines=$folder/drawn$noise
+        machines=$folder/$part$noise
         # shellcheck disable=SC2086 # no noise is no argument
-        python3 "$here/machines.py" --part drawn --count "$count" --seed "$seed" $noise "$machines"
-        echo "-- drawn${noise:+, $noise}"
+        python3 "$here/machines.py" --part "$part" --count "$count" --seed "$seed" $noise "$machines"
+        echo "-- $part${noise:+, $noise}"
         "$accuracy" --jobs "$(nproc)" --method default --list "$machines"/*.json
     done
 }
 
-if [ "${2-}" = drawn ]; then
-    drawn "$3" ${4+"$4"}
+if [ "${2-}" = drawn ] || [ "${2-}" = fourth ]; then
+    drawn "$2" "$3" ${4+"$4"}
 elif [ $# -gt 1 ]; then
     shift
     measure "$@"

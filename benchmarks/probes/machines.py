@@ -2,14 +2,15 @@
 """Writes descriptions of simulated machines: CPU families that were really built, two variants of each.
 
     machines.py --seed 1 --part train|final|all [--noise] DIRECTORY
-    machines.py --seed 7 --part drawn --count 100 [--noise | --busy] DIRECTORY
+    machines.py --seed 7 --part drawn|fourth --count 100 [--noise | --busy] DIRECTORY
 
 Every third machine belongs to the part "final", which nothing may be tuned on. The variants differ in where pages
 fall (random, coloured, side by side), in huge pages, TLBs and latencies. Sizes and ways are those of the data sheets;
 replacement policies are what is published or measured by others, guessed from the family where it is not.
 
 "drawn" are machines that nobody built: sizes, ways, slices, policies, page mappings and latencies out of continuous
-ranges, so that no list of sizes can help. A new seed gives new ones.
+ranges, so that no list of sizes can help. A new seed gives new ones. "fourth" are the same with a fourth level each, such
+as a cache on the memory's side.
 """
 import argparse
 import json
@@ -214,6 +215,19 @@ def drawn_machine(number, rng, noise):
     return dict(result, noise=noise) if noise else result
 
 
+def with_fourth_level(number, rng, noise):
+    result = {"caches": []}
+    while len(result["caches"]) < 3 or result["caches"][2]["size_bytes"] > 40 * M:
+        result = drawn_machine(number, rng, noise)
+    third = result["caches"][2]
+    fourth = drawn_cache(rng, 4, max(24 * M, 4 * third["size_bytes"]), 512 * M, (8, 24), (1, 16), ["plru", "lru", "random"])
+    inclusion = rng.choice(["filled", "victim"]) if fourth["policy"] in ("plru", "random") else "filled"
+    fourth.update(inclusion=inclusion, seconds=third["seconds"] * rng.uniform(1.7, 3.5))
+    result["caches"].append(fourth)
+    result["memory"]["seconds"] = fourth["seconds"] * rng.uniform(1.5, 3.5)
+    return result
+
+
 def span(first, count):
     return f"{first}-{first + count - 1}" if count > 1 else f"{first}"
 
@@ -261,7 +275,7 @@ def write(directory, name, description):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=["train", "final", "all", "kinds", "drawn"], default="all",
+    parser.add_argument("--part", choices=["train", "final", "all", "kinds", "drawn", "fourth"], default="all",
                         help="kinds: machines with several kinds of cores, which are in none of the others")
     parser.add_argument("--noise", action="store_true", help="like that measured on virtual machines")
     parser.add_argument("--busy", action="store_true", help="like that beside other programs")
@@ -275,11 +289,12 @@ def main():
             rng = random.Random(options.seed * 1000003 + number)
             write(options.directory, entry[0], machine_of_kinds(*entry, rng, options.noise))
         return
-    if options.part == "drawn":
+    if options.part in ("drawn", "fourth"):
         noise = BUSY if options.busy else NOISE if options.noise else None
+        draw = drawn_machine if options.part == "drawn" else with_fourth_level
         for number in range(options.count):
             rng = random.Random(options.seed * 1000003 + number)
-            write(options.directory, f"drawn-{number:03}", drawn_machine(number, rng, noise))
+            write(options.directory, f"{options.part}-{number:03}", draw(number, rng, noise))
         return
     number, taken = 0, 0
     for family, l1, l2s, l3s, memory, base, tlb in FAMILIES:

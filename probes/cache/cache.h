@@ -245,6 +245,7 @@ struct cache_last {
     uint64_t before_bytes; /* the level before it */
     double earlier_bytes;  /* points of smaller working sets say little of this level; 0: to be
                               told from the two sizes */
+    double later_bytes;    /* nor do points of larger ones; 0: there is no later level */
     double margin; /* of the objective, for the sizes that explain the curve about as well */
 };
 

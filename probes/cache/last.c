@@ -454,7 +454,8 @@ static void set_fixed(struct search *search)
                                : fmin(earlier_up_to * before, sqrt(before * found));
     for (size_t i = 0; i < points; i++) {
         double own = last->curve->error_s ? last->curve->error_s[i] / relative_floor : 0;
-        double counts = last->curve->bytes[i] < earlier
+        const double bytes = last->curve->bytes[i];
+        double counts = bytes < earlier || (last->later_bytes > 0 && bytes > last->later_bytes)
                             ? earlier_weight
                             : sqrt(probe_cache_point_share(last->curve, i));
         search->weights[i] = counts / hypot(last->curve->seconds[i], own);

@@ -178,33 +178,48 @@ static size_t last_level(const struct cache_terms *fit, const struct cache_solut
     return levels < refined_levels ? SIZE_MAX : at;
 }
 
-/* The constant and the miss shares of the first `count` terms at every point of the curve. Owned;
- * NULL: no memory. */
-static double *raw_columns(const struct cache_terms *fit, const struct cache_curve *curve,
-                           const struct cache_solution *solution, size_t count)
+/* The constant, and the miss shares of the first `count` candidates at every point of the curve.
+ * Owned; NULL: no memory. */
+static double *raw_columns(const struct cache_curve *curve, const struct cache_candidate *const *of,
+                           size_t count)
 {
     double *columns = malloc((1 + count) * curve->count * sizeof *columns);
     for (size_t i = 0; columns && i < curve->count; i++) {
         columns[i] = 1;
         for (size_t j = 0; j < count; j++) {
-            const struct cache_candidate *term = &fit->candidates[solution->terms[j]];
             columns[(1 + j) * curve->count + i] =
-                probe_cache_candidate_miss_share(term, curve->bytes[i], curve->page_bytes);
+                probe_cache_candidate_miss_share(of[j], curve->bytes[i], curve->page_bytes);
         }
     }
     return columns;
 }
 
-/* The term at `at` in the finer shapes of last.c, beside those before it; false: it stays as it is.
- * Of `last` the curve, the sizes and the margin are set. */
-static bool in_finer_shapes(const struct cache_terms *fit, const struct cache_solution *solution,
-                            size_t at, struct cache_last *last, struct cache_last_found *found)
+/* The terms beside one that is looked at. */
+struct others {
+    const struct cache_candidate *terms[CACHE_TERMS_MAX];
+    size_t count;
+};
+
+static struct others terms_before(const struct cache_terms *fit,
+                                  const struct cache_solution *solution, size_t at)
 {
-    double *columns = raw_columns(fit, last->curve, solution, at);
+    struct others others = {.count = at};
+    for (size_t i = 0; i < at; i++) {
+        others.terms[i] = &fit->candidates[solution->terms[i]];
+    }
+    return others;
+}
+
+/* A level in the finer shapes of last.c; false: it stays as it is. Of `last` the curve, the sizes
+ * and the margin are set. */
+static bool in_finer_shapes(const struct others *others, struct cache_last *last,
+                            struct cache_last_found *found)
+{
+    double *columns = raw_columns(last->curve, others->terms, others->count);
     if (!columns) {
         return false;
     }
-    for (last->fixed_count = 0; last->fixed_count < 1 + at; last->fixed_count++) {
+    for (last->fixed_count = 0; last->fixed_count < 1 + others->count; last->fixed_count++) {
         last->fixed[last->fixed_count] = columns + last->fixed_count * last->curve->count;
     }
     bool refined = probe_cache_last_refine(last, found);
@@ -243,8 +258,10 @@ static bool join_last(const struct cache_terms *fit, const struct cache_curve *c
     struct cache_solution joined = *solution;
     joined.terms[*at - 1] = joined.terms[*at];
     struct cache_last_found as_one, as_two;
-    if (!in_finer_shapes(fit, &joined, *at - 1, &one, &as_one) ||
-        (in_finer_shapes(fit, solution, *at, &two, &as_two) &&
+    const struct others beside_one = terms_before(fit, &joined, *at - 1),
+                        beside_two = terms_before(fit, solution, *at);
+    if (!in_finer_shapes(&beside_one, &one, &as_one) ||
+        (in_finer_shapes(&beside_two, &two, &as_two) &&
          as_two.objective + last_margin < as_one.objective)) {
         return false;
     }
@@ -254,31 +271,68 @@ static bool join_last(const struct cache_terms *fit, const struct cache_curve *c
     return true;
 }
 
-/* The last of three levels or more in the finer shapes of last.c; its term's position or, if
- * it stays as it is, SIZE_MAX. What came after it, too small a rise to be a level, made up for its
- * shape: it goes. */
-static size_t refine_last(const struct cache_terms *fit, const struct cache_curve *curve,
-                          struct cache_solution *solution, struct cache_last_found *found)
+/* What last.c finds of the last level, and of a third one before a fourth. */
+struct finer {
+    struct cache_last_found last, third;
+    size_t at; /* the last one's term; SIZE_MAX: it stays as it is */
+    bool third_found;
+};
+
+/* A third level before a fourth has shapes of last.c as well. Each is looked at beside what the
+ * other is so far. */
+static void refine_third(const struct cache_terms *fit, const struct cache_solution *solution,
+                         struct cache_last *last, struct finer *finer)
 {
-    size_t at = last_level(fit, solution);
-    if (at == SIZE_MAX) {
-        return at;
+    const size_t at = finer->at;
+    if (at < fit->known + 3 || bytes_at(fit, solution, at - 3) == 0) {
+        return;
+    }
+    const struct cache_candidate fourth = {.shape = finer->last.shape};
+    const double size = bytes_at(fit, solution, at - 1);
+    struct cache_last third = {.curve = last->curve,
+                               .found_bytes = (uint64_t)size,
+                               .before_bytes = (uint64_t)bytes_at(fit, solution, at - 2),
+                               .later_bytes = sqrt(size * (double)fourth.shape.bytes),
+                               .margin = last_margin};
+    struct others others = terms_before(fit, solution, at - 1);
+    others.terms[others.count++] = &fourth;
+    finer->third_found = in_finer_shapes(&others, &third, &finer->third);
+    const struct cache_candidate found = {.shape = finer->third.shape};
+    if (finer->third_found) {
+        others.terms[at - 1] = &found;
+        last->before_bytes = found.shape.bytes;
+        in_finer_shapes(&others, last, &finer->last);
+    }
+}
+
+/* The last of three levels or more in the finer shapes of last.c. What came after it, too small a
+ * rise to be a level, made up for its shape: it goes. */
+static struct finer refine_last(const struct cache_terms *fit, const struct cache_curve *curve,
+                                struct cache_solution *solution)
+{
+    struct finer finer = {.at = last_level(fit, solution)};
+    if (finer.at == SIZE_MAX) {
+        return finer;
     }
     struct cache_last last = {.curve = curve->fine ? curve->fine : curve,
-                              .found_bytes = (uint64_t)bytes_at(fit, solution, at),
+                              .found_bytes = (uint64_t)bytes_at(fit, solution, finer.at),
                               .margin = last_margin};
-    const double both = sqrt(bytes_at(fit, solution, at - 1) * bytes_at(fit, solution, at));
-    if (join_last(fit, last.curve, solution, &at)) {
+    const double both =
+        sqrt(bytes_at(fit, solution, finer.at - 1) * bytes_at(fit, solution, finer.at));
+    if (join_last(fit, last.curve, solution, &finer.at)) {
         last.joined_bytes = last.found_bytes;
         last.found_bytes = (uint64_t)both;
     }
-    last.before_bytes = (uint64_t)bytes_at(fit, solution, at - 1);
-    if (!in_finer_shapes(fit, solution, at, &last, found)) {
-        return SIZE_MAX;
+    last.before_bytes = (uint64_t)bytes_at(fit, solution, finer.at - 1);
+    const struct others others = terms_before(fit, solution, finer.at);
+    if (!in_finer_shapes(&others, &last, &finer.last)) {
+        finer.at = SIZE_MAX;
+        return finer;
     }
-    solution->count = 1 + at;
-    memcpy(solution->coefficients, found->coefficients, sizeof found->coefficients);
-    return at;
+    refine_third(fit, solution, &last, &finer);
+    solution->count = 1 + finer.at;
+    memcpy(solution->coefficients, finer.last.coefficients, sizeof finer.last.coefficients);
+    return finer;
 }
 
 /* Looks at the sizes of every cache but the one at `later`, and but those that were looked at. */
@@ -299,26 +353,30 @@ size_t probe_cache_tell(const struct cache_terms *fit, const struct cache_curve 
                         double *beyond_s)
 {
     size_t count = 0;
-    struct cache_last_found last;
+    struct finer finer = {.at = SIZE_MAX};
     struct outlook outlooks[CACHE_TERMS_MAX] = {0};
     sort_terms(fit, solution);
     /* the last level of several is looked at in last.c, after those before it */
     const size_t later = curve->quick ? SIZE_MAX : last_level(fit, solution);
     look_at_levels(fit, curve, solution, later, outlooks);
-    size_t refined = later == SIZE_MAX ? later : refine_last(fit, curve, solution, &last);
-    if (later != SIZE_MAX && refined == SIZE_MAX) { /* it stays as it is */
+    if (later != SIZE_MAX) {
+        finer = refine_last(fit, curve, solution);
+    }
+    if (later != SIZE_MAX && finer.at == SIZE_MAX) { /* it stays as it is */
         look_at_levels(fit, curve, solution, SIZE_MAX, outlooks);
     }
     double latency = solution->coefficients[0];
     for (size_t i = 0; i < solution->count; i++) {
         const struct cache_candidate *chosen = &fit->candidates[solution->terms[i]];
+        const bool third = finer.third_found && i + 1 == finer.at;
         double next = latency + solution->coefficients[1 + i];
         if (chosen->reach_bytes > 0) {
             continue;
         }
-        if (i == refined) {
-            levels[count++] = (struct cache_level_fit){last.shape, latency, next / latency,
-                                                       last.low_bytes, last.high_bytes};
+        if (i == finer.at || third) {
+            const struct cache_last_found *found = third ? &finer.third : &finer.last;
+            levels[count++] = (struct cache_level_fit){found->shape, latency, next / latency,
+                                                       found->low_bytes, found->high_bytes};
         } else if (latency > 0 && next / latency >= least_rise) {
             levels[count++] = (struct cache_level_fit){chosen->shape, latency, next / latency,
                                                        outlooks[i].low, outlooks[i].high};

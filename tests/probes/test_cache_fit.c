@@ -128,6 +128,33 @@ TEST(last_levels_of_unusual_ways_are_found)
 
 /* Half of the loads miss only at 1.2 times this L2's size: without its policy it passes for 1.25
  * MiB. */
+/* Slices make shapes of the third level that only the second look knows, with a fourth level behind
+ * it as well; beside the last level's share of the curve. */
+TEST(a_third_level_before_a_fourth_is_found)
+{
+    static const struct {
+        uint64_t bytes;
+        uint32_t ways, slices;
+    } thirds[] = {{7040 * KIB, 11, 10}, {4 * MIB, 16, 2}, {5 * MIB, 20, 4}};
+    for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
+        const struct truth levels[] = {
+            {{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 3.3},
+            {{256 * KIB, 4, CACHE_PLRU, true, 0, 0}, 12},
+            {{thirds[i].bytes, thirds[i].ways, CACHE_PLRU, true, thirds[i].slices, 0}, 42},
+            {{48 * MIB, 12, CACHE_PLRU, true, 8, 0}, 90}};
+        struct cache_level_fit found[CACHE_LEVELS_MAX];
+        size_t count;
+        const struct cache_curve curve = draw(levels, 4, 1.2, 0.005, 7 + i);
+        ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
+        ck_assert_uint_eq(count, 4);
+        for (size_t level = 2; level < count; level++) {
+            const double off = (double)found[level].shape.bytes / (double)levels[level].shape.bytes;
+            ck_assert_msg(off > 1 / 1.1 && off < 1.1, "level %zu of machine %zu: %llu KiB",
+                          level + 1, i, (unsigned long long)(found[level].shape.bytes / KIB));
+        }
+    }
+}
+
 TEST(an_l2_with_ages_is_not_taken_for_a_larger_one)
 {
     const struct truth levels[] = {{{32 * KIB, 8, CACHE_PLRU, false, 0, 0}, 4.4},
