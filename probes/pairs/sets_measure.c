@@ -76,6 +76,14 @@ static bool put_together(struct sets *sets)
     return both->count <= sets->at_once;
 }
 
+/* Of slow workers beside fast ones: one disturbed worker of these takes as much as a slow one gets
+ * alone, and what it adds looks like all. */
+static bool is_slower(const struct sets *sets, double before, double alone)
+{
+    return alone / (double)sets->second.count <
+           sets_overhead_share * before / (double)sets->first.count;
+}
+
 /* What sets->second adds to sets->first at work, of what it gets alone. Disturbance only takes
  * bandwidth away, and a difference of totals suffers from it more than each of them: the best of
  * the rounds counts, and what is neither little nor all gets more rounds. */
@@ -101,8 +109,10 @@ int probe_sets_gain(struct sets *sets, double *gain)
         }
         *gain = (after - before) / alone;
         done++;
-        settled = (done >= GAIN_ROUNDS_LEAST && *gain > surely_free) || done == GAIN_ROUNDS_MOST ||
-                  (done >= REPEAT_MEDIAN_LEAST && *gain < sets_saturated_gain);
+        settled =
+            (done >= GAIN_ROUNDS_LEAST && *gain > surely_free && !is_slower(sets, before, alone)) ||
+            done == GAIN_ROUNDS_MOST ||
+            (done >= REPEAT_MEDIAN_LEAST && *gain < sets_saturated_gain);
     }
     return 0;
 }

@@ -373,6 +373,29 @@ TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
     close_it();
 }
 
+/* Of 32 PUs half get less alone, and nothing says so. One disturbed fast worker hides what a slow
+ * one takes: no PU is left out of the memory of all, where the next worker would go for it. */
+TEST(slow_workers_do_not_pass_for_free_beside_fast_ones)
+{
+    for (run_seed = 1; run_seed <= 6; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-31', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.4e10, 'domains': [{'bytes_per_s': 9e9, 'groups': ['16', '17', "
+            "'18', '19', '20', '21', '22', '23', '24', '25', '26', '27', '28', '29', '30', '31']}, "
+            "{'bytes_per_s': 1e11, 'groups': ['0-31']}]}, 'layers': [{'seconds': 3e-7, "
+            "'bytes_per_s': 1e10, 'groups': ['0-15', '16-31']}, {'seconds': 9e-7, 'bytes_per_s': "
+            "3e9, 'groups': ['0-31']}], 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
+            "'outlier_factor': 3}}");
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_ptr_nonnull(level_of("0-31"));
+        ck_assert_double_ge(mapped(2), 0.99 * 28e9);
+        ck_assert_double_ge(mapped(4), 0.99 * 56e9);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* Threads of cores are declared of PUs that are not together, and none of the few pairs that are
  * measured happens to say so (with these seeds): what the messages tell is tried all the same. */
 TEST(messages_that_cross_the_declared_cores_are_believed)
