@@ -56,26 +56,20 @@ static size_t message_bytes(const struct probe_results *results)
 }
 
 /* Messages through MPI; through threads when there is no MPI (or the machine is a simulated one),
- * which is said the first time: then -ENOTSUP. 0 and the messenger, -EINTR. */
+ * which is noted the first time: then -ENOTSUP and the reason. 0 and the messenger, -EINTR. */
 static int open_messenger(const struct probe_run *run, struct probe_results *results, bool first,
-                          struct machine *out, struct servet_error *error)
+                          struct machine *out, struct servet_error *reason)
 {
-    struct servet_error reason = {.text = "the budget leaves no time to start it"};
     bool native = strcmp(run->machine->name, "native") == 0;
     bool several = run->machine->pus.count > 1;
     int rc = -ENOTSUP;
     if (native && several && run->mpi && probe_budget_fits_ranks(run, results)) {
-        rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, &reason);
+        rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
         out->journal = rc == 0 ? run->journal : NULL;
         if (rc == -EINTR) {
-            return profile_error(error, rc, "%s", reason.text);
+            return rc;
         }
-    }
-    if (native && several && run->mpi && rc < 0 && first) {
-        probe_progress_end(run->progress);
-        cli_note("message latency through MPI skipped: %s; measured between threads instead",
-                 reason.text);
     }
     if (first && native && several && rc < 0) {
         snprintf(results->layer_note, sizeof results->layer_note,
@@ -84,15 +78,27 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
     return rc < 0 ? -ENOTSUP : 0;
 }
 
+/* Only with a figure that is there: "measured" is what it says. */
+static void note_threads(const struct probe_run *run, const struct probe_results *results,
+                         const char *reason)
+{
+    if (run->mpi && results->layer_note[0] && results->messages.layer_count > 0) {
+        probe_progress_end(run->progress);
+        cli_note("message latency through MPI skipped: %s; measured between threads instead",
+                 reason);
+    }
+}
+
 /* The first time, or a look again: through the same kind of messenger, started anew. */
 static int run_messages(const struct probe_run *run, struct probe_results *results, bool first,
                         struct servet_error *error)
 {
     struct machine messenger = {0};
+    struct servet_error reason = {.text = "the budget leaves no time to start it"};
     bool threads = !first && results->layer_note[0] != '\0';
-    int rc = threads ? -ENOTSUP : open_messenger(run, results, first, &messenger, error);
+    int rc = threads ? -ENOTSUP : open_messenger(run, results, first, &messenger, &reason);
     if (rc == -EINTR) {
-        return rc;
+        return profile_error(error, rc, "%s", reason.text);
     }
     if (!first && !threads && rc < 0 && strcmp(run->machine->name, "native") == 0) {
         return 0; /* MPI is not to be had any more: what there is stays */
@@ -106,6 +112,9 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     if (rc == 0) {
         probe_guard_add(&run->machine->guard, &messenger.guard);
         probe_machine_close(&messenger);
+    }
+    if (first && result == 0) {
+        note_threads(run, results, reason.text);
     }
     return result;
 }

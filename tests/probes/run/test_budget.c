@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
@@ -408,6 +409,51 @@ TEST(a_budget_in_which_nothing_could_be_measured_says_what_would_do)
     ck_assert_msg(than && given, "%s", error.text);
     ck_assert_double_ge(strtod(given + strlen("--budget "), NULL), 14);
     probe_machine_close(&machine);
+}
+
+static int no_message(struct machine *machine, const struct machine_exchange *what,
+                      const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    (void)machine, (void)what, (void)pairs, (void)count, (void)seconds;
+    return -ETIME;
+}
+
+/* What a machine that is taken for this one says on standard error when there is no time for MPI,
+ * with messages between threads or without any. */
+static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
+{
+    struct machine machine;
+    struct servet_profile *profile = NULL;
+    struct servet_error error = {.text = ""};
+    struct probe_run run = {.probes = PROBE_MESSAGE, .budget_s = 0.001, .mpi = true};
+    FILE *file = tmpfile();
+    const int shown = dup(STDERR_FILENO);
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.exchange = messages ? ops.exchange : no_message;
+    machine.ops = &ops;
+    machine.name = "native";
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    const int rc = run_with(&machine, ops.copy, &run, &profile, &error);
+    fflush(stderr);
+    dup2(shown, STDERR_FILENO);
+    close(shown);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_msg(rc == expected, "%d: %s", rc, error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
+{
+    char text[1024];
+    said_without_time_for_mpi(true, 0, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "leaves no time to start it; measured between threads"));
+    said_without_time_for_mpi(false, -ETIME, text, sizeof text);
+    ck_assert_str_eq(text, "");
 }
 
 TEST(operations_end_a_little_after_the_budget)
