@@ -447,6 +447,8 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 
 /* Relative. On an idle machine rounds lie 1 to 7 % apart, beside a load of six 40 % and more. */
 static const double settled_spread = 0.2;
+/* How high the load average may be before the first probe without a word. */
+static const double idle_load = 0.5;
 
 static double wider(double spread, const struct profile_quality *quality)
 {
@@ -483,21 +485,66 @@ static void add_moved(const struct profile_class *node_class, char *text, size_t
     }
 }
 
+static const char *condition(const struct servet_profile *profile, const char *key)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, key) == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return NULL;
+}
+
+bool probe_conditions_others_ran(const struct servet_profile *profile)
+{
+    const char *load = condition(profile, "load_average");
+    return condition(profile, "busy") || condition(profile, "smt_siblings") ||
+           (load && strtod(load, NULL) >= idle_load);
+}
+
+/* Why rounds lie apart where nothing else ran; NULL: something did, or nobody knows (a simulated
+ * machine). */
+static const char *changed_alone(const struct servet_profile *profile)
+{
+    const char *guest = condition(profile, "virtual_machine");
+    return !condition(profile, "load_average") || probe_conditions_others_ran(profile) ? NULL
+           : guest && strcmp(guest, "yes") == 0
+               ? "; nothing else ran here: a virtual machine changes with its host"
+               : "; nothing else ran: the machine itself changes";
+}
+
 /* " sharing memory": what the condition "budget" says of it; NULL: nothing. */
 static const char *left_out_by_budget(const struct servet_profile *profile, int *length)
 {
     static const char mark[] = "not measured:";
-    for (size_t i = 0; i < profile->condition_count; i++) {
-        const struct profile_condition *condition = &profile->conditions[i];
-        const char *names =
-            strcmp(condition->key, "budget") == 0 ? strstr(condition->value, mark) : NULL;
-        if (names) {
-            names += strlen(mark);
-            *length = (int)strcspn(names, ";");
-            return names;
-        }
+    const char *budget = condition(profile, "budget");
+    const char *names = budget ? strstr(budget, mark) : NULL;
+    if (names) {
+        names += strlen(mark);
+        *length = (int)strcspn(names, ";");
     }
-    return NULL;
+    return names;
+}
+
+/* "; measure again when nothing else runs and without --budget (about 20 s)". `apart`: rounds are;
+ * `cut`: the budget left something out. */
+static void add_advice(const struct servet_profile *profile, bool apart, bool cut,
+                       double expected_s, char *text, size_t size)
+{
+    const char *alone = apart ? changed_alone(profile) : NULL;
+    size_t used = strlen(text);
+    if (alone) {
+        used += (size_t)snprintf(text + used, size - used, "%s", alone);
+    }
+    if ((!alone || cut) && used < size) {
+        const bool wait = apart && !alone;
+        used += (size_t)snprintf(text + used, size - used, "; measure again%s%s%s",
+                                 wait ? " when nothing else runs" : "", wait && cut ? " and" : "",
+                                 cut ? " without --budget" : "");
+    }
+    if (cut && used < size && expected_s > 0) {
+        snprintf(text + used, size - used, " (about %.0f s)", ceil(expected_s));
+    }
 }
 
 bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
@@ -521,7 +568,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
     int length = 0;
     const char *left_out = left_out_by_budget(profile, &length);
     bool any_short = cache_short || memory_short || message_short || left_out;
-    bool busy = fmax(caches, fmax(memory, messages)) > settled_spread;
+    bool apart = fmax(caches, fmax(memory, messages)) > settled_spread;
     text[0] = '\0';
     add_unsettled(text, size, "cache", caches, cache_short);
     add_moved(node_class, text, size);
@@ -532,17 +579,9 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
         snprintf(text + used, size - used, "%snot measured:%.*s", used ? ", " : "", length,
                  left_out);
     }
-    size_t used = strlen(text);
-    if (used == 0) {
+    if (text[0] == '\0') {
         return false;
     }
-    used +=
-        (size_t)snprintf(text + used, size - used, "; measure again%s%s",
-                         busy ? " when nothing else runs" : "", busy && any_short ? " and" : "");
-    if (any_short && used < size && expected_s > 0) {
-        snprintf(text + used, size - used, " without --budget (about %.0f s)", ceil(expected_s));
-    } else if (any_short && used < size) {
-        snprintf(text + used, size - used, " without --budget");
-    }
+    add_advice(profile, apart, any_short, expected_s, text, size);
     return true;
 }

@@ -362,21 +362,16 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     return rc < 0 ? rc : in_time(run_second_looks(run, results, error));
 }
 
-/* How high the load average may be before the first probe without a word. */
-static const double idle_load = 0.5;
-
-/* `around` is NULL for a simulated machine. */
-static struct disagreement_machine evidence(const struct probe_run *run,
-                                            const struct probe_results *results,
-                                            const struct conditions_before *around)
+/* With the conditions of a machine that is not simulated. */
+static struct disagreement_machine evidence(const struct probe_results *results, bool native,
+                                            const struct servet_profile *profile)
 {
     struct disagreement_machine evidence = {.pu = results->kinds.pus[0].ids[0]};
-    if (around) {
+    if (native) {
         evidence.root = "";
         evidence.task = getpid();
         evidence.virtual = probe_conditions_virtual_machine();
-        evidence.busy =
-            probe_machine_was_busy(run->machine) || strtod(around->load, NULL) >= idle_load;
+        evidence.busy = probe_conditions_others_ran(profile);
     }
     return evidence;
 }
@@ -490,7 +485,7 @@ static int conclude(const struct probe_run *run, const char *started,
         rc = probe_topology_restrict(results->node_class, &run->machine->pus);
     }
     if (rc == 0) {
-        const struct disagreement_machine known = evidence(run, results, around);
+        const struct disagreement_machine known = evidence(results, around != NULL, profile);
         rc = assemble(run, results, &known);
     }
     if (rc == 0) {

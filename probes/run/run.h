@@ -53,12 +53,15 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 /* Appends a condition; both texts are copied. 0 or -ENOMEM. */
 int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
 
+/* Did other programs run before or while it was measured, as its conditions say? */
+bool probe_conditions_others_ran(const struct servet_profile *profile);
+
 /* Which figures of the profile a second run might not confirm, because their rounds lie more than a
  * fifth apart, the budget cut them short or left them out, or a virtual machine's PUs shared
- * caches otherwise than declared, and how to measure them again: "memory
- * (spread 41 %), message (cut short); measure again when nothing else runs and without --budget
- * (about 20 s)". `expected_s`: what a whole run takes; 0: not known. False: none, and `text` is
- * empty. */
+ * caches otherwise than declared, and how to measure them again: "memory (spread 41 %), message
+ * (cut short); measure again when nothing else runs and without --budget (about 20 s)". Where
+ * nothing else ran, waiting for that is no advice: it says that the machine itself changes.
+ * `expected_s`: what a whole run takes; 0: not known. False: none, and `text` is empty. */
 bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
                                 size_t size);
 

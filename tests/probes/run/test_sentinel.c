@@ -356,3 +356,38 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "sharing of L1, L2; measure again");
 }
+
+TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
+{
+    static const char alone[] = "; nothing else ran: the machine itself changes",
+                      guest[] = "; nothing else ran here: a virtual machine changes with its host",
+                      waits[] = "; measure again when nothing else runs";
+    static const struct {
+        const char *load, *key, *value, *says;
+    } cases[] = {{"0.31", "virtual_machine", "yes", guest},
+                 {"0.31", "virtual_machine", "no", alone},
+                 {"0.31", "steal", "3.0 % of the measured PUs' time", alone},
+                 {"0.50", "virtual_machine", "yes", waits},
+                 {"0.31", "busy", "other tasks ran", waits},
+                 {"0.31", "smt_siblings", "busy 20 % of the time", waits}};
+    char text[256], expected[256];
+    struct profile_layer layer = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.3}};
+    struct profile_class node_class = {.communication = {.layers = &layer, .layer_count = 1}};
+    struct servet_profile profile = {.classes = &node_class, .class_count = 1};
+    ck_assert_int_eq(probe_conditions_add(&profile, "load_average", cases[_i].load), 0);
+    ck_assert_int_eq(probe_conditions_add(&profile, cases[_i].key, cases[_i].value), 0);
+    ck_assert_int_eq(probe_conditions_others_ran(&profile), cases[_i].says == waits);
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    snprintf(expected, sizeof expected, "message (spread 30 %%)%s", cases[_i].says);
+    ck_assert_str_eq(text, expected);
+    layer.quality.note = "cut short by the budget: 3 of 9 pairs measured";
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    snprintf(expected, sizeof expected, "message (spread 30 %%)%s%s without --budget (about 20 s)",
+             cases[_i].says, cases[_i].says == waits ? " and" : "; measure again");
+    ck_assert_str_eq(text, expected);
+    for (size_t i = 0; i < profile.condition_count; i++) {
+        free(profile.conditions[i].key);
+        free(profile.conditions[i].value);
+    }
+    free(profile.conditions);
+}
