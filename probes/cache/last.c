@@ -265,10 +265,15 @@ static const double random_filled =
  * points that are off by chance would, by so many times. The doubt that told.c finds at the knees
  * of other levels is 2 to 4. */
 static const double doubt = 2;
-/* Sizes within this of another are as good as that: what a last level is asked for (accuracy.c). */
-static const double as_good = 1.1;
-/* Told is the likeliest size of those that lie so near the middle, in parts of that distance. */
-static const double told_within = 0.5;
+/* A last level is asked for to 10 % (accuracy.c), and what is listed stands for sizes up to half
+ * way to the next. So a size is as good as the true one within the first of these, and then the
+ * less so the farther off, to nothing at the second. A step from one to nothing would tell of a
+ * likely size and a less likely one 20 % larger one in the middle, 9 % off both. */
+static const double as_good = 1.05;
+static const double no_good = 1.12;
+/* Told is the likeliest size of those whose use to be expected is this part of the best's, or
+ * more. */
+static const double as_useful = 0.9;
 
 /* Shapes are known to less than the 2 % of the first search. But what one is off, it is off all
  * along a knee: points that lie closer together than those of the even grid count the less. Points
@@ -494,33 +499,32 @@ static void list_sizes(struct search *search, const struct cache_size *sizes, si
     }
 }
 
-static double apart(const struct of_size *a, const struct of_size *b)
+/* What telling this size is worth, by how good it is should another be the true one. */
+static double use_of(const struct search *search, const struct of_size *told)
 {
-    return fabs(log((double)a->bytes / (double)b->bytes)) / log(as_good);
+    double sum = 0;
+    for (size_t i = 0; i < search->size_count; i++) {
+        const struct of_size *size = &search->sizes[i];
+        const double off = fabs(log((double)told->bytes / (double)size->bytes));
+        const double good = (log(no_good) - off) / (log(no_good) - log(as_good));
+        sum += size->likely * fmin(1, fmax(0, good));
+    }
+    return sum;
 }
 
 /* Of few ways a smaller cache misses as a larger one of more does: many shapes of many sizes
- * explain a curve, and which does best is chance. So it is found out around which size most of what
- * is likely lies: what is as good as that counts, the more the nearer. Told is the likeliest
- * there. */
+ * explain a curve, and which does best is chance. So told is a size near which most of what is
+ * likely lies, and of several such the likeliest. */
 static const struct of_size *likeliest(const struct search *search)
 {
-    const struct of_size *middle = NULL, *best = NULL;
-    double most = -1;
+    const struct of_size *best = NULL;
+    double most = 0;
     for (size_t i = 0; i < search->size_count; i++) {
-        double sum = 0;
-        for (size_t j = 0; j < search->size_count; j++) {
-            const double off = apart(&search->sizes[i], &search->sizes[j]);
-            sum += search->sizes[j].likely * fmax(0, 1 - off * off);
-        }
-        if (sum > most) {
-            most = sum;
-            middle = &search->sizes[i];
-        }
+        most = fmax(most, use_of(search, &search->sizes[i]));
     }
     for (size_t i = 0; i < search->size_count; i++) {
         const struct of_size *size = &search->sizes[i];
-        if (apart(size, middle) < told_within && (!best || size->likely > best->likely)) {
+        if (use_of(search, size) >= as_useful * most && (!best || size->likely > best->likely)) {
             best = size;
         }
     }
