@@ -159,23 +159,34 @@ static void sort_terms(const struct cache_terms *fit, struct cache_solution *sol
     }
 }
 
-/* The position of the last level that shows, if there are two before it; SIZE_MAX: none. */
-static size_t last_level(const struct cache_terms *fit, const struct cache_solution *solution)
+/* How many of the first `count` terms are levels that show; `last` (may be NULL): which of them is
+ * the last one. */
+static size_t levels_among(const struct cache_terms *fit, const struct cache_solution *solution,
+                           size_t count, size_t *last)
 {
-    size_t levels = 0, at = SIZE_MAX;
+    size_t levels = 0;
     double latency = solution->coefficients[0];
-    for (size_t i = 0; i < solution->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         double rise = solution->coefficients[1 + i];
         if (fit->candidates[solution->terms[i]].reach_bytes > 0) {
             continue;
         }
         if (latency > 0 && (latency + rise) / latency >= least_rise) {
             levels++;
-            at = i;
+            if (last) {
+                *last = i;
+            }
         }
         latency += rise;
     }
-    return levels < refined_levels ? SIZE_MAX : at;
+    return levels;
+}
+
+/* The position of the last level that shows, if there are two before it; SIZE_MAX: none. */
+static size_t last_level(const struct cache_terms *fit, const struct cache_solution *solution)
+{
+    size_t at = SIZE_MAX;
+    return levels_among(fit, solution, solution->count, &at) < refined_levels ? SIZE_MAX : at;
 }
 
 /* The constant, and the miss shares of the first `count` candidates at every point of the curve.
@@ -278,13 +289,14 @@ struct finer {
     bool third_found;
 };
 
-/* A third level before a fourth has shapes of last.c as well. Each is looked at beside what the
- * other is so far. */
+/* The level before the last has shapes of last.c as well if it is the third. Each is looked at
+ * beside what the other is so far. */
 static void refine_third(const struct cache_terms *fit, const struct cache_solution *solution,
                          struct cache_last *last, struct finer *finer)
 {
     const size_t at = finer->at;
-    if (at < fit->known + 3 || bytes_at(fit, solution, at - 3) == 0) {
+    size_t third_at = SIZE_MAX;
+    if (levels_among(fit, solution, at, &third_at) < refined_levels || third_at + 1 != at) {
         return;
     }
     const struct cache_candidate fourth = {.shape = finer->last.shape};
