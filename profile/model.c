@@ -289,6 +289,16 @@ const struct profile_class *profile_node_class(const struct servet_profile *prof
     return NULL;
 }
 
+const char *profile_condition(const struct servet_profile *profile, const char *key)
+{
+    for (size_t i = 0; i < profile->condition_count; i++) {
+        if (strcmp(profile->conditions[i].key, key) == 0) {
+            return profile->conditions[i].value;
+        }
+    }
+    return NULL;
+}
+
 uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node)
 {
     uint32_t first = 0;

@@ -384,6 +384,8 @@ uint32_t profile_node_count(const struct servet_profile *profile);
 const struct profile_class *profile_node_class(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_class_span(const struct profile_class *node_class);
+/* What a condition of the measurement says; NULL: there is none of that name. */
+const char *profile_condition(const struct servet_profile *profile, const char *key);
 
 /* -- codec/ -- */
 

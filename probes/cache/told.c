@@ -159,8 +159,7 @@ static void sort_terms(const struct cache_terms *fit, struct cache_solution *sol
     }
 }
 
-/* How many of the first `count` terms are levels that show; `last` (may be NULL): which of them is
- * the last one. */
+/* How many of the first `count` terms are levels that show, and which of them is the last one. */
 static size_t levels_among(const struct cache_terms *fit, const struct cache_solution *solution,
                            size_t count, size_t *last)
 {
@@ -173,9 +172,7 @@ static size_t levels_among(const struct cache_terms *fit, const struct cache_sol
         }
         if (latency > 0 && (latency + rise) / latency >= least_rise) {
             levels++;
-            if (last) {
-                *last = i;
-            }
+            *last = i;
         }
         latency += rise;
     }

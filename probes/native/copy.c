@@ -248,12 +248,19 @@ static bool is_late(const struct native_worker *worker, const struct machine_cop
            probe_machine_elapsed(worker->native->machine) >= what->deadline;
 }
 
-/* Goes through so many bytes of each array, burst by burst, unless it is late. `count`: of the
- * rates noted before. Returns how many there are now. */
+/* Bytes of each array that one pass of the loop goes through. */
+static size_t pass_of(const struct machine_copy *what, const struct loop *loop)
+{
+    const size_t pass = machine_copy_pass(what);
+    return pass < loop->bytes ? pass : loop->bytes;
+}
+
+/* One pass, burst by burst, unless it is late. `count`: of the rates noted before. Returns how many
+ * there are now. */
 static size_t run_in_bursts(struct native_worker *worker, const struct machine_copy *what,
                             const struct loop *loop, double *rates, size_t count)
 {
-    const size_t pass = what->part > 0 && what->part < loop->bytes ? what->part : loop->bytes;
+    const size_t pass = pass_of(what, loop);
     for (size_t done = 0; done < pass && !is_late(worker, what, count);) {
         const size_t some = run_next(worker, loop, burst_bytes, &rates[count]);
         /* What is left over at the end is too short to say anything. */
@@ -279,7 +286,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         free(rates);
         return -EINTR;
     }
-    warm(worker, &loop, machine_copy_pass(what));
+    warm(worker, &loop, pass_of(what, &loop));
     for (uint32_t i = 0;
          i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, count);
          i++) {

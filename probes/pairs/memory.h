@@ -97,8 +97,6 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
 /* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
  * for a disturbed one. 0 or -errno. */
 int probe_memory_rounds_kinds(struct memory_rounds *rounds);
-/* What one PU copies alone, as it is, as often as a median needs. 0 or -errno. */
-int probe_memory_rounds_settled(struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s);
 /* One more figure of a PU alone, up to MEMORY_ALONE_MAX. */
 int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu);
 /* A pairs_measure_function: what the slower PU of each pair gets; learns the spread from the first

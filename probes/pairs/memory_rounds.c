@@ -100,7 +100,8 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds, uint32_t pu)
     return rc;
 }
 
-int probe_memory_rounds_settled(struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s)
+/* What one PU copies alone, as it is, as often as a median needs. */
+static int settled_alone(struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s)
 {
     double values[REPEAT_MEDIAN_MOST];
     size_t done = 0;
@@ -120,7 +121,7 @@ int probe_memory_rounds_kinds(struct memory_rounds *rounds)
     const struct profile_set *pus = &rounds->probe->machine->pus;
     double alone[KINDS_MAX], best = 0;
     for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
-        int rc = probe_memory_rounds_settled(rounds, kinds->pus[kind].ids[0], &alone[kind]);
+        int rc = settled_alone(rounds, kinds->pus[kind].ids[0], &alone[kind]);
         if (rc < 0) {
             return rc;
         }
@@ -284,7 +285,7 @@ int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outco
         const bool asked = some && !probe_late(rounds->probe) &&
                            collides_with_all(outcome, pus->count, i, reference);
         factor[i] = 1;
-        rc = asked ? probe_memory_rounds_settled(rounds, pus->ids[i], &alone) : 0;
+        rc = asked ? settled_alone(rounds, pus->ids[i], &alone) : 0;
         if (rc == 0 && asked && probe_memory_collides(alone * rounds->scale[i], reference)) {
             factor[i] = reference / (alone * rounds->scale[i]);
             rounds->scale[i] *= factor[i];

@@ -19,6 +19,20 @@ static void add_unit(const struct sets_search *search, size_t position, struct w
  * dozen workers one is disturbed in every third look. */
 enum { LOOKS = 3, BASE_LOOKS = 6 };
 
+/* The units at that distance in number, the later one first; how many there are. */
+static size_t at_distance(const struct sets_search *search, size_t one, size_t distance,
+                          size_t ends[2])
+{
+    size_t count = 0;
+    if (one + distance < search->count) {
+        ends[count++] = one + distance;
+    }
+    if (one >= distance) {
+        ends[count++] = one - distance;
+    }
+    return count;
+}
+
 /* The best of so many looks: disturbance only takes bandwidth away. */
 static int best_of(struct sets *sets, const struct workers *workers, size_t looks, double *best)
 {
@@ -37,7 +51,19 @@ int probe_sets_total_of(struct sets *sets, const struct workers *workers, double
     return best_of(sets, workers, LOOKS, bytes_per_s);
 }
 
-/* sets->first: the busy units but the one; how many. */
+/* What the unit gets alone, which is asked once. sets->second: the unit. */
+static int know_alone(struct sets_search *search, size_t unit, double *alone)
+{
+    struct sets *sets = search->sets;
+    double *known = &search->alone[unit];
+    sets->second.count = 0;
+    add_unit(search, unit, &sets->second);
+    int rc = *known > 0 ? 0 : probe_sets_total_of(sets, &sets->second, known);
+    *alone = *known;
+    return rc;
+}
+
+/* sets->first: the busy units but the one; how many, and (unless NULL) the last of them. */
 static size_t put_busy(struct sets_search *search, const bool *busy, size_t one, size_t *last)
 {
     struct sets *sets = search->sets;
@@ -46,7 +72,9 @@ static size_t put_busy(struct sets_search *search, const bool *busy, size_t one,
     for (size_t i = 0; i < search->count; i++) {
         if (busy[i] && i != one) {
             add_unit(search, i, &sets->first);
-            *last = i;
+            if (last) {
+                *last = i;
+            }
             units++;
         }
     }
@@ -122,10 +150,10 @@ static int do_without(struct sets_search *search, size_t one, size_t chunk, bool
         double without = 1;
         memcpy(fewer, busy, most * sizeof *fewer);
         for (; distance > 0 && taken < chunk; distance--) {
-            const size_t ends[] = {one + distance, one >= distance ? one - distance : most};
-            for (size_t e = 0; e < 2; e++) {
-                taken += ends[e] < most && fewer[ends[e]];
-                fewer[ends[e] < most ? ends[e] : one] = false;
+            size_t ends[2], count = at_distance(search, one, distance, ends);
+            for (size_t e = 0; e < count; e++) {
+                taken += fewer[ends[e]];
+                fewer[ends[e]] = false;
             }
         }
         rc = taken ? probe_sets_gain_beside(search, fewer, one, sets_saturated_gain, &without) : 0;
@@ -172,9 +200,9 @@ static bool put_nearest(const struct sets_search *search, size_t one, bool *busy
     size_t wanted = search->fill;
     memset(busy, 0, search->count * sizeof *busy);
     for (size_t distance = 1; distance < search->count && wanted > 0; distance++) {
-        const size_t ends[] = {one + distance, one >= distance ? one - distance : search->count};
-        for (size_t e = 0; e < 2 && wanted > 0; e++) {
-            if (ends[e] < search->count && is_single(search, ends[e])) {
+        size_t ends[2], count = at_distance(search, one, distance, ends);
+        for (size_t e = 0; e < count && wanted > 0; e++) {
+            if (is_single(search, ends[e])) {
                 busy[ends[e]] = true;
                 wanted--;
             }
@@ -209,15 +237,12 @@ static const uint32_t all_units = UINT32_MAX; /* in place of a group */
 static int is_domain(struct sets_search *search, uint32_t group, bool *less)
 {
     struct sets *sets = search->sets;
-    double sum = 0, all;
+    double sum = 0, alone, all;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < search->count; i++) {
         if (group == all_units || search->group[i] == group) {
-            sets->second.count = 0;
-            add_unit(search, i, &sets->second);
-            rc = search->alone[i] > 0 ? 0
-                                      : probe_sets_total_of(sets, &sets->second, &search->alone[i]);
-            sum += search->alone[i];
+            rc = know_alone(search, i, &alone);
+            sum += alone;
         }
     }
     sets->first.count = 0;
@@ -263,10 +288,9 @@ static void order_others(const struct sets_search *search, struct asking *asking
 {
     size_t near = 0;
     for (size_t distance = 1; distance < search->count; distance++) {
-        const size_t one = asking->one, none = search->count,
-                     ends[] = {one + distance, one >= distance ? one - distance : none};
-        for (size_t e = 0; e < 2; e++) {
-            if (ends[e] < none && !asking->busy[ends[e]] && is_single(search, ends[e])) {
+        size_t ends[2], count = at_distance(search, asking->one, distance, ends);
+        for (size_t e = 0; e < count; e++) {
+            if (!asking->busy[ends[e]] && is_single(search, ends[e])) {
                 asking->others[asking->count++] = ends[e];
             }
         }
@@ -282,25 +306,21 @@ static int ask_together(struct sets_search *search, const struct asking *asking,
                         const size_t *units, size_t count, bool *apart)
 {
     struct sets *sets = search->sets;
-    double alone = 0, least = INFINITY, after;
-    size_t last;
+    double sum = 0, alone, least = INFINITY, after;
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        double *known = &search->alone[units[i]];
-        sets->second.count = 0;
-        add_unit(search, units[i], &sets->second);
-        rc = *known > 0 ? 0 : probe_sets_total_of(sets, &sets->second, known);
-        alone += *known;
-        least = fmin(least, *known);
+        rc = know_alone(search, units[i], &alone);
+        sum += alone;
+        least = fmin(least, alone);
     }
-    put_busy(search, asking->busy, asking->one, &last);
+    put_busy(search, asking->busy, asking->one, NULL);
     for (size_t i = 0; i < count; i++) {
         add_unit(search, units[i], &sets->first);
     }
     *apart = false;
     for (size_t look = 0; rc == 0 && look < ASKED_LOOKS && !*apart; look++) {
         rc = probe_sets_total(sets, &sets->first, &after);
-        *apart = rc == 0 && search->before + alone - after < (1 - asking->gain) / 2 * least;
+        *apart = rc == 0 && search->before + sum - after < (1 - asking->gain) / 2 * least;
     }
     return rc;
 }
@@ -308,8 +328,7 @@ static int ask_together(struct sets_search *search, const struct asking *asking,
 /* What the busy ones get, which all that are asked are held against. */
 static int look_at_busy(struct sets_search *search, const struct asking *asking)
 {
-    size_t last;
-    put_busy(search, asking->busy, asking->one, &last);
+    put_busy(search, asking->busy, asking->one, NULL);
     return best_of(search->sets, &search->sets->first, BASE_LOOKS, &search->before);
 }
 
@@ -361,13 +380,12 @@ static int find_domain(struct sets_search *search, size_t one)
                             .gain = 1};
     const double worst = search->worst, best = search->best;
     bool less = true;
-    size_t last = 0;
     int rc = asking.busy && asking.others ? fill_domain(search, one, asking.busy, &asking.gain)
                                           : -ENOMEM;
     search->known[one] = true;
     if (rc == 0 && asking.gain < sets_saturated_gain) {
         if (probe_memory_is_large(search->sets->probe)) {
-            search->fill = put_busy(search, asking.busy, one, &last);
+            search->fill = put_busy(search, asking.busy, one, NULL);
             rc = look_at_busy(search, &asking);
         }
         order_others(search, &asking);

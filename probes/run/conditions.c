@@ -485,20 +485,10 @@ static void add_moved(const struct profile_class *node_class, char *text, size_t
     }
 }
 
-static const char *condition(const struct servet_profile *profile, const char *key)
-{
-    for (size_t i = 0; i < profile->condition_count; i++) {
-        if (strcmp(profile->conditions[i].key, key) == 0) {
-            return profile->conditions[i].value;
-        }
-    }
-    return NULL;
-}
-
 bool probe_conditions_others_ran(const struct servet_profile *profile)
 {
-    const char *load = condition(profile, "load_average");
-    return condition(profile, "busy") || condition(profile, "smt_siblings") ||
+    const char *load = profile_condition(profile, "load_average");
+    return profile_condition(profile, "busy") || profile_condition(profile, "smt_siblings") ||
            (load && strtod(load, NULL) >= idle_load);
 }
 
@@ -506,8 +496,9 @@ bool probe_conditions_others_ran(const struct servet_profile *profile)
  * machine). */
 static const char *changed_alone(const struct servet_profile *profile)
 {
-    const char *guest = condition(profile, "virtual_machine");
-    return !condition(profile, "load_average") || probe_conditions_others_ran(profile) ? NULL
+    const char *guest = profile_condition(profile, "virtual_machine");
+    return !profile_condition(profile, "load_average") || probe_conditions_others_ran(profile)
+               ? NULL
            : guest && strcmp(guest, "yes") == 0
                ? "; nothing else ran here: a virtual machine changes with its host"
                : "; nothing else ran: the machine itself changes";
@@ -517,7 +508,7 @@ static const char *changed_alone(const struct servet_profile *profile)
 static const char *left_out_by_budget(const struct servet_profile *profile, int *length)
 {
     static const char mark[] = "not measured:";
-    const char *budget = condition(profile, "budget");
+    const char *budget = profile_condition(profile, "budget");
     const char *names = budget ? strstr(budget, mark) : NULL;
     if (names) {
         names += strlen(mark);

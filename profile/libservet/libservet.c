@@ -87,12 +87,7 @@ size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room)
 
 const char *servet_condition(const servet_profile *profile, const char *name)
 {
-    for (size_t i = 0; i < profile->condition_count; i++) {
-        if (strcmp(profile->conditions[i].key, name) == 0) {
-            return profile->conditions[i].value;
-        }
-    }
-    return NULL;
+    return profile_condition(profile, name);
 }
 
 /* -- supersteps -- */

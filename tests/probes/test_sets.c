@@ -326,15 +326,20 @@ static void open_siblings(void)
         cores, cores);
 }
 
-TEST(one_pair_of_siblings_does_not_hide_the_others)
+static void all_siblings_are_found(void)
 {
-    open_siblings();
     probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
     const struct profile_memory *memory = &profile->classes[0].memory;
     ck_assert_uint_eq(memory->level_count, 2);
     ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
     ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
     close_it();
+}
+
+TEST(one_pair_of_siblings_does_not_hide_the_others)
+{
+    open_siblings();
+    all_siblings_are_found();
 }
 
 /* The PUs of the third cluster have no memory of their own, and get less of the fourth's alone.
@@ -405,12 +410,7 @@ TEST(messages_that_cross_the_declared_cores_are_believed)
         struct profile_class *declared = &machine.declared->classes[0];
         hide(declared);
         pair_up(&declared->cores, declared->pus.count, far_from);
-        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
-        const struct profile_memory *memory = &profile->classes[0].memory;
-        ck_assert_uint_eq(memory->level_count, 2);
-        ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
-        ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
-        close_it();
+        all_siblings_are_found();
     }
     run_seed = 1;
 }
