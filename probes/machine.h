@@ -89,6 +89,7 @@ struct machine_copy {
     /* > 0: a pass is of so much of the source only, from where the last copy of the PU ended: what
      * is read has left the caches as long as all of it is larger than they are */
     size_t part;
+    size_t burst; /* of each array, in one burst; 0: half a MiB */
     int32_t numa; /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
     enum profile_kernel kernel; /* what runs through both together; the best copy unless said */

@@ -40,7 +40,8 @@ struct probe {
     bool unwritten;  /* messages are of data that nobody writes (machine_exchange) */
     bool one_by_one; /* never several pairs at the same time */
     bool hurried;    /* no time to touch arrays of several times the last level: one of it does */
-    size_t largest_bytes;  /* the user's limit of working sets for cache sizes; 0: none */
+    double alone_bytes_per_s; /* the best that one PU was seen to copy; 0: none was yet */
+    size_t largest_bytes;     /* the user's limit of working sets for cache sizes; 0: none */
     struct machine *clock; /* whose elapsed time counts; NULL: `machine` (a messenger has none) */
     double deadline;       /* of the probe at hand, on that clock; 0: none. From then on nothing is
                               repeated that need not be */

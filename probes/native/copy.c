@@ -237,6 +237,11 @@ static void warm(const struct native_worker *worker, const struct loop *loop, si
     run_loop(loop, end - bytes, bytes);
 }
 
+static size_t burst_of(const struct machine_copy *what)
+{
+    return what->burst > 0 ? what->burst : burst_bytes;
+}
+
 /* Rates that a figure is made of however late it is: 4 are above the upper quartile. */
 static const size_t rates_least = 16;
 
@@ -260,11 +265,11 @@ static size_t pass_of(const struct machine_copy *what, const struct loop *loop)
 static size_t run_in_bursts(struct native_worker *worker, const struct machine_copy *what,
                             const struct loop *loop, double *rates, size_t count)
 {
-    const size_t pass = pass_of(what, loop);
+    const size_t pass = pass_of(what, loop), burst = burst_of(what);
     for (size_t done = 0; done < pass && !is_late(worker, what, count);) {
-        const size_t some = run_next(worker, loop, burst_bytes, &rates[count]);
+        const size_t some = run_next(worker, loop, burst, &rates[count]);
         /* What is left over at the end is too short to say anything. */
-        count += some == burst_bytes || loop->bytes < burst_bytes;
+        count += some == burst || loop->bytes < burst;
         done += some;
     }
     return count;
@@ -276,8 +281,8 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     size_t bytes = what->bytes & ~(size_t)4095, count = 0;
     int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
     const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
-    double *rates = malloc((what->passes * (loop.bytes / burst_bytes + 1) + 1) * sizeof *rates),
-           rate;
+    const size_t most = what->passes * (loop.bytes / burst_of(what) + 1) + 1;
+    double *rates = malloc(most * sizeof *rates), rate;
     if (rc < 0 || !rates) {
         free(rates);
         return rc < 0 ? rc : -ENOMEM;

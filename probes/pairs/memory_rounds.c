@@ -52,24 +52,38 @@ bool probe_memory_is_large(const struct probe *probe)
     return probe->machine->pus.count >= LARGE_FROM;
 }
 
-/* A figure is the upper quartile of bursts of half a MiB: 192 of them say it, in a part of a large
- * array or in three passes of a small one. More make it no surer than the rounds do, and take
- * seconds beside a cache of hundreds of MiB. Where hundreds of workers share a memory 32 have to
- * do: beside ten ready tasks on two PUs copies of 12 MiB said 36.5 to 46.1 GB/s in eight of ten
- * tries, copies of 128 MiB 37.9 to 45.7. */
-static const size_t copied_bytes = 96u << 20, copied_bytes_large = 16u << 20;
-enum { PASSES_MOST = 3 };
+/* A figure is the upper quartile of so many bursts, in a part of a large array or in three passes
+ * of a small one. More make it no surer than the rounds do, and take seconds beside a cache of
+ * hundreds of MiB. Where hundreds of workers share a memory few have to do: beside ten ready tasks
+ * on two PUs 24 bursts said 36.5 to 46.1 GB/s in eight of ten tries, 256 of them 37.9 to 45.7. */
+enum { BURSTS = 192, BURSTS_LARGE = 32, PASSES_MOST = 3 };
+
+/* Those were of half a MiB at 40 GB/s. Bursts that take as long are as exact on slower memory,
+ * where half a MiB takes twenty times as long and says no more. They are of whole sixteen small
+ * pages, so that one odd page makes none. */
+static const double burst_seconds = 25e-6;
+static const size_t burst_step = 64u << 10, burst_most = 512u << 10;
+
+static size_t burst_of(const struct probe *probe)
+{
+    const double bytes = burst_seconds * probe->alone_bytes_per_s / 2;
+    return bytes <= 0 || bytes > (double)burst_most
+               ? burst_most
+               : (size_t)ceil(bytes / (double)burst_step) * burst_step;
+}
 
 struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa)
 {
-    const size_t wanted = probe_memory_is_large(probe) ? copied_bytes_large : copied_bytes;
-    const size_t passes = bytes > 0 ? wanted / bytes : 1;
+    const size_t burst = burst_of(probe),
+                 wanted = burst * (probe_memory_is_large(probe) ? BURSTS_LARGE : BURSTS),
+                 passes = bytes > 0 ? wanted / bytes : 1;
     return (struct machine_copy){
         .bytes = bytes,
         .passes = passes < 1             ? 1
                   : passes > PASSES_MOST ? PASSES_MOST
                                          : (uint32_t)passes,
         .part = wanted,
+        .burst = burst,
         .numa = numa,
         .pages = probe_memory_pages(probe->machine),
         .deadline = probe->deadline,
@@ -80,7 +94,11 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
                       double *bytes_per_s)
 {
     const struct machine_copy what = probe_memory_what(probe, bytes, -1);
-    return probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);
+    int rc = probe_machine_copy(probe->machine, &what, pus, count, bytes_per_s);
+    if (rc == 0 && count == 1) {
+        probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
+    }
+    return rc;
 }
 
 static double scale_of(const struct memory_rounds *rounds, uint32_t pu)

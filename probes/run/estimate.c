@@ -23,7 +23,8 @@ static const double rounds = 3;         /* of copies */
  * native_region); what it had before comes ten times as fast */
 static const double touched_rate = 0.3e9;
 static const double more_passes = 0.2; /* beside those that are timed */
-static const double rate = 10e9;       /* bytes/s of one PU */
+static const double rate = 10e9;       /* bytes/s of one PU beside others */
+static const double alone_rate = 20e9; /* and alone */
 /* Messages of one pair, all sweeps, here and on simulated machines, whose threads are awake */
 static const double pair_s = 5e-3, simulated_pair_s = 2.2e-3;
 /* PUs of which one pair is measured at a time, where structure is declared: 64 to 256 PUs had one
@@ -90,11 +91,19 @@ static double pass_seconds(const struct probe *probe)
     return 2 * array_bytes(probe) / rate;
 }
 
-/* One copy by all that take part. */
+/* One copy by all that take part: as much as where one PU alone copies so much, at that rate. */
+static double copy_seconds_at(const struct probe *probe, double alone_bytes_per_s,
+                              double bytes_per_s)
+{
+    struct probe then = *probe;
+    then.alone_bytes_per_s = alone_bytes_per_s;
+    const struct machine_copy what = probe_memory_what(&then, (size_t)array_bytes(probe), -1);
+    return (what.passes + more_passes) * 2 * (double)machine_copy_pass(&what) / bytes_per_s;
+}
+
 static double copy_seconds(const struct probe *probe)
 {
-    const struct machine_copy what = probe_memory_what(probe, (size_t)array_bytes(probe), -1);
-    return (what.passes + more_passes) * 2 * (double)machine_copy_pass(&what) / rate;
+    return copy_seconds_at(probe, alone_rate, rate);
 }
 
 /* One look at the latency of a node's memory. */
@@ -205,9 +214,8 @@ bool probe_estimate_hurries(const struct probe_estimate *estimate, double second
 void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
                            struct probe_estimate *estimate)
 {
-    const double kernels_s = plan_kernels(probe) * rate / bytes_per_s;
-    estimate->sets_s *= kernels_s / estimate->kernels_s;
-    estimate->kernels_s = kernels_s;
+    estimate->sets_s *= copy_seconds_at(probe, bytes_per_s, bytes_per_s) / copy_seconds(probe);
+    estimate->kernels_s = plan_kernels(probe) * rate / bytes_per_s;
 }
 
 int probe_estimate_make(const struct probe *probe, bool native, bool mpi,

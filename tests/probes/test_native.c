@@ -315,6 +315,19 @@ TEST(a_copy_past_its_deadline_ends_with_a_figure)
     }
 }
 
+/* Sixteen of them make a figure that is late; of half a MiB they would go through all of this. */
+TEST(bursts_are_as_long_as_was_asked)
+{
+    const size_t burst = 64u << 10;
+    const struct machine_copy what = {
+        .bytes = 8u << 20, .passes = 1, .burst = burst, .numa = -1, .deadline = 1e-9};
+    const struct native *native = machine.state;
+    double rate;
+    ck_assert_int_eq(probe_native_copy(&machine, &what, machine.pus.ids, 1, &rate), 0);
+    ck_assert(rate > 0);
+    ck_assert_uint_eq(native->workers[0]->copied_to, 16 * burst);
+}
+
 /* Takes the PU, or its share of it, until it is killed. */
 static pid_t spin_on(uint32_t pu)
 {
