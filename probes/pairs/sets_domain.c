@@ -138,25 +138,25 @@ void probe_sets_join(struct sets_search *search, size_t first, size_t other, dou
     search->best = fmax(search->best, gain);
 }
 
-/* Tries to do without `chunk` of the busy units, the farthest in number first. */
-static int do_without(struct sets_search *search, size_t one, size_t chunk, bool *busy,
+/* Tries to do without `chunk` of the busy units, the farthest in number first. `nearest`: the one,
+ * then all others. */
+static int do_without(struct sets_search *search, const size_t *nearest, size_t chunk, bool *busy,
                       double *gain)
 {
     const size_t most = search->count;
     bool *fewer = malloc(most * sizeof *fewer);
     int rc = fewer ? 0 : -ENOMEM;
-    for (size_t distance = most - 1; rc == 0 && distance > 0 && !probe_late(search->sets->probe);) {
+    for (size_t left = most; rc == 0 && left > 1 && !probe_late(search->sets->probe);) {
         size_t taken = 0;
         double without = 1;
         memcpy(fewer, busy, most * sizeof *fewer);
-        for (; distance > 0 && taken < chunk; distance--) {
-            size_t ends[2], count = at_distance(search, one, distance, ends);
-            for (size_t e = 0; e < count; e++) {
-                taken += fewer[ends[e]];
-                fewer[ends[e]] = false;
-            }
+        for (; left > 1 && taken < chunk; left--) {
+            taken += fewer[nearest[left - 1]];
+            fewer[nearest[left - 1]] = false;
         }
-        rc = taken ? probe_sets_gain_beside(search, fewer, one, sets_saturated_gain, &without) : 0;
+        rc = taken
+                 ? probe_sets_gain_beside(search, fewer, nearest[0], sets_saturated_gain, &without)
+                 : 0;
         if (rc == 0 && without < sets_saturated_gain) {
             memcpy(busy, fewer, most * sizeof *busy);
             *gain = without;
@@ -171,15 +171,23 @@ static int do_without(struct sets_search *search, size_t one, size_t chunk, bool
  * so that these are kept, which finds the link first. */
 static int shrink(struct sets_search *search, size_t one, bool *busy, double *gain)
 {
-    size_t left = 0;
-    int rc = 0;
+    size_t *nearest = malloc((search->count + 1) * sizeof *nearest), listed = 1, left = 0;
+    if (!nearest) {
+        return -ENOMEM;
+    }
+    nearest[0] = one;
+    for (size_t distance = 1; distance < search->count; distance++) {
+        listed += at_distance(search, one, distance, &nearest[listed]);
+    }
     for (size_t i = 0; i < search->count; i++) {
         left += busy[i];
     }
+    int rc = 0;
     for (size_t chunk = (left + 1) / 2; rc == 0 && chunk > 0;
          chunk = chunk > 1 ? (chunk + 1) / 2 : 0) {
-        rc = do_without(search, one, chunk, busy, gain);
+        rc = do_without(search, nearest, chunk, busy, gain);
     }
+    free(nearest);
     return rc;
 }
 

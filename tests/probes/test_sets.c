@@ -434,6 +434,29 @@ TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
     }
 }
 
+/* Units 12-17 and 18-23 share a link, which neither the first unit nor the scout is of. The two
+ * beside 12-17 in number were tried or left out together, and 6-11 was taken in with the other. */
+TEST(a_link_of_two_units_is_theirs_alone)
+{
+    for (run_seed = 1; run_seed <= 12; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-23', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.3e10, 'domains': [{'bytes_per_s': 4.5e10, 'groups': ['0-5', "
+            "'6-11', '12-23']}]}, 'layers': [{'seconds': 3e-7, 'bytes_per_s': 1e10, 'groups': "
+            "[%s]}, "
+            "{'seconds': 9e-7, 'bytes_per_s': 3e9, 'groups': ['0-23']}], 'noise': "
+            "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+            groups_of(24, 6));
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
+        ck_assert_ptr_nonnull(level_of("6-11"));
+        ck_assert_msg(level_of("12-23") != NULL, "seed %d", (int)run_seed);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* Two packages of many cores that nobody declares and no message tells apart, each with memory for
  * `gb_per_s`. */
 static void open_hidden_packages(uint64_t seed, size_t pus, unsigned gb_per_s)
