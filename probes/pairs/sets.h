@@ -83,8 +83,8 @@ const struct partition *probe_sets_outer_of(const struct sets *sets, const struc
 size_t probe_sets_units_in(const struct partition *inner, const struct partition *of, uint32_t unit,
                            uint32_t *out);
 /* sets->second: as many workers as sets->first has, in whole units of the next smaller domain taken
- * by turns from units of `of` that lie far apart, all in the same unit of `outer`. False: there are
- * not so many. `scratch`: room for two numbers a PU. */
+ * from units of `of` that lie far apart, all in the same unit of `outer`, the next always from that
+ * with the fewest workers. False: there are not so many. `scratch`: room for two numbers a PU. */
 bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
                        const struct partition *outer, uint32_t *scratch);
 /* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */

@@ -378,6 +378,46 @@ static int ask_others(struct sets_search *search, struct asking *asking)
     return rc;
 }
 
+/* Members of the domain beside the unit, those first that did not fill it; one more than did. */
+static void put_members(const struct sets_search *search, const struct asking *asking, size_t unit,
+                        bool *out)
+{
+    size_t wanted = 1;
+    for (size_t i = 0; i < search->count; i++) {
+        wanted += asking->busy[i];
+        out[i] = false;
+    }
+    for (int filled = 0; filled < 2; filled++) {
+        for (size_t i = 0; i < search->count && wanted > 0; i++) {
+            const bool member = search->group[i] == search->group[asking->one] && i != unit;
+            if (member && asking->busy[i] == filled) {
+                out[i] = true;
+                wanted--;
+            }
+        }
+    }
+}
+
+/* A set that fills a domain and seems to be the smallest may hold a unit of another one: beside
+ * other members it adds what it gets. */
+static int ask_busy(struct sets_search *search, const struct asking *asking)
+{
+    const double inside = (asking->gain + 1) / 2;
+    bool *members = malloc(search->count * sizeof *members);
+    int rc = members ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < search->count && !probe_late(search->sets->probe); i++) {
+        double here = 0;
+        put_members(search, asking, i, members);
+        rc = asking->busy[i] ? probe_sets_gain_beside(search, members, i, inside, &here) : 0;
+        if (rc == 0 && here >= inside) {
+            search->group[i] = (uint32_t)i;
+            search->known[i] = false;
+        }
+    }
+    free(members);
+    return rc;
+}
+
 /* The unit's domain, by a smallest set of others that leaves it little, and every other unit in its
  * place. Pairs have been tried: so it is of three units at least. */
 static int find_domain(struct sets_search *search, size_t one)
@@ -404,6 +444,7 @@ static int find_domain(struct sets_search *search, size_t one)
         }
         rc = rc < 0 ? rc : ask_others(search, &asking);
         search->before = 0;
+        rc = rc < 0 ? rc : ask_busy(search, &asking);
         rc = rc < 0 ? rc : is_domain(search, search->group[one], &less);
     }
     free(asking.busy);

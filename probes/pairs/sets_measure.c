@@ -200,34 +200,57 @@ size_t probe_sets_units_in(const struct partition *inner, const struct partition
     return count;
 }
 
-/* sets->second: as many workers as sets->first has, in whole units of `inner` taken by turns from
- * units of `of` that lie far apart, all in the same unit of `outer`. False: there are not so
- * many. */
+static size_t workers_in(const struct workers *workers, const struct partition *of, uint32_t unit)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < workers->count; i++) {
+        count += of->unit[workers->at[i]] == unit;
+    }
+    return count;
+}
+
+/* The first unit of `inner` in that unit of `of` of which nobody works, or inner->count. */
+static uint32_t next_idle(const struct workers *workers, const struct partition *inner,
+                          const struct partition *of, uint32_t unit)
+{
+    uint32_t u = 0;
+    while (u < inner->count &&
+           (of->unit[inner->first[u]] != unit || workers_in(workers, inner, u) > 0)) {
+        u++;
+    }
+    return u;
+}
+
 bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
                        const struct partition *outer, uint32_t *scratch)
 {
-    static const size_t none = 0;
     const struct partition *inner = probe_sets_inner_of(sets, of);
-    uint32_t *siblings = scratch, *parts = scratch + of->count;
-    size_t count = 0, wanted = probe_sets_units_in(inner, of, unit, parts), progress = 1;
+    struct workers *spread = &sets->second;
+    uint32_t *siblings = scratch, *parts = scratch + of->count, next = 0;
+    size_t count = 0;
+    const size_t wanted = probe_sets_units_in(inner, of, unit, parts);
     for (uint32_t u = 0; u < of->count; u++) {
         if (!outer || outer->unit[of->first[u]] == outer->unit[of->first[unit]]) {
             siblings[count++] = u;
         }
     }
-    size_t used = wanted < count ? wanted : count;
-    sets->second.count = none;
-    for (size_t turn = 0; progress > 0 && count > 1; turn++) {
-        progress = 0;
-        for (size_t s = 0; s < used && sets->second.count < sets->first.count; s++) {
-            size_t have = probe_sets_units_in(inner, of, siblings[s * count / used], parts);
-            if (turn < have) {
-                probe_sets_add_unit(sets, inner, parts[turn], sets->first.count, &sets->second);
-                progress++;
-            }
+    const size_t used = wanted < count ? wanted : count;
+    spread->count = 0;
+    while (count > 1 && next < inner->count && spread->count < sets->first.count) {
+        size_t fewest = SIZE_MAX;
+        next = inner->count;
+        for (size_t s = 0; s < used; s++) {
+            const uint32_t sibling = siblings[s * count / used],
+                           idle = next_idle(spread, inner, of, sibling);
+            const size_t have = workers_in(spread, of, sibling);
+            next = idle < inner->count && have < fewest ? idle : next;
+            fewest = idle < inner->count && have < fewest ? have : fewest;
+        }
+        if (next < inner->count) {
+            probe_sets_add_unit(sets, inner, next, sets->first.count, spread);
         }
     }
-    return count > 1 && sets->second.count == sets->first.count;
+    return count > 1 && spread->count == sets->first.count;
 }
 
 /* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */

@@ -457,6 +457,45 @@ TEST(a_link_of_two_units_is_theirs_alone)
     run_seed = 1;
 }
 
+/* Of 64 PUs: groups of every so many. */
+static const char *by_turns(unsigned step, char out[512])
+{
+    int at = 0;
+    for (unsigned pu = 0, first = 0; first < step; pu = pu + step < 64 ? pu + step : ++first) {
+        const char *before = pu >= step ? "," : first > 0 ? ", '" : "'";
+        at +=
+            snprintf(out + at, (size_t)(512 - at), "%s%u%s", before, pu, pu + step < 64 ? "" : "'");
+    }
+    return out;
+}
+
+/* Four packages of two nodes each, all numbered by turns: what nodes are found in one package
+ * changes nothing of the packages. */
+TEST(what_is_found_in_one_package_only_leaves_the_packages)
+{
+    char nodes[512], packages[512];
+    by_turns(8, nodes);
+    by_turns(4, packages);
+    for (run_seed = 1; run_seed <= 6; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-63', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.1e10, 'domains': [{'bytes_per_s': 4e10, 'groups': [%s]}, "
+            "{'bytes_per_s': 7e10, 'groups': [%s]}]}, 'layers': [{'seconds': 3e-7, "
+            "'bytes_per_s': 1e10, 'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': 3e9, "
+            "'groups': ['0-63']}], 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
+            "'outlier_factor': 3}}",
+            nodes, packages, packages);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory_level *level =
+            level_of("0,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60");
+        ck_assert_msg(level && level->collisions.group_count == 4, "seed %d", (int)run_seed);
+        ck_assert_double_ge(mapped(32), 0.98 * 2.8e11); /* of all that there is */
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* Two packages of many cores that nobody declares and no message tells apart, each with memory for
  * `gb_per_s`. */
 static void open_hidden_packages(uint64_t seed, size_t pus, unsigned gb_per_s)
