@@ -531,10 +531,10 @@ size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[C
  * piece is taken away as long as some still miss (group testing for minimal eviction sets: Vila,
  * Koepf, Morales, "Theory and Practice of Finding Eviction Sets", IEEE S&P 2019). Some lines that
  * miss nothing are visited with them all the time, so that the first level, whatever it evicts,
- * holds none. What is left are the lines of one set, one more than it has ways: one of them less,
- * and all hit, by whatever policy. Then groups of other lines are visited with one less than
- * conflict: how many of the groups conflict tells how many sets there are. Ways by sets is the
- * size.
+ * holds none, or, where it evicts at random, no more than is allowed for. What is left are the
+ * lines of one set, one more than it has ways: one of them less, and all hit, by whatever policy.
+ * Then groups of other lines are visited with one less than conflict: how many of the groups
+ * conflict tells how many sets there are. Ways by sets is the size.
  *
  * A figure is given only where most of several tries, each in other memory, agree. Where the index
  * is a hash of further bits, no place of a page belongs to few sets, and nothing is told (Zen 4:

@@ -14,7 +14,8 @@ struct geometry {
     size_t page;
 };
 
-static const double first_s = 1.2e-9, second_s = 4.4e-9, memory_s = 9e-8;
+static const double first_s = 1.2e-9, second_s = 4.4e-9, near_s = 1.3e-8;
+static double memory_s = 9e-8; /* of what is behind the second level */
 
 static void open_machine(const struct geometry *of, const char *first_policy, const char *noise,
                          struct machine *machine)
@@ -34,6 +35,12 @@ static void open_machine(const struct geometry *of, const char *first_policy, co
 }
 
 /* `believed_kib`: what the latency curve is said to have given. */
+/* As beside other programs (benchmarks/probes/machines.py). */
+static const char busy[] =
+    "\"noise\": {\"relative\": 0.03, \"outlier_probability\": 0.08, \"outlier_factor\": 4, "
+    "\"neighbour_probability\": 0.35, \"neighbour_lines\": 0.2, "
+    "\"sibling_probability\": 0.1, \"sibling_lines\": 0.3},";
+
 static struct probe_ways measure_behind(const struct geometry *of, const char *first_policy,
                                         uint32_t believed_kib, const char *noise)
 {
@@ -182,6 +189,29 @@ TEST(lines_and_sets_are_counted_whatever_evicts, .loops = 5)
                   found.conflicting);
     ck_assert_msg(found.bytes == of->kib << 10, "%u KiB: %llu", of->kib,
                   (unsigned long long)found.bytes);
+}
+
+TEST(lines_are_counted_beside_a_load, .loops = 9)
+{
+    static const struct {
+        struct geometry of;
+        const char *first_policy;
+    } counted[] = {
+        {{32, 16, 4352, 17, "aged", "contiguous", 65536}, "lru"},
+        {{112, 14, 832, 13, "plru", "contiguous", 4096}, "plru"},
+        {{128, 16, 2176, 17, "plru", "contiguous", 4096}, "plru"},
+        {{88, 11, 352, 11, "plru", "random", 4096}, "lru"},
+        {{28, 7, 448, 14, "plru", "random", 4096}, "random"},
+        {{160, 5, 4096, 16, "plru", "random", 4096}, "plru"},
+        {{24, 12, 1024, 8, "aged", "random", 4096}, "random"},
+        {{72, 9, 640, 10, "random", "random", 4096}, "plru"},
+        {{32, 8, 1536, 12, "plru", "random", 4096}, "random"},
+    };
+    const struct geometry *of = &counted[_i].of;
+    memory_s = near_s; /* a third level: to miss the second costs little */
+    struct probe_ways found = measure_behind(of, counted[_i].first_policy, of->kib / 8 * 7, busy);
+    ck_assert_msg(found.conflicting == of->ways + 1, "%u KiB of %u ways: %u", of->kib, of->ways,
+                  found.conflicting);
 }
 
 TEST(conflicting_lines_are_a_number_of_ways)
