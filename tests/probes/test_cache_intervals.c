@@ -32,6 +32,9 @@ struct drawn {
     size_t levels;
     bool quiet; /* no sample is disturbed */
     size_t page_bytes;
+    struct {
+        double reach_bytes, seconds;
+    } tlbs[2]; /* known ones; 0: none */
 };
 
 static struct cache_shape draw_shape(struct random *random, double low, double high, bool first)
@@ -64,6 +67,9 @@ static double latency(const struct drawn *drawn, double bytes)
     for (size_t i = 0; i < drawn->levels; i++) {
         seconds += (drawn->seconds[i + 1] - drawn->seconds[i]) *
                    probe_cache_miss_share(&drawn->shapes[i], (uint64_t)bytes, drawn->page_bytes);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        seconds += drawn->tlbs[i].seconds * fmax(1 - drawn->tlbs[i].reach_bytes / bytes, 0);
     }
     return seconds;
 }
@@ -106,6 +112,15 @@ static void take_samples(const struct drawn *drawn, struct random *random,
     }
 }
 
+static void set_conditions(const struct drawn *drawn, struct cache_curve *curve)
+{
+    curve->page_bytes = drawn->page_bytes;
+    for (size_t i = 0; i < 2 && drawn->tlbs[i].reach_bytes > 0; i++) {
+        curve->tlb_reach_bytes[curve->tlb_count] = drawn->tlbs[i].reach_bytes;
+        curve->tlb_seconds[curve->tlb_count++] = drawn->tlbs[i].seconds;
+    }
+}
+
 /* Levels of a drawn machine that are within 3 %, and whose interval holds the truth. */
 static void judge(const struct drawn *drawn, struct cache_samples *samples, unsigned *within,
                   unsigned *held)
@@ -115,7 +130,8 @@ static void judge(const struct drawn *drawn, struct cache_samples *samples, unsi
     size_t count;
     ck_assert_int_eq(probe_cache_samples_curve(samples, false, &even), 0);
     ck_assert_int_eq(probe_cache_samples_curve(samples, true, &fine), 0);
-    even.page_bytes = fine.page_bytes = drawn->page_bytes;
+    set_conditions(drawn, &even);
+    set_conditions(drawn, &fine);
     even.fine = &fine;
     ck_assert_int_eq(probe_cache_fit(&even, found, &count, NULL), 0);
     for (size_t i = 0; i < drawn->levels; i++) {
@@ -197,6 +213,23 @@ TEST(a_small_last_level_has_an_interval)
                                 .page_bytes = 4 * KIB,
                                 .quiet = true},
                 3);
+}
+
+/* With the points of the even grid alone the second level passes for one of 1,536 KiB, and the
+ * finer ones may choose only among sizes near that. */
+TEST(a_size_is_found_some_way_off_the_one_of_the_even_grid)
+{
+    judge_quiet(
+        &(struct drawn){
+            .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
+                       {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .scattered = true},
+                       {.bytes = 12096 * KIB, .ways = 14, .slices = 27, .policy = CACHE_ADAPTIVE}},
+            .seconds = {1.33e-9, 6.32e-9, 1.84e-8, 6.8e-8},
+            .levels = 3,
+            .page_bytes = 4 * KIB,
+            .tlbs = {{480 * KIB, 3e-9}, {3228 * KIB, 8.8e-9}},
+            .quiet = true},
+        3);
 }
 
 /* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB: as one level it may be larger
