@@ -67,6 +67,7 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
     if (rc == 0) {
         probe_partition_free(&sets->cores);
         sets->cores = cores;
+        sets->adopted = true;
     }
     return rc;
 }
@@ -259,12 +260,12 @@ static int look_at_machine(struct sets *sets)
 
 /* Levels that lose nothing against others within the next larger one, or against all others where
  * they are doubted; of pairs, too: a few of them that speak for all may be the only ones of their
- * level. */
+ * level. The inner ones first: by what they hold together others are spread. */
 static int prune(struct sets *sets)
 {
     int rc = 0;
-    for (size_t i = sets->count; rc == 0 && i > 0 && !probe_late(sets->probe); i--) {
-        struct domain *level = &sets->levels[i - 1], again = {.share = 1};
+    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe);) {
+        struct domain *level = &sets->levels[i], again = {.share = 1};
         const struct partition *outer = probe_sets_outer_of(sets, &level->partition);
         uint32_t unit = probe_sets_group_from(sets, &level->partition, 0), siblings = 0;
         for (uint32_t u = 0; outer && u < level->partition.count; u++) {
@@ -272,12 +273,11 @@ static int prune(struct sets *sets)
                 outer->unit[level->partition.first[u]] == outer->unit[level->partition.first[unit]];
         }
         siblings = !outer && level->doubted ? level->partition.count : siblings;
-        if (siblings < 2) {
-            continue;
-        }
-        rc = look_at_group(sets, &level->partition, unit, &again);
+        rc = siblings < 2 ? 0 : look_at_group(sets, &level->partition, unit, &again);
         if (rc == 0 && again.rounds > 0 && again.share >= sets_overhead_share) {
-            drop(sets, i - 1);
+            drop(sets, i);
+        } else {
+            i++;
         }
     }
     return rc;
@@ -303,8 +303,10 @@ static void sort_by_units(struct partition *candidates, size_t count)
  * are a level. */
 static bool nests(const struct sets *sets, const struct partition *of, bool *known)
 {
-    bool nested = of->count < sets->cores.count && probe_partition_refines(&sets->cores, of);
-    *known = false;
+    const bool cores = sets->adopted && of->count == sets->cores.count;
+    bool nested =
+        (cores || of->count < sets->cores.count) && probe_partition_refines(&sets->cores, of);
+    *known = nested && cores;
     for (size_t i = 0; nested && i < sets->count; i++) {
         const struct partition *level = &sets->levels[i].partition;
         const bool inside = probe_partition_refines(level, of),
@@ -352,12 +354,23 @@ static void expect(struct sets *sets, const struct partition *candidates, size_t
                   (searched ? PROBE_MEMORY_SEARCHED_COPIES * (double)sets->cores.count : 0);
 }
 
+static int try_nested(struct sets *sets, const struct partition *of)
+{
+    bool known;
+    const bool nested = of->count > 1 && nests(sets, of, &known);
+    return nested && !known ? try_candidate(sets, of) : 0;
+}
+
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
     /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
     expect(sets, candidates, count, count);
     int rc = sets->odd ? probe_sets_search(sets, &sets->cores) : 0;
     sort_by_units(candidates, count);
+    /* What is known to be there keeps the searches inside of it, which hold the fewer units. */
+    for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
+        rc = try_nested(sets, &candidates[i]);
+    }
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         bool again = i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
                      probe_partition_refines(&candidates[i], &candidates[i - 1]);
@@ -366,9 +379,10 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
         }
         expect(sets, candidates, count, count - i - 1);
         bool known;
-        const bool nested = nests(sets, &candidates[i], &known);
-        rc = nested && !known && candidates[i].count > 1 ? try_candidate(sets, &candidates[i]) : 0;
-        rc = rc >= 0 && nested ? probe_sets_search(sets, &candidates[i]) : rc;
+        rc = try_nested(sets, &candidates[i]);
+        rc = rc >= 0 && nests(sets, &candidates[i], &known)
+                 ? probe_sets_search(sets, &candidates[i])
+                 : rc;
     }
     for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
         /* what lies around the levels of pairs */

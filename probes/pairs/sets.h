@@ -48,6 +48,7 @@ struct sets {
     size_t at_once;    /* workers that a quota allows */
     bool odd;          /* probe_memory's: what is declared is not all there is */
     struct partition cores;
+    bool adopted;          /* the cores are what a measurement showed */
     struct domain *levels; /* inner ones first */
     struct random random;
     struct workers first, second, both; /* room for all PUs each */

@@ -131,7 +131,7 @@ static int search_domain(struct sets *sets, struct pass *pass, uint32_t outer_un
     bool any = false;
     if (rc == 0 && search.count > 2) {
         rc = search_units(&search, !of_cores, !outer || (of_cores && pass->domains), &any);
-        any = any && !(outer && of_cores && is_all(&search));
+        any = any && !(outer && is_all(&search));
     }
     pass->fill = search.fill;
     for (size_t i = 0; rc == 0 && any && i < search.count; i++) {

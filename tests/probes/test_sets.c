@@ -496,6 +496,34 @@ TEST(what_is_found_in_one_package_only_leaves_the_packages)
     run_seed = 1;
 }
 
+/* Of 112 cores of two threads in two packages messages tell both: a search among all cores before
+ * the packages were tried found most of one, and the packages crossed that. */
+TEST(packages_that_messages_tell_come_before_what_is_hidden)
+{
+    char cores[2048] = "";
+    for (unsigned core = 0, at = 0; core < 112; core++) {
+        at += (unsigned)sprintf(cores + at, "%s'%u,%u'", core ? ", " : "", core, core + 112);
+    }
+    for (run_seed = 1; run_seed <= 6; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-223', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.4e10, 'domains': [{'bytes_per_s': 1.4e10, 'groups': [%s]}, "
+            "{'bytes_per_s': 2.9e11, 'groups': ['0-55,112-167', '56-111,168-223']}]}, 'layers': "
+            "[{'seconds': 1e-7, 'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 3e-7, "
+            "'bytes_per_s': 1e10, 'groups': ['0-55,112-167', '56-111,168-223']}, {'seconds': 9e-7, "
+            "'bytes_per_s': 3e9, 'groups': ['0-223']}], 'noise': {'relative': 0.02, "
+            "'outlier_probability': 0.03, 'outlier_factor': 3}}",
+            cores, cores);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory_level *level = level_of("0-55,112-167");
+        ck_assert_msg(level && level->collisions.group_count == 2, "seed %d", (int)run_seed);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* Two packages of many cores that nobody declares and no message tells apart, each with memory for
  * `gb_per_s`. */
 static void open_hidden_packages(uint64_t seed, size_t pus, unsigned gb_per_s)
