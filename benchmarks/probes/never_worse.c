@@ -18,13 +18,14 @@
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "probes/simulated/simulated.h"
+#include "profile/base/cli.h"
 
 /* Sums of the same figures in another order. */
 static const double rounding = 1e-9;
 
 static int fail(const struct servet_error *error)
 {
-    fprintf(stderr, "never_worse: %s\n", error->text);
+    cli_note("%s", error->text);
     return -1;
 }
 
@@ -93,13 +94,31 @@ static int look_at(const char *path, struct machine *machine, const struct serve
     return worst;
 }
 
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    double *budget_s = state->input;
+    if (key != 'b') {
+        return ARGP_ERR_UNKNOWN;
+    }
+    *budget_s = cli_number("--budget", argument, 0, 1e6);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    static const char option[] = "--budget=";
-    const bool brief = argc > 1 && strncmp(argv[1], option, strlen(option)) == 0;
-    const double budget_s = brief ? strtod(argv[1] + strlen(option), NULL) : 0;
-    const int first = brief ? 2 : 1;
-    int failed = 0, counts[3] = {0};
+    static const struct argp_option options[] = {
+        {"budget", 'b', "SECONDS", 0, "Measure with this budget (default: without)", 0}, {0}};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse,
+        .args_doc = "MACHINE.json ...",
+        .doc = "Holds mappings by measured profiles against mappings by declared ones."};
+    double budget_s = 0;
+    int first, failed = 0, counts[3] = {0};
+    cli_parse(&argp, argc, argv, 0, &first, &budget_s);
+    if (first == argc) {
+        cli_usage("name at least one MACHINE.json");
+    }
     puts("machine                       PUs  workers: GB/s unmeasured, measured");
     for (int i = first; i < argc; i++) {
         struct machine machine;
@@ -123,5 +142,5 @@ int main(int argc, char **argv)
     }
     printf("%d machines, measured worse on %d, less by up to a tenth on %d\n",
            argc - first - failed, counts[2], counts[1]);
-    return failed || counts[2] || argc <= first;
+    return failed || counts[2];
 }
