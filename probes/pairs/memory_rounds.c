@@ -298,22 +298,26 @@ int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outco
     double *factor = malloc(pus->count * sizeof *factor);
     const bool some = any_is_free(outcome, probe_pair_count(pus->count), reference);
     int rc = factor ? 0 : -ENOMEM;
+    for (size_t i = 0; factor && i < pus->count; i++) {
+        factor[i] = 1;
+    }
     for (size_t i = 0; rc == 0 && i < pus->count; i++) {
         double alone;
         const bool asked = some && !probe_late(rounds->probe) &&
                            collides_with_all(outcome, pus->count, i, reference);
-        factor[i] = 1;
         rc = asked ? settled_alone(rounds, pus->ids[i], &alone) : 0;
         if (rc == 0 && asked && probe_memory_collides(alone * rounds->scale[i], reference)) {
             factor[i] = reference / (alone * rounds->scale[i]);
             rounds->scale[i] *= factor[i];
         }
     }
+    /* also where the time was over before all were asked: their rounds are scaled already */
+    rc = rc == -ETIME ? 0 : rc;
     for (size_t i = 0, k = 0; rc == 0 && i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++, k++) {
             outcome->values[k] *= fmax(factor[i], factor[j]);
         }
     }
     free(factor);
-    return rc == -ETIME ? 0 : rc;
+    return rc;
 }
