@@ -74,6 +74,9 @@ struct native_job {
     const void *what;
     double *result; /* one per PU, or what the operation makes of it */
     size_t count;
+    /* > 0: who waits for another worker sleeps after so many times NATIVE_LOOKS_BEFORE_YIELD looks,
+     * longer than a partner that runs takes; 0: it yields */
+    uint32_t patience;
     void *shared;
     atomic_size_t arrived, warm, done; /* workers */
     atomic_int failed;                 /* first -errno */
@@ -97,6 +100,9 @@ void probe_native_done(struct native_job *job);
 bool probe_native_others_busy(struct native_worker *worker, struct native_job *job);
 /* Is the job to end: by a signal, or because the machine's time is over? */
 bool probe_native_cancelled(const struct native_worker *worker);
+/* Gives way as the job says. False: it has failed or is cancelled. */
+bool probe_native_give_way(const struct native_worker *worker, struct native_job *job,
+                           uint32_t looks);
 /* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the
  * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after some 50
  * us, longer than any partner that runs takes, it gives way, so that a PU taken by another program
@@ -105,11 +111,7 @@ enum { NATIVE_LOOKS_BEFORE_YIELD = 1 << 14 };
 static inline bool native_wait_on(const struct native_worker *worker, struct native_job *job,
                                   uint32_t looks)
 {
-    if (looks % NATIVE_LOOKS_BEFORE_YIELD != 0) {
-        return true;
-    }
-    sched_yield();
-    return !atomic_load(&job->failed) && !probe_native_cancelled(worker);
+    return looks % NATIVE_LOOKS_BEFORE_YIELD != 0 || probe_native_give_way(worker, job, looks);
 }
 void probe_native_end_workers(struct native *native);
 

@@ -383,6 +383,38 @@ TEST(bandwidth_is_what_memory_gives_not_how_much_of_the_pu_was_had,
                   by_wall / 1e9);
 }
 
+/* Beside programs that want both PUs, most round trips last until everybody had a turn. */
+TEST(a_message_takes_what_it_takes_whoever_wants_the_pus,
+     .not_emulated = "times of an emulator mean nothing")
+{
+    const struct machine_exchange what = {.bytes = 64, .round_trips = 50, .batches = 1};
+    enum { EACH = 7, TIMES = 10 };
+    pid_t others[2 * EACH];
+    double alone, beside = 0;
+    int rc = 0;
+    if (machine.pus.count < 2 || machine.pus.ids[1] >= CPU_SETSIZE) {
+        return;
+    }
+    const struct profile_pair pair = {machine.pus.ids[0], machine.pus.ids[1]};
+    ck_assert_int_eq(machine.ops->exchange(&machine, &what, &pair, 1, &alone), 0);
+    for (size_t i = 0; i < 2 * EACH; i++) {
+        others[i] = spin_on(i % 2 ? pair.a : pair.b);
+        ck_assert_int_gt(others[i], 0);
+    }
+    for (int i = 0; i < TIMES && rc == 0; i++) {
+        double seconds = 0;
+        rc = machine.ops->exchange(&machine, &what, &pair, 1, &seconds);
+        beside = fmax(beside, seconds);
+    }
+    for (size_t i = 0; i < 2 * EACH; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    ck_assert_int_eq(rc, 0);
+    /* it was thousands of times */
+    ck_assert_msg(beside < 50 * alone, "%g us, %g us alone", 1e6 * beside, 1e6 * alone);
+}
+
 TEST(impossible_orders_are_refused)
 {
     double seconds[2] = {-1, -1};
