@@ -55,9 +55,14 @@ static double waited(struct machine *machine)
     return machine->ops->disturbed ? machine->ops->disturbed(machine) : 0;
 }
 
-/* How long an operation took, and how long of that its workers waited. */
+static double ran(struct machine *machine)
+{
+    return machine->ops->ran ? machine->ops->ran(machine) : 0;
+}
+
+/* How long an operation took, and how long of that its workers waited, and ran. */
 struct timing {
-    double seconds, waited_s;
+    double seconds, waited_s, ran_s;
 };
 
 static bool is_disturbed(const struct timing *timing, size_t workers)
@@ -69,9 +74,11 @@ static bool is_disturbed(const struct timing *timing, size_t workers)
 static int timed(struct machine *machine, const struct machine_question *question, double *values,
                  struct timing *out)
 {
-    double before = waited(machine), started = probe_machine_elapsed(machine);
+    double before = waited(machine), ran_before = ran(machine),
+           started = probe_machine_elapsed(machine);
     int rc = question->run(machine, question->what, question->places, question->count, values);
     out->waited_s = waited(machine) - before;
+    out->ran_s = ran(machine) - ran_before;
     out->seconds = probe_machine_elapsed(machine) - started;
     return rc == -EINTR && !cancelled(machine) ? -ETIME : rc; /* one end for two reasons */
 }
@@ -90,7 +97,7 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     guard->operations++;
     guard->last_s = first.seconds;
     guard->asked_s += first.seconds * (double)question->workers;
-    guard->waited_s += first.waited_s;
+    guard->ran_s += first.ran_s;
     if (!is_disturbed(&first, question->workers)) {
         return 0;
     }
@@ -313,15 +320,12 @@ double probe_machine_others(struct machine *machine)
 
 double probe_machine_pace(struct machine *machine)
 {
-    /* Who sleeps in between, as workers do, has its PU sooner than who does not: two to three times
-     * were seen. Where operations wait much less than that, the others yield (nice). */
-    const double favour = 4, least_s = 0.1;
+    /* Less than some turns of everybody says little. Who needs its PU for a moment only has it
+     * sooner than its share says, and who is in nobody's way (nice) takes nothing. */
     const struct machine_guard *guard = &machine->guard;
-    const double shared = 1 + probe_machine_others(machine),
-                 ran_s = guard->asked_s - guard->waited_s;
-    return guard->asked_s < least_s || favour * guard->asked_s > shared * ran_s
-               ? shared
-               : favour * guard->asked_s / ran_s;
+    const double shared = 1 + probe_machine_others(machine);
+    const bool known = guard->ran_s > 0 && guard->asked_s >= MACHINE_PACE_LEAST_S;
+    return known ? fmax(1, fmin(shared, guard->asked_s / guard->ran_s)) : shared;
 }
 
 size_t probe_machine_at_once(const struct machine *machine)

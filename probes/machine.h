@@ -136,6 +136,9 @@ struct machine_ops {
      * because another task had their PU, they were stopped or the machine was asleep; of all
      * together. */
     double (*disturbed)(struct machine *machine);
+    /* Seconds since it was opened that its workers ran, in operations, all together; NULL: not
+     * known. */
+    double (*ran)(struct machine *machine);
     /* How many tasks there are now for each PU, beside the one that asks; NULL: none. */
     double (*others)(struct machine *machine);
     void (*close)(struct machine *machine);
@@ -147,11 +150,11 @@ struct machine_ops {
  * way on these PUs, during this measurement. */
 struct machine_guard {
     size_t operations, repeated;
-    size_t disturbed;         /* operations that stayed so */
-    double repeat_s;          /* spent on repeating */
-    double last_s;            /* that the last operation took */
-    double asked_s, waited_s; /* of workers: with an operation at hand; of that, disturbed */
-    double budget_s;          /* of the run, of which repeating takes a part; 0: none */
+    size_t disturbed;      /* operations that stayed so */
+    double repeat_s;       /* spent on repeating */
+    double last_s;         /* that the last operation took */
+    double asked_s, ran_s; /* of workers: from being asked to the answer; of that, on their PUs */
+    double budget_s;       /* of the run, of which repeating takes a part; 0: none */
     double still_s; /* that workers stood still with an operation at hand: stopped, or the machine
                          asleep */
 };
@@ -212,6 +215,9 @@ void probe_machine_close(struct machine *machine);
 
 /* Tasks for each PU, beside the one that asks; 0 also where nobody knows. */
 double probe_machine_others(struct machine *machine);
+
+/* Seconds of workers asked, below which nobody knows how long they wait. */
+#define MACHINE_PACE_LEAST_S 0.1
 
 /* How long something takes here for each second of processor time that it needs: 1 on a machine
  * that does nothing else. Good to a factor of two. */

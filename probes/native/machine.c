@@ -110,6 +110,16 @@ static double native_disturbed(struct machine *machine)
     return (double)waited * 1e-9;
 }
 
+static double native_ran(struct machine *machine)
+{
+    const struct native *native = machine->state;
+    uint64_t ran = 0;
+    for (size_t i = 0; i < machine->pus.count; i++) {
+        ran += native->workers[i] ? native->workers[i]->ran_ns : 0;
+    }
+    return (double)ran * 1e-9;
+}
+
 /* For each PU, beside the one that asks; < 0: not known. */
 static double count_others(void)
 {
@@ -178,6 +188,7 @@ static const struct machine_ops native_ops = {
     .exchange = probe_native_exchange,
     .elapsed = native_elapsed,
     .disturbed = native_disturbed,
+    .ran = native_ran,
     .others = native_others,
     .close = native_close,
 };

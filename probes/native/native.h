@@ -50,6 +50,7 @@ struct native_worker {
     size_t copied_to;   /* of each array in `copy`: where the next copy begins */
     uint64_t waited_ns; /* during all jobs: ready and without its PU, or stood still */
     uint64_t still_ns;  /* during the last job: stopped, or the machine asleep */
+    uint64_t ran_ns;    /* during all jobs */
     uint64_t last_used; /* number of the job; decides whose memory goes first */
 };
 

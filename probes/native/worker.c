@@ -78,6 +78,7 @@ static int run_watched(struct native_worker *worker, struct native_job *job, int
     ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
     worker->still_ns = stood_still_ns(wall, ran, waited);
     worker->waited_ns += waited + worker->still_ns;
+    worker->ran_ns += ran;
     return rc;
 }
 

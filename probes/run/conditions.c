@@ -94,6 +94,12 @@ static int look(const struct machine *machine, const struct profile_class *decla
     return 0;
 }
 
+/* What is asked so often does not tell yet how long workers wait beside others. */
+static bool pace_is_open(struct machine *machine)
+{
+    return probe_machine_others(machine) >= 1 && machine->guard.asked_s < MACHINE_PACE_LEAST_S;
+}
+
 /* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has
  * it. */
 static int settle(struct machine *machine, struct conditions_before *out)
@@ -101,7 +107,9 @@ static int settle(struct machine *machine, struct conditions_before *out)
     const struct machine_traversal what = {
         .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
     double last[SETTLE_ROUNDS] = {0}, end = probe_machine_elapsed(machine) + settle_most_s;
-    for (size_t round = 0; !out->settled && probe_machine_elapsed(machine) < end; round++) {
+    for (size_t round = 0;
+         (!out->settled || pace_is_open(machine)) && probe_machine_elapsed(machine) < end;
+         round++) {
         int rc = probe_machine_traverse(machine, &what, machine->pus.ids, 1,
                                         &last[round % SETTLE_ROUNDS]);
         if (rc < 0) {
@@ -110,7 +118,7 @@ static int settle(struct machine *machine, struct conditions_before *out)
         double low = fmin(last[0], fmin(last[1], last[2])),
                high = fmax(last[0], fmax(last[1], last[2]));
         out->settle_spread = low > 0 ? high / low - 1 : -1;
-        out->settled = round + 1 >= SETTLE_ROUNDS && out->settle_spread < settle_agreement;
+        out->settled |= round + 1 >= SETTLE_ROUNDS && out->settle_spread < settle_agreement;
     }
     return 0;
 }

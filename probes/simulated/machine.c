@@ -43,6 +43,7 @@ double probe_sim_noisy(struct sim *sim, double seconds)
 static void pass(struct sim *sim, size_t workers, double seconds)
 {
     sim->clock_s += seconds * (1 + sim->noise.others);
+    sim->ran_s += seconds * (double)workers;
     sim->waited_s += seconds * sim->noise.others * (double)workers;
 }
 
@@ -385,6 +386,11 @@ static double disturbed(struct machine *machine)
     return ((const struct sim *)machine->state)->waited_s;
 }
 
+static double ran(struct machine *machine)
+{
+    return ((const struct sim *)machine->state)->ran_s;
+}
+
 static double others(struct machine *machine)
 {
     return ((const struct sim *)machine->state)->noise.others;
@@ -405,6 +411,7 @@ static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .exchange = exchange,
                                                  .elapsed = elapsed,
                                                  .disturbed = disturbed,
+                                                 .ran = ran,
                                                  .others = others,
                                                  .close = close_simulated};
 

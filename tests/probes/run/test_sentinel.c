@@ -122,6 +122,36 @@ TEST(a_machine_that_is_never_idle_is_not_measured_twice_for_ever)
     ck_assert(probe_machine_was_busy(&machine));
 }
 
+static double others_of_nine(struct machine *asked)
+{
+    (void)asked;
+    return 9;
+}
+
+static double ran(struct machine *asked)
+{
+    const struct world *of = asked->state;
+    return of->clock_s - of->waited_s;
+}
+
+TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
+{
+    const double waits[] = {0.75};
+    struct machine_ops counted = ops;
+    counted.others = others_of_nine;
+    counted.ran = ran;
+    start(waits, 1);
+    machine.ops = &counted;
+    ck_assert_double_eq_tol(probe_machine_pace(&machine), 10, 1e-9);
+    measure();
+    ck_assert_double_eq_tol(probe_machine_pace(&machine), 4, 1e-9);
+    machine.guard.asked_s = 0.5;
+    machine.guard.ran_s = 0.5 / 100; /* no more than everybody's share */
+    ck_assert_double_eq_tol(probe_machine_pace(&machine), 10, 1e-9);
+    machine.guard.ran_s = 0.6;
+    ck_assert_double_eq_tol(probe_machine_pace(&machine), 1, 1e-9);
+}
+
 TEST(a_pu_that_goes_offline_is_reported)
 {
     static const double waits[] = {0.5};
