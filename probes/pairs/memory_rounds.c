@@ -157,12 +157,14 @@ struct pair_rounds {
     double as_they_are[REPEAT_MEDIAN_MOST]; /* `slower` is by what each gets alone */
 };
 
-/* A round of all pairs at the same time; one PU copies alone, truly alone, before. */
+/* A round of all pairs at the same time; one PU copies alone, truly alone, before. Where the rest
+ * of the budget is another probe's, that is all there is. */
 static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs, size_t round,
                      struct pair_rounds *out)
 {
     double rates[2 * TOGETHER_MOST];
     int rc = probe_memory_rounds_alone(rounds, pus[0]);
+    rc = rc == 0 && rounds->probe->machine->until_s > 0 && probe_late(rounds->probe) ? -ETIME : rc;
     rc = rc < 0 ? rc : probe_memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),

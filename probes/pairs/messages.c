@@ -73,6 +73,12 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
 
 /* -- pairs -- */
 
+/* The figures that there are when the time is over stay. */
+static int in_time(int rc)
+{
+    return rc == -ETIME ? 0 : rc;
+}
+
 struct question {
     struct probe *probe;
     size_t bytes;
@@ -108,9 +114,11 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     double twice[TOGETHER_MOST];
     int rc = exchange_all(question, pairs, count, 0.2, seconds);
     /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
-    bool first = rc == 0 && question->ratios < PILOTS;
-    rc = first ? exchange_all(question, pairs, count, 0.2, twice) : rc;
-    for (size_t k = 0; k < count && first && rc == 0; k++) {
+    bool first = rc == 0 && question->ratios < PILOTS && !probe_late(question->probe);
+    const int again = first ? exchange_all(question, pairs, count, 0.2, twice) : 0;
+    first = first && again == 0;
+    rc = rc < 0 ? rc : in_time(again);
+    for (size_t k = 0; k < count && first; k++) {
         if (question->ratios < PILOTS) {
             question->logs[question->ratios++] = log(twice[k] / seconds[k]);
         }
@@ -270,9 +278,9 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
-        *sweeps = SWEEPS;
         rc = second_sweep(&schedule, &question, outcome);
-        rc = rc < 0 ? rc : take_over(&schedule, outcome);
+        *sweeps = rc == 0 ? SWEEPS : 1;
+        rc = rc < 0 && rc != -ETIME ? rc : take_over(&schedule, outcome);
     }
     *spread = question.ratios > 0 ? question.spread
                                   : -1; /* probe_layers_cluster() takes that for none, too */
@@ -340,6 +348,7 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
         struct probe_settled least;
         int rc = exchange_settled(probe, bytes, pair, 1, &least);
         if (rc < 0) {
+            layer->curve_count = layer->curve_count < CURVE_LEAST ? 0 : layer->curve_count;
             return rc;
         }
         layer->curve[layer->curve_count++] =
@@ -560,7 +569,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                     : probe_pair_figures(pus, outcome.values, outcome.measured,
                                          &result->message_times, &result->message_time_count);
     }
-    rc = rc < 0 ? rc : measure_layers(probe, outcome.values, result);
+    rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
     free(outcome.values);
     free(outcome.measured);
     free(outcome.part_of);

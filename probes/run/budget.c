@@ -14,13 +14,18 @@ static const double writing_s = 0.15;
 /* A budget below that asks for the least there is, however long it takes. */
 static const double kept_from_s = 2;
 
+/* When operations end at the latest, and no probe is begun that would not have its first part. */
+static double end_of(const struct probe_run *run)
+{
+    const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine);
+    return fmax(fmin(tolerated * budget_s, limit * budget_s - writing_s * pace), budget_s / limit);
+}
+
 void probe_budget_start(const struct probe_run *run, struct probe_results *results)
 {
-    const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine),
-                 end_s = fmin(tolerated * budget_s, limit * budget_s - writing_s * pace);
-    results->until_s = budget_s;
-    run->machine->until_s = budget_s >= kept_from_s ? fmax(end_s, budget_s / limit) : 0;
-    run->machine->guard.budget_s = budget_s;
+    results->until_s = run->budget_s;
+    run->machine->until_s = run->budget_s >= kept_from_s ? end_of(run) : 0;
+    run->machine->guard.budget_s = run->budget_s;
 }
 
 /* What a probe is expected to take, and what it takes at the least, however late it is: some of it
@@ -43,27 +48,15 @@ static double least(const struct probe_results *results, unsigned probe)
     return expected_of(results, probe).least_s;
 }
 
-/* How long so much of the probe takes here. Caches are asked for in a hundred short operations, for
- * each of which two threads have to have a PU in turn; messages want two PUs at the same time. */
-static double here(const struct probe_run *run, unsigned probe, double seconds)
-{
-    const double wakes_s = 1, pace = probe_machine_pace(run->machine);
-    return seconds * pace * (probe == PROBE_MESSAGE ? pace : 1) +
-           (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
-}
-
-static double least_here(const struct probe_run *run, const struct probe_results *results,
-                         unsigned probe)
-{
-    return here(run, probe, least(results, probe));
-}
-
-/* What a probe that is begun needs for a figure that says something. */
+/* What a probe that is begun needs here for a figure that says something. Caches are asked for in a
+ * hundred short operations, for each of which two threads have to have a PU in turn. */
 static double first_here(const struct probe_run *run, const struct probe_results *results,
                          unsigned probe)
 {
-    return probe == PROBE_MEMORY ? here(run, probe, results->estimate.memory_alone_s)
-                                 : least_here(run, results, probe);
+    const double wakes_s = 1, pace = probe_machine_pace(run->machine),
+                 first_s = probe == PROBE_MEMORY ? results->estimate.memory_alone_s
+                                                 : least(results, probe);
+    return first_s * pace + (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
 }
 
 double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
@@ -101,10 +94,10 @@ double probe_budget_expected_from(const struct probe_run *run, const struct prob
            probe_budget_expected_after(run, results);
 }
 
-double probe_budget_least_from(const struct probe_run *run, const struct probe_results *results,
+double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
                                unsigned first)
 {
-    return sum_from(run, results, first, least_here);
+    return sum_from(run, results, first, first_here);
 }
 
 double probe_budget_left(const struct probe_results *results)
@@ -114,8 +107,9 @@ double probe_budget_left(const struct probe_results *results)
 
 bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results)
 {
-    return results->estimate.mpi_s * probe_machine_pace(run->machine) +
-               least_here(run, results, PROBE_MESSAGE) <
+    /* ranks that wait for each other do not sleep: they need two PUs at the same time */
+    const double pace = probe_machine_pace(run->machine);
+    return (results->estimate.mpi_s + results->estimate.message_least_s * pace) * pace <
            probe_budget_left(results);
 }
 
@@ -126,19 +120,23 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
                  share = left * probe_budget_expected(run, results, probe) /
                          probe_budget_expected_from(run, results, probe),
                  spare = left - probe_budget_expected_from(run, results, probe << 1),
-                 most = left - probe_budget_least_from(run, results, probe << 1),
-                 granted = fmin(fmax(share, spare), fmax(most, least_here(run, results, probe)));
+                 most = left - probe_budget_first_from(run, results, probe << 1),
+                 granted = fmin(fmax(share, spare), fmax(most, first_here(run, results, probe)));
     results->probe.deadline = results->until_s > 0 ? now + granted / of : 0;
+    if (run->machine->until_s > 0) { /* nor do operations that are late take it from them */
+        const double later_s = tolerated * probe_budget_first_from(run, results, probe << 1);
+        run->machine->until_s = fmax(end_of(run) - later_s, now + granted);
+    }
 }
 
 /* Even the least of it takes longer than there is time for: it is left out where it is not all that
  * was asked for, and others can have the time or a machine that is less busy would have it. Caches
  * and who shares them are declared on most machines, what memory and messages get nowhere: what
- * those need first is not taken from them. */
+ * those need first is not taken from them, nor what messages need from memory, which takes more. */
 static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
                         unsigned probe)
 {
-    const double left = tolerated * probe_budget_left(results);
+    const double left = end_of(run) - probe_elapsed(&results->probe);
     bool others =
         (run->probes & (probe - 1)) != 0 || (run->probes != probe && least(results, probe) < left);
     double kept_s = 0;
@@ -147,7 +145,7 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
         const bool fits = (run->probes & later) && later != PROBE_SHARING &&
                           least(results, later) > 0 && first_s < left;
         others |= fits;
-        kept_s += fits && probe < PROBE_MEMORY ? first_s : 0;
+        kept_s += fits ? first_s : 0;
     }
     return others && first_here(run, results, probe) + kept_s > left;
 }

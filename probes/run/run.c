@@ -147,7 +147,7 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
                       struct servet_error *error)
 {
     struct probe_memory *memory = &results->memory;
-    const double later_s = probe_budget_least_from(run, results, PROBE_MEMORY << 1);
+    const double later_s = probe_budget_first_from(run, results, PROBE_MEMORY << 1);
     results->probe.hurried =
         probe_estimate_hurries(&results->estimate, (probe_budget_left(results) - later_s) /
                                                        probe_machine_pace(run->machine));

@@ -333,12 +333,12 @@ struct probe_results {
 void probe_budget_start(const struct probe_run *run, struct probe_results *results);
 
 /* Seconds that the probe is expected to take here, beside what else runs; and all that were asked
- * for, from `first` on: expected, and at the least. */
+ * for, from `first` on: expected, and before any of them has a figure that says something. */
 double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
                              unsigned probe);
 double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
                                   unsigned first);
-double probe_budget_least_from(const struct probe_run *run, const struct probe_results *results,
+double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
                                unsigned first);
 
 /* Of that what comes after all probes that have a name. */
@@ -352,7 +352,7 @@ double probe_budget_left(const struct probe_results *results);
 bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results);
 
 /* Grants the probe its part of the time that is left, by what it and those after it are expected to
- * take, or all that those are not expected to need; but what they need at the least stays theirs.
+ * take, or all that those are not expected to need; but what they need first stays theirs.
  * `of` parts of it. */
 void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
                         double of);

@@ -184,6 +184,45 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
     probe_machine_close(&machine);
 }
 
+/* -- the time is over in one of the exchanges -- */
+
+static size_t over_from;
+
+static int over_then(struct machine *machine, const struct machine_exchange *what,
+                     const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    int rc = ever_faster(machine, what, pairs, count, seconds);
+    return exchanges >= over_from ? -ETIME : rc;
+}
+
+TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct profile_communication found;
+    open_machine_of("two-packages", &machine);
+    const size_t all = machine.pus.count;
+    struct machine_ops ops = *machine.ops;
+    ops.exchange = over_then;
+    machine.ops = &ops;
+    machine.pus.count = 2;
+    for (over_from = 1; over_from <= 30; over_from++) {
+        struct probe probe = {.machine = &machine, .seed = 1};
+        exchanges = 0;
+        ck_assert_int_eq(probe_message(&probe, 64, &found, &error), over_from > 1 ? 0 : -ETIME);
+        ck_assert_uint_eq(over_from > 1 ? found.layer_count : 1, 1);
+        for (size_t i = 0; over_from > 1 && i < found.layer_count; i++) {
+            ck_assert_double_gt(found.layers[i].seconds, 0);
+            ck_assert_uint_ne(found.layers[i].curve_count, 1); /* nothing is interpolated */
+        }
+        if (over_from > 1) {
+            probe_message_free(&found);
+        }
+    }
+    machine.pus.count = all;
+    probe_machine_close(&machine);
+}
+
 /* -- whole runs where everything takes thirty times as long, as in an emulator -- */
 
 static const struct machine_ops *simulated;
@@ -508,6 +547,57 @@ TEST(ranks_of_mpi_are_started_where_they_and_their_least_fit)
     }
     struct probe_results endless = {.probe = {.machine = &machine}, .estimate = {.mpi_s = 1e6}};
     ck_assert(probe_budget_fits_ranks(&(struct probe_run){.machine = &machine}, &endless));
+    probe_machine_close(&machine);
+}
+
+static double clock_now;
+
+static double clock_of(struct machine *machine)
+{
+    (void)machine;
+    return clock_now;
+}
+
+/* Estimates of this machine; whatever is begun takes as long as operations may. */
+TEST(who_is_begun_leaves_those_after_it_what_they_need_first)
+{
+    struct machine machine;
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.others = others;
+    ops.elapsed = clock_of;
+    machine.ops = &ops;
+    size_t all = 0;
+    for (others_now = 0; others_now < 40; others_now += 3) {
+        for (double budget_s = 2; budget_s < 300; budget_s *= 1.2) {
+            const struct probe_run run = {
+                .machine = &machine, .budget_s = budget_s, .probes = PROBE_ALL};
+            struct probe_results results = {.probe = {.machine = &machine},
+                                            .estimate = {.cache_s = 5,
+                                                         .cache_least_s = 0.95,
+                                                         .sharing_s = 0.3,
+                                                         .sharing_least_s = 0.04,
+                                                         .memory_s = 1.2,
+                                                         .memory_least_s = 0.54,
+                                                         .memory_alone_s = 0.25,
+                                                         .message_s = 0.5,
+                                                         .message_least_s = 0.05}};
+            bool before = false;
+            clock_now = 0.02;
+            probe_budget_start(&run, &results);
+            for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
+                const bool begun = probe_budget_wants(&run, &results, probe);
+                ck_assert_msg(begun || !before || probe == PROBE_SHARING,
+                              "%u is left out of %g s beside %g others", probe, budget_s,
+                              others_now);
+                before |= begun;
+                clock_now = begun ? fmax(clock_now, machine.until_s) : clock_now;
+            }
+            ck_assert_double_le(clock_now, 1.5 * budget_s);
+            all += results.left_out == 0;
+        }
+    }
+    ck_assert_uint_gt(all, 100);
     probe_machine_close(&machine);
 }
 
