@@ -14,6 +14,9 @@ static const double writing_s = 0.15;
 /* A budget below that asks for the least there is, however long it takes. */
 static const double kept_from_s = 2;
 
+/* Of what later probes need first: an operation that is ended waits for its PU once more. */
+static const double kept_for_later = 2;
+
 /* When operations end at the latest, and no probe is begun that would not have its first part. */
 static double end_of(const struct probe_run *run)
 {
@@ -124,7 +127,7 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
                  granted = fmin(fmax(share, spare), fmax(most, first_here(run, results, probe)));
     results->probe.deadline = results->until_s > 0 ? now + granted / of : 0;
     if (run->machine->until_s > 0) { /* nor do operations that are late take it from them */
-        const double later_s = tolerated * probe_budget_first_from(run, results, probe << 1);
+        const double later_s = kept_for_later * probe_budget_first_from(run, results, probe << 1);
         run->machine->until_s = fmax(end_of(run) - later_s, now + granted);
     }
 }

@@ -678,4 +678,4 @@ TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 5)
     probe_machine_close(&machine);
 }
 
-TESTS(.seconds = 120)
+TESTS(.seconds = 400)
