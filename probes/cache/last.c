@@ -254,13 +254,14 @@ void probe_cache_candidates_free(struct cache_terms *fit)
 /* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the
  * objective. A power of two counts little: where sets, ways and slices make a size, it is built
  * about as often as any other. */
-static const double size_weight = 2;    /* of the catalogue's prior; the search's own is 10 */
-static const double policy_weight = 10; /* of a policy's */
-static const double loose_policy = 2;   /* large caches are seldom leaky, or of four ages */
-static const double unusual_ways = 2;   /* those that last levels are seldom built with */
-static const double victims = 1;        /* a cache that holds what another evicted, but */
-static const double random_filled =
-    1; /* of random replacement (Arm's and Apple's system level caches) those are usual */
+static const double size_weight = 2;  /* of the catalogue's prior; the search's own is 10 */
+static const double unusual_ways = 2; /* those that last levels are seldom built with */
+static const double victims = 1;      /* a cache that holds what another evicted */
+/* Of last levels random replacement is as usual as LRU, with or without victims (Arm's and Apple's
+ * system level caches), and a price on it makes its slow rise pass for that of a cache a quarter
+ * larger, of fewer ways. Leaky ones and those of four ages are seldom so large. */
+static const double policy_price[CACHE_POLICIES] = {
+    [CACHE_LEAKY] = 5, [CACHE_AGED] = 4, [CACHE_ADAPTIVE] = 3};
 
 /* What is off a shape is off all along a knee: differences of the objective say less than as many
  * points that are off by chance would, by so many times. The doubt that told.c finds at the knees
@@ -416,17 +417,14 @@ static void try_sizes(struct search *search, struct cache_shape shape, double pr
 
 static void try_policy(struct search *search, struct cache_shape shape, bool unusual)
 {
-    const bool at_random = shape.policy == CACHE_RANDOM;
-    const double price =
-        policy_weight * probe_cache_policy_prior(shape.policy) + (unusual ? unusual_ways : 0) +
-        (shape.policy == CACHE_LEAKY || shape.policy == CACHE_AGED ? loose_policy : 0);
+    const double price = policy_price[shape.policy] + (unusual ? unusual_ways : 0);
     for (size_t i = 0; i < PARTS; i++) {
         shape.slices = parts[i].count;
         shape.behind_bytes = 0;
-        try_sizes(search, shape, price + (at_random ? random_filled : 0));
+        try_sizes(search, shape, price);
         if (shape.policy != CACHE_ADAPTIVE && !unusual && parts[i].of_victims) {
             shape.behind_bytes = search->last->before_bytes;
-            try_sizes(search, shape, price + (at_random ? 0 : victims));
+            try_sizes(search, shape, price + (shape.policy == CACHE_RANDOM ? 0 : victims));
         }
     }
 }
