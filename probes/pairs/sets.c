@@ -354,11 +354,40 @@ static void expect(struct sets *sets, const struct partition *candidates, size_t
                   (searched ? PROBE_MEMORY_SEARCHED_COPIES * (double)sets->cores.count : 0);
 }
 
+/* A level of one kind of cores says nothing of the others' PUs, which it leaves ungrouped. Groups
+ * of such PUs do not cross it, but are not tried with those inside of it either. */
+static int leave_out_unsaid(const struct partition *level, struct partition *candidate)
+{
+    uint32_t *members = calloc(level->count, sizeof *members);
+    bool *said = calloc(candidate->count, sizeof *said);
+    int rc = members && said ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < level->pus; i++) {
+        members[level->unit[i]]++;
+    }
+    for (size_t i = 0; rc == 0 && i < level->pus; i++) {
+        said[candidate->unit[i]] |= members[level->unit[i]] > 1;
+    }
+    const bool nested =
+        probe_partition_refines(level, candidate) || probe_partition_refines(candidate, level);
+    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said) : rc;
+    free(members);
+    free(said);
+    return rc;
+}
+
 static int try_nested(struct sets *sets, const struct partition *of)
 {
+    struct partition some = {0};
     bool known;
-    const bool nested = of->count > 1 && nests(sets, of, &known);
-    return nested && !known ? try_candidate(sets, of) : 0;
+    int rc = of->count > 1 ? probe_partition_copy(of, &some) : 1;
+    for (size_t i = 0; rc == 0 && i < sets->count; i++) {
+        rc = leave_out_unsaid(&sets->levels[i].partition, &some);
+    }
+    if (rc == 0 && nests(sets, &some, &known) && !known) {
+        rc = try_candidate(sets, &some);
+    }
+    probe_partition_free(&some);
+    return rc < 0 ? rc : 0;
 }
 
 static int measure(struct sets *sets, struct partition *candidates, size_t count)

@@ -415,6 +415,37 @@ TEST(messages_that_cross_the_declared_cores_are_believed)
     run_seed = 1;
 }
 
+/* 4 fast and 8 slow cores of two PUs, whose threads are declared of other PUs. Where no pair of
+ * siblings is among those that are measured first, as with the last of these seeds, the fast cores'
+ * L3 is a level before the siblings are tried, of which messages tell those of all cores. */
+TEST(siblings_of_fast_cores_are_found_inside_their_cache)
+{
+    static const char cores[] = "'0,12', '1,13', '2,14', '3,15', '4,16', '5,17', '6,18', '7,19', "
+                                "'8,20', '9,21', '10,22', '11,23'";
+    for (run_seed = 14; run_seed <= 16; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-23', 'caches': [{'level': 1, 'size_bytes': 32768, "
+            "'ways': 8, 'seconds': 1e-9}, {'level': 3, 'pus': '0-3,12-15', 'size_bytes': 16777216, "
+            "'ways': 16, 'seconds': 1e-8, 'groups': ['0-3,12-15']}], 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 4e10, 'domains': [{'bytes_per_s': 4e10, 'groups': [%s]}, "
+            "{'bytes_per_s': 6e10, 'groups': ['0-3,12-15', '4-11,16-23']}]}, 'kinds': [{'pus': "
+            "'0-3,12-15', 'efficiency': 1, 'pu_bytes_per_s': 4e10}, {'pus': '4-11,16-23', "
+            "'efficiency': 0, 'pu_bytes_per_s': 2.4e10}], 'layers': [{'seconds': 1e-7, "
+            "'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 2e-7, 'bytes_per_s': 1e10, "
+            "'groups': ['0-3,12-15', '4-11,16-23']}, {'seconds': 9e-7, 'bytes_per_s': 3e9, "
+            "'groups': ['0-23']}]}",
+            cores, cores);
+        pair_up(&machine.declared->classes[0].cores, 24, far_from);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_ptr_nonnull(level_of("0,12"));
+        ck_assert_ptr_nonnull(level_of("0-3,12-15"));
+        ck_assert_double_ge(mapped(2), 0.99 * 60e9);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* What one more worker adds to 58 others is a small difference of large sums: a worker that is
  * disturbed now and then made up a domain in 33 of 40 runs on such a machine. */
 TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
