@@ -65,19 +65,25 @@ static uint64_t class_span(const struct sim *sim)
     return span;
 }
 
-static uint64_t frame_of(struct sim *sim, struct random *random, uint64_t page, size_t page_bytes)
+static uint64_t frame_of(const struct sim *sim, struct random *random, uint64_t page,
+                         size_t page_bytes)
 {
     enum {
         COLOURS = 64 * 1024 * 1024
     }; /* bytes after which colours repeat: larger than any cache's way */
-    uint64_t frame = random_below(random, FRAMES);
-    switch (sim->mapping) {
-    case SIM_PAGES_CONTIGUOUS:
-        return page;
-    case SIM_PAGES_COLOURED:
-        return frame * (COLOURS / page_bytes) + page % (COLOURS / page_bytes);
-    default:
-        return frame;
+    const uint64_t frame = random_below(random, FRAMES), colours = COLOURS / page_bytes;
+    return sim->mapping == SIM_PAGES_COLOURED ? frame * colours + page % colours : frame;
+}
+
+/* Pages side by side begin anywhere, too: a hash spreads them over slices in another way at each
+ * place, and the mean of several places is what a model can tell. */
+static void choose_frames(const struct sim *sim, struct random *random, size_t page_bytes,
+                          uint64_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        frames[i] = i > 0 && sim->mapping == SIM_PAGES_CONTIGUOUS
+                        ? frames[i - 1] + 1
+                        : frame_of(sim, random, i, page_bytes);
     }
 }
 
@@ -115,7 +121,7 @@ static void add_node(const struct machine_traversal *what, const struct memory *
         node + (what->order == MACHINE_SPREAD ? machine_spread_offset(i, what->stride_bytes) : 0);
     stream->virtual[stream->count] = memory->base + at;
     stream->physical[stream->count++] =
-        (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
+        memory->base + (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
 }
 
 static void add_nodes(const struct machine_traversal *what, const struct sample *sample,
@@ -163,9 +169,7 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
         return -ENOMEM;
     }
     uint64_t base = (index + 1) << 44; /* every PU's set is its own memory */
-    for (size_t i = 0; i < pages; i++) {
-        frames[i] = frame_of(sim, &random, i, page) + (base / page);
-    }
+    choose_frames(sim, &random, page, frames, pages);
     add_nodes(what, &sample, &(struct memory){frames, page, base}, stream);
     free(frames);
     if (what->order != MACHINE_STRIDE) {
@@ -176,9 +180,9 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
 
 /* -- caches -- */
 
-static uint64_t line_at(const struct sim_cache *cache, uint64_t virtual, uint64_t physical)
+static uint64_t line_at(const struct sim_cache *cache, uint64_t address)
 {
-    return (cache->indexing == SIM_VIRTUAL ? virtual : physical) / cache->line_bytes + 1;
+    return address / cache->line_bytes + 1;
 }
 
 /* The cache of a PU at this depth of its path, and its content. */
@@ -194,7 +198,9 @@ static struct sim_ways *ways_of(const struct stage *stage, size_t depth, size_t 
     return &sim->ways[cache][sim->caches[cache].instance_of[position]];
 }
 
-/* Looks up once where each line goes, instead of at each visit. */
+/* Looks up once where each line goes, instead of at each visit. Whatever chooses its set, a line is
+ * known by its physical address: what a virtually indexed level evicts goes to a cache of victims.
+ */
 static int find_places(const struct stage *stage, struct stream *stream)
 {
     const size_t depth = stream->path->depth;
@@ -205,8 +211,11 @@ static int find_places(const struct stage *stage, struct stream *stream)
     for (size_t i = 0; i < stream->count; i++) {
         for (size_t level = 0; level < depth; level++) {
             const struct sim_cache *cache = cache_of(stage, level, stream->position);
-            uint64_t line = line_at(cache, stream->virtual[i], stream -> physical[i]);
-            uint32_t slot = probe_sim_ways_reserve(ways_of(stage, level, stream->position), line);
+            const uint64_t by =
+                cache->indexing == SIM_VIRTUAL ? stream->virtual[i] : stream->physical[i];
+            const uint64_t line = line_at(cache, stream->physical[i]);
+            uint32_t slot =
+                probe_sim_ways_reserve(ways_of(stage, level, stream->position), line_at(cache, by));
             if (slot == SIM_NO_SLOT) {
                 return -ENOMEM;
             }
