@@ -254,7 +254,7 @@ void probe_cache_candidates_free(struct cache_terms *fit)
 /* Chosen on simulated machines (the part "train" of benchmarks/probes/machines.py), in units of the
  * objective. A power of two counts little: where sets, ways and slices make a size, it is built
  * about as often as any other. */
-static const double size_weight = 2;  /* of the catalogue's prior; the search's own is 10 */
+static const double size_weight = 1;  /* of the catalogue's prior; the search's own is 10 */
 static const double unusual_ways = 2; /* those that last levels are seldom built with */
 static const double victims = 1;      /* a cache that holds what another evicted */
 /* Of last levels random replacement is as usual as LRU, with or without victims (Arm's and Apple's

@@ -105,8 +105,9 @@ TEST(hashed_last_levels_between_powers_of_two_are_found)
     assert_found(adaptive, 3, 0.005, 12);
 }
 
-/* Nine ways are not what last levels are built with, and random replacement, which rises slowly,
- * passed for fewer ways: other shapes explained these as well, 25, 31 and 18 MiB. */
+/* Nine ways are not what last levels are built with, random replacement, which rises slowly, passed
+ * for fewer ways, and a size that seldom is built is believed in as well as one of whole MiB: other
+ * shapes explained these as well, 25, 31, 18 and 6 MiB. */
 TEST(last_levels_of_unusual_shapes_are_found)
 {
     static const struct {
@@ -115,7 +116,8 @@ TEST(last_levels_of_unusual_shapes_are_found)
         uint64_t seed;
     } lasts[] = {{{29952 * KIB, 9, CACHE_LRU, false, 13, 0}, 0.005, 20},
                  {{27 * MIB, 9, CACHE_PLRU, false, 24, 0}, 0.005, 21},
-                 {{14976 * KIB, 13, CACHE_RANDOM, false, 9, 0}, 0.02, 46}};
+                 {{14976 * KIB, 13, CACHE_RANDOM, false, 9, 0}, 0.02, 46},
+                 {{7296 * KIB, 12, CACHE_LRU, false, 38, 0}, 0.01, 106}};
     for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
         const struct truth levels[] = {{{60 * KIB, 15, CACHE_PLRU, false, 0, 0}, 4.8},
                                        {{640 * KIB, 20, CACHE_LRU, false, 0, 0}, 17},
