@@ -178,9 +178,9 @@ static int find_kept(struct cache_lines *of)
     return rc;
 }
 
-/* Lines of the pool that miss the first level and not the second. Where there
- * are not as many as crowd the first level, because they conflict, there are none: too few would
- * hit, and what misses the first level would pass for a miss of the second. */
+/* Lines of the pool that miss the first level and not the second. Where there are not as many as
+ * crowd the first level, because they conflict, there are none: too few would hit, and what misses
+ * the first level would pass for a miss of the second. */
 int probe_misses_choose_quiet(struct cache_lines *of, const uint32_t *pool)
 {
     const double expected = of->level->seconds - of->level->first_seconds;
