@@ -99,25 +99,31 @@ static double native_elapsed(struct machine *machine)
     return (double)(profile_now_ns() - native->started_ns) * 1e-9;
 }
 
-/* Only between jobs: workers count while they have one. */
-static double native_disturbed(struct machine *machine)
+/* Of all workers together. Only between jobs: workers count while they have one. */
+struct times {
+    uint64_t waited_ns, ran_ns;
+};
+
+static struct times times_of(const struct machine *machine)
 {
     const struct native *native = machine->state;
-    uint64_t waited = 0;
+    struct times all = {0};
     for (size_t i = 0; i < machine->pus.count; i++) {
-        waited += native->workers[i] ? native->workers[i]->waited_ns : 0;
+        const struct native_worker *worker = native->workers[i];
+        all.waited_ns += worker ? worker->waited_ns : 0;
+        all.ran_ns += worker ? worker->ran_ns : 0;
     }
-    return (double)waited * 1e-9;
+    return all;
+}
+
+static double native_disturbed(struct machine *machine)
+{
+    return (double)times_of(machine).waited_ns * 1e-9;
 }
 
 static double native_ran(struct machine *machine)
 {
-    const struct native *native = machine->state;
-    uint64_t ran = 0;
-    for (size_t i = 0; i < machine->pus.count; i++) {
-        ran += native->workers[i] ? native->workers[i]->ran_ns : 0;
-    }
-    return (double)ran * 1e-9;
+    return (double)times_of(machine).ran_ns * 1e-9;
 }
 
 /* For each PU, beside the one that asks; < 0: not known. */

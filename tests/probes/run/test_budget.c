@@ -161,19 +161,28 @@ static double second_each(struct machine *machine)
     return (double)exchanges;
 }
 
+/* A machine of two PUs that answers by `ops`, as ever at first. Returns how many it had, which is
+ * put back before it is closed. */
+static size_t open_pair(struct machine *machine, struct machine_ops *ops)
+{
+    open_machine_of("two-packages", machine);
+    const size_t all = machine->pus.count;
+    *ops = *machine->ops;
+    machine->ops = ops;
+    machine->pus.count = 2;
+    return all;
+}
+
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
     struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    open_machine_of("two-packages", &machine);
-    const size_t all = machine.pus.count;
-    struct machine_ops ops = *machine.ops;
+    struct machine_ops ops;
+    const size_t all = open_pair(&machine, &ops);
     ops.exchange = ever_faster;
     ops.elapsed = second_each;
     ops.disturbed = NULL;
-    machine.ops = &ops;
-    machine.pus.count = 2;
     exchanges = 0;
     /* two of the first sweep, and one of the second */
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};
@@ -200,12 +209,9 @@ TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
     struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    open_machine_of("two-packages", &machine);
-    const size_t all = machine.pus.count;
-    struct machine_ops ops = *machine.ops;
+    struct machine_ops ops;
+    const size_t all = open_pair(&machine, &ops);
     ops.exchange = over_then;
-    machine.ops = &ops;
-    machine.pus.count = 2;
     for (over_from = 1; over_from <= 30; over_from++) {
         struct probe probe = {.machine = &machine, .seed = 1};
         exchanges = 0;
