@@ -85,9 +85,10 @@ static int look_at_group(struct sets *sets, const struct partition *of, uint32_t
     }
     sets->first.count = 0;
     probe_sets_add_unit(sets, of, unit, sets->pus->count, &sets->first);
-    bool comparable = sets->first.count > 1 && sets->first.count <= sets->at_once &&
-                      probe_sets_spread(sets, of, unit, probe_sets_outer_of(sets, of), scratch) &&
-                      probe_sets_same_kinds(sets);
+    bool comparable =
+        sets->first.count > 1 && sets->first.count <= sets->at_once &&
+        probe_sets_spread(sets, of, unit, probe_sets_around(sets, of, unit), scratch) &&
+        probe_sets_same_kinds(sets);
     free(scratch);
     return comparable ? probe_sets_compare(sets, out) : 0;
 }
@@ -258,6 +259,23 @@ static int look_at_machine(struct sets *sets)
     return rc < 0 ? rc : 0;
 }
 
+/* A group that is neither one of what lies inside nor one of what lies around; where there is none,
+ * the first of several units. */
+static uint32_t own_group(const struct sets *sets, const struct partition *of)
+{
+    const struct partition *outer = probe_sets_outer_of(sets, of);
+    const uint32_t first = probe_sets_group_from(sets, of, 0);
+    uint32_t unit = first;
+    while (outer && !probe_sets_is_part(of, unit, outer)) {
+        const uint32_t next = probe_sets_group_from(sets, of, unit + 1);
+        if (next <= unit) {
+            return first;
+        }
+        unit = next;
+    }
+    return unit;
+}
+
 /* Levels that lose nothing against others within the next larger one, or against all others where
  * they are doubted; of pairs, too: a few of them that speak for all may be the only ones of their
  * level. The inner ones first: by what they hold together others are spread. */
@@ -266,14 +284,10 @@ static int prune(struct sets *sets)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe);) {
         struct domain *level = &sets->levels[i], again = {.share = 1};
-        const struct partition *outer = probe_sets_outer_of(sets, &level->partition);
-        uint32_t unit = probe_sets_group_from(sets, &level->partition, 0), siblings = 0;
-        for (uint32_t u = 0; outer && u < level->partition.count; u++) {
-            siblings +=
-                outer->unit[level->partition.first[u]] == outer->unit[level->partition.first[unit]];
-        }
-        siblings = !outer && level->doubted ? level->partition.count : siblings;
-        rc = siblings < 2 ? 0 : look_at_group(sets, &level->partition, unit, &again);
+        const struct partition *of = &level->partition;
+        const uint32_t unit = own_group(sets, of);
+        const bool asked = level->doubted || probe_sets_around(sets, of, unit);
+        rc = asked ? look_at_group(sets, of, unit, &again) : 0;
         if (rc == 0 && again.rounds > 0 && again.share >= sets_overhead_share) {
             drop(sets, i);
         } else {

@@ -76,10 +76,15 @@ void probe_sets_add_unit(const struct sets *sets, const struct partition *of, ui
                          size_t most, struct workers *out);
 /* How many that would be. */
 size_t probe_sets_cores_of(struct sets *sets, const struct partition *of, uint32_t unit);
+/* Does the unit of `of` lie in a larger one of `outer`? */
+bool probe_sets_is_part(const struct partition *of, uint32_t unit, const struct partition *outer);
 /* The largest level inside of the partition; the cores when there is none. */
 const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of);
 /* The smallest level around it, or NULL. */
 const struct partition *probe_sets_outer_of(const struct sets *sets, const struct partition *of);
+/* The smallest level of which the unit is a part, or NULL. */
+const struct partition *probe_sets_around(const struct sets *sets, const struct partition *of,
+                                          uint32_t unit);
 /* Units of `inner` in that unit of `of`, by their first PUs; how many. */
 size_t probe_sets_units_in(const struct partition *inner, const struct partition *of, uint32_t unit,
                            uint32_t *out);
@@ -90,8 +95,9 @@ bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t u
                        const struct partition *outer, uint32_t *scratch);
 /* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */
 bool probe_sets_same_kinds(const struct sets *sets);
-/* The first group of at least two cores from `from` on, round to the beginning. */
-uint32_t probe_sets_group_from(struct sets *sets, const struct partition *of, uint32_t from);
+/* The first group of at least two units of what lies inside, from `from` on, round to the
+ * beginning. */
+uint32_t probe_sets_group_from(const struct sets *sets, const struct partition *of, uint32_t from);
 
 /* -- levels -- */
 

@@ -164,6 +164,16 @@ size_t probe_sets_cores_of(struct sets *sets, const struct partition *of, uint32
     return sets->both.count;
 }
 
+/* Does the unit of `of` lie in a larger one of `outer`? */
+bool probe_sets_is_part(const struct partition *of, uint32_t unit, const struct partition *outer)
+{
+    bool part = false;
+    for (size_t i = 0; i < of->pus && !part; i++) {
+        part = outer->unit[i] == outer->unit[of->first[unit]] && of->unit[i] != unit;
+    }
+    return part;
+}
+
 /* The largest level inside of the partition; the cores when there is none. */
 const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of)
 {
@@ -181,6 +191,20 @@ const struct partition *probe_sets_outer_of(const struct sets *sets, const struc
     for (size_t i = 0; i < sets->count; i++) {
         const struct partition *level = &sets->levels[i].partition;
         if (level->count < of->count && probe_partition_refines(of, level)) {
+            return level;
+        }
+    }
+    return NULL;
+}
+
+/* The smallest level of which the unit is a part, or NULL. */
+const struct partition *probe_sets_around(const struct sets *sets, const struct partition *of,
+                                          uint32_t unit)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        if (level->count < of->count && probe_partition_refines(of, level) &&
+            probe_sets_is_part(of, unit, level)) {
             return level;
         }
     }
@@ -269,11 +293,14 @@ bool probe_sets_same_kinds(const struct sets *sets)
     return same;
 }
 
-/* The first group of at least two cores from `from` on, round to the beginning. */
-uint32_t probe_sets_group_from(struct sets *sets, const struct partition *of, uint32_t from)
+/* The first group of at least two units of what lies inside, from `from` on, round to the
+ * beginning. */
+uint32_t probe_sets_group_from(const struct sets *sets, const struct partition *of, uint32_t from)
 {
+    const struct partition *inner = probe_sets_inner_of(sets, of);
     uint32_t unit = from % of->count;
-    while (probe_sets_cores_of(sets, of, unit) < 2 && (unit + 1) % of->count != from % of->count) {
+    while (!probe_sets_is_part(inner, inner->unit[of->first[unit]], of) &&
+           (unit + 1) % of->count != from % of->count) {
         unit = (unit + 1) % of->count;
     }
     return unit;

@@ -374,7 +374,7 @@ TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
         ck_assert_double_le(pair->value, far ? 9.5e9 : 14e9);
     }
     ck_assert_double_ge(mapped(8), 0.9 * 95e9);
-    ck_assert_double_ge(mapped(16), 0.99 * 135e9);
+    ck_assert_double_ge(mapped(16), 0.98 * 135e9); /* who of a link is slow is not told */
     close_it();
 }
 
@@ -480,7 +480,7 @@ TEST(a_link_of_two_units_is_theirs_alone)
             "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
             groups_of(24, 6));
         probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
-        ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 1);
         ck_assert_ptr_nonnull(level_of("6-11"));
         ck_assert_msg(level_of("12-23") != NULL, "seed %d", (int)run_seed);
         close_it();
@@ -498,6 +498,50 @@ static const char *by_turns(unsigned step, char out[512])
             snprintf(out + at, (size_t)(512 - at), "%s%u%s", before, pu, pu + step < 64 ? "" : "'");
     }
     return out;
+}
+
+/* Two pairs of cores behind one link get 0.9 of what they get apart, the margin itself: with every
+ * fifth seed some of them were a level of their own, and with every twentieth the link was none. */
+TEST(some_of_the_units_of_a_link_are_no_level)
+{
+    for (run_seed = 13; run_seed <= 28; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-23', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 2e10, 'domains': [{'bytes_per_s': 2.8e10, 'groups': [%s]}, "
+            "{'bytes_per_s': 5.04e10, 'groups': [%s]}]}, 'layers': [{'seconds': 3e-7, "
+            "'bytes_per_s': 1e10, 'groups': [%s]}, {'seconds': 5e-7, 'bytes_per_s': 7e9, 'groups': "
+            "[%s]}, {'seconds': 9e-7, 'bytes_per_s': 3e9, 'groups': ['0-23']}], 'noise': "
+            "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+            groups_of(24, 2), groups_of(24, 6), groups_of(24, 2), groups_of(24, 6));
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory_level *link = level_of("0-5");
+        ck_assert_msg(link && link->collisions.group_count == 4, "seed %d", (int)run_seed);
+        ck_assert_msg(profile->classes[0].memory.level_count == 2, "seed %d", (int)run_seed);
+        close_it();
+    }
+    run_seed = 1;
+}
+
+/* Four of a node's six cores behind a link of their own, and nothing like it beside them. */
+TEST(a_link_of_some_cores_of_a_node_is_a_level)
+{
+    for (run_seed = 1; run_seed <= 4; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-11', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 2e10, 'domains': [{'bytes_per_s': 4.2e10, 'groups': ['0-3', '6-9']},"
+            " {'bytes_per_s': 7e10, 'groups': ['0-5', '6-11']}]}, 'layers': [{'seconds': 3e-7, "
+            "'bytes_per_s': 1e10, 'groups': ['0-3', '6-9']}, {'seconds': 5e-7, 'bytes_per_s': 7e9, "
+            "'groups': ['0-5', '6-11']}, {'seconds': 9e-7, 'bytes_per_s': 3e9, 'groups': "
+            "['0-11']}], 'noise': {'relative': 0.02, 'outlier_probability': 0.03, "
+            "'outlier_factor': 3}}");
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_msg(level_of("0-3") && level_of("6-9"), "seed %d", (int)run_seed);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
+        close_it();
+    }
+    run_seed = 1;
 }
 
 /* Four packages of two nodes each, all numbered by turns: what nodes are found in one package
