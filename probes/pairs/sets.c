@@ -479,21 +479,29 @@ static void stop(struct sets *sets)
     free(sets->rates);
 }
 
-/* What was measured crosses what is declared as the threads of cores: then each PU is for itself.
- * Of what else is declared nothing crosses them. */
-static int check_cores(struct sets *sets, const struct partition *candidates, size_t count)
+static bool crosses(const struct partition *one, const struct partition *other)
+{
+    return !probe_partition_refines(one, other) && !probe_partition_refines(other, one);
+}
+
+/* What was measured crosses what is declared as the threads of cores: then each PU is for itself,
+ * or those are cores that their pairs showed. Of what else is declared nothing crosses them. */
+static int settle_cores(struct sets *sets, const struct partition *candidates, size_t count)
 {
     static const struct profile_relation nothing;
-    bool crossed = false;
+    const struct domain *pairs = sets->count && !sets->levels->loose ? sets->levels : NULL;
+    bool crossed = pairs && crosses(&sets->cores, &pairs->partition);
     for (size_t i = 0; i < count; i++) {
-        crossed |= !probe_partition_refines(&sets->cores, &candidates[i]) &&
-                   !probe_partition_refines(&candidates[i], &sets->cores);
+        crossed |= crosses(&sets->cores, &candidates[i]);
     }
-    if (!crossed) {
-        return 0;
+    int rc = 0;
+    if (crossed) {
+        probe_partition_free(&sets->cores);
+        rc = probe_partition_make(sets->pus, &nothing, &sets->cores);
     }
-    probe_partition_free(&sets->cores);
-    return probe_partition_make(sets->pus, &nothing, &sets->cores);
+    return rc == 0 && pairs && probe_partition_largest(&pairs->partition) == 2
+               ? probe_sets_adopt_cores(sets, &pairs->partition, pairs->share)
+               : rc;
 }
 
 int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
@@ -514,7 +522,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
         rc = usable ? probe_partition_make(sets.pus, candidates[i], &partitions[made]) : 0;
         made += usable && rc == 0;
     }
-    rc = rc != 0 ? rc : check_cores(&sets, partitions, made);
+    rc = rc != 0 ? rc : settle_cores(&sets, partitions, made);
     rc = rc != 0 ? rc : measure(&sets, partitions, made);
     rc = rc != 0 ? rc : probe_sets_assemble(&sets, found);
     found->searched = rc >= 0 && !probe_late(probe);

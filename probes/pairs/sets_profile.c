@@ -13,15 +13,13 @@ int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memor
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
         const struct profile_relation *collisions = &memory->levels[i].collisions;
-        struct domain level = {.of_pairs = (ptrdiff_t)i, .loose = collisions->pair_count > 0};
+        struct domain level = {
+            .of_pairs = (ptrdiff_t)i,
+            .loose = collisions->pair_count > 0,
+            .share = memory->levels[i].bytes_per_s / memory->reference_bytes_per_s,
+        };
         rc = probe_partition_make(sets->pus, collisions, &level.partition);
         sets->levels[sets->count++] = level;
-        if (rc == 0 && i == 0 && !level.loose) {
-            double share = memory->levels[i].bytes_per_s / memory->reference_bytes_per_s;
-            rc = probe_partition_largest(&level.partition) == 2
-                     ? probe_sets_adopt_cores(sets, &level.partition, share)
-                     : 0;
-        }
     }
     return rc;
 }

@@ -92,6 +92,13 @@ static void mislead_cores(struct profile_class *declared)
     pair_up(&declared->cores, declared->pus.count, far_one);
 }
 
+/* Cores and the last cache of PUs that lie apart. */
+static void mislead_siblings(struct profile_class *declared)
+{
+    mislead_caches(declared);
+    pair_up(&declared->cores, declared->pus.count, far_from);
+}
+
 static uint64_t run_seed = 1;
 
 static void probe_opened(unsigned probes)
@@ -541,6 +548,25 @@ TEST(a_link_of_some_cores_of_a_node_is_a_level)
         ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
         close_it();
     }
+    run_seed = 1;
+}
+
+/* Threads of a core that their pairs showed are no workers of their own, whatever is declared: as
+ * such they took a third longer than where nothing is, and parts of dies were a level. */
+TEST(siblings_that_pairs_show_are_cores_though_others_are_declared)
+{
+    double hidden = 0, wrong = 0;
+    for (run_seed = 2; run_seed <= 6; run_seed++) {
+        probe_it("epyc-7402", hide, PROBE_MEMORY | PROBE_MESSAGE);
+        hidden += profile->seconds;
+        close_it();
+        probe_it("epyc-7402", mislead_siblings, PROBE_MEMORY | PROBE_MESSAGE);
+        wrong += profile->seconds;
+        ck_assert_msg(profile->classes[0].memory.level_count == 3, "seed %d", (int)run_seed);
+        ck_assert_uint_eq(level_of("0-5,24-29")->collisions.group_count, 4);
+        close_it();
+    }
+    ck_assert_double_le(wrong, 1.1 * hidden);
     run_seed = 1;
 }
 
