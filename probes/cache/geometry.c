@@ -26,9 +26,13 @@ enum {
     LINES_MAX = 512,
     WAYS_MAX = 40, /* a little more than the 32 ways that were ever built in a first level */
 };
-/* Of the way from a hit's latency to a miss's. One line too many in one set of four costs a quarter
- * of the accesses, and a random policy lets a quarter of those through. */
-static const double missing = 0.1;
+/* One line too many makes one miss in each turn where lines are evicted at random, and more where
+ * they are not: less than half of one is none. */
+static const double half_a_miss = 0.5;
+/* Of the way from a hit's latency to a miss's, less than this is no evidence: latencies are off by
+ * as much. Where many sets are visited, one line too many is more of LRU, and of random replacement
+ * it does not show. */
+static const double least_missing = 0.03;
 static const double plateau =
     0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
 /* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
@@ -55,9 +59,16 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
 
 /* its ways */
 
+/* What so many lines take at most, of which none misses, where a hit takes `hit_s` now. */
+static double kept_up_to(const struct probe_line_level *level, double hit_s, uint32_t lines)
+{
+    const double missing = fmax(half_a_miss / lines, least_missing);
+    return hit_s * (1 + missing * (level->miss_seconds / level->seconds - 1));
+}
+
 /* The largest number of lines `stride` apart that stay in the cache, by bisection. */
 static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
-                        double limit, size_t stride, uint32_t *kept)
+                        double hit_s, size_t stride, uint32_t *kept)
 {
     uint64_t most = 2 * level->bytes / stride;
     uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX    ? WAYS_MAX
@@ -70,7 +81,7 @@ static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_lin
         if (rc < 0) {
             return rc;
         }
-        *(seconds <= limit ? &low : &high) = middle;
+        *(seconds <= kept_up_to(level, hit_s, middle) ? &low : &high) = middle;
     }
     *kept = low;
     return 0;
@@ -115,10 +126,9 @@ static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_le
     if (rc < 0) {
         return rc;
     }
-    double limit = hit * (1 + missing * (level->miss_seconds / level->seconds - 1));
     for (size_t i = 0; i < STRIDES; i++) {
         uint32_t kept;
-        rc = largest_kept(probe, pu, level, limit, strides[i], &kept);
+        rc = largest_kept(probe, pu, level, hit, strides[i], &kept);
         if (rc < 0) {
             return rc;
         }
