@@ -355,7 +355,8 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
             outcome->cut_short = true;
             rc = 0;
         } else if (rc == 0) {
-            rc = outcome->cut_short ? 0 : probe_memory_rounds_slow(rounds, outcome);
+            rc = probe_memory_rounds_doubt(rounds, outcome);
+            rc = rc < 0 || outcome->cut_short ? rc : probe_memory_rounds_slow(rounds, outcome);
             rc = rc < 0               ? rc
                  : outcome->cut_short ? check_few(rounds, &schedule, outcome)
                                       : set_odd_aside(rounds, &schedule, outcome, odd);
@@ -391,7 +392,9 @@ static int level_quality(const struct memory_rounds *rounds, const struct schedu
         return -ENOMEM;
     }
     for (size_t k = 0; k < pairs; k++) {
-        if (outcome->measured[k] && nearest_level(memory, outcome->values[k]) == level) {
+        if (outcome->measured[k] &&
+            probe_memory_collides(outcome->values[k], memory->reference_bytes_per_s) &&
+            nearest_level(memory, outcome->values[k]) == level) {
             spreads[measured++] = rounds->spreads[k];
         }
     }

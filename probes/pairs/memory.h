@@ -81,6 +81,7 @@ struct memory_rounds {
     double *logs;    /* of the ratios of two rounds of one pair. Owned */
     size_t ratios;
     double spread; /* of one figure, from them */
+    bool doubted;  /* one round is not enough, however much a pair gets */
 };
 
 /* 0 or -ENOMEM. */
@@ -110,6 +111,9 @@ int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
 double probe_memory_rounds_reference(const struct memory_rounds *rounds);
 /* Does one of a pair that gets so much collide with the other? */
 bool probe_memory_collides(double bytes_per_s, double reference);
+/* Collisions are transitive: pairs that one round said not to collide, and both of which collide
+ * with one other PU, get all their rounds. 0 or -errno. */
+int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct schedule_outcome *outcome);
 /* A PU that is far from all memory copies less than the others, alone: what it gets beside another
  * is a collision only where it is less than that. Where some pairs do not collide, those that
  * collide with everybody are asked what they get alone; their pairs were compared with too much. 0

@@ -44,8 +44,8 @@ void probe_memory_rounds_free(struct memory_rounds *rounds)
     rounds->totals = rounds->slower = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
-/* A simulated machine of 64 PUs takes 20 s, one of 512 took four minutes. */
-enum { LARGE_FROM = 65 };
+/* One of 64 cores of 6 GB/s in clusters of four took 95 s, one of 512 PUs four minutes. */
+enum { LARGE_FROM = 64 };
 
 bool probe_memory_is_large(const struct probe *probe)
 {
@@ -60,22 +60,28 @@ enum { BURSTS = 192, BURSTS_LARGE = 32, PASSES_MOST = 3 };
 
 /* Those were of half a MiB at 40 GB/s. Bursts that take as long are as exact on slower memory,
  * where half a MiB takes twenty times as long and says no more. They are of whole sixteen small
- * pages, so that one odd page makes none. */
+ * pages, so that one odd page makes none; where that is more than the time asks for, fewer do. */
 static const double burst_seconds = 25e-6;
 static const size_t burst_step = 64u << 10, burst_most = 512u << 10;
 
-static size_t burst_of(const struct probe *probe)
+/* Bytes of as long a burst. */
+static double burst_in_time(const struct probe *probe)
 {
     const double bytes = burst_seconds * probe->alone_bytes_per_s / 2;
-    return bytes <= 0 || bytes > (double)burst_most
-               ? burst_most
-               : (size_t)ceil(bytes / (double)burst_step) * burst_step;
+    return bytes > 0 ? fmin(bytes, (double)burst_most) : (double)burst_most;
+}
+
+static size_t whole_bursts(double bytes, size_t burst)
+{
+    return (size_t)ceil(bytes / (double)burst) * burst;
 }
 
 struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa)
 {
-    const size_t burst = burst_of(probe),
-                 wanted = burst * (probe_memory_is_large(probe) ? BURSTS_LARGE : BURSTS),
+    const double in_time = burst_in_time(probe);
+    const size_t burst = whole_bursts(in_time, burst_step), least = BURSTS_LARGE * burst,
+                 usual = whole_bursts(BURSTS * in_time, burst),
+                 wanted = probe_memory_is_large(probe) || usual < least ? least : usual,
                  passes = bytes > 0 ? wanted / bytes : 1;
     return (struct machine_copy){
         .bytes = bytes,
@@ -175,13 +181,36 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     return rc;
 }
 
+/* Disturbance only takes bandwidth away, so a pair that once got what lies in the middle between
+ * colliding and all that one gets alone does not collide, and that is all that is asked of most
+ * pairs. Not of the first ones, of which the spread is learned, nor where every pair's figure is
+ * asked for. */
+static bool is_clear(const struct memory_rounds *rounds, const struct pair_rounds *pair,
+                     size_t done)
+{
+    const double enough = (1 + PROBE_MEMORY_COLLISION) / 2 * probe_memory_rounds_reference(rounds);
+    return done == 1 && !rounds->doubted && !rounds->probe->exhaustive &&
+           rounds->ratios >= LEARN_FROM && pair->slower[0] > enough;
+}
+
+static bool all_clear(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
+                      size_t count, size_t done)
+{
+    bool clear = true;
+    for (size_t k = 0; k < count && clear; k++) {
+        clear = is_clear(rounds, &pairs[k], done);
+    }
+    return clear;
+}
+
 /* A run that is late does with one round. */
 static bool is_settled(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
                        size_t count, size_t done)
 {
     bool settled = true;
     for (size_t k = 0; k < count && settled; k++) {
-        settled = probe_repeat_median_settled(pairs[k].slower, done);
+        settled =
+            is_clear(rounds, &pairs[k], done) || probe_repeat_median_settled(pairs[k].slower, done);
     }
     return settled || (done > 0 && probe_late(rounds->probe));
 }
@@ -235,7 +264,9 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
         rounds->spreads[pair] = probe_spread(found[k].slower, done);
         figures[k] = bytes_per_s[k] = profile_median_value(found[k].slower, done);
     }
-    rounds->fewest_rounds = done < rounds->fewest_rounds ? (uint32_t)done : rounds->fewest_rounds;
+    if (done < rounds->fewest_rounds && !all_clear(rounds, found, count, done)) {
+        rounds->fewest_rounds = (uint32_t)done;
+    }
     return 0;
 }
 
@@ -254,6 +285,43 @@ int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
     }
     *bytes_per_s = again;
     return 0;
+}
+
+/* Does the pair not collide, and both of it with one other PU? */
+static bool is_bridged(const struct schedule_outcome *outcome, size_t n,
+                       const struct pair_position *pair, double reference)
+{
+    bool bridged = false;
+    if (probe_memory_collides(outcome->values[probe_pair_index(n, pair->i, pair->j)], reference)) {
+        return false;
+    }
+    for (size_t k = 0; k < n && !bridged; k++) {
+        bridged =
+            k != pair->i && k != pair->j &&
+            probe_memory_collides(outcome->values[probe_pair_index(n, pair->i, k)], reference) &&
+            probe_memory_collides(outcome->values[probe_pair_index(n, pair->j, k)], reference);
+    }
+    return bridged;
+}
+
+int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct schedule_outcome *outcome)
+{
+    const size_t n = rounds->probe->machine->pus.count;
+    const double reference = probe_memory_rounds_reference(rounds);
+    int rc = 0;
+    rounds->doubted = true;
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n && rc == 0; j++, k++) {
+            const bool once = outcome->measured[k] && rounds->spreads[k] < 0;
+            const struct pair_position pair = {i, j};
+            double figure;
+            rc = once && !probe_late(rounds->probe) && is_bridged(outcome, n, &pair, reference)
+                     ? probe_memory_rounds_ask(rounds, &pair, 1, &outcome->values[k], &figure)
+                     : 0;
+        }
+    }
+    rounds->doubted = false;
+    return rc == -ETIME ? 0 : rc;
 }
 
 double probe_memory_rounds_reference(const struct memory_rounds *rounds)

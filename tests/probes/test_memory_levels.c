@@ -1,5 +1,5 @@
-/* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010
- * paper? */
+/* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010 paper,
+ * and are pairs asked no more often than that takes? */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -119,4 +119,102 @@ TEST(a_pu_is_scaled_with_its_pairs_though_there_is_no_time_for_the_next)
     ck_assert(pairs[probe_pair_index(N, 1, 7)] == far);
     probe_memory_rounds_free(&rounds);
     probe_machine_close(&machine);
+}
+
+/* -- how often a pair is asked -- */
+
+enum { PUS = 16, PAIRS = PUS * (PUS - 1) / 2, FIRST = 24 }; /* pairs that are asked in full */
+
+static const struct machine_ops *simulated;
+static size_t asked[PAIRS], pairs_asked;
+static bool lies; /* one of two PUs of a bus seems alone, the first time */
+static size_t lied_of;
+
+static int copy_counting(struct machine *machine, const struct machine_copy *what,
+                         const uint32_t *pus, size_t count, double *rates)
+{
+    int rc = simulated->copy(machine, what, pus, count, rates);
+    for (size_t i = 0; count > 1 && i < count; i += 2) {
+        const size_t pair = probe_pair_index(PUS, pus[i], pus[i + 1]);
+        pairs_asked += asked[pair]++ == 0;
+    }
+    const size_t pair = count == 2 ? probe_pair_index(PUS, pus[0], pus[1]) : PAIRS;
+    if (lies && lied_of == PAIRS && count == 2 && pus[0] / 4 == pus[1] / 4 && pairs_asked > FIRST &&
+        asked[pair] == 1) {
+        lied_of = pair;
+        rc = rc < 0 ? rc : simulated->copy(machine, what, pus, 1, rates);
+        rates[1] = rates[0];
+    }
+    return rc;
+}
+
+/* Of a Finis Terrae of which nothing is declared: cells of 8, buses of 4 PUs. */
+static struct probe_memory measure_counting(bool exhaustive, bool lying)
+{
+    struct machine machine;
+    struct servet_error error;
+    struct probe_memory found;
+    open_machine_of("finis-terrae", &machine);
+    ck_assert_uint_eq(machine.pus.count, PUS);
+    simulated = machine.ops;
+    struct machine_ops counting = *simulated;
+    counting.copy = copy_counting;
+    machine.ops = &counting;
+    memset(asked, 0, sizeof asked);
+    pairs_asked = 0;
+    lies = lying;
+    lied_of = PAIRS;
+    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = exhaustive};
+    ck_assert_int_eq(probe_memory(&probe, 8u << 20, &found, &error), 0);
+    return found;
+}
+
+/* How many pairs were asked fewer times than a median needs. */
+static size_t asked_few_times(bool of_one_cell)
+{
+    size_t few = 0;
+    for (size_t i = 0; i < PUS; i++) {
+        for (size_t j = i + 1; j < PUS; j++) {
+            few += (i / 8 == j / 8) == of_one_cell &&
+                   asked[probe_pair_index(PUS, i, j)] < REPEAT_MEDIAN_LEAST;
+        }
+    }
+    return few;
+}
+
+TEST(pairs_that_clearly_do_not_collide_are_asked_once)
+{
+    struct probe_memory found = measure_counting(false, false);
+    ck_assert_uint_gt(asked_few_times(false), PUS);
+    ck_assert_uint_eq(asked_few_times(true), 0);
+    ck_assert_uint_eq(found.memory.levels[0].quality.repetitions, REPEAT_MEDIAN_LEAST);
+    probe_memory_free(&found);
+    found = measure_counting(true, false);
+    ck_assert_uint_eq(asked_few_times(false), 0);
+    probe_memory_free(&found);
+}
+
+TEST(one_round_that_nobody_disturbed_does_not_break_a_group)
+{
+    struct probe_memory found = measure_counting(false, true);
+    ck_assert_uint_lt(lied_of, PAIRS);
+    ck_assert_uint_gt(asked[lied_of], REPEAT_MEDIAN_LEAST);
+    ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 4);
+    ck_assert_uint_eq(found.memory.levels[0].collisions.pair_count, 0);
+    probe_memory_free(&found);
+}
+
+TEST(a_figure_of_slow_memory_takes_no_longer_than_one_of_fast)
+{
+    struct machine machine;
+    open_machine_of("finis-terrae", &machine);
+    for (double rate = 1e9; rate < 8e10; rate *= 2) {
+        const struct probe probe = {.machine = &machine, .alone_bytes_per_s = rate},
+                           fast = {.machine = &machine, .alone_bytes_per_s = 4e10};
+        const struct machine_copy what = probe_memory_what(&probe, 1u << 30, -1),
+                                  of_fast = probe_memory_what(&fast, 1u << 30, -1);
+        ck_assert_double_le((double)machine_copy_pass(&what) / rate,
+                            1.1 * (double)machine_copy_pass(&of_fast) / 4e10);
+        ck_assert_uint_ge(machine_copy_pass(&what), 32 * what.burst);
+    }
 }
