@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-    PASSES = 1, /* of a few hundred bursts each, whose upper quartile counts */
     ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
 };
 
@@ -55,14 +54,10 @@ static int run_kernel(const struct question *question, enum profile_kernel kerne
                       double *total)
 {
     const size_t room = question->probe->machine->memory_limit_bytes / (3 * workers);
-    const struct machine_copy what = {
-        .bytes = question->bytes < room ? question->bytes : room,
-        .passes = PASSES,
-        .numa = -1,
-        .pages = MACHINE_PAGES_GIVEN,
-        .kernel = kernel,
-        .deadline = question->probe->deadline,
-    };
+    struct machine_copy what =
+        probe_memory_what(question->probe, question->bytes < room ? question->bytes : room, -1);
+    what.pages = MACHINE_PAGES_GIVEN;
+    what.kernel = kernel;
     int rc = probe_machine_copy(question->probe->machine, &what, question->domain->ids, workers,
                                 question->rates);
     *total = 0;

@@ -85,12 +85,6 @@ static double array_bytes(const struct probe *probe)
     return (double)probe_memory_bytes(probe, last ? last : PROBE_USUAL_LAST_LEVEL_BYTES);
 }
 
-/* One pass of a copy by all that take part. */
-static double pass_seconds(const struct probe *probe)
-{
-    return 2 * array_bytes(probe) / rate;
-}
-
 /* One copy by all that take part: as much as where one PU alone copies so much, at that rate. */
 static double copy_seconds_at(const struct probe *probe, double alone_bytes_per_s,
                               double bytes_per_s)
@@ -146,10 +140,10 @@ static double plan_sets(const struct probe *probe, const struct schedule *schedu
     return pus > 2 ? tried * copy_seconds(probe) : 0;
 }
 
-/* Each alone, and by all of a node, one pass each. */
+/* Each alone, and by all of a node. */
 static double plan_kernels(const struct probe *probe)
 {
-    return rounds * 2 * PROFILE_KERNELS * (1 + more_passes) * pass_seconds(probe);
+    return rounds * 2 * PROFILE_KERNELS * copy_seconds(probe);
 }
 
 /* What the first copies of so many PUs take longer; memory of simulated machines is there. */
@@ -214,8 +208,9 @@ bool probe_estimate_hurries(const struct probe_estimate *estimate, double second
 void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
                            struct probe_estimate *estimate)
 {
-    estimate->sets_s *= copy_seconds_at(probe, bytes_per_s, bytes_per_s) / copy_seconds(probe);
-    estimate->kernels_s = plan_kernels(probe) * rate / bytes_per_s;
+    const double longer = copy_seconds_at(probe, bytes_per_s, bytes_per_s) / copy_seconds(probe);
+    estimate->sets_s *= longer;
+    estimate->kernels_s *= longer;
 }
 
 int probe_estimate_make(const struct probe *probe, bool native, bool mpi,

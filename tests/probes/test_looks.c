@@ -222,14 +222,34 @@ TEST(messages_say_of_which_data_they_are)
 /* -- loops over memory -- */
 
 static const struct machine_ops *simulated;
-static size_t loops, loops_as_given;
+static size_t loops, loops_as_given, looped_bytes;
 
 static int note_pages(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
                       size_t count, double *bytes_per_s)
 {
     loops++;
     loops_as_given += what->pages == MACHINE_PAGES_GIVEN;
+    looped_bytes = machine_copy_pass(what);
     return simulated->copy(subject, what, pus, count, bytes_per_s);
+}
+
+/* Of slow memory much is moved in minutes. */
+TEST(loops_are_as_long_as_the_copies_of_the_levels)
+{
+    enum { ARRAY = 1 << 28 };
+    struct servet_error error;
+    struct probe_memory found = {.array_bytes = ARRAY, .memory.method = strdup("levels")};
+    open_machine_with(&machine, 1, MACHINE("0-3", "", "\"name\": \"m\""));
+    simulated = machine.ops;
+    struct machine_ops noting = *simulated;
+    noting.copy = note_pages;
+    machine.ops = &noting;
+    struct probe probe = {.machine = &machine, .seed = 1, .alone_bytes_per_s = 1e9};
+    const struct machine_copy usual = probe_memory_what(&probe, ARRAY, -1);
+    ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
+    ck_assert_uint_lt(looped_bytes, ARRAY);
+    ck_assert_uint_eq(looped_bytes, machine_copy_pass(&usual));
+    probe_memory_free(&found);
 }
 
 /* On memory as a program gets it, whatever the levels are measured on. */
