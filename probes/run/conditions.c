@@ -561,8 +561,12 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
         memory_short = memory_short || noted_short(&node_class->memory.levels[i].quality);
     }
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
-        messages = wider(messages, &node_class->communication.layers[i].quality);
-        message_short = message_short || noted_short(&node_class->communication.layers[i].quality);
+        const struct profile_layer *layer = &node_class->communication.layers[i];
+        messages = wider(wider(messages, &layer->quality), &layer->line_quality);
+        for (size_t k = 0; k < layer->curve_count; k++) {
+            messages = fmax(messages, layer->curve[k].spread);
+        }
+        message_short = message_short || noted_short(&layer->quality);
     }
     int length = 0;
     const char *left_out = left_out_by_budget(profile, &length);

@@ -372,6 +372,17 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     level.quality.origin = PROFILE_INFERRED;
     ck_assert(!probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "");
+    /* of messages whatever is said of them: lines, and each size */
+    struct profile_message_point curve[] = {{.bytes = 1, .spread = 0.1}, {.bytes = 8, .spread = 2}};
+    layer.line_quality = (struct profile_quality){.origin = PROFILE_MEASURED, .spread = 0.5};
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    ck_assert_str_eq(text, "message (spread 50 %); measure again when nothing else runs");
+    layer.curve = curve;
+    layer.curve_count = 2;
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    ck_assert_str_eq(text, "message (spread 200 %); measure again when nothing else runs");
+    layer.curve_count = 0;
+    layer.line_quality.spread = 0;
     profile.conditions = &budget;
     profile.condition_count = 1;
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
