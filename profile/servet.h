@@ -222,7 +222,8 @@ struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
     /* relative: (third quartile - first quartile) / median of them; of messages and cache lines how
-     * far looks apart in time differ from the least, when that is more; < 0: not known */
+     * far looks apart in time, of this run and of those before it on a virtual machine, reach
+     * beyond the least; < 0: not known */
     double spread;
 };
 

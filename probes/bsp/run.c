@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/run/run.h"
 #include "profile/base/cli.h"
 
 static void append(char *text, size_t size, const char *format, ...)
@@ -161,23 +162,6 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
     return 0;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* By what both say of themselves: a simulated machine cannot be asked, and has no signature. */
-static int same_machine(const struct servet_profile *a, const struct servet_profile *b,
-                        struct servet_error *error)
-{
-    bool alike = a->host_name && same_text(a->host_name, b->host_name) &&
-                 same_text(a->topology_signature, b->topology_signature) && a->class_count == 1 &&
-                 b->class_count == 1 && profile_set_equal(&a->classes[0].pus, &b->classes[0].pus);
-    return alike ? 0
-                 : profile_error(error, -ESTALE, "the profile is of %s, not of this machine",
-                                 a->host_name ? a->host_name : "another one");
-}
-
 int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
                            struct servet_error *error)
 {
@@ -192,7 +176,7 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     if (rc < 0) {
         return rc;
     }
-    rc = probe_bsp_is_described(machine) ? same_machine(profile, machine->declared, &why)
+    rc = probe_bsp_is_described(machine) ? probe_earlier_is_alike(profile, machine->declared, &why)
                                          : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
@@ -203,20 +187,14 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     return 0;
 }
 
-void probe_bsp_keep(const char *path, struct servet_profile *profile)
+void probe_bsp_keep(struct servet_profile *earlier, struct servet_profile *profile)
 {
-    struct servet_profile *old;
-    struct servet_error ignored;
-    if (path[0] == '\0' || profile_load(path, &old, &ignored) < 0) {
-        return;
+    if (!profile->bsp_count) {
+        profile->bsp = earlier->bsp;
+        profile->bsp_count = earlier->bsp_count;
+        earlier->bsp = NULL;
+        earlier->bsp_count = 0;
     }
-    if (same_machine(old, profile, &ignored) == 0 && !profile->bsp_count) {
-        profile->bsp = old->bsp;
-        profile->bsp_count = old->bsp_count;
-        old->bsp = NULL;
-        old->bsp_count = 0;
-    }
-    profile_free(old);
 }
 
 /* -- one backend -- */

@@ -492,7 +492,7 @@ int main(int argc, char **argv)
         return CLI_USAGE;
     }
     time_t now = time(NULL);
-    strftime(job.started, sizeof job.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    strftime(job.started, sizeof job.started, PROBE_STARTED_FORMAT, gmtime(&now));
     if (probe_ranks_open(&job.ranks, job.options.per_node ? RANKS_ONE_A_NODE : RANKS_ON_EACH_PU,
                          &error) < 0) {
         if (job.ranks.rank == 0) {

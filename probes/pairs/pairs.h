@@ -171,9 +171,9 @@ struct probe_settled {
     uint32_t repetitions;
 };
 
-/* A figure is looked at again, apart in time: the smaller one counts, and how far the two lie
- * apart is its spread, when that is more than what either look saw: so the spread covers what a
- * second run would say. Within one burst figures agree that differ twofold from run to run. */
+/* A figure is looked at again, apart in time: the smaller one counts, and its spread reaches to the
+ * end of that of the other one, so that it covers what a second run would say. Within one burst
+ * figures agree that differ twofold from run to run. */
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again);
 

@@ -567,9 +567,10 @@ bool probe_repeat_minimum_settled(const double *values, size_t count)
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again)
 {
-    double apart =
-        probe_spread_rounded(fabs(*seconds - again->seconds) / fmin(*seconds, again->seconds));
-    *spread = fmax(fmax(*spread, again->spread), apart);
-    *seconds = fmin(*seconds, again->seconds);
+    const double least = fmin(*seconds, again->seconds),
+                 end = fmax(*seconds * (1 + fmax(*spread, 0)),
+                            again->seconds * (1 + fmax(again->spread, 0)));
+    *spread = probe_spread_rounded(end / least - 1);
+    *seconds = least;
     *repetitions += again->repetitions;
 }

@@ -73,7 +73,7 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
     }
     if (first && native && several && rc < 0) {
         snprintf(results->layer_note, sizeof results->layer_note,
-                 "between threads through shared memory, not through MPI");
+                 PROBE_NOTE_THREADS " through shared memory, not through MPI");
     }
     return rc < 0 ? -ENOTSUP : 0;
 }
@@ -499,7 +499,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     struct servet_profile *profile = run->machine->declared;
     char started[32];
     time_t now = time(NULL);
-    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    strftime(started, sizeof started, PROBE_STARTED_FORMAT, gmtime(&now));
     double begun = probe_machine_elapsed(run->machine);
     bool native = strcmp(run->machine->name, "native") == 0;
     struct conditions_before around = {0};

@@ -204,6 +204,23 @@ int probe_output_choose(const char *wanted, char *path, size_t size, struct serv
  * the file. To be freed; NULL: no memory. */
 char *probe_run_identity(const char *root, const char *machine);
 
+/* -- earlier -- */
+
+/* The profile that this run's replaces. */
+
+/* How a profile says when its measurement began (strftime(), in UTC). */
+#define PROBE_STARTED_FORMAT "%Y-%m-%dT%H:%M:%SZ"
+
+/* Of one machine, by what both say of themselves: a simulated one cannot be asked, and has no
+ * signature. 0 or -ESTALE. */
+int probe_earlier_is_alike(const struct servet_profile *earlier, const struct servet_profile *now,
+                           struct servet_error *error);
+/* What is at `path`, if it is a profile of the machine of `profile`; else NULL. To be freed. */
+struct servet_profile *probe_earlier_load(const char *path, const struct servet_profile *profile);
+/* What that one said of messages and cache lines counts as looks of `profile`, too, where they are
+ * of the same layers and way, and of the same boot of a virtual machine. */
+void probe_earlier_keep(const struct servet_profile *earlier, struct servet_profile *profile);
+
 /* -- result -- */
 
 /* From what the probes found to a profile. The declared topology gives the names of things
@@ -236,7 +253,9 @@ void probe_result_set_memory(struct profile_class *node_class, struct probe_memo
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
-/* A note on every layer ("through threads, not through MPI"). 0 or -ENOMEM. */
+/* What a note says of layers that were not measured through MPI. */
+#define PROBE_NOTE_THREADS "between threads"
+/* A note on every layer. 0 or -ENOMEM. */
 int probe_result_note_layers(struct profile_class *node_class, const char *note);
 
 /* Caches of several kinds of cores in one class. */

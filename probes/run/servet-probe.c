@@ -333,6 +333,17 @@ static int open_journal(const struct options *options, const struct machine *mac
     return rc;
 }
 
+/* What the file that is replaced holds of this machine goes on into the new one. */
+static void keep_earlier(const char *path, struct servet_profile *profile)
+{
+    struct servet_profile *earlier = probe_earlier_load(path, profile);
+    if (earlier) {
+        probe_bsp_keep(earlier, profile);
+        probe_earlier_keep(earlier, profile);
+        profile_free(earlier);
+    }
+}
+
 /* The probes that were asked for. */
 static int measure(const struct options *options, struct probe_run *run, const char *path,
                    struct servet_profile **profile, struct servet_error *error)
@@ -342,7 +353,7 @@ static int measure(const struct options *options, struct probe_run *run, const c
     int rc = alone ? probe_bsp_base_profile(run->machine, path, profile, error)
                    : probe_run_run(run, profile, error);
     if (rc == 0 && !alone && !run->incomplete) {
-        probe_bsp_keep(path, *profile);
+        keep_earlier(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !run->incomplete) {
         rc = probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error);

@@ -159,7 +159,7 @@ static int ask_messages(struct sample *sample, bool mpi)
     }
     struct machine *machine = sample->probe.machine, messenger;
     bool threads = strcmp(machine->name, "native") != 0 ||
-                   (layer->quality.note && strstr(layer->quality.note, "between threads"));
+                   (layer->quality.note && strstr(layer->quality.note, PROBE_NOTE_THREADS));
     if (!threads && !mpi) {
         fputs("left out  message: it was measured through MPI\n", sample->out);
         return 0;
@@ -174,8 +174,10 @@ static int ask_messages(struct sample *sample, bool mpi)
     snprintf(name, sizeof name, "message of %.32s",
              profile_figure_bytes(communication->message_bytes).text);
     double begun = probe_machine_elapsed(machine);
-    const struct claim claim = {
-        .bytes = communication->message_bytes, .expected = layer->seconds, .same = same_message};
+    /* nor is it another machine that is in another of the states that the profile knows of */
+    const struct claim claim = {.bytes = communication->message_bytes,
+                                .expected = layer->seconds,
+                                .same = fmax(same_message, 1 + layer->quality.spread)};
     int rc = begun > RECHECK_SECONDS ? 0 : ask(sample, name, message, &claim);
     sample->probe.machine = machine;
     if (!threads) {

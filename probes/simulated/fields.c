@@ -142,6 +142,8 @@ static const struct profile_field noise_fields[] = {
     FIELD(FIELD_NUMBER, struct sim_noise, others, .high = 1000),
     FIELD(FIELD_NUMBER, struct sim_noise, drift, .high = 100),
     FIELD(FIELD_NUMBER, struct sim_noise, drift_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
+    FIELD(FIELD_NUMBER, struct sim_noise, apart_factor, .low = 1, .high = 100, .absent = 1),
+    FIELD(FIELD_NUMBER, struct sim_noise, apart_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_probability, PROBABILITY),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_lines, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_noise, sibling_probability, PROBABILITY),

@@ -161,6 +161,9 @@ struct sim_noise {
     /* slow drifts: for `drift_seconds` at a time everything takes up to `drift` times its time
      * longer */
     double drift, drift_seconds;
+    /* a host that moves a guest's PUs: for `apart_seconds` at a time, half of them, messages take
+     * `apart_factor` times as long */
+    double apart_factor, apart_seconds;
     double others;                /* tasks that each PU is shared with, a turn each */
     double neighbour_probability; /* of another program using the last level cache during a
                                      traversal */

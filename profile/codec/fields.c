@@ -34,7 +34,7 @@ const char *const profile_kernel_names[] = {
 #define REPETITIONS_SAYS "Measurements behind the figure."
 #define SPREAD_SAYS                                                                                \
     "Relative: (third quartile - first quartile) / median of those measurements; of messages and " \
-    "cache lines how far looks apart in time differ from the least, when that is more."
+    "cache lines how far looks apart in time reach beyond the least."
 
 /* Of every point of a curve, which is measured or not there. */
 #define REPEATED(holder)                                                                           \

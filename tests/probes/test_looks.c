@@ -1,6 +1,6 @@
 /* Figures between PUs: is a cache line's time found for each pair and layer, does a look later
- * widen a spread that one burst had too narrow, do messages say of which data they are, and do
- * loops over memory each get their own? */
+ * widen a spread that one burst had too narrow, and an earlier run one that a run had, do messages
+ * say of which data they are, and do loops over memory each get their own? */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "probes/pairs/memory.h"
 #include "probes/pairs/pairs.h"
+#include "probes/run/run.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -127,10 +128,10 @@ TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
     uint32_t repetitions = 5;
     probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, 0.02, 10});
     ck_assert_double_eq(seconds, 1);
-    ck_assert_double_eq_tol(spread, 1, 1e-3);
+    ck_assert_double_eq_tol(spread, 1.02, 1e-9); /* to the end of the slower one's own */
     ck_assert_uint_eq(repetitions, 15);
     probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, -1, 5});
-    ck_assert_double_eq_tol(spread, 1, 1e-3); /* never narrower */
+    ck_assert_double_eq_tol(spread, 1.02, 1e-9); /* never narrower */
     spread = -1;
     probe_repeat_look_again(&seconds, &spread, &repetitions, &(struct probe_settled){1, -1, 5});
     ck_assert_double_eq(spread, 0);
@@ -195,6 +196,118 @@ TEST(spreads_cover_what_a_second_run_says)
     ck_assert_msg(often >= 3 * RUNS * 9 / 10, "%zu of %d covered", often, 3 * RUNS);
     /* And that is what the looks are for. */
     ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
+}
+
+/* -- runs -- */
+
+/* The host keeps the two PUs apart, or beside each other, for longer than one run. */
+static struct servet_profile *profile_of(uint64_t seed)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct progress progress;
+    open_machine_with(&machine, seed,
+                      MACHINE("0-1", "",
+                              "\"name\": \"guest\", \"layers\": [{\"groups\": [\"0-1\"], "
+                              "\"seconds\": 1e-7, \"bytes_per_s\": 1e10}], \"noise\": "
+                              "{\"relative\": 0.02, \"apart_factor\": 6, \"apart_seconds\": "
+                              "1000}"));
+    probe_progress_start(&progress, false, -1);
+    struct probe_run run = {
+        .probes = PROBE_MESSAGE, .seed = seed, .machine = &machine, .progress = &progress};
+    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(probe_conditions_add(profile, "virtual_machine", "yes"), 0);
+    probe_machine_close(&machine);
+    return profile;
+}
+
+static size_t covers(double value, double spread, double other)
+{
+    return fabs(other / value - 1) <= spread;
+}
+
+/* Of so many runs, each in the place of the one before: figures of which one run's spread holds
+ * what the next one says. */
+static size_t covered_by_earlier(bool keep, size_t runs)
+{
+    size_t count = 0;
+    struct servet_profile *before = profile_of(1);
+    for (size_t i = 0; i < runs; i++) {
+        struct servet_profile *next = profile_of(2 + i);
+        const struct profile_layer *a = &before->classes[0].communication.layers[0],
+                                   *b = &next->classes[0].communication.layers[0];
+        count += covers(a->seconds, a->quality.spread, b->seconds);
+        count += covers(a->line_seconds, a->line_quality.spread, b->line_seconds);
+        count += covers(a->curve[3].seconds, a->curve[3].spread, b->curve[3].seconds);
+        if (keep) {
+            probe_earlier_keep(before, next);
+        }
+        profile_free(before);
+        before = next;
+    }
+    profile_free(before);
+    return count;
+}
+
+TEST(a_run_covers_what_the_run_before_it_said_of_another_state)
+{
+    enum { RUNS = 60, FIGURES = 3 * RUNS };
+    size_t kept = covered_by_earlier(true, RUNS), alone = covered_by_earlier(false, RUNS);
+    ck_assert_msg(kept >= FIGURES * 9 / 10, "%zu of %d covered", kept, FIGURES);
+    ck_assert_msg(alone < FIGURES * 6 / 10, "%zu of %d covered by one run", alone, FIGURES);
+}
+
+/* Only what can be compared, of the same boot and way, and where a host may move PUs. */
+TEST(what_an_earlier_run_said_of_something_else_is_not_kept)
+{
+    struct servet_profile *now = profile_of(1), *earlier = profile_of(1);
+    struct profile_layer *was = &earlier->classes[0].communication.layers[0],
+                         *is = &now->classes[0].communication.layers[0];
+    struct servet_error error;
+    was->seconds *= 3;
+    const double narrow = is->quality.spread;
+    char *begun = earlier->started;
+    earlier->started = "1999-12-31T23:59:59Z";
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->quality.spread, narrow);
+    earlier->started = begun;
+    was->quality.note = strdup(PROBE_NOTE_THREADS);
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->quality.spread, narrow);
+    free(was->quality.note);
+    was->quality.note = NULL;
+    strcpy(now->conditions[now->condition_count - 1].value, "no");
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->quality.spread, narrow);
+    ck_assert_int_eq(probe_earlier_is_alike(earlier, now, &error), 0);
+    strcpy(earlier->host_name, "other");
+    ck_assert_int_eq(probe_earlier_is_alike(earlier, now, &error), -ESTALE);
+    profile_free(earlier);
+    profile_free(now);
+}
+
+/* The least of both counts, for the layer and for its pairs. */
+TEST(looks_of_an_earlier_run_count)
+{
+    struct servet_profile *now = profile_of(1), *earlier = profile_of(1);
+    struct profile_communication *was = &earlier->classes[0].communication,
+                                 *is = &now->classes[0].communication;
+    const double seconds = is->layers[0].seconds, line = is->line_times[0].value,
+                 many = is->layers[0].concurrency[0].seconds;
+    const uint32_t repetitions = is->layers[0].quality.repetitions;
+    was->layers[0].seconds = was->message_times[0].value = seconds / 2;
+    was->line_times[0].value = line / 2;
+    was->layers[0].concurrency[0].seconds = 3 * many;
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->layers[0].seconds, seconds / 2);
+    ck_assert_double_eq(is->message_times[0].value, seconds / 2);
+    ck_assert_double_eq(is->line_times[0].value, line / 2);
+    ck_assert_double_eq(is->layers[0].concurrency[0].seconds, many);
+    ck_assert_double_ge(is->layers[0].quality.spread, 1);
+    ck_assert_double_ge(is->layers[0].concurrency[0].spread, 2);
+    ck_assert_uint_eq(is->layers[0].quality.repetitions, 2 * repetitions);
+    profile_free(earlier);
+    profile_free(now);
 }
 
 /* -- data of messages -- */

@@ -43,6 +43,20 @@ assert smaller.returncode == 1 and "CHANGED   in half of L3" in smaller.stdout a
 slower = check(lambda m: m["caches"][1].update(seconds=2 * m["caches"][1]["seconds"]), 1)
 assert slower.returncode == 1 and "CHANGED   in half of L2" in slower.stdout, slower
 
+# Messages that take five times as long are another machine's, unless the profile has seen that its own do at times.
+def apart(machine):
+    for layer in machine["layers"]:
+        layer.update(seconds=5 * layer["seconds"], bytes_per_s=layer["bytes_per_s"] / 5)
+
+
+far = check(apart, 1)
+assert far.returncode == 1 and "CHANGED   message" in far.stdout, far
+wide = json.loads(stored)
+wide["node_classes"][0]["communication"]["layers"][0]["quality"]["spread"] = 4.5
+json.dump(wide, open(f"{folder}/wide.json", "w"))
+done = run("--machine", f"simulated:{folder}/machine.json", f"--check={folder}/wide.json")
+assert done.returncode == 0 and "same      message" in done.stdout, done
+
 # This machine is not the simulated one.
 native = run(f"--check={profile}")
 assert native.returncode == 1 and native.stdout.startswith("no: "), native
