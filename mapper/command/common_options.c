@@ -90,7 +90,7 @@ static void name_family(const struct profile_class *of, size_t family, char *nam
     if (family < of->cache_count) {
         snprintf(name, size, "L%u cache", of->caches[family].level);
     } else if (family < levels) {
-        snprintf(name, size, "memory level %zu", family - of->cache_count + 1);
+        snprintf(name, size, "overhead level %zu", family - of->cache_count);
     } else {
         snprintf(name, size, "communication layer %zu", family - levels);
     }

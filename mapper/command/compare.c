@@ -90,7 +90,7 @@ static void print_memory(FILE *out, const struct comparing *c)
     for (uint32_t level = 0; level < c->figures[MAPPED].memory_levels && level < MAP_FIGURE_LEVELS;
          level++) {
         char name[64];
-        snprintf(name, sizeof name, "most workers in a memory domain of level %u", level + 1);
+        snprintf(name, sizeof name, "most workers in a group of overhead level %u", level);
         LINE(out, c, name, memory_most[level], "%.0f", 1);
     }
 }

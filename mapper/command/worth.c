@@ -163,7 +163,7 @@ static int add_node(struct table *table, const char *name)
     }
     for (size_t l = of->memory.level_count; rc == 0 && l-- > 0;) {
         char scope[48];
-        snprintf(scope, sizeof scope, "memory level %zu", l + 1);
+        snprintf(scope, sizeof scope, "overhead level %zu", l);
         rc = add_groups(table, scope, &of->memory.levels[l].collisions);
     }
     flush(table);

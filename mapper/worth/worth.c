@@ -50,15 +50,15 @@ static int check_measured(const struct profile_memory *memory, const struct prof
         uint32_t workers = measured_workers(level);
         if (level->collisions.pair_count) {
             return profile_error(error, -ENODATA,
-                                 "memory level %zu: expected groups, it is known as single pairs",
-                                 l + 1);
+                                 "overhead level %zu: expected groups, it is known as single pairs",
+                                 l);
         }
         if (!concerns(&level->collisions, allowed)) {
             continue;
         }
         if (!workers) {
             return profile_error(error, -ENODATA,
-                                 "memory level %zu: expected its bandwidth to be measured", l + 1);
+                                 "overhead level %zu: expected its bandwidth to be measured", l);
         }
         *least = !*least || workers < *least ? workers : *least;
     }

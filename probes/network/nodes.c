@@ -95,7 +95,7 @@ static bool same_memory(const struct profile_class *a, const struct profile_clas
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
         if (!profile_relation_equal(&x->collisions, &y->collisions) ||
             !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
-            return differ(why, size, "memory overhead level %zu is another", i + 1);
+            return differ(why, size, "memory overhead level %zu is another", i);
         }
     }
     return true;

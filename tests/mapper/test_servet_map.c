@@ -209,7 +209,7 @@ TEST(compare_predicts_from_the_profile)
      * cell. */
     const char *ft = "-n 8 --compare --profile " FIXTURES "/finis-terrae-2-nodes.json";
     assert_says(ft, "memory bandwidth of the worst worker, GB/s 1.70 0.42 1.70\n");
-    assert_says(ft, "most workers in a memory domain of level 1 1 4 1\n");
+    assert_says(ft, "most workers in a group of overhead level 0 1 4 1\n");
     assert_says("-n 12 --compare --profile " FIXTURES "/dunnington.json",
                 "least L2 cache of a worker, KiB 3072 1536 3072\n");
     assert_says("-n 2 --compare --comm-prior --profile " FIXTURES "/dunnington.json",
@@ -238,7 +238,7 @@ TEST(contradicting_groups_are_named_and_mapped)
     struct run run = run_command(SERVET_MAP " -n 3 --profile %s",
                                  nehalem_with("s/\\[\"0,2\", \"1,3\"/[\"0-1\", \"2-3\"/"));
     ck_assert_int_eq(run.status, 0);
-    ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "memory level 1 0,2,4,6"),
+    ck_assert_msg(strstr(run.err, "L3 cache 0-1") && strstr(run.err, "overhead level 0 0,2,4,6"),
                   "%s", run.err);
     ck_assert_uint_eq(count_lines(run.err), 1);
     ck_assert_str_eq(run.out, "0,3,8\n"); /* 1 shares the L3 with 0 now, 2 its memory */
@@ -349,7 +349,7 @@ TEST(worth_is_a_table_or_a_mapping)
     /* 1.7 GB/s each for one worker a bus, nothing more for the second. */
     ck_assert_ptr_nonnull(strstr(run.out, "\nnode  "));
     ck_assert_ptr_nonnull(strstr(run.out, " 16      4      6.80      6.80         2  0,4,8,12\n"));
-    ck_assert_ptr_nonnull(strstr(run.out, "\nmemory level 1, 4 of them "));
+    ck_assert_ptr_nonnull(strstr(run.out, "\noverhead level 0, 4 of them "));
     run = map_with("--worth --profile " FIXTURES "/two-packages-256.json");
     ck_assert_ptr_nonnull(strstr(run.out, "\nnode                                105       128\n"));
     assert_prints("--worth --format list --profile " FIXTURES "/finis-terrae-2-nodes.json",

@@ -98,7 +98,7 @@ TEST(nothing_is_said_of_what_was_not_measured)
     m.level.scaling_count = 0;
     m.level.bytes_per_s = 0;
     ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), -ENODATA);
-    ck_assert_ptr_nonnull(strstr(error.text, "memory level 1"));
+    ck_assert_ptr_nonnull(strstr(error.text, "overhead level 0"));
     struct profile_pair pair = {0, 1};
     make_machine(&m);
     m.level.collisions = (struct profile_relation){.pairs = &pair, .pair_count = 1};
