@@ -295,13 +295,20 @@ static void plot_caches(struct plot_list *list, const struct servet_profile *pro
 
 #define TICKS_ALL 16 /* up to so many workers each one gets its tick */
 
-static uint32_t most_workers(const struct profile_memory *memory)
+/* Over the highest point of the curves, so much is drawn: of hundreds of workers that nobody
+ * disturbed there is no end, and the curves would lie on the axis. */
+static const double headroom = 1.1;
+
+static uint32_t most_workers(const struct profile_memory *memory, double *most_bytes_per_s)
 {
     uint32_t most = 0;
+    *most_bytes_per_s = memory->reference_bytes_per_s;
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
-        uint32_t last = level->scaling_count ? level->scaling[level->scaling_count - 1].workers : 0;
-        most = last > most ? last : most;
+        for (size_t k = 0; k < level->scaling_count; k++) {
+            most = level->scaling[k].workers > most ? level->scaling[k].workers : most;
+            *most_bytes_per_s = fmax(*most_bytes_per_s, level->scaling[k].bytes_per_s);
+        }
     }
     return most;
 }
@@ -310,7 +317,8 @@ static void plot_memory_of(struct plot_list *list, const struct servet_profile *
                            size_t index)
 {
     const struct profile_memory *memory = &profile->classes[index].memory;
-    uint32_t most = most_workers(memory);
+    double highest;
+    uint32_t most = most_workers(memory, &highest);
     if (!most) {
         return;
     }
@@ -320,11 +328,11 @@ static void plot_memory_of(struct plot_list *list, const struct servet_profile *
         return;
     }
     fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
+            "set xrange [0.7:%g]\nset yrange [0:%.6g]\nset ytics add ('0' 0)\nset format y '%%.1s "
             "%%cB/s'\nset xlabel "
             "'workers at once'\n",
-            most + 0.3);
-    fprintf(out, "set ylabel 'together'\nset key top left Left reverse\nset xtics %u\n",
+            most + 0.3, headroom * highest);
+    fprintf(out, "set ylabel 'together'\nset key bottom right\nset xtics %u\n",
             most <= TICKS_ALL ? 1 : most / 8);
     for (size_t i = 0; i < memory->level_count; i++) {
         fprintf(out, "$level%zu << EOD\n", i);
@@ -500,13 +508,10 @@ static void plot_concurrency(struct plot_list *list,
         return;
     }
     fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
-            "%%cs'\nset xlabel "
-            "'messages at once'\n",
-            most + 0.3);
-    fprintf(out,
-            "set ylabel 'slowest of them, one way'\nset key top left Left reverse\nset xtics %u\n",
-            most <= 16 ? 1 : most / 8);
+            "set logscale x 2\nset xrange [0.9:%g]\nset logscale y 10\nset format y '%%.0s "
+            "%%cs'\nset xlabel 'messages at once'\n",
+            1.1 * most);
+    fputs("set ylabel 'slowest of them, one way'\nset key top left Left reverse\n", out);
     for (size_t i = 0; i < communication->layer_count; i++) {
         fprintf(out, "$layer%zu << EOD\n", i);
         for (size_t k = 0; k < communication->layers[i].concurrency_count; k++) {

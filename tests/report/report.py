@@ -62,6 +62,13 @@ for name in EVERYTHING:
 for figure in root.iter("figure"):
     if figure.get("class") == "plot":
         check(len(list(figure.iter("path"))) + len(list(figure.iter("image"))) > 5, f"{figure.get('id')} is empty")
+# Hundreds of workers that nobody disturbed, or one layer that queues, must not press the other curves on the axis.
+memory = json.load(open(big))["node_classes"][0]["memory"]
+most = max(point["bytes_per_s"] for level in memory["levels"] for point in level.get("scaling", []))
+ticks = {f.get("id"): [t.text.strip() for t in f.iter("text") if t.text] for f in root.iter("figure")}
+rates = [float(t.split()[0]) * {"G": 1e9, "T": 1e12}[t.split()[1][0]] for t in ticks["memory-scaling"] if t.endswith("B/s") and t[0] != "0"]
+check(rates and most / 2 < max(rates) < 1.2 * most, f"bandwidth up to {most:.3g}, drawn up to {rates}")
+check({"1", "2", "4", "64"} <= set(ticks["message-concurrency"]), f"messages at once: no powers of two: {ticks['message-concurrency']}")
 check("prefers-color-scheme:dark" in text and "var(--c1)" in text and "rgb(1,1," not in text, "colours of the style sheet")
 check("the middle half of 5 measurements spreads over 40 %" in text, "a wide spread is not called suspicious")
 check("the machine was busy" in text, "a busy machine is not called suspicious")
