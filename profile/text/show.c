@@ -323,6 +323,34 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
     }
 }
 
+/* How many of the rows have this note; NULL: none. */
+static size_t count_noted(const struct profile_numa_access *rows, size_t count, const char *text)
+{
+    size_t same = 0;
+    for (size_t i = 0; text && i < count; i++) {
+        same += rows[i].quality.note && strcmp(rows[i].quality.note, text) == 0;
+    }
+    return same;
+}
+
+/* Each note once: of sixteen nodes two hundred rows would say the same. */
+static void note_numa_access(struct show *show, const struct profile_numa_access *rows,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[80];
+        const size_t all = count_noted(rows, count, rows[i].quality.note);
+        int used =
+            snprintf(name, sizeof name, "PU %u and node %u", rows[i].pus.ids[0], rows[i].node);
+        if (all > 1) {
+            snprintf(name + used, sizeof name - (size_t)used, ", and %zu more", all - 1);
+        }
+        if (!count_noted(rows, i, rows[i].quality.note)) {
+            note(show, name, &rows[i].quality);
+        }
+    }
+}
+
 static void show_numa_access(struct show *show, const struct profile_class *node_class)
 {
     struct table table = {0};
@@ -341,12 +369,7 @@ static void show_numa_access(struct show *show, const struct profile_class *node
         profile_table_cell(&table, "%s", profile_figure_quality(&row->quality).text);
     }
     print_table(show, &table);
-    for (size_t i = 0; i < node_class->numa_access_count; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "PU %u and node %u", node_class->numa_access[i].pus.ids[0],
-                 node_class->numa_access[i].node);
-        note(show, name, &node_class->numa_access[i].quality);
-    }
+    note_numa_access(show, node_class->numa_access, node_class->numa_access_count);
 }
 
 static void show_kernels(struct show *show, const struct profile_memory *memory)

@@ -77,6 +77,16 @@ TEST(a_wide_spread_is_a_plain_number)
     }
 }
 
+TEST(a_note_on_many_numa_nodes_is_told_once)
+{
+    struct run output =
+        shell("sed '/\"numa_access\"/,/\\]/s/\"origin\"/\"note\": \"alike\", &/' " EVERY_FIELD
+              " >alike; " SHOW " alike");
+    ck_assert_int_eq(output.status, 0);
+    assert_says(output.out, "  note on PU 0 and node 0, and 1 more: alike\n");
+    ck_assert_ptr_null(strstr(output.out, "note on PU 0 and node 2"));
+}
+
 /* As on a machine of two PUs. */
 TEST(one_pair_is_no_pairs)
 {
