@@ -126,6 +126,16 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
     return found;
 }
 
+bool profile_size_settled(const struct profile_cache *cache)
+{
+    const struct profile_quality *quality = &cache->quality;
+    if (quality->origin == PROFILE_DECLARED || quality->origin == PROFILE_QUOTED) {
+        return true;
+    }
+    return quality->repetitions != 1 && quality->spread <= PROFILE_SETTLED_SPREAD &&
+           cache->size_high_bytes / 2 <= cache->size_low_bytes;
+}
+
 const struct profile_layer *profile_layer_of(const struct profile_communication *communication,
                                              uint32_t a, uint32_t b, size_t *index)
 {

@@ -82,7 +82,9 @@ uint32_t servet_cache_levels(const servet_profile *profile);
 
 /* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program
  * can fill before it gets slower, all sharers together. Of a profile that was not measured, the
- * declared size. 0: not known, or no such cache. */
+ * declared size. 0: not known, or no such cache, or measured and not settled: looked at only once,
+ * by looks that lay apart, or not known within a factor of two; servet_cache_interval() says
+ * between which sizes it lies. */
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* Bytes of one line of the cache of `level` that `pu` uses. 0: not known, or no such cache. */
@@ -93,7 +95,7 @@ uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, 
 uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* The least and the largest size that explain the measurement of the cache of `level` that `pu`
- * uses about as well as servet_cache_bytes() does, which lies between them. They are meant to hold
+ * uses about as well as the likeliest does, settled or not. They are meant to hold
  * the true size in 95 % of runs; a program that must not overflow the cache takes the least. 0;
  * -ENOENT: there is no such cache, or its size was not measured, or has no interval. */
 int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "profile/base/file.h"
+#include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -248,7 +249,8 @@ static void name_box(struct box *box, const struct picture *picture)
         break;
     case CACHE:
         snprintf(box->text, sizeof box->text, "L%u%s%.24s", cache->level,
-                 cache->level == 1 ? "d" : "", behind(cache->size_bytes).text);
+                 cache->level == 1 ? "d" : "",
+                 profile_size_settled(cache) ? behind(cache->size_bytes).text : " not settled");
         break;
     case PU:
         name_pu(box, picture);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -184,16 +185,23 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
 {
     double declared = (double)cache->declared_size_bytes, effective = (double)cache->size_bytes;
     bool measured = cache->quality.origin != PROFILE_DECLARED;
-    bool same = measured && fabs(declared - effective) <= ONE_MARK * effective;
+    bool same = measured && profile_size_settled(cache) &&
+                fabs(declared - effective) <= ONE_MARK * effective;
     double at = measured ? effective : declared;
     char first[2 * sizeof(struct figure)], second[2 * sizeof(struct figure)] = "";
     if (at <= 0) {
         return;
     }
+    bool settled = profile_size_settled(cache);
     snprintf(first, sizeof first, "L%u%s%s", cache->level, measured ? " " : "",
-             measured ? profile_figure_bytes(cache->size_bytes).text : "");
-    if (measured) {
+             !measured ? ""
+             : settled ? profile_figure_bytes(cache->size_bytes).text
+                       : "not settled");
+    if (measured && settled) {
         line(out, effective, "lc rgb c2 lw 1.2");
+    } else if (measured && cache->size_high_bytes) {
+        line(out, (double)cache->size_low_bytes, "lc rgb c2 lw 1.2 dt 3");
+        line(out, (double)cache->size_high_bytes, "lc rgb c2 lw 1.2 dt 3");
     }
     if (same) {
         snprintf(second, sizeof second, "as declared");

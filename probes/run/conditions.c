@@ -13,6 +13,7 @@
 #include "probes/machine.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/query.h"
 
 enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
@@ -453,8 +454,6 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 
 /* -- what is not settled -- */
 
-/* Relative. On an idle machine rounds lie 1 to 7 % apart, beside a load of six 40 % and more. */
-static const double settled_spread = 0.2;
 /* How high the load average may be before the first probe without a word. */
 static const double idle_load = 0.5;
 
@@ -466,7 +465,7 @@ static double wider(double spread, const struct profile_quality *quality)
 static void add_unsettled(char *text, size_t size, const char *name, double spread, bool cut_short)
 {
     size_t length = strlen(text);
-    if (spread > settled_spread) {
+    if (spread > PROFILE_SETTLED_SPREAD) {
         snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
                  100 * spread);
     } else if (cut_short) {
@@ -571,7 +570,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
     int length = 0;
     const char *left_out = left_out_by_budget(profile, &length);
     bool any_short = cache_short || memory_short || message_short || left_out;
-    bool apart = fmax(caches, fmax(memory, messages)) > settled_spread;
+    bool apart = fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
     text[0] = '\0';
     add_unsettled(text, size, "cache", caches, cache_short);
     add_moved(node_class, text, size);

@@ -98,9 +98,11 @@ static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_cache, level,
                   "1, 2, 3 ...; caches are in ascending order of it.", REQUIRED, .low = 1,
                   .high = CACHE_LEVEL_LIMIT),
-    PROFILE_FIELD(FIELD_U64, struct profile_cache, size_bytes,
-                  "Effective size; of a declared cache the declared one, 0 if it is not said.",
-                  REQUIRED, BYTES),
+    PROFILE_FIELD(
+        FIELD_U64, struct profile_cache, size_bytes,
+        "The likeliest effective size, settled or not (servet_cache_bytes(3) answers those that "
+        "are); of a declared cache the declared one, 0 if it is not said.",
+        REQUIRED, BYTES),
     PROFILE_FIELD(FIELD_U64, struct profile_cache, size_low_bytes,
                   "The least size that explains the measurement about as well; absent: not known.",
                   BYTES),

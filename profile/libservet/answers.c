@@ -67,7 +67,7 @@ uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint3
 {
     struct profile_place place;
     const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? cache->size_bytes : 0;
+    return cache && profile_size_settled(cache) ? cache->size_bytes : 0;
 }
 
 uint32_t servet_cache_line_bytes(const servet_profile *profile, uint32_t level, uint32_t pu)

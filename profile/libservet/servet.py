@@ -4,7 +4,7 @@
 
     with servet.Profile() as machine:
         l2 = machine.cache(2, machine.pus[0])
-        tile = int((l2.bytes / l2.sharers / 8 / 3) ** 0.5)
+        tile = int(((l2.bytes or l2.interval[0]) / l2.sharers / 8 / 3) ** 0.5)
 
 Nothing is compiled: the module asks libservet.so.0 (servet(3) has every figure's unit and source). What was not measured,
 or is not there, is None; what cannot be read is a servet.Error, an OSError that names the file and what is wrong with it.
@@ -40,7 +40,7 @@ class Cache(NamedTuple):
     """The data or unified cache of one level that one PU uses."""
 
     level: int
-    bytes: int  # effective, all sharers together; declared where nothing was measured
+    bytes: Optional[int]  # effective, all sharers together, None: not settled; declared where nothing was measured
     declared_bytes: Optional[int]
     line_bytes: Optional[int]
     ways: Optional[int]
@@ -275,7 +275,7 @@ class Profile:
             return None
         return Cache(
             level,
-            self._ask("cache_bytes", level, pu),
+            self._ask("cache_bytes", level, pu) or None,
             self._ask("cache_declared_bytes", level, pu) or None,
             self._ask("cache_line_bytes", level, pu) or None,
             self._ask("cache_ways", level, pu) or None,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/codec/codec.h"
+#include "profile/query.h"
 
 #define GAP "  "
 
@@ -107,13 +108,18 @@ struct figure profile_figure_cache(const struct profile_cache *cache)
     if (cache->quality.origin == PROFILE_DECLARED) {
         return out;
     }
-    if (cache->size_low_bytes == cache->size_high_bytes) {
-        return profile_figure_bytes(cache->size_bytes);
+    if (profile_size_settled(cache)) {
+        out = profile_figure_bytes(cache->size_bytes);
+    } else {
+        snprintf(out.text, sizeof out.text, "not settled");
     }
-    snprintf(out.text, sizeof out.text, "%.24s (%.24s to %.24s)",
-             profile_figure_bytes(cache->size_bytes).text,
-             profile_figure_bytes(cache->size_low_bytes).text,
-             profile_figure_bytes(cache->size_high_bytes).text);
+    if (cache->size_high_bytes &&
+        (cache->size_low_bytes < cache->size_high_bytes || !profile_size_settled(cache))) {
+        size_t used = strlen(out.text);
+        snprintf(out.text + used, sizeof out.text - used, " (%.24s to %.24s)",
+                 profile_figure_bytes(cache->size_low_bytes).text,
+                 profile_figure_bytes(cache->size_high_bytes).text);
+    }
     return out;
 }
 
@@ -227,7 +233,10 @@ struct figure profile_figure_quality(const struct profile_quality *quality)
     }
     int n = snprintf(out.text, sizeof out.text, "%s", profile_origin_names[quality->origin]);
     if (quality->repetitions) {
-        n += snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times", quality->repetitions);
+        n += quality->repetitions == 1
+                 ? snprintf(out.text + n, sizeof out.text - (size_t)n, " once")
+                 : snprintf(out.text + n, sizeof out.text - (size_t)n, " %u times",
+                            quality->repetitions);
     }
     if (quality->spread >= 0) {
         snprintf(out.text + n, sizeof out.text - (size_t)n, ", spread %s",

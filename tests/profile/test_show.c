@@ -32,7 +32,8 @@ TEST(everything_in_a_profile_is_shown)
         "PUs       0-3,9",
         "NUMA 2    none",
         "(efficiency 1)",
-        ("L1     1 B (1 B to 2 B)  2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 times, "
+        ("L1     not settled (1 B to 2 B)  2 B       3 B   4     0-1 0+9 1+9  0-1,9  inferred 5 "
+         "times, "
          "spread 25 %"),
         "note on L1: n",
         "latency rises most from one size to the next at 13 B (1.25 times)\n",
@@ -75,6 +76,16 @@ TEST(a_wide_spread_is_a_plain_number)
         ck_assert_int_eq(output.status, 0);
         assert_says(output.out, spreads[i][1]);
     }
+}
+
+TEST(a_size_that_is_settled_is_a_number)
+{
+    struct run output = shell("sed 's/\"spread\": 0.25/\"spread\": 0.2/' " EVERY_FIELD
+                              " >settled; " SHOW " settled");
+    assert_says(output.out, "L1     1 B (1 B to 2 B)  2 B ");
+    output = shell("sed 's/\"repetitions\": 5/\"repetitions\": 1/' settled >once; " SHOW " once");
+    assert_says(output.out, "L1     not settled (1 B to 2 B)  2 B ");
+    assert_says(output.out, "inferred once, spread 20 %");
 }
 
 TEST(a_note_on_many_numa_nodes_is_told_once)
