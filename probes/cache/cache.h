@@ -196,16 +196,16 @@ struct cache_candidate {
     double miss_s;      /* of a TLB that was measured: what a miss costs; 0: not known */
     double price;
     double size_price; /* what of it is the size's: not counted where a range is told */
-    double *column;    /* miss share * weight, by point of the curve */
+    double *column;    /* miss share * weight, by point */
 };
 
 struct cache_terms {
-    size_t points;
+    size_t points; /* of the curve, and one for what each TLB that was measured costs */
     uint64_t near[CACHE_LEVELS_MAX]; /* only sizes near one of these are candidates */
     size_t near_count;               /* 0: all sizes are */
     double count;                    /* of the points, by what they count */
     double *base;  /* the constant's column: a point's weight, 1 / its error in units of
-                      `relative_floor` */
+                      `relative_floor`; 0 of what a TLB costs */
     double *right; /* latency * weight */
     double total;  /* sum of the squares of `right` */
     struct cache_candidate *candidates;
@@ -218,7 +218,7 @@ struct cache_terms {
  * off, it is off all along a knee, so that points that lie closer together are not so many more. */
 double probe_cache_point_share(const struct cache_curve *curve, size_t i);
 
-/* 0 or -ENOMEM; `fit->points` and `near` are set before, all else 0. To be freed either way. */
+/* 0 or -ENOMEM; `near` is set before, all else 0. To be freed either way. */
 int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curve *curve);
 /* Misses per access, in [0, 1], of a cycle through so many bytes; `page_bytes` is the contiguous
  * piece. */

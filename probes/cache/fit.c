@@ -488,12 +488,13 @@ static bool carry_over(const struct cache_terms *from, const struct cache_soluti
 }
 
 /* What is decided on the even grid, levels and about their sizes, once more with the points around
- * the knees: sizes near those that were found. */
+ * the knees: sizes near those that were found. Where two usual ones were cheaper than one that is
+ * seldom built, the points between speak for the one. */
 static int fit_finely(const struct cache_terms *coarse, const struct cache_curve *curve,
                       const struct cache_solution *solution, struct cache_terms *fine,
                       struct cache_solution *out)
 {
-    *fine = (struct cache_terms){.points = curve->count};
+    *fine = (struct cache_terms){0};
     for (size_t i = 0; i < solution->count && fine->near_count < CACHE_LEVELS_MAX; i++) {
         const struct cache_candidate *c = &coarse->candidates[solution->terms[i]];
         if (c->reach_bytes == 0) {
@@ -509,6 +510,8 @@ static int fit_finely(const struct cache_terms *coarse, const struct cache_curve
         return rc;
     }
     settle(fine, out, INFINITY);
+    while (join_two(fine, out)) {
+    }
     return 0;
 }
 
@@ -519,7 +522,7 @@ int probe_cache_fit(const struct cache_curve *curve,
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
-    struct cache_terms coarse = {.points = curve->count}, fine = {0};
+    struct cache_terms coarse = {0}, fine = {0};
     struct cache_solution solution, better;
     int rc = probe_cache_candidates_make(&coarse, curve);
     if (rc == 0) {

@@ -46,7 +46,7 @@ static double doubt_of(const struct cache_terms *fit, const struct cache_curve *
     const double size = (double)fit->candidates[solution->terms[at]].shape.bytes;
     const double floor = probe_cache_floor_of(fit);
     double before = 0, along = 0, here = 0, count = 0, all = 0;
-    for (size_t i = 0; i < fit->points; i++) {
+    for (size_t i = 0; i < curve->count; i++) {
         const double off = off_by(fit, solution, i);
         all += off * off;
         if (curve->bytes[i] >= knee_from * size && curve->bytes[i] <= knee_to * size) {

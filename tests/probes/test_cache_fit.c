@@ -15,6 +15,17 @@ struct truth {
 
 static double bytes[POINTS_MAX], seconds[POINTS_MAX];
 
+static double latency_ns(const struct truth *levels, size_t count, double first_ns, double size)
+{
+    double ns = first_ns, below = first_ns;
+    for (size_t i = 0; i < count; i++) {
+        ns += (levels[i].beyond_ns - below) *
+              probe_cache_miss_share(&levels[i].shape, (uint64_t)size, 4096);
+        below = levels[i].beyond_ns;
+    }
+    return ns;
+}
+
 /* A curve of the given levels with relative noise that only slows down. */
 static struct cache_curve draw(const struct truth *levels, size_t count, double first_ns,
                                double noise, uint64_t seed)
@@ -22,15 +33,9 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
     struct cache_curve curve = {.bytes = bytes, .seconds = seconds, .page_bytes = 4096};
     struct random random = {seed};
     for (double size = 4 * KIB; size <= 128.0 * MIB; size *= exp2(1.0 / 8)) {
-        double ns = first_ns, below = first_ns;
         bytes[curve.count] = floor(size / 512) * 512;
-        for (size_t i = 0; i < count; i++) {
-            ns += (levels[i].beyond_ns - below) *
-                  probe_cache_miss_share(&levels[i].shape, (uint64_t)bytes[curve.count],
-                                         curve.page_bytes);
-            below = levels[i].beyond_ns;
-        }
-        seconds[curve.count++] = ns * 1e-9 * (1 + noise * fabs(random_normal(&random)));
+        seconds[curve.count] = latency_ns(levels, count, first_ns, bytes[curve.count]) * 1e-9;
+        seconds[curve.count++] *= 1 + noise * fabs(random_normal(&random));
     }
     probe_cache_isotonic(seconds, NULL, curve.count);
     return curve;
@@ -378,6 +383,51 @@ TEST(two_levels_give_way_to_one)
         }
     }
     assert_sizes(&curve, sizes, 2);
+}
+
+/* A size that is seldom built costs more than two usual ones and a level: 144 KiB of nine ways were
+ * told as 128 and 256. Between, points lie closer, and speak for one. */
+TEST(two_usual_sizes_give_way_to_a_seldom_one)
+{
+    const struct truth levels[] = {{{32 * KIB, 4, CACHE_PLRU, false, 0, 0}, 9.45},
+                                   {{144 * KIB, 9, CACHE_RANDOM, true, 0, 0}, 35.1}};
+    static const uint64_t sizes[] = {32 * KIB, 144 * KIB};
+    static double fine_bytes[2 * POINTS_MAX], fine_seconds[2 * POINTS_MAX];
+    struct cache_curve curve = draw(levels, 2, 1.83, 0, 1);
+    add_tlb(&curve, 228 * KIB, 1.73e-9);
+    struct cache_curve fine = curve;
+    fine.bytes = fine_bytes;
+    fine.seconds = fine_seconds;
+    fine.count = 0;
+    for (size_t i = 0; i < curve.count; i++) {
+        fine_bytes[fine.count] = bytes[i];
+        fine_seconds[fine.count++] = seconds[i];
+        const double between = floor(bytes[i] * exp2(1.0 / 16) / 512) * 512;
+        if (bytes[i] > 48 * KIB && bytes[i] < 600 * KIB) {
+            fine_bytes[fine.count] = between;
+            fine_seconds[fine.count++] = 1e-9 * (latency_ns(levels, 2, 1.83, between) +
+                                                 1.73 * fmax(0, 1 - 228 * KIB / between));
+        }
+    }
+    curve.fine = &fine;
+    assert_sizes(&curve, sizes, 2);
+}
+
+/* A TLB takes about what it was seen to take: one of 3.7 ns took 33 of the rise of 3 MiB in front
+ * of a last level, and the two were told as one of 8. */
+TEST(a_tlb_does_not_take_the_rise_of_a_cache)
+{
+    const struct truth levels[] = {{{24 * KIB, 12, CACHE_LRU, false, 0, 0}, 9.7},
+                                   {{3 * MIB, 12, CACHE_RANDOM, false, 0, 0}, 40},
+                                   {{9 * MIB, 18, CACHE_PLRU, true, 0, 0}, 225}};
+    struct cache_level_fit found[CACHE_LEVELS_MAX];
+    size_t count;
+    struct cache_curve curve = draw(levels, 3, 1.84, 0, 1);
+    add_tlb(&curve, 220 * KIB, 2.34e-9);
+    add_tlb(&curve, 15 * MIB, 3.69e-9);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(found[1].shape.bytes, 3 * MIB);
 }
 
 /* 2.5 MiB of five ways passed for 2 of eight. */
