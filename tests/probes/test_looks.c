@@ -198,6 +198,67 @@ TEST(spreads_cover_what_a_second_run_says)
     ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
 }
 
+static const struct machine_ops *undisturbed;
+static double waited_s, longer;
+
+static int exchange_beside_others(struct machine *m, const struct machine_exchange *what,
+                                  const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    int rc = undisturbed->exchange(m, what, pairs, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] *= longer;
+    }
+    return rc;
+}
+
+static int exchange_that_waits(struct machine *m, const struct machine_exchange *what,
+                               const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    waited_s += 1;
+    return exchange_beside_others(m, what, pairs, count, seconds);
+}
+
+static double waited(struct machine *m)
+{
+    (void)m;
+    return waited_s;
+}
+
+/* A look that is a hundred times as long counts, but not where others are known to have run. */
+TEST(looks_that_others_disturbed_do_not_widen)
+{
+    struct profile_communication found;
+    struct servet_error error;
+    open_machine_with(&machine, 1,
+                      MACHINE("0-1", "",
+                              "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, "
+                              "\"bytes_per_s\": 1e10}]"));
+    struct probe probe = {.machine = &machine, .seed = 1};
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    const struct profile_layer *layer = &found.layers[0];
+    const double seconds = layer->seconds, curve = layer->curve[3].spread;
+    undisturbed = machine.ops;
+    struct machine_ops ops = *machine.ops;
+    ops.disturbed = waited;
+    ops.exchange = exchange_that_waits;
+    machine.ops = &ops;
+    longer = 100;
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ck_assert_double_lt(layer->quality.spread, 1);
+    ck_assert_double_eq(layer->curve[3].spread, curve);
+    longer = 0.5; /* the least counts however it came about */
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ck_assert_double_eq_tol(layer->seconds, seconds / 2, 1e-3 * seconds);
+    longer = 100;
+    ops.exchange = exchange_beside_others;
+    ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    ck_assert_double_gt(layer->quality.spread, 50);
+    ck_assert_double_gt(layer->curve[3].spread, 50);
+    machine.ops = undisturbed;
+    probe_message_free(&found);
+    probe_machine_close(&machine);
+}
+
 /* -- runs -- */
 
 /* The host keeps the two PUs apart, or beside each other, for longer than one run. */
