@@ -113,11 +113,21 @@ _Noreturn void probe_ranks_end(struct ranks *ranks, int status)
 
 /* -- messages: what each rank of a pair does -- */
 
+/* Buffers begin at a page, as those of OSU's benchmarks: from where malloc() puts them 32 KiB take
+ * 5 to 8 % longer. */
+static const size_t buffer_align = 4096;
+
+/* Where the second half of a buffer begins. */
+static size_t half_of(const struct order *order)
+{
+    return (order->exchange.bytes + buffer_align - 1) / buffer_align * buffer_align;
+}
+
 /* Messages come into the first half of the buffer, and go from there, or from the second half that
  * nobody writes. */
 static double batch(char *buffer, const struct order *order)
 {
-    const char *sent = buffer + (order->exchange.unwritten ? order->exchange.bytes : 0);
+    const char *sent = buffer + (order->exchange.unwritten ? half_of(order) : 0);
     int partner = (int)order->exchange.partner, bytes = (int)order->exchange.bytes;
     uint64_t round_trips = order->exchange.round_trips;
     double start = MPI_Wtime();
@@ -218,8 +228,8 @@ static void go_on(const struct ranks *ranks, const struct order *order, char *bu
 static char *message_buffer(const struct ranks *ranks, const struct order *order)
 {
     /* Written once, or all of its pages would be the one page of zeros. */
-    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * order->exchange.bytes + 1;
-    char *buffer = malloc(bytes);
+    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * half_of(order) + buffer_align;
+    char *buffer = aligned_alloc(buffer_align, bytes);
     if (buffer) {
         memset(buffer, 1, bytes);
     } else {

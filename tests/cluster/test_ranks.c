@@ -1,9 +1,11 @@
 /* Four ranks and a clock that is right in a quarter of the batches: the figure of a message is the
  * same alone and beside others, or the noise of a machine alone would look like messages that
- * disturb one another. The clock is ours because the linker finds this MPI_Wtime() first.
+ * disturb one another. The clock is ours because the linker finds this MPI_Wtime() first. And
+ * messages are sent from where a page begins, written data or not.
  */
 #include <math.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +23,16 @@ double MPI_Wtime(void)
     return now;
 }
 
+enum { MESSAGE_BYTES = 64 };
+static int sent, sent_inside_a_page;
+
+int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm of)
+{
+    sent += count == MESSAGE_BYTES;
+    sent_inside_a_page += count == MESSAGE_BYTES && (uintptr_t)buffer % 4096 != 0;
+    return PMPI_Send(buffer, count, type, to, tag, of);
+}
+
 static int check(const char *what, double seconds)
 {
     double expected = tick_s / (2.0 * ROUND_TRIPS);
@@ -33,17 +45,18 @@ static int check(const char *what, double seconds)
 
 static int lead(struct ranks *ranks)
 {
-    const struct machine_exchange what = {64, ROUND_TRIPS, BATCHES, false};
     const struct profile_pair pairs[] = {{1, 2}, {3, 0}};
     struct machine machine;
     double seconds[2];
     int status = 0;
     probe_ranks_machine(ranks, &machine);
-    for (size_t count = 1; count <= 2; count++) {
+    for (size_t i = 0; i < 4; i++) {
+        const size_t count = 1 + i % 2;
+        const struct machine_exchange what = {MESSAGE_BYTES, ROUND_TRIPS, BATCHES, i >= 2};
         int rc = machine.ops->exchange(&machine, &what, pairs, count, seconds);
         status |= rc < 0;
-        for (size_t i = 0; i < count && rc == 0; i++) {
-            status |= check(count == 1 ? "alone" : "beside another", seconds[i]);
+        for (size_t k = 0; k < count && rc == 0; k++) {
+            status |= check(count == 1 ? "alone" : "beside another", seconds[k]);
         }
     }
     probe_ranks_dismiss(ranks, status);
@@ -63,6 +76,12 @@ int main(int argc, char **argv)
         info[i].pu = -1;
     }
     int status = size != RANKS ? 2 : ranks.rank ? probe_ranks_obey(&ranks) : lead(&ranks);
+    if (!sent || sent_inside_a_page) {
+        fprintf(stderr,
+                "test_ranks: %d of %d messages were not sent from the beginning of a page\n",
+                sent_inside_a_page, sent);
+        status = 1;
+    }
     MPI_Finalize();
     return status;
 }
