@@ -648,10 +648,13 @@ static void open_large(struct machine *machine, size_t pus)
         pus - 1, halves, eights, eights, halves, 1.2e10 * (double)pus / 8, eights, halves, pus - 1);
 }
 
-TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 5)
+/* Memory of 2 GB/s a PU, where 10 are expected, is not known at the start. */
+TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 7)
 {
     static const size_t sizes[] = {64, 128, 256};
-    static const char *const fixtures[] = {"xeon-snc4", "epyc-2-sockets"};
+    static const char *const fixtures[] = {"xeon-snc4", "epyc-2-sockets", "dunnington",
+                                           "finis-terrae"};
+    const double limit = _i < 5 ? 1.5 : 2;
     struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
@@ -677,7 +680,7 @@ TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 5)
     }
     ck_assert_ptr_nonnull(left);
     const double said_s = strtod(left + strlen("\"seconds_left\": "), NULL);
-    ck_assert_msg(said_s > took_s / 1.5 && said_s < 1.5 * took_s, "said %g, took %g", said_s,
+    ck_assert_msg(said_s > took_s / limit && said_s < limit * took_s, "said %g, took %g", said_s,
                   took_s);
     fclose(events);
     profile_free(profile);
