@@ -58,6 +58,7 @@ enum voided { NOT_VOID, AS_DECLARED, NOT_DECLARED };
 /* What the schedule asks for: 1 for a pair that shares the cache, 0 for one that does not. */
 struct question {
     struct probe *probe;
+    struct schedule *schedule;
     struct sharing_bar bar;
     struct probe_sharing_level *level;
     double done;
@@ -67,14 +68,21 @@ struct question {
     uint8_t *heard;  /* by probe_pair_index(): enum hearing. Owned */
     uint8_t *voided; /* by probe_pair_index(): enum voided. Owned */
     struct sharing_witness witness;
-    bool called, silent; /* the witness: its references are measured; it cannot be had */
+    bool trusting, refuted; /* what is declared: it says which pairs are alike; it does not */
+    bool called, silent;    /* the witness: its references are measured; it cannot be had */
 };
+
+static enum sharing_declaration declaration_of(const struct question *question,
+                                               const struct pair_position *position)
+{
+    const uint32_t *ids = question->probe->machine->pus.ids;
+    return declared_sharing(question->probe->declared, question->number, ids[position->i],
+                            ids[position->j]);
+}
 
 static double as_declared(struct question *question, const struct pair_position *position)
 {
-    const uint32_t *ids = question->probe->machine->pus.ids;
-    enum sharing_declaration said = declared_sharing(question->probe->declared, question->number,
-                                                     ids[position->i], ids[position->j]);
+    enum sharing_declaration said = declaration_of(question, position);
     size_t pair = probe_pair_index(question->probe->machine->pus.count, position->i, position->j);
     question->voided[pair] = said == NOTHING_DECLARED ? NOT_DECLARED : AS_DECLARED;
     return said == DECLARED_SHARED ? 1 : 0;
@@ -104,6 +112,24 @@ static double conclude(struct question *question, const struct pair_position *po
     return verdict == SHARING_YES ? 1 : 0;
 }
 
+/* Where a pair shares that is declared not to, when it is asked again too, caches are not where
+ * they are declared: no class of pairs is known to be alike. Where one does not share that is
+ * declared to, pairs of the classes that follow may. */
+static int hold_against_declared(struct question *question, const struct pair_position *pair,
+                                 double *share)
+{
+    const enum sharing_declaration said = declaration_of(question, pair);
+    struct sharing_trials trials;
+    question->schedule->row |= said == DECLARED_SHARED && *share <= 0;
+    if (said != DECLARED_PRIVATE || *share <= 0) {
+        return 0;
+    }
+    int rc = probe_sharing_try(question->probe, &question->bar, pair, 1, &trials);
+    *share = rc == 0 ? conclude(question, pair, &trials) : 0;
+    question->refuted = *share > 0;
+    return question->refuted ? -ECANCELED : rc;
+}
+
 static int ask(void *argument, const struct pair_position *pairs, size_t count, double *shares,
                double *figures)
 {
@@ -116,6 +142,7 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     for (size_t k = 0; k < count && rc == 0; k++) {
         shares[k] = conclude(question, &pairs[k], &trials[k]);
         figures[k] = trials[k].seconds / (double)(trials[k].count + trials[k].voids);
+        rc = question->trusting ? hold_against_declared(question, &pairs[k], &shares[k]) : 0;
     }
     return rc;
 }
@@ -365,6 +392,26 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     }
 }
 
+/* Pairs that are alike as declared, or where that is wrong as where nothing is. */
+static int measure_pairs(struct question *question, const bool *wanted,
+                         struct schedule_outcome *outcome)
+{
+    struct schedule *schedule = question->schedule;
+    const size_t pairs = probe_pair_count(schedule->pus->count);
+    question->trusting = !schedule->exhaustive && schedule->class_count > 1;
+    int rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
+    question->trusting = false;
+    if (question->refuted) {
+        schedule->class_count = 1;
+        memset(schedule->class_of, 0, pairs);
+        memset(question->decisive, 0, pairs * sizeof *question->decisive);
+        memset(question->voided, NOT_VOID, pairs);
+        schedule->row = true;
+        rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
+    }
+    return rc;
+}
+
 /* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those
  * that share this one. */
 static int test_level(struct schedule *schedule, const struct probe_cache *caches, size_t index,
@@ -375,6 +422,7 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
     const struct probe_cache_level *cache = &caches->levels[index];
     size_t pairs = probe_pair_count(pus->count);
     struct question question = {.probe = probe,
+                                .schedule = schedule,
                                 .bar = probe_sharing_bar_of(caches, index, share_of(probe, cache)),
                                 .number = number,
                                 .level = level,
@@ -392,8 +440,8 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
         schedule->agree = probe_schedule_agree_equal;
         /* Of a cache that nobody declares no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        schedule->row = number == 0;
-        rc = probe_schedule_run(schedule, outer, ++probe->seed, ask, &question, &outcome);
+        schedule->row |= number == 0;
+        rc = measure_pairs(&question, outer, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
     rc = rc < 0 ? rc : group(pus, outcome.values, &level->sharing);

@@ -136,6 +136,57 @@ TEST(fewer_pairs_are_wrong_with_the_witness)
     ck_assert_uint_ge(heard.tipped, alone.wrong / 2);
 }
 
+/* -- structure that is declared -- */
+
+enum { DECLARED_PUS = 64, SHARERS = 4, DECLARED_PAIRS = DECLARED_PUS * (DECLARED_PUS - 1) / 2 };
+
+/* Caches of four neighbours. Wrongly: of PUs a quarter of the machine apart, and a package of every
+ * second PU. */
+static void open_declared(struct machine *machine, uint64_t seed, bool wrongly)
+{
+    char apart[512] = "", package[256] = "'0";
+    for (size_t pu = 0, used = 0; pu < DECLARED_PUS / SHARERS; pu++) {
+        used += (size_t)sprintf(apart + used, "%s'%zu,%zu,%zu,%zu'", pu ? ", " : "", pu, pu + 16,
+                                pu + 32, pu + 48);
+    }
+    for (size_t pu = 2, used = 2; pu < DECLARED_PUS; pu += 2) {
+        used += (size_t)sprintf(package + used, ",%zu%s", pu, pu + 2 == DECLARED_PUS ? "'" : "");
+    }
+    const char *caches = groups_of(DECLARED_PUS, SHARERS);
+    open_machine_with(
+        machine, seed,
+        "{'servet_machine': 1, 'pus': '0-63', 'packages': [%s], 'caches': [{'level': 1, "
+        "'size_bytes': 8192, 'ways': 8, 'seconds': 1e-9}, {'level': 2, 'size_bytes': 131072, "
+        "'ways': 8, 'seconds': 4e-9, 'groups': [%s], 'declared_groups': [%s]}], 'memory': "
+        "{'seconds': 9e-8, 'pu_bytes_per_s': 1e10}, 'layers': [{'seconds': 3e-8, 'bytes_per_s': "
+        "1e10, 'groups': [%s]}, {'seconds': 6e-8, 'bytes_per_s': 1e10, 'groups': ['0-63']}]}",
+        wrongly ? package : "'0-63'", caches, wrongly ? apart : caches, caches);
+}
+
+/* A sample of two dozen pairs that do not share may miss the few that do: what the others took over
+ * was believed though pairs of other samples had shown that caches are not where they are declared.
+ * Where they are, a sample does. */
+TEST(where_caches_are_declared_wrongly_every_pair_is_measured)
+{
+    const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct machine machine;
+        struct probe_sharing found;
+        const struct probe_sharing_level *level = &found.levels[0];
+        const bool wrongly = seed > 1;
+        open_declared(&machine, seed, wrongly);
+        struct probe probe = {
+            .machine = &machine, .seed = seed, .declared = &machine.declared->classes[0]};
+        ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+        ck_assert_msg(level->sharing.group_count == DECLARED_PUS / SHARERS, "seed %d", (int)seed);
+        ck_assert_uint_eq(level->sharing.pair_count, 0);
+        ck_assert(wrongly ? level->measured == DECLARED_PAIRS
+                          : level->measured < DECLARED_PAIRS / SHARERS);
+        probe_sharing_free(&found);
+        probe_machine_close(&machine);
+    }
+}
+
 /* -- a contradiction that asking again does not end -- */
 
 static const struct machine_ops *honest;
