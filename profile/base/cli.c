@@ -179,6 +179,14 @@ static void refuse_misspelt(const struct argp *argp, int argc, char **argv, unsi
     }
 }
 
+/* --help and --version end the program within argp. */
+static void finish_at_exit(void)
+{
+    if (cli_finish(CLI_OK) != CLI_OK) {
+        _exit(CLI_FAILED);
+    }
+}
+
 void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument,
                void *input)
 {
@@ -191,6 +199,7 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
                                .doc = argp->doc,
                                .children = children};
     hold_standard_streams();
+    (void)atexit(finish_at_exit);
     json_set_alloc_funcs(allocate_or_end, free);
     argp_err_exit_status = CLI_USAGE;
     refuse_misspelt(argp, argc, argv, flags);
@@ -253,7 +262,9 @@ struct profile_set cli_set(const char *option, const char *text)
 
 int cli_finish(int status)
 {
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    static bool told;
+    if (!told && (fflush(stdout) != 0 || ferror(stdout))) {
+        told = true;
         cli_note("cannot write to standard output: %s", strerror(errno));
         return status ? status : CLI_FAILED;
     }

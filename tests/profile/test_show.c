@@ -180,6 +180,8 @@ static const struct {
     {"cp " NEHALEM " mine; " SHOW " --html mine", 2, "mine is a profile"},
     {"cp " NEHALEM " mine; " SHOW " --hwloc mine", 2, "such as report.xml; mine is a profile"},
     {SHOW " " NEHALEM " >/dev/full", 1, "cannot write to standard output: No space left"},
+    {SHOW " --help >/dev/full", 1, "cannot write to standard output: No space left"},
+    {SERVET_MAP " --version >/dev/full", 1, "cannot write to standard output: No space left"},
 };
 
 TEST(wrong_input_is_one_line_and_status_2, .loops = sizeof wrong / sizeof *wrong)
