@@ -355,16 +355,19 @@ static int add_incomplete(const struct probe_run *run, const struct probe_result
     return probe_conditions_add(profile, "incomplete", text);
 }
 
+/* Before the names of probes in the condition "budget". */
+static const char mark_short[] = "cut short:", mark_left_out[] = "not measured:";
+
 static int add_budget(const struct probe_run *run, const struct probe_results *results,
                       struct servet_profile *profile)
 {
     char text[160];
     bool out = results->left_out != 0, shortened = results->shortened != 0;
     const struct probe_cache *caches = &results->of[0].caches;
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s", run->budget_s,
-                         shortened ? "; cut short:" : "", names_of(results->shortened).text,
-                         out ? "; not measured:" : "", names_of(results->left_out).text);
+    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s%s%s", run->budget_s,
+                                   shortened ? "; " : "", shortened ? mark_short : "",
+                                   names_of(results->shortened).text, out ? "; " : "",
+                                   out ? mark_left_out : "", names_of(results->left_out).text);
     if (results->shortened & PROBE_CACHE && used < sizeof text &&
         caches->sweeps + caches->coarse > 0) {
         snprintf(text + used, sizeof text - used,
@@ -473,11 +476,6 @@ static void add_unsettled(char *text, size_t size, const char *name, double spre
     }
 }
 
-static bool noted_short(const struct profile_quality *quality)
-{
-    return quality->note && strstr(quality->note, "cut short by the budget");
-}
-
 /* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
 static void add_moved(const struct profile_class *node_class, char *text, size_t size)
 {
@@ -511,17 +509,18 @@ static const char *changed_alone(const struct servet_profile *profile)
                : "; nothing else ran: the machine itself changes";
 }
 
-/* " sharing memory": what the condition "budget" says of it; NULL: nothing. */
-static const char *left_out_by_budget(const struct servet_profile *profile, int *length)
+/* The probes that the condition "budget" names after this mark. */
+static unsigned named_by_budget(const struct servet_profile *profile, const char *mark)
 {
-    static const char mark[] = "not measured:";
     const char *budget = profile_condition(profile, "budget");
     const char *names = budget ? strstr(budget, mark) : NULL;
-    if (names) {
-        names += strlen(mark);
-        *length = (int)strcspn(names, ";");
+    const size_t length = names ? strcspn(names, ";") : 0;
+    unsigned probes = 0;
+    for (size_t i = 0; names && i < PROBE_NAMES; i++) {
+        const char *at = strstr(names, probe_run_names[i]);
+        probes |= at && at < names + length ? 1u << i : 0;
     }
-    return names;
+    return probes;
 }
 
 /* "; measure again when nothing else runs and without --budget (about 20 s)". `apart`: rounds are;
@@ -550,14 +549,13 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
 {
     const struct profile_class *node_class = &profile->classes[0];
     double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
-    bool cache_short = false, memory_short = false, message_short = false;
+    const unsigned cut = named_by_budget(profile, mark_short),
+                   left_out = named_by_budget(profile, mark_left_out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         caches = wider(caches, &node_class->caches[i].quality);
-        cache_short = cache_short || noted_short(&node_class->caches[i].quality);
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         memory = wider(memory, &node_class->memory.levels[i].quality);
-        memory_short = memory_short || noted_short(&node_class->memory.levels[i].quality);
     }
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         const struct profile_layer *layer = &node_class->communication.layers[i];
@@ -565,25 +563,22 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
         for (size_t k = 0; k < layer->curve_count; k++) {
             messages = fmax(messages, layer->curve[k].spread);
         }
-        message_short = message_short || noted_short(&layer->quality);
     }
-    int length = 0;
-    const char *left_out = left_out_by_budget(profile, &length);
-    bool any_short = cache_short || memory_short || message_short || left_out;
     bool apart = fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
     text[0] = '\0';
-    add_unsettled(text, size, "cache", caches, cache_short);
+    add_unsettled(text, size, "cache", caches, cut & PROBE_CACHE);
+    add_unsettled(text, size, "sharing", 0, cut & PROBE_SHARING);
     add_moved(node_class, text, size);
-    add_unsettled(text, size, "memory", memory, memory_short);
-    add_unsettled(text, size, "message", messages, message_short);
+    add_unsettled(text, size, "memory", memory, cut & PROBE_MEMORY);
+    add_unsettled(text, size, "message", messages, cut & PROBE_MESSAGE);
     if (left_out) {
         size_t used = strlen(text);
-        snprintf(text + used, size - used, "%snot measured:%.*s", used ? ", " : "", length,
-                 left_out);
+        snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", mark_left_out,
+                 names_of(left_out).text);
     }
     if (text[0] == '\0') {
         return false;
     }
-    add_advice(profile, apart, any_short, expected_s, text, size);
+    add_advice(profile, apart, cut | left_out, expected_s, text, size);
     return true;
 }

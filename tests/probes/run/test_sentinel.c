@@ -360,15 +360,16 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
                    .levels = &level,
                    .level_count = 1},
         .communication = {.layers = &layer, .layer_count = 1}};
-    struct profile_condition budget = {"budget", "5 s granted; not measured: sharing memory; more"};
-    struct servet_profile profile = {.classes = &node_class, .class_count = 1};
+    struct profile_condition budget = {"budget", "5 s granted; cut short: message"};
+    struct servet_profile profile = {
+        .classes = &node_class, .class_count = 1, .conditions = &budget};
     ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "memory (spread 41 %); measure again when nothing else runs");
-    layer.quality.note = "cut short by the budget: 3 of 9 pairs measured";
+    profile.condition_count = 1;
     ck_assert(probe_conditions_unsettled(&profile, 19.5, text, sizeof text));
     ck_assert_str_eq(text, "memory (spread 41 %), message (cut short); measure again when nothing "
                            "else runs and without --budget (about 20 s)");
-    layer.quality.note = NULL;
+    profile.condition_count = 0;
     level.quality.origin = PROFILE_INFERRED;
     ck_assert(!probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "");
@@ -383,10 +384,15 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     ck_assert_str_eq(text, "message (spread 200 %); measure again when nothing else runs");
     layer.curve_count = 0;
     layer.line_quality.spread = 0;
-    profile.conditions = &budget;
     profile.condition_count = 1;
+    budget.value = "5 s granted; not measured: sharing memory; cache sizes from 1 sweep";
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
+    /* whatever spread and note the figures have */
+    budget.value = "5 s granted; cut short: cache sharing memory; not measured: message";
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
+    ck_assert_str_eq(text, "cache (cut short), sharing (cut short), memory (cut short), not "
+                           "measured: message; measure again without --budget");
     struct profile_cache cache[3] = {
         {.level = 1, .quality.note = "shared" PROBE_NOTE_PUS_MOVE "; and more"},
         {.level = 2, .quality.note = "shared" PROBE_NOTE_PUS_MOVE},
@@ -421,7 +427,8 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
     ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
     snprintf(expected, sizeof expected, "message (spread 30 %%)%s", cases[_i].says);
     ck_assert_str_eq(text, expected);
-    layer.quality.note = "cut short by the budget: 3 of 9 pairs measured";
+    ck_assert_int_eq(probe_conditions_add(&profile, "budget", "5 s granted; cut short: message"),
+                     0);
     ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
     snprintf(expected, sizeof expected, "message (spread 30 %%)%s%s without --budget (about 20 s)",
              cases[_i].says, cases[_i].says == waits ? " and" : "; measure again");
