@@ -71,13 +71,26 @@ double probe_budget_expected(const struct probe_run *run, const struct probe_res
 typedef double seconds_function(const struct probe_run *run, const struct probe_results *results,
                                 unsigned probe);
 
+/* A quota of one worker at a time leaves too few for it. */
+static bool lacks_workers(const struct probe_run *run, unsigned probe)
+{
+    return probe & (PROBE_SHARING | PROBE_MESSAGE) && probe_machine_at_once(run->machine) < 2 &&
+           run->machine->pus.count > 1;
+}
+
+/* Is it asked for, and may it be measured? */
+static bool asks(const struct probe_run *run, unsigned probe)
+{
+    return run->probes & probe && !lacks_workers(run, probe);
+}
+
 /* Of the probes asked for, from `first` on. */
 static double sum_from(const struct probe_run *run, const struct probe_results *results,
                        unsigned first, seconds_function *seconds)
 {
     double sum = 0;
     for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
-        sum += run->probes & probe ? seconds(run, results, probe) : 0;
+        sum += asks(run, probe) ? seconds(run, results, probe) : 0;
     }
     return sum;
 }
@@ -86,7 +99,7 @@ double probe_budget_expected_after(const struct probe_run *run, const struct pro
 {
     const struct probe_estimate *estimate = &results->estimate;
     return ((run->probes & PROBE_MEMORY ? estimate->sets_s + estimate->kernels_s : 0) +
-            (run->probes & PROBE_MESSAGE ? estimate->looks_s : 0)) *
+            (asks(run, PROBE_MESSAGE) ? estimate->looks_s : 0)) *
            probe_machine_pace(run->machine);
 }
 
@@ -145,8 +158,8 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
     double kept_s = 0;
     for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
         const double first_s = first_here(run, results, later);
-        const bool fits = (run->probes & later) && later != PROBE_SHARING &&
-                          least(results, later) > 0 && first_s < left;
+        const bool fits = asks(run, later) && later != PROBE_SHARING && least(results, later) > 0 &&
+                          first_s < left;
         others |= fits;
         kept_s += fits ? first_s : 0;
     }
@@ -180,16 +193,28 @@ bool probe_budget_wants(const struct probe_run *run, struct probe_results *resul
     if (!(run->probes & probe)) {
         return false;
     }
-    if (probe & (PROBE_SHARING | PROBE_MESSAGE) && probe_machine_at_once(run->machine) < 2 &&
-        run->machine->pus.count > 1) {
+    if (lacks_workers(run, probe)) {
         results->throttled |= probe;
         return false;
     }
     const bool unknown = probe == PROBE_SHARING && (results->left_out & PROBE_CACHE);
     if (results->until_s > 0 && (unknown || is_too_long(run, results, probe))) {
         results->left_out |= probe;
+        results->not_begun |= probe;
         return false;
     }
     probe_budget_grant(run, results, probe, 1);
     return true;
+}
+
+bool probe_budget_wants_yet(const struct probe_run *run, struct probe_results *results,
+                            unsigned probe)
+{
+    const bool yet =
+        results->not_begun & probe && run->machine->until_s > 0 && probe_budget_left(results) > 0;
+    if (yet) {
+        results->not_begun &= ~probe;
+        probe_budget_grant(run, results, probe, 1);
+    }
+    return yet;
 }

@@ -210,6 +210,7 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
 static int finished(struct probe_results *results, unsigned probe, int rc)
 {
     results->done |= rc == 0 ? probe : 0;
+    results->left_out &= ~probe;
     results->left_out |= rc == -ETIME ? probe : 0;
     bool shortened =
         probe_late(&results->probe) || (probe == PROBE_MEMORY && results->probe.hurried);
@@ -321,15 +322,21 @@ static int in_time(int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
+static int run_caches_now(const struct probe_run *run, struct probe_results *results,
+                          struct servet_error *error)
+{
+    next(run, results, PROBE_CACHE, "cache");
+    int rc = run_caches(run, results, error);
+    learn_pace(results);
+    return finished(results, PROBE_CACHE, rc);
+}
+
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
     int rc = 0;
     if (probe_budget_wants(run, results, PROBE_CACHE)) {
-        next(run, results, PROBE_CACHE, "cache");
-        rc = run_caches(run, results, error);
-        learn_pace(results);
-        rc = finished(results, PROBE_CACHE, rc);
+        rc = run_caches_now(run, results, error);
     }
     if (rc == 0 && probe_budget_wants(run, results, PROBE_SHARING) &&
         results->of[0].caches.count > 0) {
@@ -347,6 +354,9 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         next(run, results, PROBE_MESSAGE, "message");
         rc = run_messages(run, results, true, error);
         rc = finished(results, PROBE_MESSAGE, rc);
+    }
+    if (rc == 0 && probe_budget_wants_yet(run, results, PROBE_CACHE)) {
+        rc = run_caches_now(run, results, error);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {

@@ -340,6 +340,7 @@ struct probe_results {
     struct probe_estimate estimate;
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
+    unsigned not_begun; /* of those, the ones that were not even tried */
     unsigned throttled; /* and those that a quota leaves too few workers for */
     unsigned shortened; /* and those that it cut short */
     unsigned done;
@@ -383,6 +384,10 @@ int probe_budget_fail(const struct probe_run *run, const struct probe_results *r
 
 /* Asked for, and still within the budget. What is left out stays as declared. */
 bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe);
+/* Was left out before it was begun, for those that are done by now, and there is time: it is tried
+ * once, whatever it is expected to take. */
+bool probe_budget_wants_yet(const struct probe_run *run, struct probe_results *results,
+                            unsigned probe);
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
 int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,

@@ -607,6 +607,33 @@ TEST(who_is_begun_leaves_those_after_it_what_they_need_first)
     probe_machine_close(&machine);
 }
 
+/* Beside many others caches are expected to take more than there is, and what is measured in their
+ * place takes next to nothing of it; of what a quota forbids nothing is waited for. */
+TEST(what_was_left_out_has_the_time_that_is_left, .loops = 2)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct progress progress = {.events = -1};
+    struct probe_run run = {.probes = _i ? PROBE_ALL : PROBE_CACHE | PROBE_MEMORY,
+                            .seed = 1,
+                            .budget_s = 10,
+                            .machine = &machine,
+                            .progress = &progress};
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.others = others;
+    others_now = 20;
+    machine.ops = &ops;
+    machine.cpu_quota = _i ? 1.5 : 0;
+    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(profile->classes[0].caches[0].quality.origin, PROFILE_MEASURED);
+    ck_assert_double_gt(profile->classes[0].memory.reference_bytes_per_s, 0);
+    ck_assert_ptr_null(strstr(condition(profile, "budget"), "not measured"));
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
 TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
 {
     struct machine machine;
