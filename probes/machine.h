@@ -150,9 +150,11 @@ struct machine_ops {
  * way on these PUs, during this measurement. */
 struct machine_guard {
     size_t operations, repeated;
-    size_t disturbed;      /* operations that stayed so */
-    double repeat_s;       /* spent on repeating */
-    double last_s;         /* that the last operation took */
+    size_t disturbed; /* operations that stayed so */
+    double repeat_s;  /* spent on repeating */
+    double last_s;    /* that the last operation took */
+    bool apart; /* of the last copy some PU had its figure while the others did not run: it is what
+                   one gets alone */
     double asked_s, ran_s; /* of workers: from being asked to the answer; of that, on their PUs */
     double budget_s;       /* of the run, of which repeating takes a part; 0: none */
     double still_s; /* that workers stood still with an operation at hand: stopped, or the machine
@@ -212,6 +214,11 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
                            const struct profile_pair *pairs, size_t count, double *seconds);
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
+
+/* The same of PUs that are to be at it at the same time, asked again when they were not; -EAGAIN:
+ * they never were. */
+int probe_machine_copy_together(struct machine *machine, const struct machine_copy *what,
+                                const uint32_t *pus, size_t count, double *bytes_per_s);
 
 /* Tasks for each PU, beside the one that asks; 0 also where nobody knows. */
 double probe_machine_others(struct machine *machine);

@@ -1,6 +1,7 @@
 /* Bandwidth of copies and other loops on this machine, by several PUs at once: those that have
  * their figure go on until the last one has its own. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,53 +261,112 @@ static size_t pass_of(const struct machine_copy *what, const struct loop *loop)
     return pass < loop->bytes ? pass : loop->bytes;
 }
 
-/* One pass, burst by burst, unless it is late. `count`: of the rates noted before. Returns how many
- * there are now. */
-static size_t run_in_bursts(struct native_worker *worker, const struct machine_copy *what,
-                            const struct loop *loop, double *rates, size_t count)
+/* So many of its own bursts may lie between two of the other one's before that one counts as
+ * standing still: cores of another kind are four times as slow, and a time slice is a hundred. */
+enum { BURSTS_BETWEEN = 8 };
+
+/* How many bursts a worker has made; each has a line of its own. */
+struct beat {
+    _Alignas(NATIVE_LINE_BYTES) atomic_size_t bursts;
+};
+
+/* The rates of a worker's bursts, `made`, and of those that count, `count`. `other`: the other of
+ * its pair (NULL: it copies alone), which had made `seen` bursts when this one had `since`. */
+struct rates {
+    double *of;
+    size_t count, made;
+    struct beat *own, *other;
+    size_t seen, since;
+};
+
+static void find_other(const struct native_worker *worker, const struct native_job *job,
+                       struct rates *rates)
+{
+    struct beat *all = job->shared;
+    const size_t beside = worker->index ^ 1;
+    rates->own = &all[worker->index];
+    rates->other = job->count < 2 ? NULL : &all[beside < job->count ? beside : 0];
+}
+
+static void beat(const struct rates *rates)
+{
+    atomic_fetch_add_explicit(&rates->own->bursts, 1, memory_order_relaxed);
+}
+
+/* What was copied while the other stood still is what one gets alone, and does not count. */
+static void keep_together(struct rates *rates, bool end)
+{
+    const size_t seen =
+        rates->other ? atomic_load_explicit(&rates->other->bursts, memory_order_relaxed) : 0;
+    if (rates->other && (seen != rates->seen || end)) {
+        const bool apart = rates->count > rates->since + BURSTS_BETWEEN;
+        rates->count = apart ? rates->since : rates->count;
+        rates->since = rates->count;
+        rates->seen = seen;
+    }
+}
+
+/* One pass, burst by burst, unless it is late. */
+static void run_in_bursts(struct native_worker *worker, const struct machine_copy *what,
+                          const struct loop *loop, struct rates *rates)
 {
     const size_t pass = pass_of(what, loop), burst = burst_of(what);
-    for (size_t done = 0; done < pass && !is_late(worker, what, count);) {
-        const size_t some = run_next(worker, loop, burst, &rates[count]);
+    for (size_t done = 0; done < pass && !is_late(worker, what, rates->made);) {
+        const size_t some = run_next(worker, loop, burst, &rates->of[rates->count]);
         /* What is left over at the end is too short to say anything. */
-        count += some == burst || loop->bytes < burst;
+        const bool whole = some == burst || loop->bytes < burst;
+        rates->count += whole;
+        rates->made += whole;
+        beat(rates);
+        keep_together(rates, false);
         done += some;
     }
-    return count;
+}
+
+/* Are there as many rates as make a figure? Else there is one, of what it got. */
+static bool is_together(struct rates *rates)
+{
+    keep_together(rates, true);
+    const bool together = rates->count == rates->made || rates->count >= rates_least;
+    rates->count += rates->count == 0;
+    return together;
 }
 
 static int run_copy(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_copy *what = job->what;
-    size_t bytes = what->bytes & ~(size_t)4095, count = 0;
+    const size_t bytes = what->bytes & ~(size_t)4095;
     int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
     const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
     const size_t most = what->passes * (loop.bytes / burst_of(what) + 1) + 1;
-    double *rates = malloc(most * sizeof *rates), rate;
-    if (rc < 0 || !rates) {
-        free(rates);
+    struct rates rates = {.of = calloc(most, sizeof *rates.of)};
+    double rate;
+    if (rc < 0 || !rates.of) {
+        free(rates.of);
         return rc < 0 ? rc : -ENOMEM;
     }
     if (!probe_native_meet(worker, job)) {
-        free(rates);
+        free(rates.of);
         return -EINTR;
     }
+    find_other(worker, job, &rates);
     warm(worker, &loop, pass_of(what, &loop));
     for (uint32_t i = 0;
-         i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, count);
+         i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, rates.made);
          i++) {
-        count = run_in_bursts(worker, what, &loop, rates, count);
+        run_in_bursts(worker, what, &loop, &rates);
     }
+    const bool together = is_together(&rates);
     probe_native_done(job);
-    const size_t piece =
-        1u << 20; /* short, so that nobody copies long after the last one is done */
     while (probe_native_others_busy(worker, job)) {
-        run_next(worker, &loop, piece, &rate);
+        run_next(worker, &loop, burst_of(what), &rate);
+        beat(&rates);
     }
     if (!probe_native_cancelled(worker)) {
-        job->result[worker->index] = profile_quantile(rates, count, upper_quartile);
+        job->result[worker->index] = profile_quantile(rates.of, rates.count, upper_quartile);
+        job->result[job->count + worker->index] = together;
     }
-    free(rates);
+    free(rates.of);
     return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
@@ -316,15 +376,23 @@ int probe_native_copy(struct machine *machine, const struct machine_copy *what, 
     if (what->bytes < 4096) {
         return -EINVAL;
     }
-    double *result = calloc(count, sizeof *result);
-    if (!result) {
+    /* rates, and of each whether it was had beside the others' */
+    double *result = calloc(2 * count, sizeof *result);
+    struct beat *beats = aligned_alloc(_Alignof(struct beat), count * sizeof *beats);
+    if (!result || !beats) {
+        free(result);
+        free(beats);
         return -ENOMEM;
     }
-    struct native_job job = {.run = run_copy, .what = what, .result = result};
+    memset(beats, 0, count * sizeof *beats);
+    struct native_job job = {.run = run_copy, .what = what, .result = result, .shared = beats};
     int rc = probe_native_run(machine->state, &job, pus, count);
+    machine->guard.apart = false;
     for (size_t i = 0; i < count && rc == 0; i++) {
         bytes_per_s[i] = result[i];
+        machine->guard.apart |= result[count + i] < 1;
     }
     free(result);
+    free(beats);
     return rc;
 }

@@ -58,8 +58,8 @@ static int run_kernel(const struct question *question, enum profile_kernel kerne
         probe_memory_what(question->probe, question->bytes < room ? question->bytes : room, -1);
     what.pages = MACHINE_PAGES_GIVEN;
     what.kernel = kernel;
-    int rc = probe_machine_copy(question->probe->machine, &what, question->domain->ids, workers,
-                                question->rates);
+    int rc = probe_machine_copy_together(question->probe->machine, &what, question->domain->ids,
+                                         workers, question->rates);
     *total = 0;
     for (size_t i = 0; i < workers && rc == 0; i++) {
         *total += question->rates[i];
@@ -84,7 +84,7 @@ static int one_round(const struct question *question, size_t round, struct round
         if (rc == 0 && question->domain->count > 1) {
             rc = run_kernel(question, kernel, question->domain->count, &rounds[k].together[round]);
         }
-        rc = rc == -ETIME || (rc == 0 && probe_late(question->probe)) ? 1 : rc;
+        rc = rc == -ETIME || rc == -EAGAIN || (rc == 0 && probe_late(question->probe)) ? 1 : rc;
     }
     return rc;
 }

@@ -327,7 +327,8 @@ static int check_few(struct memory_rounds *rounds, const struct schedule *schedu
     return rc;
 }
 
-static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome, bool *odd)
+static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome, bool *odd,
+                         bool *apart)
 {
     struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
@@ -353,6 +354,7 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         if (rc == -ETIME && rounds->alone_count > 0) {
             leave_open(rounds, outcome);
             outcome->cut_short = true;
+            *apart = rounds->apart;
             rc = 0;
         } else if (rc == 0) {
             rc = probe_memory_rounds_doubt(rounds, outcome);
@@ -527,6 +529,14 @@ static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
     return rc < 0 ? rc : infer_anew(rounds, outcome, result);
 }
 
+/* That nothing is known of pairs is not that none collide. */
+static int note_apart(struct profile_quality *quality)
+{
+    quality->note = strdup("pairs not measured: other tasks kept their PUs from running at the "
+                           "same time");
+    return quality->note ? 0 : -ENOMEM;
+}
+
 static int measure(struct probe *probe, struct probe_memory *result)
 {
     size_t pairs = probe_pair_count(probe->machine->pus.count), bytes = result->array_bytes;
@@ -536,11 +546,12 @@ static int measure(struct probe *probe, struct probe_memory *result)
     int rc = probe_memory_rounds_init(&rounds, probe, bytes);
     rc = outcome.values && outcome.measured ? rc : -ENOMEM;
     rc = rc < 0 ? rc : probe_memory_rounds_kinds(&rounds);
-    rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome, &result->odd);
+    rc = rc < 0 ? rc : measure_pairs(&rounds, &outcome, &result->odd, &result->apart);
     rc = rc < 0 ? rc : infer(&rounds, &outcome, result);
     rc = rc < 0 ? rc
                 : probe_pair_figures(&probe->machine->pus, rounds.slower, outcome.measured,
                                      &result->memory.pair_rates, &result->memory.pair_rate_count);
+    rc = rc == 0 && result->apart ? note_apart(&result->memory.quality) : rc;
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];

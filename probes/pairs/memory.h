@@ -28,6 +28,7 @@ struct probe_memory {
     size_t array_bytes;
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
     bool odd;       /* a pair collides, and none of those that are said to be like it */
+    bool apart;     /* pairs have no figure: their PUs never ran at the same time */
     bool searched;  /* pairs and sets to the end: there are no more levels */
 };
 
@@ -82,6 +83,7 @@ struct memory_rounds {
     size_t ratios;
     double spread; /* of one figure, from them */
     bool doubted;  /* one round is not enough, however much a pair gets */
+    bool apart;    /* the PUs of the last round never ran at the same time */
 };
 
 /* 0 or -ENOMEM. */

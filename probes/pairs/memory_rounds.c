@@ -171,7 +171,11 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     double rates[2 * TOGETHER_MOST];
     int rc = probe_memory_rounds_alone(rounds, pus[0]);
     rc = rc == 0 && rounds->probe->machine->until_s > 0 && probe_late(rounds->probe) ? -ETIME : rc;
-    rc = rc < 0 ? rc : probe_memory_copy(rounds->probe, rounds->bytes, pus, 2 * pairs, rates);
+    const struct machine_copy what = probe_memory_what(rounds->probe, rounds->bytes, -1);
+    rc = rc < 0 ? rc
+                : probe_machine_copy_together(rounds->probe->machine, &what, pus, 2 * pairs, rates);
+    rounds->apart = rc == -EAGAIN;
+    rc = rc == -EAGAIN ? -ETIME : rc; /* what has no figure as well */
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
@@ -251,6 +255,9 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
                "memory of PUs %u and %u", pus[0], pus[1]);
     while (!is_settled(rounds, found, count, done)) {
         int rc = one_round(rounds, pus, count, done, found);
+        if (done > 0 && rounds->apart) {
+            break;
+        }
         if (rc < 0) {
             return rc;
         }

@@ -525,7 +525,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     rc = rc != 0 ? rc : settle_cores(&sets, partitions, made);
     rc = rc != 0 ? rc : measure(&sets, partitions, made);
     rc = rc != 0 ? rc : probe_sets_assemble(&sets, found);
-    found->searched = rc >= 0 && !probe_late(probe);
+    found->searched = rc >= 0 && !found->apart && !probe_late(probe);
     for (size_t i = 0; i < made; i++) {
         probe_partition_free(&partitions[i]);
     }

@@ -412,7 +412,10 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     show_kernels(show, memory);
     profile_show_pair_rates(memory, show->stream);
     if (!memory->level_count) {
-        fprintf(show->stream, "%*sno overhead: no two PUs disturb one another\n", INDENT_TEXT, "");
+        fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "",
+                memory->quality.note && !memory->pair_rate_count
+                    ? memory->quality.note
+                    : "no overhead: no two PUs disturb one another");
         return;
     }
     HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");

@@ -375,6 +375,45 @@ TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
     probe_machine_close(&machine);
 }
 
+/* The PUs of so many copies do not run at the same time. */
+static size_t apart_yet;
+
+static int copy_apart(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *rates)
+{
+    int rc = whole->copy(machine, what, pus, count, rates);
+    machine->guard.apart = count > 1 && apart_yet > 0;
+    apart_yet -= machine->guard.apart;
+    for (size_t i = 0; rc == 0 && machine->guard.apart && i < count; i++) {
+        rc = whole->copy(machine, what, &pus[i], 1, &rates[i]);
+    }
+    return rc;
+}
+
+TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone, .loops = 2)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY};
+    open_machine_of("two-packages", &machine);
+    apart_yet = _i ? SIZE_MAX : 3;
+    ck_assert_msg(run_with(&machine, copy_apart, &run, &profile, &error) == 0, "%s", error.text);
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    ck_assert_double_gt(memory->reference_bytes_per_s, 0);
+    ck_assert_uint_gt(memory->level_count, 0);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        ck_assert_int_eq(memory->levels[i].quality.origin,
+                         _i ? PROFILE_DECLARED : PROFILE_MEASURED);
+    }
+    ck_assert_int_eq(memory->pair_rate_count == 0, _i);
+    ck_assert_int_eq(memory->kernel_count == 0, _i);
+    ck_assert_int_eq(memory->quality.note != NULL, _i);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
 /* The first copy of PUs of both packages is disturbed, and no other. */
 static int copy_once_disturbed(struct machine *machine, const struct machine_copy *what,
                                const uint32_t *pus, size_t count, double *rates)
