@@ -23,6 +23,8 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 /* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
  * deviation. */
 static const double mad_of_deviation = 0.6745;
+/* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
+static const double faster_deviations = 6;
 /* Of pairs: see pairs.h. What is less than this factor apart is one layer on the machines whose
  * structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
@@ -482,4 +484,24 @@ double probe_layers_spread(double *logs, size_t count)
         logs[i] = fabs(logs[i]);
     }
     return count ? profile_median_value(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
+}
+
+bool probe_layers_agree(double *values, size_t count, double spread)
+{
+    if (!probe_schedule_agree_cluster(values, count, spread)) {
+        return false;
+    }
+    double *away = malloc((count + 1) * sizeof *away);
+    if (!away) {
+        return false; /* then all are measured */
+    }
+    double middle = profile_median_value(values, count), least = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, values[i]);
+        away[i] = fabs(log(values[i] / middle));
+    }
+    double deviation =
+        fmax(fmax(spread, least_spread), profile_median_value(away, count) / mad_of_deviation);
+    free(away);
+    return log(middle / least) < fmin(log(groups_factor), faster_deviations * deviation);
 }

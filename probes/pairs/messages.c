@@ -181,31 +181,6 @@ static int second_sweep(const struct schedule *schedule, struct question *questi
     return rc;
 }
 
-/* Disturbance only lengthens, so a pair that is clearly faster than the others is structure, of
- * however many pairs: siblings are one pair of each core among all. Clearly: by the factor of
- * layers.c, or by six deviations, which 2,000 values of one layer do not reach. */
-static bool are_alike(double *values, size_t count, double spread)
-{
-    static const double clearly = 1.4, deviations = 6, mad_of_deviation = 0.6745,
-                        least_spread = 0.02;
-    if (!probe_schedule_agree_cluster(values, count, spread)) {
-        return false;
-    }
-    double *away = malloc((count + 1) * sizeof *away);
-    if (!away) {
-        return false; /* then all are measured */
-    }
-    double middle = profile_median_value(values, count), least = INFINITY;
-    for (size_t i = 0; i < count; i++) {
-        least = fmin(least, values[i]);
-        away[i] = fabs(log(values[i] / middle));
-    }
-    double deviation =
-        fmax(fmax(spread, least_spread), profile_median_value(away, count) / mad_of_deviation);
-    free(away);
-    return log(middle / least) < fmin(log(clearly), deviations * deviation);
-}
-
 /* A pair's value, and what it was presumed alike in. */
 struct taken {
     uint64_t likeness;
@@ -271,7 +246,7 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     }
     schedule.spread = &question.spread;
     schedule.exhaustive = probe->exhaustive;
-    schedule.agree = are_alike;
+    schedule.agree = probe_layers_agree;
     schedule.search = true;
     schedule.probe = probe;
     schedule.at_once = probe_together_most(probe, TOGETHER_MOST);

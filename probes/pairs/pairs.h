@@ -75,6 +75,11 @@ int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint
  * without any. */
 double probe_layers_spread(double *logs, size_t count);
 
+/* Agreement of pairs' times (schedule.agree): one cluster, and none is clearly faster.
+ * Disturbance only lengthens, so such a pair is structure, of however many pairs: siblings are one
+ * pair of each core among all. Clearly: by the factor of layers, or by six deviations. */
+bool probe_layers_agree(double *values, size_t count, double spread);
+
 /* -- relation -- */
 
 /* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5} (2010
