@@ -85,6 +85,7 @@ struct question {
     struct schedule_outcome *outcome; /* for the second sweep */
     double *logs;                     /* of the ratios of two figures of one pair */
     size_t ratios;                    /* room for one of every pair */
+    size_t calm;                      /* of them, in which nobody else is known to have run */
     double spread;                    /* of one figure, from them */
 };
 
@@ -152,8 +153,10 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
                      double *seconds, double *figures)
 {
     struct question *question = argument;
-    size_t pus = question->probe->machine->pus.count;
+    const struct machine *machine = question->probe->machine;
+    const size_t pus = machine->pus.count, disturbed = machine->guard.disturbed;
     int rc = exchange_all(question, pairs, count, 0.4, seconds);
+    question->calm += machine->guard.disturbed == disturbed ? count : 0;
     for (size_t k = 0; k < count && rc == 0; k++) {
         double *value = &question->outcome->values[probe_pair_index(pus, pairs[k].i, pairs[k].j)];
         const double sweeps[] = {*value, seconds[k]};
@@ -174,7 +177,7 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
 static int second_sweep(const struct schedule *schedule, struct question *question,
                         struct schedule_outcome *outcome)
 {
-    question->ratios = 0;
+    question->ratios = question->calm = 0;
     question->outcome = outcome;
     int rc = probe_schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
     question->spread = probe_layers_spread(question->logs, question->ratios);
@@ -231,8 +234,9 @@ static int take_over(const struct schedule *schedule, struct schedule_outcome *o
     return 0;
 }
 
+/* `*calm`: most ratios are of the machine alone, and so is what their spread says. */
 static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome,
-                         uint32_t *sweeps, double *spread)
+                         uint32_t *sweeps, double *spread, bool *calm)
 {
     size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct question question = {
@@ -259,6 +263,7 @@ static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outc
     }
     *spread = question.ratios > 0 ? question.spread
                                   : -1; /* probe_layers_cluster() takes that for none, too */
+    *calm = *sweeps < SWEEPS || 2 * question.calm > question.ratios;
     probe_schedule_free(&schedule);
     free(question.logs);
     return rc;
@@ -283,29 +288,35 @@ static bool find_pair(const struct profile_communication *result, size_t layer,
     return best < INFINITY;
 }
 
-/* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree. */
+/* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree.
+ * Those that others are known to have run in say nothing of a spread: of three turns of 32 KiB one
+ * took 1.5 ms, for a rank waited for its PU, and that were 19,600 %. Without two others it is not
+ * known (< 0). */
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                             size_t count, struct probe_settled *out)
 {
     double *seconds = malloc(count * sizeof *seconds), slowest[REPEAT_MINIMUM_MOST];
+    const struct machine_guard *guard = &probe->machine->guard;
     double least = INFINITY;
-    size_t turn = 0;
+    size_t turn = 0, calm = 0;
     int rc = seconds ? 0 : -ENOMEM;
-    for (; rc == 0 && !probe_repeat_minimum_settled(slowest, turn) &&
+    for (; rc == 0 && turn < REPEAT_MINIMUM_MOST && !probe_repeat_minimum_settled(slowest, calm) &&
            !(turn > 0 && probe_late(probe));
          turn++) {
+        const size_t disturbed = guard->disturbed;
         rc = exchange(probe, bytes, pairs, count, seconds);
-        slowest[turn] = 0;
+        slowest[calm] = 0;
         for (size_t i = 0; i < count && rc == 0; i++) {
-            slowest[turn] = fmax(slowest[turn], seconds[i]);
+            slowest[calm] = fmax(slowest[calm], seconds[i]);
         }
-        least = fmin(least, slowest[turn]);
+        least = fmin(least, slowest[calm]);
+        calm += guard->disturbed == disturbed;
     }
     free(seconds);
     if (rc < 0) {
         return rc;
     }
-    *out = (struct probe_settled){least, probe_spread(slowest, turn), (uint32_t)turn * BATCHES};
+    *out = (struct probe_settled){least, probe_spread(slowest, calm), (uint32_t)turn * BATCHES};
     return 0;
 }
 
@@ -413,7 +424,7 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
 /* -- looks apart in time -- */
 
 /* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time that
- * others are known to have run in says nothing of the machine: one look of 32 KiB took 1.5 ms. */
+ * others are known to have run in says nothing of the machine (exchange_settled()). */
 static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds,
                 double *spread, uint32_t *repetitions)
 {
@@ -527,8 +538,9 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     uint32_t sweeps = 0;
     double spread = 0;
+    bool calm = false;
     int rc = outcome.values && outcome.measured
-                 ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread)
+                 ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm)
                  : -ENOMEM;
     rc = rc < 0 ? rc : message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
@@ -539,6 +551,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
             struct profile_quality *quality = &result->layers[i].quality;
             rc = probe_schedule_note(&outcome, &quality->note);
             quality->repetitions = sweeps * BATCHES;
+            quality->spread = calm ? quality->spread : -1;
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
         rc = rc < 0 ? rc : list_measured(pus, &outcome, &result->measured);

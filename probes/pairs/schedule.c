@@ -567,10 +567,15 @@ bool probe_repeat_minimum_settled(const double *values, size_t count)
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again)
 {
+    *repetitions += again->repetitions;
+    if (*spread < 0 && again->seconds < *seconds) {
+        *seconds = again->seconds;
+        *spread = again->spread;
+        return;
+    }
     const double least = fmin(*seconds, again->seconds),
                  end = fmax(*seconds * (1 + fmax(*spread, 0)),
                             again->seconds * (1 + fmax(again->spread, 0)));
     *spread = probe_spread_rounded(end / least - 1);
     *seconds = least;
-    *repetitions += again->repetitions;
 }

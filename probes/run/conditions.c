@@ -465,14 +465,15 @@ static double wider(double spread, const struct profile_quality *quality)
     return quality->origin == PROFILE_MEASURED ? fmax(spread, quality->spread) : spread;
 }
 
-static void add_unsettled(char *text, size_t size, const char *name, double spread, bool cut_short)
+/* `why` it is not settled where no spread says so; NULL: then it is. */
+static void add_unsettled(char *text, size_t size, const char *name, double spread, const char *why)
 {
     size_t length = strlen(text);
     if (spread > PROFILE_SETTLED_SPREAD) {
         snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
                  100 * spread);
-    } else if (cut_short) {
-        snprintf(text + length, size - length, "%s%s (cut short)", length ? ", " : "", name);
+    } else if (why) {
+        snprintf(text + length, size - length, "%s%s (%s)", length ? ", " : "", name, why);
     }
 }
 
@@ -549,6 +550,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
 {
     const struct profile_class *node_class = &profile->classes[0];
     double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
+    bool beside_others = false;
     const unsigned cut = named_by_budget(profile, mark_short),
                    left_out = named_by_budget(profile, mark_left_out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -562,15 +564,20 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
         messages = wider(wider(messages, &layer->quality), &layer->line_quality);
         for (size_t k = 0; k < layer->curve_count; k++) {
             messages = fmax(messages, layer->curve[k].spread);
+            beside_others |= layer->curve[k].spread < 0;
         }
     }
-    bool apart = fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
+    /* without a spread is also what there was no time to see again */
+    beside_others = beside_others && probe_conditions_others_ran(profile);
+    static const char cut_short[] = "cut short";
+    const char *without = beside_others ? "beside others" : NULL;
+    bool apart = beside_others || fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
     text[0] = '\0';
-    add_unsettled(text, size, "cache", caches, cut & PROBE_CACHE);
-    add_unsettled(text, size, "sharing", 0, cut & PROBE_SHARING);
+    add_unsettled(text, size, "cache", caches, cut & PROBE_CACHE ? cut_short : NULL);
+    add_unsettled(text, size, "sharing", 0, cut & PROBE_SHARING ? cut_short : NULL);
     add_moved(node_class, text, size);
-    add_unsettled(text, size, "memory", memory, cut & PROBE_MEMORY);
-    add_unsettled(text, size, "message", messages, cut & PROBE_MESSAGE);
+    add_unsettled(text, size, "memory", memory, cut & PROBE_MEMORY ? cut_short : NULL);
+    add_unsettled(text, size, "message", messages, cut & PROBE_MESSAGE ? cut_short : without);
     if (left_out) {
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", mark_left_out,

@@ -224,20 +224,78 @@ static double waited(struct machine *m)
     return waited_s;
 }
 
+static void open_pair(void)
+{
+    open_machine_with(&machine, 1,
+                      MACHINE("0-1", "",
+                              "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, "
+                              "\"bytes_per_s\": 1e10}]"));
+    undisturbed = machine.ops;
+    waited_s = 0;
+}
+
+/* Two of five exchanges wait for a PU: one, and the guard's repetition of it. */
+static int exchange_that_waits_at_times(struct machine *m, const struct machine_exchange *what,
+                                        const struct profile_pair *pairs, size_t count,
+                                        double *seconds)
+{
+    static size_t calls;
+    return calls++ % 5 < 2 ? exchange_that_waits(m, what, pairs, count, seconds)
+                           : undisturbed->exchange(m, what, pairs, count, seconds);
+}
+
+/* The first measurement, too; where nothing else was seen there is no spread, and the first look
+ * without others takes the place of that. */
+TEST(turns_that_others_disturbed_do_not_widen)
+{
+    struct profile_communication found;
+    struct servet_error error;
+    open_pair();
+    struct machine_ops ops = *machine.ops;
+    struct probe probe = {.machine = &machine, .seed = 1};
+    ops.disturbed = waited;
+    ops.exchange = exchange_that_waits_at_times;
+    machine.ops = &ops;
+    longer = 100;
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    const struct profile_layer *layer = &found.layers[0];
+    ck_assert_uint_gt(machine.guard.disturbed, 0);
+    ck_assert_double_lt(layer->quality.spread, 1);
+    ck_assert_double_lt(layer->concurrency[0].spread, 1);
+    for (size_t i = 0; i < layer->curve_count; i++) {
+        ck_assert_double_lt(layer->curve[i].spread, 1);
+    }
+    const double seconds = layer->curve[3].seconds;
+    probe_message_free(&found);
+    ops.exchange = exchange_that_waits;
+    ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
+    layer = &found.layers[0];
+    ck_assert_double_lt(layer->quality.spread, 0);
+    ck_assert_double_lt(layer->curve[3].spread, 0);
+    ck_assert_double_gt(layer->curve[3].seconds, 50 * seconds);
+    ops.exchange = undisturbed->exchange;
+    for (int look = 0; look < 2; look++) {
+        ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
+    }
+    ck_assert_double_eq_tol(layer->curve[3].seconds, seconds, 0.1 * seconds);
+    ck_assert_double_ge(layer->curve[3].spread, 0);
+    ck_assert_double_lt(layer->curve[3].spread, 1);
+    ck_assert_double_lt(layer->quality.spread, 1);
+    machine.ops = undisturbed;
+    probe_message_free(&found);
+    probe_machine_close(&machine);
+}
+
 /* A look that is a hundred times as long counts, but not where others are known to have run. */
 TEST(looks_that_others_disturbed_do_not_widen)
 {
     struct profile_communication found;
     struct servet_error error;
-    open_machine_with(&machine, 1,
-                      MACHINE("0-1", "",
-                              "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, "
-                              "\"bytes_per_s\": 1e10}]"));
+    open_pair();
     struct probe probe = {.machine = &machine, .seed = 1};
     ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
     const struct profile_layer *layer = &found.layers[0];
     const double seconds = layer->seconds, curve = layer->curve[3].spread;
-    undisturbed = machine.ops;
     struct machine_ops ops = *machine.ops;
     ops.disturbed = waited;
     ops.exchange = exchange_that_waits;

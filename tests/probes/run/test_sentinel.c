@@ -382,8 +382,15 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     layer.curve_count = 2;
     ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
     ck_assert_str_eq(text, "message (spread 200 %); measure again when nothing else runs");
-    layer.curve_count = 0;
     layer.line_quality.spread = 0;
+    curve[1].spread = -1;
+    ck_assert(!probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    profile.conditions = &(struct profile_condition){"busy", "other tasks ran"};
+    profile.condition_count = 1;
+    ck_assert(probe_conditions_unsettled(&profile, 20, text, sizeof text));
+    ck_assert_str_eq(text, "message (beside others); measure again when nothing else runs");
+    layer.curve_count = 0;
+    profile.conditions = &budget;
     profile.condition_count = 1;
     budget.value = "5 s granted; not measured: sharing memory; cache sizes from 1 sweep";
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
