@@ -199,6 +199,7 @@ static const char *const condition_names[][2] = {
     {"load_average", "Load average before"},
     {"machine", "Measured on"},
     {"memory_limited", "Limited by memory"},
+    {"messages_since", "Messages looked at since"},
     {"microcode", "Microcode"},
     {"numa_access", "Memory of NUMA nodes"},
     {"resumed", "Resumed"},

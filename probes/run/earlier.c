@@ -2,8 +2,8 @@
  * its host moves is in one of two states for tens of seconds, longer than one run looks, so what a
  * run sees says nothing of what the next one will. Its looks and those of the run before are looks
  * apart in time, as those within a run (probe_repeat_look_again()): the least counts, and the
- * spread is how far they differ. So it goes on from run to run, until the machine is started anew
- * or the file is taken away. */
+ * spread is how far they differ. So it goes on from run to run, for a week, until the machine is
+ * started anew, or until the file is taken away. */
 #include "probes/run/run.h"
 
 #include <errno.h>
@@ -44,13 +44,24 @@ struct servet_profile *probe_earlier_load(const char *path, const struct servet_
     return earlier;
 }
 
-/* What another boot said may have been another kernel, host or firmware. */
-static bool is_of_this_boot(const struct servet_profile *earlier)
+/* When the first of the runs began whose looks a profile holds: what the later ones add. */
+static const char looks_since[] = "messages_since";
+
+/* From the first look on: a machine that became slower must not keep its old times for ever, and
+ * who measures every day is to have another day's looks beside their own. */
+static const double looks_most_s = 7 * 24 * 3600.0;
+
+static const char *first_look(const struct servet_profile *earlier)
 {
-    struct tm started = {0};
-    const time_t up_s = (time_t)(profile_clock_ns(CLOCK_BOOTTIME) / 1000000000u);
-    return earlier->started && strptime(earlier->started, PROBE_STARTED_FORMAT, &started) &&
-           timegm(&started) >= time(NULL) - up_s;
+    const char *since = profile_condition(earlier, looks_since);
+    return since ? since : earlier->started;
+}
+
+bool probe_earlier_is_recent(const char *first, time_t now, double up_s)
+{
+    struct tm begun = {0};
+    const bool told = first && strptime(first, PROBE_STARTED_FORMAT, &begun);
+    return told && difftime(now, timegm(&begun)) <= fmin(up_s, looks_most_s);
 }
 
 static bool is_through_threads(const struct profile_communication *of)
@@ -73,11 +84,12 @@ static bool are_comparable(const struct profile_communication *earlier,
     return alike;
 }
 
-/* A figure that either run may lack. */
+/* A figure that either run may lack. Where the spread is not known others were beside all that was
+ * seen, and that helps nobody. */
 static void look_back(double *seconds, double *spread, uint32_t *repetitions,
                       const struct probe_settled *earlier)
 {
-    if (*seconds > 0 && earlier->seconds > 0) {
+    if (*seconds > 0 && earlier->seconds > 0 && earlier->spread >= 0) {
         probe_repeat_look_again(seconds, spread, repetitions, earlier);
     }
 }
@@ -118,8 +130,11 @@ void probe_earlier_keep(const struct servet_profile *earlier, struct servet_prof
     struct profile_communication *now = &profile->classes[0].communication;
     /* where nobody moves PUs a run sees what there is, and the same seed simulates the same */
     const char *guest = profile_condition(profile, "virtual_machine");
-    if (!guest || strcmp(guest, "yes") != 0 || !is_of_this_boot(earlier) ||
-        !are_comparable(before, now)) {
+    const double up_s = profile_clock_s(CLOCK_BOOTTIME);
+    if (!guest || strcmp(guest, "yes") != 0 ||
+        !probe_earlier_is_recent(first_look(earlier), time(NULL), up_s) ||
+        !are_comparable(before, now) ||
+        probe_conditions_add(profile, looks_since, first_look(earlier)) < 0) {
         return;
     }
     for (size_t i = 0; i < now->layer_count; i++) {

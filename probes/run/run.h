@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "probes/cache/cache.h"
 #include "probes/machine.h"
@@ -217,8 +218,11 @@ int probe_earlier_is_alike(const struct servet_profile *earlier, const struct se
                            struct servet_error *error);
 /* What is at `path`, if it is a profile of the machine of `profile`; else NULL. To be freed. */
 struct servet_profile *probe_earlier_load(const char *path, const struct servet_profile *profile);
+/* Is what was looked at first then (PROBE_STARTED_FORMAT; NULL: not told) of this boot, since which
+ * `up_s` have passed, and not old? Another may have been of another kernel, host or firmware. */
+bool probe_earlier_is_recent(const char *first, time_t now, double up_s);
 /* What that one said of messages and cache lines counts as looks of `profile`, too, where they are
- * of the same layers and way, and of the same boot of a virtual machine. */
+ * of the same layers and way, of the same boot of a virtual machine, and not old. */
 void probe_earlier_keep(const struct servet_profile *earlier, struct servet_profile *profile);
 
 /* -- result -- */

@@ -405,6 +405,44 @@ TEST(what_an_earlier_run_said_of_something_else_is_not_kept)
     profile_free(now);
 }
 
+TEST(looks_are_recent_for_a_week_within_one_boot)
+{
+    static const char first[] = "2001-09-09T01:46:40Z"; /* 1e9 s */
+    static const time_t at = 1000000000, hour = 3600, day = 24 * 3600;
+    ck_assert(probe_earlier_is_recent(first, at + 6 * day, 1e9));
+    ck_assert(!probe_earlier_is_recent(first, at + 8 * day, 1e9));
+    ck_assert(probe_earlier_is_recent(first, at + hour, 7200));
+    ck_assert(!probe_earlier_is_recent(first, at + 2 * hour, 3600));
+    ck_assert(!probe_earlier_is_recent(NULL, at, 1e9));
+    ck_assert(!probe_earlier_is_recent("yesterday", at, 1e9));
+}
+
+/* The looks of the first run go on for a week, and those that others made never do. */
+TEST(what_is_kept_of_earlier_runs_heals)
+{
+    struct servet_profile *now = profile_of(1), *earlier = profile_of(1);
+    struct profile_layer *was = &earlier->classes[0].communication.layers[0],
+                         *is = &now->classes[0].communication.layers[0];
+    const double seconds = is->seconds, line = is->line_seconds;
+    was->seconds /= 3;
+    was->quality.spread = -1;
+    was->line_seconds /= 3;
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->seconds, seconds);
+    ck_assert_double_eq(is->line_seconds, line / 3);
+    ck_assert_str_eq(profile_condition(now, "messages_since"), earlier->started);
+    profile_free(now);
+    now = profile_of(1);
+    is = &now->classes[0].communication.layers[0];
+    static const char long_ago[] = "2000-01-01T00:00:00Z";
+    ck_assert_int_eq(probe_conditions_add(earlier, "messages_since", long_ago), 0);
+    probe_earlier_keep(earlier, now);
+    ck_assert_double_eq(is->line_seconds, line);
+    ck_assert_ptr_null(profile_condition(now, "messages_since"));
+    profile_free(earlier);
+    profile_free(now);
+}
+
 /* The least of both counts, for the layer and for its pairs. */
 TEST(looks_of_an_earlier_run_count)
 {
