@@ -362,7 +362,19 @@ static void settle(const struct cache_terms *fit, struct cache_solution *solutio
     }
 }
 
-/* The rise of one level may pass for those of two, neither of which is given up alone. */
+/* What the curve says, and not how often such sizes are built. */
+static double without_sizes(const struct cache_terms *fit, const struct cache_solution *solution)
+{
+    double objective = solution->objective;
+    for (size_t i = 0; i < solution->count; i++) {
+        objective -= fit->candidates[solution->terms[i]].size_price;
+    }
+    return objective;
+}
+
+/* The rise of one level may pass for those of two, neither of which is given up alone. That two
+ * sizes are built more often than one is no reason to tell a level more (512 KiB and 1 MiB for
+ * 480), where the points around the knees say which. */
 static bool join_two(const struct cache_terms *fit, struct cache_solution *solution)
 {
     for (size_t i = fit->known; i < solution->count; i++) {
@@ -373,7 +385,9 @@ static bool join_two(const struct cache_terms *fit, struct cache_solution *solut
             if (probe_cache_best_at(fit, &joined, i, NULL, NULL)) {
                 settle(fit, &joined, solution->objective + detour_gain);
             }
-            if (joined.objective < solution->objective - 1e-9) {
+            if (joined.objective < solution->objective - 1e-9 ||
+                (fit->near_count > 0 &&
+                 without_sizes(fit, &joined) < without_sizes(fit, solution))) {
                 *solution = joined;
                 return true;
             }

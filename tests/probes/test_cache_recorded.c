@@ -118,5 +118,19 @@ TEST(a_last_level_is_told_near_most_of_what_is_likely)
     ck_assert_double_ge((double)levels[2].high_bytes, truth);
 }
 
-/* three fits of seconds each, on a busy machine */
+/* One level explains the curve better than two. That 512 KiB and 1 MiB are built more often than
+ * 480 KiB does not make two of it. */
+TEST(how_often_sizes_are_built_makes_no_level)
+{
+    struct cache_level_fit levels[CACHE_LEVELS_MAX];
+    size_t count = 0;
+    read_samples("drawn-seldom.txt");
+    ck_assert_int_eq(probe_cache_fit(&even, levels, &count, NULL), 0);
+    probe_cache_curve_free(&even);
+    probe_cache_curve_free(&all);
+    ck_assert_uint_eq(count, 3);
+    ck_assert_uint_eq(levels[1].shape.bytes, 480 * KIB);
+}
+
+/* four fits of seconds each, on a busy machine */
 TESTS(.seconds = 300)
