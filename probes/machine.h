@@ -210,15 +210,14 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
                            const uint32_t *pus, size_t count, double *seconds_per_access);
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
                        const uint32_t *pus, size_t count, double *bytes_per_s);
+/* A copy of PUs that are to be at it at the same time, asked again when they were not; -EAGAIN:
+ * they never were. */
+int probe_machine_copy_together(struct machine *machine, const struct machine_copy *what,
+                                const uint32_t *pus, size_t count, double *bytes_per_s);
 int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
                            const struct profile_pair *pairs, size_t count, double *seconds);
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
-
-/* The same of PUs that are to be at it at the same time, asked again when they were not; -EAGAIN:
- * they never were. */
-int probe_machine_copy_together(struct machine *machine, const struct machine_copy *what,
-                                const uint32_t *pus, size_t count, double *bytes_per_s);
 
 /* Tasks for each PU, beside the one that asks; 0 also where nobody knows. */
 double probe_machine_others(struct machine *machine);

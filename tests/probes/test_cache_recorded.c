@@ -66,9 +66,7 @@ static void read_samples(const char *name)
     even.fine = &all;
 }
 
-/* Three levels, the first two of the machine's own sizes. The interval of the second holds the
- * sizes that explain a hundred places of it equally well by two policies. */
-static void assert_own_levels(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
+static void fit_three(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
 {
     size_t count = 0;
     read_samples(name);
@@ -76,6 +74,13 @@ static void assert_own_levels(const char *name, struct cache_level_fit levels[CA
     probe_cache_curve_free(&even);
     probe_cache_curve_free(&all);
     ck_assert_uint_eq(count, 3);
+}
+
+/* Three levels, the first two of the machine's own sizes. The interval of the second holds the
+ * sizes that explain a hundred places of it equally well by two policies. */
+static void assert_own_levels(const char *name, struct cache_level_fit levels[CACHE_LEVELS_MAX])
+{
+    fit_three(name, levels);
     ck_assert_uint_eq(levels[0].shape.bytes, 32 * KIB);
     ck_assert_msg(levels[1].shape.bytes == 1 * MIB, "%llu KiB (%llu-%llu)",
                   (unsigned long long)levels[1].shape.bytes / KIB,
@@ -106,12 +111,7 @@ TEST(a_last_level_is_told_near_most_of_what_is_likely)
 {
     struct cache_level_fit levels[CACHE_LEVELS_MAX];
     const double truth = 13680.0 * KIB;
-    size_t count = 0;
-    read_samples("drawn-busy.txt");
-    ck_assert_int_eq(probe_cache_fit(&even, levels, &count, NULL), 0);
-    probe_cache_curve_free(&even);
-    probe_cache_curve_free(&all);
-    ck_assert_uint_eq(count, 3);
+    fit_three("drawn-busy.txt", levels);
     const double ratio = (double)levels[2].shape.bytes / truth;
     ck_assert_msg(ratio < 1.1 && ratio > 1 / 1.1, "%.3f times its size", ratio);
     ck_assert_double_le((double)levels[2].low_bytes, truth);
@@ -123,12 +123,7 @@ TEST(a_last_level_is_told_near_most_of_what_is_likely)
 TEST(how_often_sizes_are_built_makes_no_level)
 {
     struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    size_t count = 0;
-    read_samples("drawn-seldom.txt");
-    ck_assert_int_eq(probe_cache_fit(&even, levels, &count, NULL), 0);
-    probe_cache_curve_free(&even);
-    probe_cache_curve_free(&all);
-    ck_assert_uint_eq(count, 3);
+    fit_three("drawn-seldom.txt", levels);
     ck_assert_uint_eq(levels[1].shape.bytes, 480 * KIB);
 }
 
