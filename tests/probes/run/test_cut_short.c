@@ -1,0 +1,300 @@
+/* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same time, or
+ * that are in a hurry: what stays, and what is said of the rest. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probes/pairs/memory.h"
+#include "probes/run/run.h"
+#include "profile/codec/codec.h"
+#include "profile/query.h"
+#include "tests/base/runner.h"
+#include "tests/probes/open_fixture.h"
+
+static const struct machine_ops *whole;
+static size_t most_copied; /* bytes of an array */
+
+static int copy_alone(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *rates)
+{
+    return count > 1 ? -ETIME : whole->copy(machine, what, pus, count, rates);
+}
+
+static int copy_noting(struct machine *machine, const struct machine_copy *what,
+                       const uint32_t *pus, size_t count, double *rates)
+{
+    most_copied = what->bytes > most_copied ? what->bytes : most_copied;
+    return whole->copy(machine, what, pus, count, rates);
+}
+
+static int run_with(struct machine *machine,
+                    int (*copies)(struct machine *, const struct machine_copy *, const uint32_t *,
+                                  size_t, double *),
+                    struct probe_run *run, struct servet_profile **profile,
+                    struct servet_error *error)
+{
+    static struct machine_ops ops;
+    static struct progress progress = {.events = -1};
+    whole = machine->ops;
+    ops = *whole;
+    ops.copy = copies;
+    machine->ops = &ops;
+    run->seed = 1;
+    run->machine = machine;
+    run->progress = &progress;
+    return probe_run_run(run, profile, error);
+}
+
+TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 100};
+    open_machine_of("two-packages", &machine);
+    const size_t declared = machine.declared->classes[0].memory.level_count;
+    ck_assert_uint_gt(declared, 0);
+    ck_assert_msg(run_with(&machine, copy_alone, &run, &profile, &error) == 0, "%s", error.text);
+    const struct profile_class *node_class = &profile->classes[0];
+    ck_assert_double_gt(node_class->memory.reference_bytes_per_s, 0);
+    ck_assert_uint_eq(node_class->memory.level_count, declared);
+    ck_assert_int_eq(node_class->memory.levels[0].quality.origin, PROFILE_DECLARED);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* The PUs of so many copies do not run at the same time. */
+static size_t apart_yet;
+
+static int copy_apart(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *rates)
+{
+    int rc = whole->copy(machine, what, pus, count, rates);
+    machine->guard.apart = count > 1 && apart_yet > 0;
+    apart_yet -= machine->guard.apart;
+    for (size_t i = 0; rc == 0 && machine->guard.apart && i < count; i++) {
+        rc = whole->copy(machine, what, &pus[i], 1, &rates[i]);
+    }
+    return rc;
+}
+
+TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone, .loops = 2)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY};
+    open_machine_of("two-packages", &machine);
+    apart_yet = _i ? SIZE_MAX : 3;
+    ck_assert_msg(run_with(&machine, copy_apart, &run, &profile, &error) == 0, "%s", error.text);
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    ck_assert_double_gt(memory->reference_bytes_per_s, 0);
+    ck_assert_uint_gt(memory->level_count, 0);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        ck_assert_int_eq(memory->levels[i].quality.origin,
+                         _i ? PROFILE_DECLARED : PROFILE_MEASURED);
+    }
+    ck_assert_int_eq(memory->pair_rate_count == 0, _i);
+    ck_assert_int_eq(memory->kernel_count == 0, _i);
+    ck_assert_int_eq(memory->quality.note != NULL, _i);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* The first copy of PUs of both packages is disturbed, and no other. */
+static int copy_once_disturbed(struct machine *machine, const struct machine_copy *what,
+                               const uint32_t *pus, size_t count, double *rates)
+{
+    static bool done;
+    const bool far = count == 2 && pus[0] / 4 != pus[1] / 4, now = far && !done;
+    int rc = whole->copy(machine, what, pus, count, rates);
+    done |= far;
+    for (size_t i = 0; rc == 0 && now && i < count; i++) {
+        rates[i] /= 2;
+    }
+    return rc;
+}
+
+TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 0.5};
+    open_machine_of("two-packages", &machine);
+    ck_assert_msg(run_with(&machine, copy_once_disturbed, &run, &profile, &error) == 0, "%s",
+                  error.text);
+    const char *budget = profile_condition(profile, "budget");
+    ck_assert(budget && strstr(budget, "cut short: memory"));
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        ck_assert(level->quality.origin == PROFILE_DECLARED ||
+                  (!profile_related(&level->collisions, 0, 4) &&
+                   !profile_related(&level->collisions, 3, 7)));
+    }
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+TEST(where_the_search_was_ended_only_what_nests_stays_declared)
+{
+    struct machine machine;
+    open_machine_of("numa-nodes", &machine);
+    const struct profile_memory *declared = &machine.declared->classes[0].memory;
+    ck_assert_uint_gt(declared->level_count, 0);
+    struct profile_set across;
+    struct profile_memory_level *level = calloc(1, sizeof *level);
+    const uint32_t ids[] = {machine.pus.ids[0], machine.pus.ids[machine.pus.count - 1]};
+    ck_assert_int_eq(profile_set_from_array(ids, 2, &across), 0);
+    *level = (struct profile_memory_level){
+        .bytes_per_s = 1e9, .collisions = {.groups = malloc(sizeof across), .group_count = 1}};
+    level->collisions.groups[0] = across;
+    struct profile_memory found = {.levels = level, .level_count = 1};
+    ck_assert_int_eq(probe_result_keep_levels(declared, &found), 0);
+    ck_assert_uint_eq(found.level_count, 1);
+    ck_assert_double_gt(found.levels[0].bytes_per_s, 0);
+    profile_memory_free(&found);
+    ck_assert_int_eq(probe_result_keep_levels(declared, &found), 0);
+    ck_assert_uint_eq(found.level_count, declared->level_count);
+    profile_memory_free(&found);
+    probe_machine_close(&machine);
+}
+
+static int no_time(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                   size_t count, double *rates)
+{
+    (void)machine, (void)what, (void)pus, (void)count, (void)rates;
+    return -ETIME;
+}
+
+TEST(a_budget_in_which_nothing_could_be_measured_says_what_would_do)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error = {.text = ""};
+    struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 7};
+    open_machine_of("two-packages", &machine);
+    ck_assert_int_eq(run_with(&machine, no_time, &run, &profile, &error), -ETIME);
+    const char *than = strstr(error.text, "nothing could be measured in 7 s"),
+               *given = strstr(error.text, "--budget ");
+    ck_assert_msg(than && given, "%s", error.text);
+    ck_assert_double_ge(strtod(given + strlen("--budget "), NULL), 14);
+    probe_machine_close(&machine);
+}
+
+static int no_message(struct machine *machine, const struct machine_exchange *what,
+                      const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    (void)machine, (void)what, (void)pairs, (void)count, (void)seconds;
+    return -ETIME;
+}
+
+/* What a machine that is taken for this one says on standard error when there is no time for MPI,
+ * with messages between threads or without any. */
+static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
+{
+    struct machine machine;
+    struct servet_profile *profile = NULL;
+    struct servet_error error = {.text = ""};
+    struct probe_run run = {.probes = PROBE_MESSAGE, .budget_s = 0.001, .mpi = true};
+    FILE *file = tmpfile();
+    const int shown = dup(STDERR_FILENO);
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.exchange = messages ? ops.exchange : no_message;
+    machine.ops = &ops;
+    machine.name = "native";
+    fflush(stderr);
+    dup2(fileno(file), STDERR_FILENO);
+    const int rc = run_with(&machine, ops.copy, &run, &profile, &error);
+    fflush(stderr);
+    dup2(shown, STDERR_FILENO);
+    close(shown);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_msg(rc == expected, "%d: %s", rc, error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
+{
+    char text[1024];
+    said_without_time_for_mpi(true, 0, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "leaves no time to start it; measured between threads"));
+    said_without_time_for_mpi(false, -ETIME, text, sizeof text);
+    ck_assert_str_eq(text, "");
+}
+
+/* -- arrays of the last level's size where there is no time to touch larger ones -- */
+
+static struct probe_estimate estimate_of(struct machine *machine, bool native)
+{
+    const struct probe probe = {.machine = machine, .declared = &machine->declared->classes[0]};
+    struct probe_estimate estimate;
+    ck_assert_int_eq(probe_estimate_make(&probe, native, false, &estimate), 0);
+    return estimate;
+}
+
+TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
+{
+    struct machine machine;
+    open_machine_of("epyc-7402", &machine);
+    const struct probe calm = {.machine = &machine},
+                       hurried = {.machine = &machine, .hurried = true};
+    const size_t last = 100u << 20;
+    ck_assert_uint_eq(probe_memory_bytes(&hurried, last), last);
+    ck_assert_uint_gt(probe_memory_bytes(&calm, last), last);
+    ck_assert_uint_eq(probe_memory_bytes(&hurried, 1u << 20), probe_memory_bytes(&calm, 1u << 20));
+    probe_machine_close(&machine);
+}
+
+TEST(the_least_of_memory_is_with_arrays_of_a_hurry)
+{
+    struct machine machine;
+    struct probe_estimate native, simulated_one;
+    open_machine_of("epyc-7402", &machine);
+    native = estimate_of(&machine, true);
+    simulated_one = estimate_of(&machine, false);
+    ck_assert_double_lt(native.touch_least_s, native.touch_s);
+    ck_assert_double_lt(native.memory_least_s, native.unhurried_least_s);
+    ck_assert(probe_estimate_hurries(&native, 0.9 * native.unhurried_least_s));
+    ck_assert(!probe_estimate_hurries(&native, 1.1 * native.unhurried_least_s));
+    ck_assert(!probe_estimate_hurries(&native, INFINITY));
+    /* nothing has to be touched there */
+    ck_assert(simulated_one.memory_least_s == simulated_one.unhurried_least_s);
+    ck_assert(!probe_estimate_hurries(&simulated_one, 0));
+    probe_machine_close(&machine);
+}
+
+TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    const bool hurried = _i == 1;
+    struct probe_run run = {.probes = PROBE_MEMORY};
+    open_machine_of("epyc-7402", &machine);
+    const char *name = machine.name;
+    machine.name = "native"; /* whose memory has to be touched first */
+    const double least_s = estimate_of(&machine, true).unhurried_least_s;
+    run.budget_s = hurried ? least_s * 0.9 : least_s * 1e4;
+    most_copied = 0;
+    ck_assert_msg(run_with(&machine, copy_noting, &run, &profile, &error) == 0, "%s", error.text);
+    const struct probe asked = {.machine = &machine, .hurried = hurried};
+    ck_assert_uint_eq(most_copied, probe_memory_bytes(&asked, 16u << 20));
+    const char *budget = profile_condition(profile, "budget");
+    ck_assert(hurried == (budget && strstr(budget, "cut short: memory")));
+    machine.name = name;
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+TESTS(.seconds = 400)
