@@ -529,14 +529,6 @@ static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
     return rc < 0 ? rc : infer_anew(rounds, outcome, result);
 }
 
-/* That nothing is known of pairs is not that none collide. */
-static int note_apart(struct profile_quality *quality)
-{
-    quality->note = strdup("pairs not measured: other tasks kept their PUs from running at the "
-                           "same time");
-    return quality->note ? 0 : -ENOMEM;
-}
-
 static int measure(struct probe *probe, struct probe_memory *result)
 {
     size_t pairs = probe_pair_count(probe->machine->pus.count), bytes = result->array_bytes;
@@ -551,12 +543,15 @@ static int measure(struct probe *probe, struct probe_memory *result)
     rc = rc < 0 ? rc
                 : probe_pair_figures(&probe->machine->pus, rounds.slower, outcome.measured,
                                      &result->memory.pair_rates, &result->memory.pair_rate_count);
-    rc = rc == 0 && result->apart ? note_apart(&result->memory.quality) : rc;
+    rc = rc == 0 && result->apart
+             ? probe_memory_note_apart(&result->memory.quality, "pairs not measured")
+             : rc;
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
         struct profile_memory_level *level = &result->memory.levels[i];
         if (level->collisions.group_count > 0 && !probe_late(probe)) {
             rc = measure_scaling(&rounds, &result->memory, i);
+            rc = rc == -EAGAIN ? 0 : rc; /* the pairs have met */
         }
     }
     free(outcome.values);

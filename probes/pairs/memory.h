@@ -28,7 +28,7 @@ struct probe_memory {
     size_t array_bytes;
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
     bool odd;       /* a pair collides, and none of those that are said to be like it */
-    bool apart;     /* pairs have no figure: their PUs never ran at the same time */
+    bool apart;     /* pairs have no figure, or some sets: their PUs never ran at the same time */
     bool searched;  /* pairs and sets to the end: there are no more levels */
 };
 
@@ -94,9 +94,12 @@ void probe_memory_rounds_free(struct memory_rounds *rounds);
 bool probe_memory_is_large(const struct probe *probe);
 /* A copy between arrays of so many bytes, on a NUMA node or (< 0) on each PU's own. */
 struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa);
-/* Copies, once, on all of `pus`. */
+/* Copies, once, on all of `pus`; -EAGAIN: they never ran at the same time
+ * (probe_machine_copy_together()). */
 int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
                       double *bytes_per_s);
+/* Says so of `what`, after what is noted already. 0 or -ENOMEM. */
+int probe_memory_note_apart(struct profile_quality *quality, const char *what);
 /* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
  * for a disturbed one. 0 or -errno. */
 int probe_memory_rounds_kinds(struct memory_rounds *rounds);
@@ -210,7 +213,8 @@ void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const 
 
 /* Measures the curve of `level` on the first 1, 2, 3 … of `order` (OS indices). Points 1 and 2 are
  * taken from `known` where it has them (bytes_per_s > 0): measured at another time they might
- * contradict what the level comes from. 0, -ENOMEM or the machine's -errno. */
+ * contradict what the level comes from. It ends where the workers never ran at the same time;
+ * -EAGAIN: before there were two. 0, -ENOMEM or the machine's -errno. */
 int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
                           const struct profile_scaling_point known[2],
                           struct profile_memory_level *level);
@@ -246,7 +250,8 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
 
 /* Adds the levels that sets show to those of pairs, with their groups and curves (model.h: worst
  * first, each within the next). `candidates`: partitions of the PUs that may be domains; what they
- * say is tried, never taken over. Stops early, with what it has, when the probe is late.
+ * say is tried, never taken over. Stops early, with what it has, when the probe is late, and where
+ * copies that are to meet never do: those that did not say that nothing is lost.
  * 0, or -errno of the machine with one line in `error`; `found` is as it was then. */
 int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
                       size_t count, struct probe_memory *found, struct servet_error *error);

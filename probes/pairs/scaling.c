@@ -116,5 +116,6 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
         workers = next > count && workers < count ? (uint32_t)count : next;
     }
     free(rates);
-    return rc == -ETIME ? 0 : rc; /* the curve ends here, too */
+    /* the curve ends here, too */
+    return rc == -ETIME || (rc == -EAGAIN && level->scaling_count > 1) ? 0 : rc;
 }

@@ -67,14 +67,14 @@ TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
     probe_machine_close(&machine);
 }
 
-/* The PUs of so many copies do not run at the same time. */
-static size_t apart_yet;
+/* The PUs of so many copies of so many workers do not run at the same time. */
+static size_t apart_yet, apart_from = 2;
 
 static int copy_apart(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                       size_t count, double *rates)
 {
     int rc = whole->copy(machine, what, pus, count, rates);
-    machine->guard.apart = count > 1 && apart_yet > 0;
+    machine->guard.apart = count >= apart_from && apart_yet > 0;
     apart_yet -= machine->guard.apart;
     for (size_t i = 0; rc == 0 && machine->guard.apart && i < count; i++) {
         rc = whole->copy(machine, what, &pus[i], 1, &rates[i]);
@@ -101,6 +101,72 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
     ck_assert_int_eq(memory->pair_rate_count == 0, _i);
     ck_assert_int_eq(memory->kernel_count == 0, _i);
     ck_assert_int_eq(memory->quality.note != NULL, _i);
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* Two packages of eight cores, each with a link that three of them fill: no pair shows it. */
+static void open_link(struct machine *machine)
+{
+    open_machine_with(
+        machine, 1,
+        "{'servet_machine': 1, 'name': 'link', 'pus': '0-15', 'page_bytes': 4096, 'packages': "
+        "['0-7', '8-15'], 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': "
+        "1e-9}], 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, 'domains': [{'groups': "
+        "['0-7', '8-15'], 'bytes_per_s': 3e10}]}, 'noise': {'relative': 0.02}}");
+}
+
+/* What a set gets whose workers do not meet is what each gets alone: nobody would be in the way of
+ * anybody. Nothing is said of them, and what is declared stays. */
+TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true};
+    const bool meet = _i < 2;
+    open_link(&machine);
+    const size_t declared = machine.declared->classes[0].memory.level_count;
+    apart_from = 3;
+    apart_yet = _i == 0 ? 0 : _i == 1 ? 3 : SIZE_MAX; /* never, a few times, always */
+    ck_assert_msg(run_with(&machine, copy_apart, &run, &profile, &error) == 0, "%s", error.text);
+    apart_from = 2;
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    ck_assert_uint_eq(memory->level_count, meet ? 1 : declared);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        ck_assert_int_eq(memory->levels[i].quality.origin,
+                         meet ? PROFILE_MEASURED : PROFILE_DECLARED);
+    }
+    ck_assert_uint_gt(memory->pair_rate_count, 0);
+    const char *note = memory->quality.note;
+    ck_assert(meet == !(note && strstr(note, "sets of PUs not all measured: other tasks")));
+    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* The curve of a domain that pairs show ends before the workers that never met. */
+TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true};
+    open_machine_of("two-packages", &machine);
+    apart_from = 3;
+    apart_yet = SIZE_MAX;
+    ck_assert_msg(run_with(&machine, copy_apart, &run, &profile, &error) == 0, "%s", error.text);
+    apart_from = 2;
+    const struct profile_memory *memory = &profile->classes[0].memory;
+    size_t measured = 0;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        const bool here = level->quality.origin == PROFILE_MEASURED;
+        measured += here;
+        ck_assert_uint_eq(level->scaling_count, here ? 2 : 0);
+    }
+    ck_assert_uint_gt(measured, 0);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     profile_free(profile);
     probe_machine_close(&machine);
