@@ -144,6 +144,17 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
  * twice. */
 int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* Number of memory overhead levels of the node that has most; they are numbered from 0, the worst.
+ * 0: none was found, or none is declared. */
+uint32_t servet_overhead_levels(const servet_profile *profile);
+
+/* Bytes per second, read and written, that a number of workers get together in one group of a memory
+ * overhead level: that of `pu`. Between and above measured numbers as servet_memory_bandwidth(),
+ * which asks the worst level of the PU. 0: not measured, `workers` is 0, no such `level`, or the PU
+ * is in none of its groups. */
+double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uint32_t pu,
+                              uint32_t workers);
+
 /* Bytes per second, read and written, that each of two PUs gets while both copy; of two that do not
  * disturb each other what one alone gets. 0: not measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
@@ -172,6 +183,11 @@ double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint3
 /* Bytes of memory that a NUMA node has. `numa_node` is the operating system's number on the node of
  * `pu`. 0: not said, or no such node. */
 uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
+
+/* Writes the operating system's numbers of the NUMA nodes of the node that `pu` is on, ascending, those
+ * without PUs too: up to `room` of them to `nodes` (may be NULL when `room` is 0). 1 or more: how
+ * many there are; 0: not known, or the profile does not have the PU. */
+size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *nodes, size_t room);
 
 /* NUMA node with memory that `pu` is local to, by the operating system's number; the lowest of
  * several. -1: not known. */

@@ -160,17 +160,23 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
 
 /* -- memory: bandwidth of one PU, a pair, several; NUMA nodes -- */
 
-/* The level that the bandwidth of several workers around the PU comes from; NULL: none is known.
- * More than a pair of them is only known where it was measured. */
+/* Does the level know what several workers around the PU get? More than a pair of them is only known
+ * where it was measured. */
+static bool level_knows(const struct profile_memory_level *level, const struct profile_place *place,
+                        uint32_t workers)
+{
+    const bool known = level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
+    return known && profile_group_of(&level->collisions, place->os_index);
+}
+
+/* The level that the bandwidth of several workers around the PU comes from; NULL: none is known. */
 static const struct profile_memory_level *find_level(const struct profile_place *place,
                                                      uint32_t workers)
 {
     const struct profile_memory *memory = &place->node_class->memory;
     for (size_t i = 0; i < memory->level_count; i++) {
-        const struct profile_memory_level *level = &memory->levels[i];
-        bool known = level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
-        if (known && profile_group_of(&level->collisions, place->os_index)) {
-            return level;
+        if (level_knows(&memory->levels[i], place, workers)) {
+            return &memory->levels[i];
         }
     }
     return NULL;
@@ -188,6 +194,33 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
     }
     const struct profile_memory_level *level = find_level(&place, workers);
     return level ? profile_memory_bandwidth(memory, level, workers) : 0;
+}
+
+uint32_t servet_overhead_levels(const servet_profile *profile)
+{
+    uint32_t most = 0;
+    for (uint32_t node = 0; node < profile_node_count(profile); node++) {
+        const uint32_t count = (uint32_t)profile_node_class(profile, node)->memory.level_count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uint32_t pu,
+                              uint32_t workers)
+{
+    struct profile_place place;
+    if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    const struct profile_memory *memory = &place.node_class->memory;
+    const struct profile_memory_level *asked =
+        level < memory->level_count ? &memory->levels[level] : NULL;
+    if (!asked || !profile_group_of(&asked->collisions, place.os_index)) {
+        return 0;
+    }
+    const bool known = workers == 1 || level_knows(asked, &place, workers);
+    return known ? profile_memory_bandwidth(memory, asked, workers) : 0;
 }
 
 /* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of
@@ -281,6 +314,18 @@ double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint3
     }
     const struct profile_memory *memory = &a.node_class->memory;
     return profile_pair_figure(memory->pair_rates, memory->pair_rate_count, a.os_index, b.os_index);
+}
+
+size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *nodes, size_t room)
+{
+    struct profile_place place;
+    if (!profile_locate(profile, pu, &place)) {
+        return 0;
+    }
+    for (size_t i = 0; i < place.node_class->numa_count && i < room; i++) {
+        nodes[i] = place.node_class->numa[i].os_index;
+    }
+    return place.node_class->numa_count;
 }
 
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu)

@@ -179,6 +179,22 @@ module servet
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: pu_a, pu_b
       end function
+      integer(c_int32_t) function servet_overhead_levels(profile) bind(c)
+         import
+         type(c_ptr), value :: profile
+      end function
+      real(c_double) function servet_level_bandwidth(profile, level, pu, workers) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: level, pu, workers
+      end function
+      integer(c_size_t) function servet_numa_nodes(profile, pu, nodes, room) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu
+         integer(c_int32_t), intent(out) :: nodes(*)
+         integer(c_size_t), value :: room
+      end function
       real(c_double) function servet_overhead_bandwidth(profile, pu_a, pu_b) bind(c)
          import
          type(c_ptr), value :: profile

@@ -129,6 +129,9 @@ _FUNCTIONS = {
     "numa_node": (c_int64, [c_void_p, c_uint32]),
     "overhead_level": (c_int, [c_void_p, c_uint32, c_uint32]),
     "overhead_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32]),
+    "overhead_levels": (c_uint32, [c_void_p]),
+    "level_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32, c_uint32]),
+    "numa_nodes": (c_size_t, [c_void_p, c_uint32, _PUS, c_size_t]),
     "kernel_bandwidth": (c_double, [c_void_p, c_uint32, c_int, POINTER(c_uint32)]),
     "kernel_quality": (c_int, [c_void_p, c_uint32, c_int, POINTER(_Quality)]),
     "numa_memory_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
@@ -316,6 +319,15 @@ class Profile:
         level = self._ask("overhead_level", pu_a, pu_b)
         return None if level < 0 else level
 
+    @property
+    def overhead_levels(self):
+        """Number of memory overhead levels of the node that has most; they are numbered from 0, the worst."""
+        return self._ask("overhead_levels")
+
+    def level_bandwidth(self, level, pu, workers):
+        """Bytes per second that so many workers get together in the group of that overhead level around `pu`, or None."""
+        return self._ask("level_bandwidth", level, pu, workers) or None
+
     def overhead_bandwidth(self, pu_a, pu_b):
         """Bytes per second that each of the two gets while both copy, or None."""
         return self._ask("overhead_bandwidth", pu_a, pu_b) or None
@@ -341,6 +353,12 @@ class Profile:
     def pair_bandwidth(self, pu_a, pu_b):
         """Bytes per second that the slower of these very two got while both copied, or None: not measured."""
         return self._ask("pair_bandwidth", pu_a, pu_b) or None
+
+    def numa_nodes(self, pu):
+        """The operating system's numbers of all NUMA nodes of the node that `pu` is on, those without PUs too."""
+        room = (c_uint32 * self._ask("numa_nodes", pu, None, 0))()
+        self._ask("numa_nodes", pu, room, len(room))
+        return list(room)
 
     def numa_node(self, pu):
         """The operating system's number of the NUMA node that `pu` is local to, or None."""

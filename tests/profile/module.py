@@ -48,6 +48,8 @@ def answers():
         assert machine.cache_shared(3, 0, 2) and not machine.cache_shared(3, 0, 4)
         assert math.isclose(machine.memory_bandwidth(3), 9e9)
         assert math.isclose(machine.memory_bandwidth(3, 2), 12e9)
+        assert machine.overhead_levels == 1 and math.isclose(machine.level_bandwidth(0, 3, 2), 12e9)
+        assert machine.level_bandwidth(1, 3, 2) is None and machine.numa_node(3) in machine.numa_nodes(3)
         assert math.isclose(machine.message_seconds(0, 8, 32768), 6.4e-5)
         assert (machine.message_layer(0, 7), machine.message_layer(0, 8), machine.message_layer(3, 3)) == (0, 1, None)
         assert machine.numa_seconds(0, 77) is None and machine.bsp(4) is None and machine.bsp_seconds(4, 1, 1) is None

@@ -109,6 +109,27 @@ TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert(about(servet_overhead_bandwidth(p, 0, 1), 9e9));
 }
 
+TEST(tuners_walk_through_overhead_levels_and_numa_nodes)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    uint32_t nodes[2] = {77, 77};
+    ck_assert_uint_eq(servet_overhead_levels(p), 1);
+    ck_assert(about(servet_level_bandwidth(p, 0, 3, 2), 8));
+    ck_assert(about(servet_level_bandwidth(p, 0, 3, 1), 7.5));
+    ck_assert(servet_level_bandwidth(p, 0, 3, 0) == 0);
+    ck_assert(servet_level_bandwidth(p, 0, 5, 2) == 0); /* a gap in the PU numbers */
+    ck_assert(servet_level_bandwidth(p, 1, 3, 2) == 0);
+    ck_assert_uint_eq(servet_numa_nodes(p, 3, NULL, 0), 2);
+    ck_assert_uint_eq(servet_numa_nodes(p, 13, nodes, 1), 2); /* of node 1 */
+    ck_assert_uint_eq(nodes[1], 77);
+    ck_assert_uint_eq(servet_numa_nodes(p, 3, nodes, 2), 2);
+    ck_assert_uint_eq(nodes[0], 0);
+    ck_assert_uint_eq(nodes[1], 2); /* memory only */
+    ck_assert_uint_eq(servet_numa_nodes(p, 5, nodes, 2), 0);
+    p = opened(FIXTURES "/nehalem-2-nodes.json");
+    ck_assert(about(servet_level_bandwidth(p, 0, 3, 2), servet_memory_bandwidth(p, 3, 2)));
+}
+
 TEST(pairs_have_figures_of_their_own_where_they_were_measured)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");
