@@ -412,10 +412,11 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     show_kernels(show, memory);
     profile_show_pair_rates(memory, show->stream);
     if (!memory->level_count) {
-        fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "",
-                memory->quality.note && !memory->pair_rate_count
-                    ? memory->quality.note
-                    : "no overhead: no two PUs disturb one another");
+        const char *note = memory->quality.note ? memory->quality.note : "";
+        const bool pairs = memory->pair_rate_count > 0 || !*note;
+        fprintf(show->stream, "%*s%s%s%s\n", INDENT_TEXT, "",
+                pairs ? "no overhead: no two PUs disturb one another" : "",
+                pairs && *note ? "; " : "", note);
         return;
     }
     HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");

@@ -1,5 +1,5 @@
-/* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same time, or
- * that are in a hurry: what stays, and what is said of the rest. */
+/* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same
+ * time, or that are in a hurry: what stays, and what is said of the rest. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
