@@ -270,10 +270,14 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
 /* -- cores -- */
 
 /* Who shares it was measured, and is told by groups. */
+static bool tells_sharers(const struct profile_cache *cache)
+{
+    return cache->sharing_quality.origin == PROFILE_MEASURED && cache->sharing.pair_count == 0;
+}
+
 static bool tells_cores(const struct profile_cache *cache)
 {
-    return cache->level == 1 && cache->sharing_quality.origin == PROFILE_MEASURED &&
-           cache->sharing.pair_count == 0;
+    return cache->level == 1 && tells_sharers(cache);
 }
 
 /* Of two PUs of which one has the cache, and the other one of another kind of core, neither shares
@@ -284,14 +288,18 @@ static bool one_has(const struct profile_cache *cache, const struct profile_set 
            profile_set_has(&cache->pus, core->ids[1]);
 }
 
-/* Two threads of a core share its first cache. Disturbance makes a cache look shared, not private,
- * so one measured private says that no core is behind it. */
+/* Threads of a core share its own caches, which are the first two; what lies further out is shared
+ * by cores. */
+static const uint32_t core_levels = 2;
+
+/* Disturbance makes a cache look shared, not private, so one measured private says that no core is
+ * behind it. Who does not share the second cache is not asked about the first one. */
 static bool is_no_core(const struct profile_class *of, const struct profile_set *core)
 {
     bool none = false;
     for (size_t i = 0; i < of->cache_count && core->count > 1; i++) {
         const struct profile_cache *cache = &of->caches[i];
-        none |= tells_cores(cache) && one_has(cache, core) &&
+        none |= cache->level <= core_levels && tells_sharers(cache) && one_has(cache, core) &&
                 !profile_related(&cache->sharing, core->ids[0], core->ids[1]);
     }
     return none;

@@ -96,6 +96,29 @@ TEST(who_shares_a_measured_first_cache_is_on_a_core_whatever_is_declared)
     profile_free(profile);
 }
 
+/* PUs that share no second cache are not asked about the first: no core is there, whatever is
+ * declared. */
+TEST(who_shares_no_measured_second_cache_is_on_no_core)
+{
+    struct servet_profile *profile = described("package:2 l2:4 l1:1 core:1 pu:2");
+    struct profile_class *node = &profile->classes[0];
+    const struct map_request request = {.priority = MAP_COMMUNICATION, .workers = 8};
+    uint32_t out[MOST];
+    ck_assert_uint_eq(node->cores.group_count, 8);
+    for (size_t i = 0; i < node->cache_count; i++) {
+        struct profile_cache *cache = &node->caches[i];
+        while (cache->sharing.group_count > 0) {
+            profile_set_free(&cache->sharing.groups[--cache->sharing.group_count]);
+        }
+        cache->sharing_quality.origin = cache->level == 2 ? PROFILE_MEASURED : PROFILE_INFERRED;
+    }
+    ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
+    for (size_t w = 0; w < request.workers; w++) { /* a package of eight PUs, not each second one */
+        ck_assert_uint_eq(out[w], w);
+    }
+    profile_free(profile);
+}
+
 /* Load makes caches look shared: declared cores that are within what was measured stay. */
 TEST(cores_stay_as_declared_where_no_measurement_speaks_against_them)
 {
