@@ -160,8 +160,8 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
 
 /* -- memory: bandwidth of one PU, a pair, several; NUMA nodes -- */
 
-/* Does the level know what several workers around the PU get? More than a pair of them is only known
- * where it was measured. */
+/* Does the level know what several workers around the PU get? More than a pair of them is only
+ * known where it was measured. */
 static bool level_knows(const struct profile_memory_level *level, const struct profile_place *place,
                         uint32_t workers)
 {
