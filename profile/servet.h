@@ -149,9 +149,9 @@ int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t
 uint32_t servet_overhead_levels(const servet_profile *profile);
 
 /* Bytes per second, read and written, that a number of workers get together in one group of a
- * memory overhead level: that of `pu`. Between and above measured numbers as servet_memory_bandwidth(),
- * which asks the worst level of the PU. 0: not measured, `workers` is 0, no such `level`, or the PU
- * is in none of its groups. */
+ * memory overhead level: that of `pu`. Between and above measured numbers as
+ * servet_memory_bandwidth(), which asks the worst level of the PU. 0: not measured, `workers` is 0,
+ * no such `level`, or the PU is in none of its groups. */
 double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uint32_t pu,
                               uint32_t workers);
 
@@ -185,8 +185,8 @@ double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint3
 uint64_t servet_numa_memory_bytes(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
 /* Writes the operating system's numbers of the NUMA nodes of the node that `pu` is on, ascending,
- * those without PUs too: up to `room` of them to `nodes` (may be NULL when `room` is 0). 1 or more: how
- * many there are; 0: not known, or the profile does not have the PU. */
+ * those without PUs too: up to `room` of them to `nodes` (may be NULL when `room` is 0). 1 or more:
+ * how many there are; 0: not known, or the profile does not have the PU. */
 size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *nodes, size_t room);
 
 /* NUMA node with memory that `pu` is local to, by the operating system's number; the lowest of
