@@ -163,7 +163,8 @@ struct cache_curve {
     double tlb_reach_bytes[2]; /* known reaches of TLB levels: they bend the curve, too */
     double tlb_seconds[2];     /* what a miss of each costs; 0: not known */
     size_t tlb_count;
-    bool quick; /* leave out that second look, most of the time that a fit takes */
+    double tlb_looked_bytes; /* up to which reach others were looked for; 0: they were not */
+    bool quick;              /* leave out that second look, most of the time that a fit takes */
     /* the same curve with more points around the last knee, for the second look at the last level
      * (last.c); NULL: this one is all there is */
     const struct cache_curve *fine;
@@ -182,7 +183,7 @@ int probe_cache_fit(const struct cache_curve *curve,
                     struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
                     double *beyond_s);
 
-/* -- last -- */
+/* -- candidates -- */
 
 /* What a latency curve may be made of: every cache of the catalogue in every shape, and TLBs, as
  * weighted columns of least squares (see fit.c). */
@@ -225,6 +226,8 @@ int probe_cache_candidates_make(struct cache_terms *fit, const struct cache_curv
 double probe_cache_candidate_miss_share(const struct cache_candidate *candidate, double bytes,
                                         size_t page_bytes);
 void probe_cache_candidates_free(struct cache_terms *fit);
+
+/* -- last -- */
 
 /* A second look at the last level: shapes that only large shared caches have.
  *
@@ -361,6 +364,7 @@ struct probe_tlb {
                           two */
     } levels[TLB_LEVELS_MAX]; /* smallest reach first */
     size_t count;
+    double looked_bytes;  /* reaches up to here would have been seen */
     uint32_t repetitions; /* passes of which the least times were taken */
 };
 

@@ -118,8 +118,12 @@ void probe_cache_isotonic(double *values, const double *weights, size_t count)
 static const double level_price = 8; /* what one more level must gain */
 static const double rival_margin =
     16; /* sizes within this of the best objective may do better with others */
-static const double detour_gain = 24;   /* the same if it gains only once all levels have moved */
-static const double least_distance = 2; /* between the sizes of two levels */
+static const double detour_gain = 24; /* the same if it gains only once all levels have moved */
+/* What points of a knee are off together says two to four times less than it counts (doubt_of() in
+ * told.c): where two levels are better than one by less than so many prices more, one is told. Busy
+ * first levels of random replacement passed for two, 64 and 128 KiB, by 2. */
+static const double hardly_better = 2 * 8;
+static const double least_distance = 2;     /* between the sizes of two levels */
 static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
 static const double mistaken_up_to =
     1.25; /* times what a miss of a TLB costs: such a rise may be the TLB's */
@@ -362,6 +366,15 @@ static void settle(const struct cache_terms *fit, struct cache_solution *solutio
     }
 }
 
+static size_t caches_in(const struct cache_terms *fit, const struct cache_solution *solution)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < solution->count; i++) {
+        count += fit->candidates[solution->terms[i]].reach_bytes == 0;
+    }
+    return count;
+}
+
 /* What the curve says, and not how often such sizes are built. */
 static double without_sizes(const struct cache_terms *fit, const struct cache_solution *solution)
 {
@@ -372,9 +385,18 @@ static double without_sizes(const struct cache_terms *fit, const struct cache_so
     return objective;
 }
 
-/* The rise of one level may pass for those of two, neither of which is given up alone. That two
- * sizes are built more often than one is no reason to tell a level more (512 KiB and 1 MiB for
- * 480), where the points around the knees say which. */
+/* Two caches that one cache explains all but as well. That two sizes are built more often than one
+ * is no reason to tell a level more (512 KiB and 1 MiB for 480), where the points around the knees
+ * say which. */
+static bool is_one(const struct cache_terms *fit, const struct cache_solution *two,
+                   const struct cache_solution *one)
+{
+    const double more = without_sizes(fit, one) - without_sizes(fit, two);
+    return fit->near_count > 0 &&
+           (more < 0 || (more < hardly_better && caches_in(fit, two) == caches_in(fit, one) + 1));
+}
+
+/* The rise of one level may pass for those of two, neither of which is given up alone. */
 static bool join_two(const struct cache_terms *fit, struct cache_solution *solution)
 {
     for (size_t i = fit->known; i < solution->count; i++) {
@@ -385,9 +407,7 @@ static bool join_two(const struct cache_terms *fit, struct cache_solution *solut
             if (probe_cache_best_at(fit, &joined, i, NULL, NULL)) {
                 settle(fit, &joined, solution->objective + detour_gain);
             }
-            if (joined.objective < solution->objective - 1e-9 ||
-                (fit->near_count > 0 &&
-                 without_sizes(fit, &joined) < without_sizes(fit, solution))) {
+            if (joined.objective < solution->objective - 1e-9 || is_one(fit, solution, &joined)) {
                 *solution = joined;
                 return true;
             }

@@ -389,6 +389,7 @@ static void set_conditions(const struct probe *probe, const struct probe_cache *
                            struct cache_curve *curve)
 {
     curve->page_bytes = probe->machine->page_bytes;
+    curve->tlb_looked_bytes = result->tlb.looked_bytes;
     for (size_t i = 0; i < result->tlb.count; i++) {
         curve->tlb_seconds[curve->tlb_count] = result->tlb.levels[i].seconds;
         curve->tlb_reach_bytes[curve->tlb_count++] = (double)result->tlb.levels[i].reach_bytes;

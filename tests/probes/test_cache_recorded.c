@@ -49,6 +49,8 @@ static void read_samples(const char *name)
         double reach_bytes, ns;
         if (sscanf(line, "tlb %lf %lf", &reach_bytes, &ns) == 2) {
             add_tlb(&tlbs, reach_bytes, ns);
+        } else if (sscanf(line, "looked %lf", &reach_bytes) == 1) {
+            tlbs.tlb_looked_bytes = reach_bytes;
         } else if (strncmp(line, "even ", 5) == 0) {
             read_point(line + 5, false);
         } else if (strncmp(line, "between ", 8) == 0) {
@@ -59,6 +61,7 @@ static void read_samples(const char *name)
     ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &even), 0);
     ck_assert_int_eq(probe_cache_samples_curve(&samples, true, &all), 0);
     even.page_bytes = all.page_bytes = 4096;
+    even.tlb_looked_bytes = all.tlb_looked_bytes = tlbs.tlb_looked_bytes;
     for (size_t i = 0; i < tlbs.tlb_count; i++) {
         add_tlb(&even, tlbs.tlb_reach_bytes[i], tlbs.tlb_seconds[i] * 1e9);
         add_tlb(&all, tlbs.tlb_reach_bytes[i], tlbs.tlb_seconds[i] * 1e9);
@@ -127,5 +130,24 @@ TEST(how_often_sizes_are_built_makes_no_level)
     ck_assert_uint_eq(levels[1].shape.bytes, 480 * KIB);
 }
 
-/* four fits of seconds each, on a busy machine */
+/* Two levels, 64 and 128 KiB, explain the slow rise of a first level that evicts at random, beside
+ * a busy sibling, better by less than doubt allows. */
+TEST(two_levels_that_are_hardly_better_than_one_are_one)
+{
+    struct cache_level_fit levels[CACHE_LEVELS_MAX];
+    fit_three("drawn-two-for-one.txt", levels);
+    ck_assert_uint_eq(levels[0].shape.bytes, 64 * KIB);
+    ck_assert_uint_eq(levels[1].shape.bytes, 304 * KIB);
+}
+
+/* Where TLBs were looked for and none was seen, a rise of 17 ns is a cache's, of however seldom a
+ * size. */
+TEST(a_tlb_that_nobody_saw_takes_no_level)
+{
+    struct cache_level_fit levels[CACHE_LEVELS_MAX];
+    fit_three("drawn-no-tlb.txt", levels);
+    ck_assert_uint_eq(levels[1].shape.bytes, 4352 * KIB);
+}
+
+/* six fits of seconds each, on a busy machine */
 TESTS(.seconds = 300)
