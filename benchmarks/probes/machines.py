@@ -187,6 +187,13 @@ def drawn_cache(rng, level, low, high, ways, slices, policies):
     return dict(level=level, size_bytes=64 * ways * slices * sets, ways=ways, slices=slices, policy=rng.choice(policies))
 
 
+def declare_last(cache, rng):
+    """Of last levels half are declared as they are, a third wrongly and the others not at all, as guests are told."""
+    kind = rng.random()
+    factor = log_uniform(rng, 0.5, 2) if kind < 1 / 3 else 0 if kind < 1 / 2 else 1
+    cache["declared_size_bytes"] = round(cache["size_bytes"] * factor / K) * K
+
+
 def drawn_machine(number, rng, noise):
     l1 = dict(drawn_cache(rng, 1, 16 * K, 160 * K, (4, 16), (1, 1), ["plru", "plru", "lru", "random"]), indexing="virtual",
               seconds=rng.uniform(1, 2) * 1e-9)
@@ -212,6 +219,8 @@ def drawn_machine(number, rng, noise):
         result["huge_page_bytes"] = 2 * M
     for tlb in result["tlbs"]:  # drawn last: what is drawn before, the machines of seeds that were judged, stays as it was
         tlb["ways"] = min(tlb["entries"], rng.choice([2, 3, 4, 6, 8, 12, 16, 64]))
+    if len(caches) > 2:
+        declare_last(caches[-1], rng)
     return dict(result, noise=noise) if noise else result
 
 

@@ -416,9 +416,11 @@ struct probe_cache_level {
     uint64_t size_bytes;            /* effective */
     uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well; both 0:
                                        the paper's method does not tell them */
-    enum cache_policy policy;       /* of the shape that explains the curve best */
-    uint32_t ways;                  /* measured; 0: not known */
-    uint64_t way_bytes;             /* sets * line, measured; 0: not known */
+    uint64_t alone_bytes; /* what the curve alone tells, where a declared size in the interval is
+                             told instead; 0: `size_bytes` */
+    enum cache_policy policy; /* of the shape that explains the curve best */
+    uint32_t ways;            /* measured; 0: not known */
+    uint64_t way_bytes;       /* sets * line, measured; 0: not known */
     const char *ways_unknown; /* why they are not known, if it was tried; static text or NULL */
     uint32_t line_bytes;      /* measured; 0: not known */
     double seconds;           /* latency of a load that hits in this level */
@@ -456,10 +458,9 @@ const struct profile_class *probe_cache_declared(const struct machine *machine);
 const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
                                                       uint64_t bytes);
 
-/* Of the first two levels, the size that the system declares for the PU where it lies in the
- * level's interval: sizes in there explain the curve about as well, and between these what is
- * declared is evidence of its own. A declared size that the curve speaks against changes nothing,
- * nor does that of a level further out, of which neighbours leave what they leave. */
+/* The size that the system declares for the PU, where it lies in a level's interval: sizes in there
+ * explain the curve about as well, and between these what is declared is evidence of its own. A
+ * declared size that the curve speaks against changes nothing. */
 void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
                                  uint32_t pu);
 

@@ -18,27 +18,11 @@ const struct profile_cache *probe_cache_declared_near(const struct machine *mach
     return declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
 }
 
-/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
-enum { DECLARED_COUNTS = 2 };
-
 static bool holds(const struct probe_cache_level *level, const struct profile_cache *cache)
 {
     return cache->declared_size_bytes == level->size_bytes ||
            (cache->declared_size_bytes >= level->low_bytes &&
             cache->declared_size_bytes <= level->high_bytes);
-}
-
-void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
-                                 uint32_t pu)
-{
-    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
-        struct probe_cache_level *level = &caches->levels[i];
-        const struct profile_cache *cache =
-            probe_topology_find_cache(declared, &pu, level->size_bytes, PROBE_ANY_LEVEL);
-        if (cache && holds(level, cache)) {
-            level->size_bytes = cache->declared_size_bytes;
-        }
-    }
 }
 
 /* The declared cache that the level at `i` equals, of those behind `above`; NULL: none. */
@@ -80,6 +64,28 @@ void probe_cache_pair(const struct probe_cache *caches, const struct profile_cla
         last = pairs.numbers[i];
     }
     *out = pairs;
+}
+
+/* Whether levels stay ascending where the one at `i` is of that size. */
+static bool has_room(const struct probe_cache *caches, size_t i, uint64_t bytes)
+{
+    return (i == 0 || caches->levels[i - 1].size_bytes < bytes) &&
+           (i + 1 == caches->count || bytes < caches->levels[i + 1].size_bytes);
+}
+
+void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
+                                 uint32_t pu)
+{
+    struct probe_cache_pairing pairs;
+    probe_cache_pair(caches, declared, &pu, &pairs);
+    for (size_t i = 0; i < caches->count; i++) {
+        struct probe_cache_level *level = &caches->levels[i];
+        const uint64_t bytes = pairs.equal[i] ? pairs.declared[i]->declared_size_bytes : 0;
+        if (bytes > 0 && bytes != level->size_bytes && has_room(caches, i, bytes)) {
+            level->alone_bytes = level->size_bytes;
+            level->size_bytes = bytes;
+        }
+    }
 }
 
 void probe_cache_leave_out_between(struct probe_cache *caches, const struct profile_class *declared,

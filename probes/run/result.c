@@ -182,6 +182,10 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     if (!stream) {
         return -ENOMEM;
     }
+    if (level->alone_bytes && cache && level->size_bytes == cache->declared_size_bytes) {
+        fprintf(stream, "%s by the curve alone, which leaves room for the declared size",
+                profile_figure_bytes(level->alone_bytes).text);
+    }
     note_disagreement(stream, caches, i, cache, sharing, machine);
     note_other_sharing(stream, cache, sharing, machine->virtual);
     note_geometry(stream, level, cache);
