@@ -71,6 +71,28 @@ TEST(fewer_pus_are_judged_by_themselves)
     ck_assert_uint_eq(worth.measured_workers, 0); /* nobody to share with */
 }
 
+/* The reference is what a PU of the most capable kind copies alone. */
+TEST(a_lesser_core_is_predicted_no_more_than_it_gets_alone)
+{
+    struct machine m;
+    struct map_worth worth;
+    struct servet_error error;
+    uint32_t pus[PUS];
+    make_machine(&m);
+    struct profile_set fast = {m.ids, 6}, slow = {m.ids + 6, 2};
+    struct profile_kind kinds[] = {{.efficiency = 1, .pus = fast}, {.pus = slow}};
+    struct profile_numa_access rows[] = {{.pus = fast, .bytes_per_s = 10e9},
+                                         {.pus = slow, .bytes_per_s = 6e9}};
+    m.node.kinds = kinds;
+    m.node.numa_access = rows;
+    m.node.kind_count = m.node.numa_access_count = 2;
+    ck_assert_int_eq(map_worth(&m.node, &slow, pus, &worth, &error), 0);
+    ck_assert_uint_eq(worth.workers, 2);
+    ck_assert(fabs(worth.bytes_per_s - 12e9) < 1); /* the level's two fast ones get 19 */
+    ck_assert_int_eq(map_worth(&m.node, &fast, pus, &worth, &error), 0);
+    ck_assert(fabs(worth.bytes_per_s - 24e9) < 1);
+}
+
 TEST(places_are_spread_over_the_domains)
 {
     struct machine m;
