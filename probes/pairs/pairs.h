@@ -245,6 +245,10 @@ size_t probe_together_most(const struct probe *probe, size_t room);
 /* `declared` may be NULL: then nothing is known but the PUs. 0 or -ENOMEM. */
 int probe_together_init(struct together *together, const struct profile_set *pus,
                         const struct profile_class *declared);
+/* Keeps the largest units first; one unit of all says nothing, nor does a partition that is there
+ * already. 0 or -ENOMEM. */
+int probe_together_add(struct together *together, const struct profile_set *pus,
+                       const struct profile_relation *relation);
 void probe_together_free(struct together *together);
 
 /* The unit of each PU, by position, when the groups of `relation` divide them: numbered by their
@@ -296,8 +300,9 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
  * topology (a core, a cache of a level, a NUMA node, a package, the node), and are of the same two
  * kinds of cores, are presumed alike: of each such class a random sample of 4 log2(n) pairs is
  * measured, and where the sample agrees the others take its median over. Where it does not agree,
- * the topology says too little, and all pairs of the class are measured, or, of messages where they
- * are very many, the groups that their times show (blocks.c). The number of measurements so grows
+ * the topology says too little, and all pairs of the class are measured, or, where they are many,
+ * of messages the groups that their times show (blocks.c), of yes or no as many as tell the others
+ * (equivalence.c). The number of measurements so grows
  * with log n times the number of classes on regular machines. Where a check allows it,
  * disjoint pairs are measured at the same time (together.c).
  */
@@ -319,6 +324,11 @@ struct schedule {
     bool search; /* that pairs are alike is doubted: 10.2 n of each class, not 4 log2(n), among them
                     all of one PU */
     bool row;    /* it is not known which are alike: all pairs of one PU come beside the sample */
+    /* Values are yes (above 0) or no, whoever belongs to one belongs to all of its group, and this
+     * says whether the measured answer of a pair says something (equivalence.c). NULL: figures */
+    bool (*says)(const void *argument, size_t pair);
+    const void *says_argument;
+    bool by_messages;     /* pairs are presumed alike, not by the topology */
     const double *spread; /* of one figure so far, which may grow as more are measured; NULL: yes or
                              no. Not owned */
     /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */
@@ -329,6 +339,9 @@ struct schedule {
  * they are one cluster, unless `agree` is set to something else. 0 or -ENOMEM. */
 int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
                         const struct profile_class *declared);
+/* Pairs of one layer of messages are presumed alike, where they were of one class. `found` may be
+ * NULL. 0 or -ENOMEM. */
+int probe_schedule_divide(struct schedule *schedule, const struct profile_communication *found);
 void probe_schedule_free(struct schedule *schedule);
 
 struct schedule_outcome {
@@ -343,6 +356,7 @@ struct schedule_outcome {
     struct together_limit limits[SCHEDULE_CLASSES];
     size_t tried, most_at_once; /* batches checked; pairs at a time, at most */
     bool cut_short;             /* the probe was late: a class was left after its first pairs */
+    bool searched;              /* answers of other pairs told some (equivalence.c) */
     /* by probe_pair_index(), what divides a class; 0: nothing. NULL: no class was. To be freed */
     uint32_t *part_of;
     uint32_t parts;
@@ -367,6 +381,20 @@ struct blocks_question {
     struct random *random;
 };
 int probe_blocks_measure(const struct blocks_question *question, size_t pairs);
+
+/* Does the measured answer of the pair say something? */
+bool probe_schedule_says(const struct schedule *schedule, size_t pair);
+
+/* Of a class of answers that do not agree, and are many: brings to the front of `pairs`, none of
+ * which was measured, those that are asked next. None: all answers are known, and outcome->values[]
+ * has them. 0 or -ENOMEM. */
+struct equivalence_question {
+    const struct schedule *schedule;
+    const struct schedule_outcome *outcome;
+    size_t class;
+};
+int probe_equivalence_next(const struct equivalence_question *question, struct pair_position *pairs,
+                           size_t count, size_t *chosen);
 
 /* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
  * Its values are its own business. 0 or the first -errno. */
@@ -494,7 +522,8 @@ enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED }
  *
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; of
  * pairs alike in the topology a sample is measured (schedule.c). It is an equivalence, too: pairs
- * that contradict that are asked again.
+ * that contradict that are asked again, and where nothing says which are alike, only as many are as
+ * tell the others (equivalence.c).
  *
  * Where the decisive ratio lies near the threshold (1.5 to 2.67 about 2, as far above as below),
  * and where pairs contradict the equivalence also when asked again, a second witness is heard: the
@@ -520,6 +549,8 @@ struct probe_sharing_level {
     size_t measured, pairs; /* pairs measured, of those that might share it */
     size_t at_once;         /* pairs measured at the same time, at most */
     bool cut_short;         /* by the budget */
+    bool by_messages;       /* pairs are alike that way, not by the topology */
+    bool searched;          /* answers of other pairs told some: who shares it is an equivalence */
     size_t limited_bytes;  /* working set of a PU, if the memory limit made it less than two thirds;
                               0: it did not */
     size_t contradictions; /* pairs that share it without their common partners doing so, also when

@@ -1,5 +1,4 @@
-/* Which pairs of PUs are measured, which take over what was measured on a pair like them, and how
- * often a figure is measured.
+/* Which pairs of PUs are measured, and which take over what was measured on a pair like them.
  * That pairs are alike is a hypothesis of the topology: a sample tests it, and a class that
  * fails is measured in full. */
 #include "probes/pairs/pairs.h"
@@ -24,138 +23,12 @@ enum { SAMPLE_MIN = 3 };
 /* Pairs of a class that are searched for groups before all are measured: those of 128 PUs, 6 s of
  * messages. */
 static const size_t blocks_from = 8128;
+/* Pairs of a class of yes or no that are asked as far as others leave them open (equivalence.c),
+ * and not all: those of 32 PUs, half a minute of working sets as large as last levels. */
+static const size_t equivalence_from = 496;
 /* Of the pairs that were measured. Where a class is not what it was said to be, so many more that
  * others took over are measured as well. */
 static const double rest_share = 0.1;
-
-/* -- classes -- */
-
-/* Marks the pairs of the relation's groups as of class `class` unless they are of a closer one. */
-static void mark(struct schedule *schedule, const struct profile_relation *relation, int class)
-{
-    const struct profile_set *pus = schedule->pus;
-    for (size_t g = 0; g < relation->group_count; g++) {
-        for (size_t i = 0; i < pus->count; i++) {
-            if (!profile_set_has(&relation->groups[g], pus->ids[i])) {
-                continue;
-            }
-            for (size_t j = i + 1; j < pus->count; j++) {
-                uint8_t *slot = &schedule->class_of[probe_pair_index(pus->count, i, j)];
-                if (*slot > class && profile_set_has(&relation->groups[g], pus->ids[j])) {
-                    *slot = (uint8_t) class;
-                }
-            }
-        }
-    }
-}
-
-static void mark_numa(struct schedule *schedule, const struct profile_class *declared, int class)
-{
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        struct profile_set pus = declared->numa[i].pus;
-        const struct profile_relation one = {.groups = &pus, .group_count = 1};
-        mark(schedule, &one, class);
-    }
-}
-
-static size_t largest_node(const struct profile_class *declared)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        largest = declared->numa[i].pus.count > largest ? declared->numa[i].pus.count : largest;
-    }
-    return largest;
-}
-
-static size_t largest_group(const struct profile_relation *relation)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < relation->group_count; i++) {
-        largest = relation->groups[i].count > largest ? relation->groups[i].count : largest;
-    }
-    return largest;
-}
-
-/* Renumbers the classes that occur to 0, 1, 2 … */
-static void renumber(struct schedule *schedule)
-{
-    uint8_t number[UINT8_MAX + 1] = {0};
-    bool occurs[UINT8_MAX + 1] = {false};
-    size_t pairs = probe_pair_count(schedule->pus->count);
-    schedule->class_count = 0;
-    for (size_t i = 0; i < pairs; i++) {
-        occurs[schedule->class_of[i]] = true;
-    }
-    for (size_t c = 0; c <= UINT8_MAX; c++) {
-        number[c] = (uint8_t)schedule->class_count;
-        schedule->class_count += occurs[c];
-    }
-    for (size_t i = 0; i < pairs; i++) {
-        schedule->class_of[i] = number[schedule->class_of[i]];
-    }
-}
-
-/* Two fast cores take the memory from one another where a fast and a slow one do not: classes are
- * divided by the kinds of the two. As they were where that makes too many. */
-static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
-{
-    const struct profile_set *pus = schedule->pus;
-    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2,
-                 whole = schedule->class_count;
-    if (kinds == 1 || whole * parts > UINT8_MAX) {
-        return;
-    }
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        size_t first = probe_kinds_declared(declared, pus->ids[i]);
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            size_t second = probe_kinds_declared(declared, pus->ids[j]),
-                   more = first > second ? first : second;
-            size_t part = more * (more + 1) / 2 + (first < second ? first : second);
-            schedule->class_of[k] = (uint8_t)(schedule->class_of[k] * parts + part);
-        }
-    }
-    renumber(schedule);
-}
-
-int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
-                        const struct profile_class *declared)
-{
-    size_t pairs = probe_pair_count(pus->count);
-    *schedule = (struct schedule){
-        .pus = pus, .class_of = malloc(pairs + 1), .agree = probe_schedule_agree_cluster};
-    if (!schedule->class_of) {
-        return -ENOMEM;
-    }
-    memset(schedule->class_of, SCHEDULE_CLASSES - 1, pairs);
-    if (declared) {
-        uint8_t class = 0;
-        mark(schedule, &declared->cores, class ++);
-        for (size_t i = 0; i < declared->cache_count && class < SCHEDULE_CLASSES - 4; i++) {
-            mark(schedule, &declared->caches[i].sharing, class ++);
-        }
-        /* What is smaller lies within the other: a machine whose memory is interleaved has one node
-         * of all packages. */
-        bool nodes_inside = largest_node(declared) <= largest_group(&declared->packages);
-        mark_numa(schedule, declared, nodes_inside ? class : class + 1);
-        mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
-    }
-    renumber(schedule);
-    if (declared) {
-        divide_by_kinds(schedule, declared);
-    }
-    int rc = probe_together_init(&schedule->together, pus, declared);
-    if (rc < 0) {
-        probe_schedule_free(schedule);
-    }
-    return rc;
-}
-
-void probe_schedule_free(struct schedule *schedule)
-{
-    free(schedule->class_of);
-    schedule->class_of = NULL;
-    probe_together_free(&schedule->together);
-}
 
 /* -- agreement -- */
 
@@ -214,8 +87,9 @@ static void tell(const struct run *run, const struct pair_position *position)
 static size_t sample_of(const struct schedule *schedule, size_t count)
 {
     double pus = (double)schedule->pus->count;
+    const double row = 2 * (double)count / pus; /* pairs of one PU, where all have as many */
     double wanted = schedule->search ? (search_factor + 1) * pus
-                    : schedule->row  ? sample_factor * log2(pus) + pus
+                    : schedule->row  ? sample_factor * log2(pus) + row
                                      : sample_factor * log2(pus);
     size_t size = wanted > SAMPLE_MIN ? (size_t)wanted : SAMPLE_MIN;
     return schedule->exhaustive || size > count ? count : size;
@@ -263,7 +137,7 @@ static void keep(struct run *run, const double *values, size_t count, size_t at_
         size_t pair = probe_pair_index(run->schedule->pus->count, member->i, member->j);
         outcome->values[pair] = values[k];
         outcome->measured[pair] = true;
-        run->sample[run->sampled++] = values[k];
+        run->sampled++;
     }
     outcome->measured_count += count;
     outcome->most_at_once = at_once > outcome->most_at_once ? at_once : outcome->most_at_once;
@@ -353,6 +227,76 @@ size_t probe_schedule_planned(const struct schedule *schedule, const bool *wante
     return planned;
 }
 
+bool probe_schedule_says(const struct schedule *schedule, size_t pair)
+{
+    return !schedule->says || schedule->says(schedule->says_argument, pair);
+}
+
+/* The sample's values into run->sample: of answers those that say something, if any do. */
+static size_t gather(struct run *run)
+{
+    const size_t n = run->schedule->pus->count;
+    size_t count = 0;
+    for (int all = 0; all < 2 && count == 0; all++) {
+        for (size_t k = 0; k < run->sampled; k++) {
+            const size_t pair = probe_pair_index(n, run->members[k].i, run->members[k].j);
+            if (all || probe_schedule_says(run->schedule, pair)) {
+                run->sample[count++] = run->outcome->values[pair];
+            }
+        }
+    }
+    return count;
+}
+
+/* Of the members from `from` on that were measured, those that were answered so are asked again:
+ * the second answer counts. */
+static int ask_again(struct run *run, size_t from, bool yes)
+{
+    const size_t n = run->schedule->pus->count;
+    struct pair_position *again = malloc((run->sampled + 1) * sizeof *again);
+    double values[TOGETHER_MOST];
+    size_t count = 0;
+    int rc = again ? 0 : -ENOMEM;
+    for (size_t k = from; rc == 0 && k < run->sampled; k++) {
+        const size_t pair = probe_pair_index(n, run->members[k].i, run->members[k].j);
+        if (probe_schedule_says(run->schedule, pair) && (run->outcome->values[pair] > 0) == yes) {
+            again[count++] = run->members[k];
+        }
+    }
+    for (size_t at = 0, batch; rc == 0 && at < count && !late(run); at += batch) {
+        batch =
+            probe_together_compose(&run->schedule->together, &run->limit, again + at, count - at);
+        rc = measure_batch(run, again + at, batch, values);
+        for (size_t k = 0; rc == 0 && k < batch; k++) {
+            run->outcome->values[probe_pair_index(n, again[at + k].i, again[at + k].j)] = values[k];
+        }
+    }
+    run->outcome->cut_short |= late(run);
+    free(again);
+    return rc;
+}
+
+/* Until no answer is open. What joins two groups speaks for many pairs, and is asked twice. */
+static int measure_equivalence(struct run *run)
+{
+    const struct equivalence_question question = {run->schedule, run->outcome, run->class};
+    run->outcome->searched = true;
+    for (;;) {
+        const size_t from = run->sampled;
+        size_t next;
+        int rc = probe_equivalence_next(&question, run->members + from, run->count - from, &next);
+        if (rc < 0 || next == 0) {
+            return rc;
+        }
+        run->outcome->planned_count += next;
+        rc = measure_members(run, from + next);
+        rc = rc < 0 ? rc : ask_again(run, from, true);
+        if (rc < 0 || run->outcome->cut_short) {
+            return rc;
+        }
+    }
+}
+
 /* The sample did not agree. Sets `done` when all members have their values. */
 static int measure_others(struct run *run, size_t class, struct random *random, bool *done)
 {
@@ -360,7 +304,10 @@ static int measure_others(struct run *run, size_t class, struct random *random, 
     const struct blocks_question question = {run->schedule, run->measure, run->argument,
                                              outcome,       class,        random};
     outcome->fallbacks++;
-    *done = false;
+    *done = run->schedule->says && !run->schedule->exhaustive && run->count > equivalence_from;
+    if (*done) {
+        return measure_equivalence(run);
+    }
     if (run->schedule->search && !run->schedule->exhaustive && run->count > blocks_from) {
         int rc = probe_blocks_measure(&question, run->count);
         *done = rc > 0;
@@ -372,6 +319,27 @@ static int measure_others(struct run *run, size_t class, struct random *random, 
     return measure_members(run, run->count);
 }
 
+static bool agrees_now(struct run *run)
+{
+    const double spread = run->schedule->spread ? *run->schedule->spread : 0;
+    const size_t count = gather(run);
+    return run->schedule->agree(run->sample, count, spread);
+}
+
+/* Answers of a sample that do not agree: those of the few are asked again, as one of them may have
+ * been disturbed and would make a class of many pairs one that is to be measured. */
+static int ask_few_again(struct run *run, bool *agrees)
+{
+    const size_t count = gather(run);
+    size_t yes = 0;
+    for (size_t k = 0; k < count; k++) {
+        yes += run->sample[k] > 0;
+    }
+    int rc = ask_again(run, 0, 2 * yes < count);
+    *agrees = rc == 0 && agrees_now(run);
+    return rc;
+}
+
 /* Measures the sample, and says whether it agrees. A class without others agrees. */
 static int measure_sample(struct run *run, bool *agrees)
 {
@@ -381,11 +349,9 @@ static int measure_sample(struct run *run, bool *agrees)
     for (size_t part = 1; rc == 0 && *agrees && part <= parts; part++) {
         const size_t to = part < parts ? size / 2 : size;
         rc = measure_members(run, to);
-        double spread = run->schedule->spread ? *run->schedule->spread : 0;
-        *agrees = rc < 0 || run->sampled != to || size == run->count ||
-                  run->schedule->agree(run->sample, to, spread);
+        *agrees = rc < 0 || run->sampled != to || size == run->count || agrees_now(run);
     }
-    return rc;
+    return rc == 0 && !*agrees && run->schedule->says ? ask_few_again(run, agrees) : rc;
 }
 
 static int run_class(struct run *run, size_t class, struct random *random)
@@ -403,7 +369,7 @@ static int run_class(struct run *run, size_t class, struct random *random)
         return rc;
     }
     size_t from = run->sampled;
-    double middle = profile_median_value(run->sample, from);
+    double middle = profile_median_value(run->sample, gather(run));
     for (size_t k = from; k < run->count; k++) {
         run->outcome->values[probe_pair_index(n, run->members[k].i, run->members[k].j)] = middle;
     }
@@ -452,7 +418,7 @@ int probe_schedule_run(const struct schedule *schedule, const bool *wanted, uint
     memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
     outcome->measured_count = outcome->pair_count = outcome->planned_count = outcome->fallbacks = 0;
     outcome->tried = outcome->most_at_once = 0;
-    outcome->cut_short = false;
+    outcome->cut_short = outcome->searched = false;
     outcome->parts = 0;
     for (size_t class = 0; class < schedule->class_count && rc == 0; class ++) {
         struct random scratch = {seed};
@@ -523,59 +489,4 @@ int probe_schedule_note(const struct schedule_outcome *outcome, char **note)
                 all ? "" : "; ", outcome->most_at_once);
     }
     return fclose(stream) == 0 ? 0 : -ENOMEM;
-}
-
-/* -- how often -- */
-
-/* How often is a figure measured? Until it is known well enough, or the patience is over: quiet
- * figures cost little, and the others get the time. */
-
-/* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to
- * 2 % on one's own.
- */
-static const double target = 0.05;
-enum { MOST = 64 }; /* values that are looked at */
-
-double probe_repeat_half_width(const double *values, size_t count)
-{
-    double sorted[MOST];
-    if (count == 0 || count > MOST) {
-        return INFINITY;
-    }
-    memcpy(sorted, values, count * sizeof *sorted);
-    struct profile_median found = profile_median(sorted, count);
-    return (found.high - found.low) / 2 / found.median;
-}
-
-bool probe_repeat_median_settled(const double *values, size_t count)
-{
-    return count >= REPEAT_MEDIAN_MOST ||
-           (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < target);
-}
-
-bool probe_repeat_minimum_settled(const double *values, size_t count)
-{
-    double least = INFINITY, second = INFINITY;
-    for (size_t i = 0; i < count; i++) {
-        second = values[i] < least ? least : fmin(second, values[i]);
-        least = fmin(least, values[i]);
-    }
-    return count >= REPEAT_MINIMUM_MOST ||
-           (count >= REPEAT_MINIMUM_LEAST && second <= (1 + target) * least);
-}
-
-void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
-                             const struct probe_settled *again)
-{
-    *repetitions += again->repetitions;
-    if (*spread < 0 && again->seconds < *seconds) {
-        *seconds = again->seconds;
-        *spread = again->spread;
-        return;
-    }
-    const double least = fmin(*seconds, again->seconds),
-                 end = fmax(*seconds * (1 + fmax(*spread, 0)),
-                            again->seconds * (1 + fmax(again->spread, 0)));
-    *spread = probe_spread_rounded(end / least - 1);
-    *seconds = least;
 }

@@ -67,6 +67,9 @@ struct question {
     double *decisive;
     uint8_t *heard;  /* by probe_pair_index(): enum hearing. Owned */
     uint8_t *voided; /* by probe_pair_index(): enum voided. Owned */
+    const bool
+        *measured; /* by probe_pair_index(): all others are told by these; NULL: they are not.
+                             Not owned */
     struct sharing_witness witness;
     bool trusting, refuted; /* what is declared: it says which pairs are alike; it does not */
     bool called, silent;    /* the witness: its references are measured; it cannot be had */
@@ -114,20 +117,36 @@ static double conclude(struct question *question, const struct pair_position *po
 
 /* Where a pair shares that is declared not to, when it is asked again too, caches are not where
  * they are declared: no class of pairs is known to be alike. Where one does not share that is
- * declared to, pairs of the classes that follow may. */
+ * declared to, pairs of the classes that follow may. One pair may be disturbed: where there is no
+ * time to ask others it does not speak for them, and who shares is not measured. */
 static int hold_against_declared(struct question *question, const struct pair_position *pair,
                                  double *share)
 {
     const enum sharing_declaration said = declaration_of(question, pair);
     struct sharing_trials trials;
-    question->schedule->row |= said == DECLARED_SHARED && *share <= 0;
-    if (said != DECLARED_PRIVATE || *share <= 0) {
+    if (said == NOTHING_DECLARED || (said == DECLARED_SHARED) == (*share > 0)) {
+        return 0;
+    }
+    if (probe_late(question->probe)) {
+        return -ETIME;
+    }
+    if (said == DECLARED_SHARED) {
+        question->schedule->row = true;
         return 0;
     }
     int rc = probe_sharing_try(question->probe, &question->bar, pair, 1, &trials);
     *share = rc == 0 ? conclude(question, pair, &trials) : 0;
     question->refuted = *share > 0;
     return question->refuted ? -ECANCELED : rc;
+}
+
+/* Not where all trials were void, or leave doubt. */
+static bool says(const void *argument, size_t pair)
+{
+    const struct question *question = argument;
+    return question->voided[pair] == NOT_VOID &&
+           probe_sharing_verdict_of(question->decisive[pair], question->bar.threshold) !=
+               SHARING_UNCERTAIN;
 }
 
 static int ask(void *argument, const struct pair_position *pairs, size_t count, double *shares,
@@ -259,7 +278,7 @@ static int ask_once_more(struct question *question, size_t i, size_t j, double *
 
 /* Pairs that do not share but have a partner with which both do, or the other way round: the
  * relation has them as single pairs. `decide` is called for each, whether it was measured or
- * not. */
+ * not, unless those that were told it. */
 static int for_contradicting(struct question *question, const struct profile_relation *relation,
                              pair_function *decide, double *shares)
 {
@@ -275,7 +294,9 @@ static int for_contradicting(struct question *question, const struct profile_rel
     for (size_t i = 0; i < pus->count && rc == 0; i++) {
         for (size_t j = i + 1; j < pus->count && rc == 0; j++) {
             if (involved[i] && involved[j]) {
-                rc = decide(question, i, j, &shares[probe_pair_index(pus->count, i, j)]);
+                const size_t pair = probe_pair_index(pus->count, i, j);
+                const bool told = question->measured && !question->measured[pair];
+                rc = told ? 0 : decide(question, i, j, &shares[pair]);
             }
         }
     }
@@ -392,13 +413,15 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     }
 }
 
-/* Pairs that are alike as declared, or where that is wrong as where nothing is. */
+/* Pairs that are alike as declared, or where that is wrong as where nothing is. -ETIME: there was
+ * no time to find out which are. */
 static int measure_pairs(struct question *question, const bool *wanted,
                          struct schedule_outcome *outcome)
 {
     struct schedule *schedule = question->schedule;
     const size_t pairs = probe_pair_count(schedule->pus->count);
-    question->trusting = !schedule->exhaustive && schedule->class_count > 1;
+    question->trusting =
+        !schedule->exhaustive && schedule->class_count > 1 && !schedule->by_messages;
     int rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
     question->trusting = false;
     if (question->refuted) {
@@ -409,7 +432,9 @@ static int measure_pairs(struct question *question, const bool *wanted,
         schedule->row = true;
         rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
     }
-    return rc;
+    question->measured = outcome->searched ? outcome->measured : NULL;
+    const bool unknown = schedule->row || question->refuted || outcome->fallbacks > 0;
+    return rc == 0 && outcome->cut_short && unknown ? -ETIME : rc;
 }
 
 /* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those
@@ -438,9 +463,11 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
         size_t room = probe->machine->memory_limit_bytes / (MEMORY_SHARES * question.bar.bytes);
         schedule->at_once = probe_together_most(probe, room);
         schedule->agree = probe_schedule_agree_equal;
+        schedule->says = says;
+        schedule->says_argument = &question;
         /* Of a cache that nobody declares no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        schedule->row |= number == 0;
+        schedule->row |= number == 0 || schedule->by_messages;
         rc = measure_pairs(&question, outer, &outcome);
     }
     rc = rc < 0 ? rc : hear_on_doubtful(&question, outcome.values);
@@ -454,6 +481,8 @@ static int test_level(struct schedule *schedule, const struct probe_cache *cache
     level->measured = outcome.measured_count;
     level->pairs = outcome.pair_count;
     level->cut_short = outcome.cut_short;
+    level->by_messages = schedule->by_messages;
+    level->searched = outcome.searched;
     level->at_once = outcome.most_at_once;
     level->limited_bytes = question.bar.bytes < share_wanted(cache) ? question.bar.bytes : 0;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {
@@ -480,6 +509,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     declared_levels(probe->declared, first, caches, numbers);
     int rc = probe_schedule_init(&schedule, pus, probe->declared);
     rc = outer ? rc : -ENOMEM;
+    rc = rc < 0 ? rc : probe_schedule_divide(&schedule, probe->layers);
     schedule.exhaustive = probe->exhaustive;
     schedule.probe = probe;
     for (size_t i = 0; rc == 0 && i < pairs; i++) {

@@ -55,10 +55,8 @@ uint32_t *probe_together_units(const struct profile_set *pus,
     return unit_of;
 }
 
-/* Keeps the largest units first; one unit of all says nothing, nor does a partition that is there
- * already. */
-static int add(struct together *together, const struct profile_set *pus,
-               const struct profile_relation *relation)
+int probe_together_add(struct together *together, const struct profile_set *pus,
+                       const struct profile_relation *relation)
 {
     uint32_t *fresh = probe_together_units(pus, relation);
     size_t units = fresh ? count_units(fresh, pus->count) : 0, at = 0;
@@ -89,7 +87,7 @@ static int add_nodes(struct together *together, const struct profile_set *pus,
         sets[i] = declared->numa[i].pus;
     }
     const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
-    int rc = sets ? add(together, pus, &nodes) : -ENOMEM;
+    int rc = sets ? probe_together_add(together, pus, &nodes) : -ENOMEM;
     free(sets);
     return rc;
 }
@@ -99,14 +97,14 @@ int probe_together_init(struct together *together, const struct profile_set *pus
 {
     static const struct profile_relation nothing;
     *together = (struct together){.pu_count = pus->count};
-    int rc = add(together, pus, &nothing);
+    int rc = probe_together_add(together, pus, &nothing);
     if (rc == 0 && declared) {
-        rc = add(together, pus, &declared->packages);
+        rc = probe_together_add(together, pus, &declared->packages);
         rc = rc < 0 ? rc : add_nodes(together, pus, declared);
         for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
-            rc = add(together, pus, &declared->caches[i].sharing);
+            rc = probe_together_add(together, pus, &declared->caches[i].sharing);
         }
-        rc = rc < 0 ? rc : add(together, pus, &declared->cores);
+        rc = rc < 0 ? rc : probe_together_add(together, pus, &declared->cores);
     }
     if (rc < 0) {
         probe_together_free(together);

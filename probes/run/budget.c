@@ -84,13 +84,21 @@ static bool asks(const struct probe_run *run, unsigned probe)
     return run->probes & probe && !lacks_workers(run, probe);
 }
 
+/* Is it still to come, from `first` on? */
+static bool is_from(const struct probe_results *results, unsigned probe, unsigned first)
+{
+    const bool postponed = probe == PROBE_SHARING && results->estimate.messages_first;
+    return first == PROBE_CACHE || ((probe >= first || postponed) && !(results->done & probe));
+}
+
 /* Of the probes asked for, from `first` on. */
 static double sum_from(const struct probe_run *run, const struct probe_results *results,
                        unsigned first, seconds_function *seconds)
 {
     double sum = 0;
-    for (unsigned probe = first; probe < PROBE_ALL; probe <<= 1) {
-        sum += asks(run, probe) ? seconds(run, results, probe) : 0;
+    for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
+        const bool counts = asks(run, probe) && is_from(results, probe, first);
+        sum += counts ? seconds(run, results, probe) : 0;
     }
     return sum;
 }
@@ -158,8 +166,8 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
     double kept_s = 0;
     for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
         const double first_s = first_here(run, results, later);
-        const bool fits = asks(run, later) && later != PROBE_SHARING && least(results, later) > 0 &&
-                          first_s < left;
+        const bool fits = asks(run, later) && !(results->done & later) && later != PROBE_SHARING &&
+                          least(results, later) > 0 && first_s < left;
         others |= fits;
         kept_s += fits ? first_s : 0;
     }

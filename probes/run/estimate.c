@@ -17,6 +17,10 @@ static const double node_s = 12e-9, warm_turns = 2; /* built, and visited so oft
 static const double load_s = 15e-9, memory_load_s = 100e-9, timed_loads = 12288;
 static const double trials = 4; /* of a pair, both PUs alone and together: */
 static const double turns = 3, least_trials = 2;
+/* Where nothing is declared: layers of messages, PUs of a group that shares a last level, and pairs
+ * of each PU until those of its group are found, as the simulated machines of 64 to 512 PUs have
+ * them */
+static const double hidden_layers = 3, hidden_group = 8, hidden_asked = 3;
 static const double operation_s = 1e-3; /* waking threads, until they meet */
 static const double rounds = 3;         /* of copies */
 /* bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
@@ -56,13 +60,35 @@ static double trial_seconds(double bytes)
     return turns * (operation_s + nodes * (node_s + warm_turns * load_s) + timed_loads * load_s);
 }
 
+/* Of caches that nobody declares: who shares the last one. With messages a sample of each of their
+ * layers and the pairs of one PU tell; without, each PU is asked with one of its group, and groups
+ * with one another (equivalence.c). */
+static double plan_hidden_sharing(struct schedule *schedule, bool messages, bool least)
+{
+    const double pus = (double)schedule->pus->count, groups = pus / hidden_group,
+                 all = (double)probe_pair_count(schedule->pus->count),
+                 sample = (double)probe_schedule_planned(schedule, NULL);
+    schedule->row = true; /* as sharing has it there, and no other probe */
+    const double row = (double)probe_schedule_planned(schedule, NULL),
+                 others = messages ? (hidden_layers - 1) * sample
+                                   : hidden_asked * pus + groups * groups / 2;
+    schedule->row = false;
+    return (least ? least_trials : trials * fmin(all, row + others)) *
+           trial_seconds((double)PROBE_USUAL_LAST_LEVEL_BYTES);
+}
+
+static bool is_hidden(const struct probe *probe)
+{
+    return !probe->declared || probe->declared->cache_count == 0;
+}
+
 /* `least`: of one pair of each class, as few trials as decide. */
 static double plan_sharing(const struct probe *probe, const struct schedule *schedule, bool *inside,
                            bool least)
 {
     const struct profile_class *declared = probe->declared;
     double sum = 0;
-    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+    for (size_t i = 0; i < declared->cache_count; i++) {
         const bool last = i + 1 == declared->cache_count;
         mark_inside(schedule->pus, last ? NULL : &declared->caches[i + 1].sharing, inside);
         const size_t pairs =
@@ -200,6 +226,14 @@ void probe_estimate_scale(struct probe_estimate *estimate, double memory_s)
     estimate->looks_s *= pace;
 }
 
+void probe_estimate_last_level(struct probe_estimate *estimate, size_t bytes)
+{
+    const double longer =
+        trial_seconds((double)bytes) / trial_seconds((double)PROBE_USUAL_LAST_LEVEL_BYTES);
+    estimate->sharing_s *= longer;
+    estimate->sharing_least_s *= longer;
+}
+
 bool probe_estimate_hurries(const struct probe_estimate *estimate, double seconds)
 {
     return estimate->touch_s > 0 && seconds < estimate->unhurried_least_s;
@@ -213,7 +247,14 @@ void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
     estimate->kernels_s *= longer;
 }
 
-int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
+/* Nothing says which of many pairs are alike. */
+static bool wants_messages_first(const struct probe *probe, const struct schedule *schedule)
+{
+    return (is_hidden(probe) || schedule->class_count == 1) &&
+           probe_schedule_planned(schedule, NULL) < probe_pair_count(schedule->pus->count);
+}
+
+int probe_estimate_make(const struct probe *probe, bool native, bool mpi, unsigned probes,
                         struct probe_estimate *out)
 {
     const struct profile_set *pus = &probe->machine->pus;
@@ -226,13 +267,18 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
         const bool several = pus->count > 1;
+        const bool first = (probes & PROBE_MESSAGE) && wants_messages_first(probe, &schedule);
         const double touch_s = touching(probe, native, 2), start_s = mpi * mpi_s,
                      curves_s = (double)schedule.class_count * layer_s;
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
             .cache_least_s = kinds * (least_looks_s + (native ? least_fit_s : 0)),
-            .sharing_s = several ? plan_sharing(probe, &schedule, inside, false) : 0,
-            .sharing_least_s = several ? plan_sharing(probe, &schedule, inside, true) : 0,
+            .sharing_s = !several           ? 0
+                         : is_hidden(probe) ? plan_hidden_sharing(&schedule, first, false)
+                                            : plan_sharing(probe, &schedule, inside, false),
+            .sharing_least_s = !several           ? 0
+                               : is_hidden(probe) ? plan_hidden_sharing(&schedule, first, true)
+                                                  : plan_sharing(probe, &schedule, inside, true),
             .memory_s = plan_memory(probe, &schedule) + touch_s,
             .memory_least_s = plan_memory_least(&hurried, &schedule, native),
             .unhurried_least_s = plan_memory_least(probe, &schedule, native),
@@ -244,6 +290,7 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
             .touch_s = touch_s,
             .message_s = several ? plan_messages(&schedule, native) + curves_s + start_s : 0,
             .message_least_s = several ? curves_s : 0,
+            .messages_first = first,
             .looks_s = several ? (PROBE_MESSAGE_LOOKS - 1) * (curves_s + start_s) : 0,
         };
         probe_schedule_free(&schedule);

@@ -53,11 +53,13 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 ftell(stream) > 0 ? "; " : "", sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
-        fprintf(
-            stream,
-            "%s%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
-            ftell(stream) > 0 ? "; " : "", sharing->cut_short ? "cut short by the budget: " : "",
-            sharing->measured, sharing->pairs);
+        fprintf(stream, "%s%s%zu of %zu pairs measured, the others taken over from pairs %s",
+                ftell(stream) > 0 ? "; " : "",
+                sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
+                sharing->pairs,
+                sharing->searched      ? "of PUs that share it with them"
+                : sharing->by_messages ? "alike by messages"
+                                       : "alike in the topology");
     }
     if (sharing && sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time",

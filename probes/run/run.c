@@ -123,9 +123,12 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
  * that will not fit into a budget is known before it starts. */
 static void learn_pace(struct probe_results *results)
 {
-    const double seconds = results->of[0].caches.memory_seconds;
-    if (seconds > 0) {
-        probe_estimate_scale(&results->estimate, seconds);
+    const struct probe_cache *caches = &results->of[0].caches;
+    if (caches->memory_seconds > 0) {
+        probe_estimate_scale(&results->estimate, caches->memory_seconds);
+    }
+    if (results->node_class->cache_count == 0 && caches->count > 0) {
+        probe_estimate_last_level(&results->estimate, caches->levels[caches->count - 1].size_bytes);
     }
 }
 
@@ -201,6 +204,9 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
         rc = rc < 0 || of->caches.count == 0
                  ? rc
                  : probe_sharing(&results->probe, &of->caches, &of->sharing, error);
+    }
+    for (size_t kind = 0; rc == -ETIME && kind < kinds->count; kind++) {
+        probe_sharing_free(&results->of[kind].sharing); /* all kinds or none */
     }
     results->probe.holders = NULL;
     return rc;
@@ -331,19 +337,36 @@ static int run_caches_now(const struct probe_run *run, struct probe_results *res
     return finished(results, PROBE_CACHE, rc);
 }
 
+static int try_sharing(const struct probe_run *run, struct probe_results *results,
+                       struct servet_error *error)
+{
+    if (!probe_budget_wants(run, results, PROBE_SHARING) || results->of[0].caches.count == 0) {
+        return 0;
+    }
+    next(run, results, PROBE_SHARING, "sharing");
+    return finished(results, PROBE_SHARING, run_sharing(results, error));
+}
+
+/* After messages, by whose layers pairs are alike. */
+static int try_postponed_sharing(const struct probe_run *run, struct probe_results *results,
+                                 struct servet_error *error)
+{
+    results->estimate.messages_first = false; /* its turn has come */
+    results->probe.layers = &results->messages;
+    int rc = try_sharing(run, results, error);
+    results->probe.layers = NULL;
+    return rc;
+}
+
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
+    const bool postponed = results->estimate.messages_first;
     int rc = 0;
     if (probe_budget_wants(run, results, PROBE_CACHE)) {
         rc = run_caches_now(run, results, error);
     }
-    if (rc == 0 && probe_budget_wants(run, results, PROBE_SHARING) &&
-        results->of[0].caches.count > 0) {
-        next(run, results, PROBE_SHARING, "sharing");
-        rc = run_sharing(results, error);
-        rc = finished(results, PROBE_SHARING, rc);
-    }
+    rc = rc < 0 || postponed ? rc : try_sharing(run, results, error);
     if (rc == 0 && probe_budget_wants(run, results, PROBE_MEMORY)) {
         next(run, results, PROBE_MEMORY, "memory");
         rc = run_memory(run, results, error);
@@ -358,6 +381,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     if (rc == 0 && probe_budget_wants_yet(run, results, PROBE_CACHE)) {
         rc = run_caches_now(run, results, error);
     }
+    rc = rc == 0 && postponed ? try_postponed_sharing(run, results, error) : rc;
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
         const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
@@ -475,7 +499,8 @@ static int plan(const struct probe_run *run, bool native, struct probe_results *
         return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
     }
     results->probe.kinds = &results->kinds;
-    rc = probe_estimate_make(&results->probe, native, native && run->mpi, &results->estimate);
+    rc = probe_estimate_make(&results->probe, native, native && run->mpi, run->probes,
+                             &results->estimate);
     if (rc < 0) {
         free_results(results);
         return profile_error(error, rc, "planning: %s", strerror(-rc));

@@ -156,6 +156,9 @@ struct probe_estimate {
     double memory_alone_s;    /* of memory's least: one PU alone, which is worth beginning for */
     double unhurried_least_s; /* of memory, with arrays of the usual size */
     double touch_least_s;     /* of memory's least, in a hurry */
+    /* Nothing says which of many pairs are alike: messages tell, and who shares caches is asked
+     * after them. */
+    bool messages_first;
 };
 
 /* After the caches: everything but what the system does takes longer where a load from memory
@@ -170,8 +173,12 @@ void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
  * simulated machines is there, and needs no touching. */
 bool probe_estimate_hurries(const struct probe_estimate *estimate, double seconds);
 
-/* `native`: this machine; `mpi`: messages go through MPI, which has to be started. 0 or -ENOMEM. */
-int probe_estimate_make(const struct probe *probe, bool native, bool mpi,
+/* After the caches, where none was declared: who shares the last one, which is so large. */
+void probe_estimate_last_level(struct probe_estimate *estimate, size_t bytes);
+
+/* `native`: this machine; `mpi`: messages go through MPI, which has to be started; `probes`: asked
+ * for. 0 or -ENOMEM. */
+int probe_estimate_make(const struct probe *probe, bool native, bool mpi, unsigned probes,
                         struct probe_estimate *out);
 
 /* -- options -- */

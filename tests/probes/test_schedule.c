@@ -124,6 +124,34 @@ TEST(a_sample_is_of_the_whole_class)
     ck_assert_uint_eq(outcome.fallbacks, 2);
 }
 
+/* Packages that nobody declares, but messages show. */
+TEST(pairs_of_one_layer_are_alike_where_nothing_else_says_it)
+{
+    struct profile_set pus = pus_up_to(PUS - 1);
+    struct profile_layer layers[2] = {0};
+    struct world world = {0};
+    struct schedule schedule;
+    add_groups(&layers[0].members, PUS, PACKAGE);
+    add_groups(&layers[1].members, PUS, PUS);
+    const struct profile_communication found = {.layers = layers, .layer_count = 2};
+    struct schedule_outcome outcome = {.values = values, .measured = measured};
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
+    ck_assert_int_eq(probe_schedule_divide(&schedule, NULL), 0);
+    ck_assert_uint_eq(schedule.class_count, 1);
+    ck_assert_int_eq(probe_schedule_divide(&schedule, &found), 0);
+    ck_assert_uint_eq(schedule.class_count, 2);
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, ask, &world, &outcome), 0);
+    ck_assert_uint_lt(world.asked, PAIRS / 10);
+    for (size_t i = 0, k = 0; i < PUS; i++) {
+        for (size_t j = i + 1; j < PUS; j++, k++) {
+            ck_assert(values[k] == latency(&world, i, j));
+        }
+    }
+    probe_schedule_free(&schedule);
+    probe_relation_free(&layers[0].members);
+    probe_relation_free(&layers[1].members);
+}
+
 TEST(a_pair_is_of_its_closest_class)
 {
     struct profile_class *class = declared();
@@ -461,4 +489,113 @@ TEST(however_late_it_is_every_class_has_a_figure)
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(values[k] > 0);
     }
+}
+
+/* -- answers: yes or no -- */
+
+enum { ANSWERING = 128, ANSWERING_PAIRS = ANSWERING * (ANSWERING - 1) / 2 };
+
+/* PUs of one group belong together; where it has none, nobody does. Some pairs say so the first
+ * time that they are asked though they do not. */
+struct answering {
+    size_t group;  /* PUs of one; 0: there are none */
+    size_t stride; /* numbers of its PUs lie so many parts of the machine apart; 1: one another */
+    size_t disturbed;   /* the first of so many answers is; 0: none */
+    bool first_is_void; /* the first pair says yes, and that it does not mean it */
+    size_t asked;
+    uint8_t *times;   /* by pair */
+    bool *speechless; /* by pair */
+};
+
+static bool belong(const struct answering *world, size_t i, size_t j)
+{
+    const size_t part = ANSWERING / world->stride;
+    const size_t a = i / part + i % part * world->stride, b = j / part + j % part * world->stride;
+    return world->group > 0 && a / world->group == b / world->group;
+}
+
+static int answer(void *argument, const struct pair_position *pairs, size_t count, double *found,
+                  double *figures)
+{
+    struct answering *world = argument;
+    for (size_t k = 0; k < count; k++) {
+        const size_t pair = probe_pair_index(ANSWERING, pairs[k].i, pairs[k].j);
+        const bool first = world->times[pair]++ == 0;
+        world->speechless[pair] = world->first_is_void && world->asked == 0;
+        const bool disturbed =
+            first && world->disturbed > 0 && world->asked % world->disturbed == 0;
+        found[k] =
+            belong(world, pairs[k].i, pairs[k].j) || world->speechless[pair] || disturbed ? 1 : 0;
+        figures[k] = 1;
+        world->asked++;
+    }
+    return 0;
+}
+
+static bool has_said(const void *argument, size_t pair)
+{
+    const struct answering *world = argument;
+    return !world->speechless[pair];
+}
+
+/* Every pair has the answer that is true in the end. How many were asked, some twice. */
+static size_t asked_for_answers(struct answering world, bool row, uint64_t seed)
+{
+    struct profile_set pus = pus_up_to(ANSWERING - 1);
+    double *found = calloc(ANSWERING_PAIRS, sizeof *found);
+    bool *is_measured = calloc(ANSWERING_PAIRS, sizeof *is_measured);
+    struct schedule_outcome outcome = {.values = found, .measured = is_measured};
+    struct schedule schedule;
+    world.times = calloc(ANSWERING_PAIRS, 1);
+    world.speechless = calloc(ANSWERING_PAIRS, sizeof *world.speechless);
+    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
+    schedule.row = row;
+    schedule.agree = probe_schedule_agree_equal;
+    schedule.says = has_said;
+    schedule.says_argument = &world;
+    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, answer, &world, &outcome), 0);
+    for (size_t i = 0, k = 0; i < ANSWERING; i++) {
+        for (size_t j = i + 1; j < ANSWERING; j++, k++) {
+            ck_assert_msg(world.speechless[k] || (found[k] > 0) == belong(&world, i, j),
+                          "%zu and %zu, seed %d", i, j, (int)seed);
+        }
+    }
+    probe_schedule_free(&schedule);
+    free(found);
+    free(is_measured);
+    free(world.times);
+    free(world.speechless);
+    return world.asked;
+}
+
+/* Numbers of a group's PUs one after the other, or far apart as those of siblings. */
+TEST(answers_of_a_few_pairs_tell_those_of_their_groups)
+{
+    const size_t small = 4, large = 32, disturbed = 50;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const struct answering near = {.group = small, .stride = 1, .disturbed = disturbed},
+                               far = {.group = small, .stride = 2, .disturbed = disturbed},
+                               few = {.group = large, .stride = 1, .disturbed = disturbed};
+        ck_assert_uint_lt(asked_for_answers(near, true, seed), ANSWERING_PAIRS / 4);
+        ck_assert_uint_lt(asked_for_answers(far, true, seed), ANSWERING_PAIRS / 4);
+        ck_assert_uint_lt(asked_for_answers(few, true, seed), ANSWERING_PAIRS / 8);
+    }
+}
+
+/* One pair that seemed to share a cache sent all of its class to be measured. */
+TEST(one_disturbed_answer_is_asked_again_and_not_its_whole_class)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const struct answering none = {.stride = 1},
+                               one = {.stride = 1, .disturbed = ANSWERING_PAIRS};
+        const size_t sample = asked_for_answers(none, false, seed);
+        ck_assert_uint_eq(asked_for_answers(one, false, seed), sample + 1);
+    }
+}
+
+TEST(an_answer_that_says_nothing_neither_joins_nor_parts)
+{
+    const struct answering none = {.stride = 1}, one = {.stride = 1, .first_is_void = true};
+    const size_t sample = asked_for_answers(none, false, 1);
+    ck_assert_uint_eq(asked_for_answers(one, false, 1), sample);
 }

@@ -305,7 +305,7 @@ static struct probe_estimate estimate_of(struct machine *machine, bool native)
 {
     const struct probe probe = {.machine = machine, .declared = &machine->declared->classes[0]};
     struct probe_estimate estimate;
-    ck_assert_int_eq(probe_estimate_make(&probe, native, false, &estimate), 0);
+    ck_assert_int_eq(probe_estimate_make(&probe, native, false, PROBE_ALL, &estimate), 0);
     return estimate;
 }
 
