@@ -242,7 +242,10 @@ bool probe_estimate_hurries(const struct probe_estimate *estimate, double second
 void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
                            struct probe_estimate *estimate)
 {
-    const double longer = copy_seconds_at(probe, bytes_per_s, bytes_per_s) / copy_seconds(probe);
+    /* beside others each gets as much less as usual */
+    const double longer =
+        copy_seconds_at(probe, bytes_per_s, bytes_per_s * rate / alone_rate) / copy_seconds(probe);
+    estimate->memory_s = lengthened(estimate->memory_s, estimate->touch_s, longer);
     estimate->sets_s *= longer;
     estimate->kernels_s *= longer;
 }

@@ -109,6 +109,7 @@ void probe_progress_expect(struct progress *progress, double planned_s, double l
     progress->planned_s = planned_s;
     progress->later_s = later_s;
     progress->begun_s = counted(progress) - progress->started_s;
+    progress->drawn_s = 0; /* what is planned is shown */
 }
 
 void probe_progress_outcome(struct progress *progress, const char *outcome)

@@ -132,13 +132,11 @@ static void learn_pace(struct probe_results *results)
     }
 }
 
-/* And how fast it copies. */
+/* And how fast it copies, once the first PU has. */
 static void learn_rate(struct probe_results *results)
 {
-    const double bytes_per_s = results->memory.memory.reference_bytes_per_s;
-    if (bytes_per_s > 0) {
-        probe_estimate_copies(&results->probe, bytes_per_s, &results->estimate);
-    }
+    results->copies_known = true;
+    probe_estimate_copies(&results->probe, results->probe.alone_bytes_per_s, &results->estimate);
 }
 
 static bool over(const struct probe_results *results)
@@ -227,14 +225,39 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
+/* What a step of the probe at hand is told to; memory is planned anew when a copy was timed. */
+struct telling {
+    const struct probe_run *run;
+    struct probe_results *results;
+};
+
+static void expect(const struct probe_run *run, struct probe_results *results, unsigned probe)
+{
+    probe_progress_expect(run->progress, probe_budget_expected(run, results, probe),
+                          probe_budget_expected_from(run, results, probe << 1));
+}
+
+static void tell(void *argument, const char *what, double done, const struct probe_pairs *pairs)
+{
+    const struct telling *telling = argument;
+    struct probe_results *results = telling->results;
+    if (results->probe.alone_bytes_per_s > 0 && !results->copies_known) {
+        learn_rate(results);
+        expect(telling->run, results, PROBE_MEMORY);
+    }
+    probe_progress_step(telling->run->progress, what, done, pairs);
+}
+
 static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
                  const char *name)
 {
     const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
                  this = probe_budget_expected(run, results, probe);
     probe_progress_next(run->progress, name, all > 0 ? this / all : 0);
-    probe_progress_expect(run->progress, this,
-                          probe_budget_expected_from(run, results, probe << 1));
+    /* of a run that begins with memory its first copy says more than any plan */
+    if (probe != PROBE_MEMORY || results->done) {
+        expect(run, results, probe);
+    }
 }
 
 /* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
@@ -371,7 +394,6 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         next(run, results, PROBE_MEMORY, "memory");
         rc = run_memory(run, results, error);
         rc = finished(results, PROBE_MEMORY, rc);
-        learn_rate(results);
     }
     if (rc == 0 && probe_budget_wants(run, results, PROBE_MESSAGE)) {
         next(run, results, PROBE_MESSAGE, "message");
@@ -455,6 +477,9 @@ static int set_texts(struct servet_profile *profile, const char *started)
 static int probe_with_journal(const struct probe_run *run, struct probe_results *results,
                               struct servet_error *error)
 {
+    struct telling telling = {run, results};
+    results->probe.progress = tell;
+    results->probe.progress_argument = &telling;
     run->machine->journal = run->journal;
     int rc = run_probes(run, results, error);
     run->machine->journal = NULL;
@@ -478,8 +503,6 @@ static struct probe_results results_of(const struct probe_run *run)
     struct profile_class *node_class = &run->machine->declared->classes[0];
     return (struct probe_results){
         .probe = {.machine = run->machine,
-                  .progress = probe_progress_step,
-                  .progress_argument = run->progress,
                   .seed = run->seed,
                   .declared = node_class,
                   .exhaustive = run->exhaustive,

@@ -165,7 +165,7 @@ struct probe_estimate {
  * takes `memory_s`, longer than usual. */
 void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
 
-/* After the memory: what copies take where one PU copies so much. */
+/* After the first copy: what they take where one PU copies so much. */
 void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
                            struct probe_estimate *estimate);
 
@@ -350,6 +350,7 @@ struct probe_results {
     char layer_note[640];
     struct probe_estimate estimate;
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
+    bool copies_known;  /* the estimate is of what a PU copies here */
     unsigned left_out;  /* probes that the budget left no time for */
     unsigned not_begun; /* of those, the ones that were not even tried */
     unsigned throttled; /* and those that a quota leaves too few workers for */

@@ -38,13 +38,14 @@ static double said_at_the_start(FILE *events)
     return strtod(left + strlen("\"seconds_left\": "), NULL);
 }
 
-/* Memory of 2 GB/s a PU, where 10 are expected, is not known at the start. */
-TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 7)
+/* Memory of 2 GB/s a PU, where 10 are expected, is known by the first copy; that some pairs of
+ * Superdome are not alike is not. */
+TEST(what_is_said_to_be_left_at_the_start_is_what_it_takes, .loops = 8)
 {
     static const size_t sizes[] = {64, 128, 256};
     static const char *const fixtures[] = {"xeon-snc4", "epyc-2-sockets", "dunnington",
-                                           "finis-terrae"};
-    const double limit = _i < 5 ? 1.5 : 2;
+                                           "finis-terrae", "superdome"};
+    const double limit = _i < 5 ? 1.5 : _i < 7 ? 2 : 2.5;
     struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
