@@ -84,17 +84,6 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
     return simulated->exchange(machine, what, pairs, count, seconds);
 }
 
-/* What the run says of the quota; NULL: nothing. */
-static const char *condition_of(const struct servet_profile *profile)
-{
-    for (size_t i = 0; i < profile->condition_count; i++) {
-        if (strcmp(profile->conditions[i].key, "cpu_quota") == 0) {
-            return profile->conditions[i].value;
-        }
-    }
-    return NULL;
-}
-
 static struct servet_profile *run_under(double quota, unsigned probes)
 {
     struct machine machine;
@@ -125,12 +114,13 @@ TEST(no_more_workers_at_a_time_than_the_quota_allows)
 {
     struct servet_profile *profile = run_under(0, PROBE_MEMORY | PROBE_MESSAGE);
     ck_assert_uint_gt(most_at_once, 3); /* or this test would prove nothing */
-    ck_assert_ptr_null(condition_of(profile));
+    ck_assert_ptr_null(profile_condition(profile, "cpu_quota"));
     profile_free(profile);
     profile = run_under(3.5, PROBE_MEMORY | PROBE_MESSAGE);
     const struct profile_class *node = &profile->classes[0];
     ck_assert_uint_eq(most_at_once, 3);
-    ck_assert_str_eq(condition_of(profile), "3.5 of 8 CPUs; at most 3 workers at a time");
+    ck_assert_str_eq(profile_condition(profile, "cpu_quota"),
+                     "3.5 of 8 CPUs; at most 3 workers at a time");
     ck_assert_uint_ge(node->memory.level_count, 1);
     for (size_t i = 0; i < node->memory.level_count; i++) {
         const struct profile_memory_level *level = &node->memory.levels[i];
@@ -145,7 +135,7 @@ TEST(what_needs_two_workers_is_absent_where_one_may_run)
     struct servet_profile *profile = run_under(1.5, PROBE_ALL);
     const struct profile_class *node = &profile->classes[0];
     ck_assert_uint_eq(most_at_once, 1);
-    ck_assert_str_eq(condition_of(profile),
+    ck_assert_str_eq(profile_condition(profile, "cpu_quota"),
                      "1.5 of 8 CPUs; at most 1 worker at a time; not measured: sharing message");
     ck_assert_double_gt(node->memory.reference_bytes_per_s, 0);
     for (size_t i = 0; i < node->memory.level_count; i++) { /* as declared, without a figure */

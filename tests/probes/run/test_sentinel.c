@@ -219,16 +219,6 @@ static void *spin(void *argument)
     return NULL;
 }
 
-static const char *condition(const struct servet_profile *profile, const char *key)
-{
-    for (size_t i = 0; i < profile->condition_count; i++) {
-        if (strcmp(profile->conditions[i].key, key) == 0) {
-            return profile->conditions[i].value;
-        }
-    }
-    return NULL;
-}
-
 /* The conditions after a while in which the second PU was busy; `core`: the PUs of the only core
  * there is. */
 static struct servet_profile *watched(const char *core)
@@ -262,19 +252,19 @@ static struct servet_profile *watched(const char *core)
 TEST(what_else_the_machine_did_is_told)
 {
     const struct servet_profile *profile = watched("0-1");
-    ck_assert_ptr_nonnull(condition(profile, "load_average"));
-    ck_assert_ptr_nonnull(condition(profile, "warm_up"));
-    ck_assert_ptr_nonnull(strstr(condition(profile, "stood_still"), "1.5 s"));
-    ck_assert_ptr_nonnull(strstr(condition(profile, "busy"), "5 of 10"));
+    ck_assert_ptr_nonnull(profile_condition(profile, "load_average"));
+    ck_assert_ptr_nonnull(profile_condition(profile, "warm_up"));
+    ck_assert_ptr_nonnull(strstr(profile_condition(profile, "stood_still"), "1.5 s"));
+    ck_assert_ptr_nonnull(strstr(profile_condition(profile, "busy"), "5 of 10"));
     cpu_set_t mine;
     if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_ISSET(1, &mine)) {
-        ck_assert_ptr_nonnull(condition(profile, "smt_siblings"));
+        ck_assert_ptr_nonnull(profile_condition(profile, "smt_siblings"));
     }
 }
 
 TEST(pus_of_cores_that_are_not_measured_are_no_siblings)
 {
-    ck_assert_ptr_null(condition(watched("1,2"), "smt_siblings"));
+    ck_assert_ptr_null(profile_condition(watched("1,2"), "smt_siblings"));
 }
 
 TEST(waits_that_are_short_say_nothing)
