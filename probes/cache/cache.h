@@ -458,9 +458,10 @@ const struct profile_class *probe_cache_declared(const struct machine *machine);
 const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
                                                       uint64_t bytes);
 
-/* The size that the system declares for the PU, where it lies in a level's interval: sizes in there
- * explain the curve about as well, and between these what is declared is evidence of its own. A
- * declared size that the curve speaks against changes nothing. */
+/* Of the first two levels, the size that the system declares for the PU where it lies in the
+ * level's interval: sizes in there explain the curve about as well, and between these what is
+ * declared is evidence of its own. A declared size that the curve speaks against changes nothing,
+ * nor does that of a level further out, of which neighbours leave what they leave. */
 void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
                                  uint32_t pu);
 

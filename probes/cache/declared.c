@@ -73,12 +73,15 @@ static bool has_room(const struct probe_cache *caches, size_t i, uint64_t bytes)
            (i + 1 == caches->count || bytes < caches->levels[i + 1].size_bytes);
 }
 
+/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
+enum { DECLARED_COUNTS = 2 };
+
 void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
                                  uint32_t pu)
 {
     struct probe_cache_pairing pairs;
     probe_cache_pair(caches, declared, &pu, &pairs);
-    for (size_t i = 0; i < caches->count; i++) {
+    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
         struct probe_cache_level *level = &caches->levels[i];
         const uint64_t bytes = pairs.equal[i] ? pairs.declared[i]->declared_size_bytes : 0;
         if (bytes > 0 && bytes != level->size_bytes && has_room(caches, i, bytes)) {

@@ -32,31 +32,17 @@ TEST(a_declared_size_counts_where_the_curve_allows_it)
     probe_cache_prefer_declared(&caches, &declared, pu);
     ck_assert_uint_eq(caches.levels[0].size_bytes, 24 * KIB);
     ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 32 * MIB);
-    ck_assert_uint_eq(caches.levels[2].alone_bytes, 24 * MIB);
-    ck_assert_uint_eq(caches.levels[2].low_bytes, 20 * MIB);
+    ck_assert_uint_eq(caches.levels[1].alone_bytes, 1088 * KIB);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 * MIB); /* what neighbours leave */
 }
 
-TEST(a_declared_last_level_that_the_curve_speaks_against_is_not_taken_over)
-{
-    struct probe_cache caches = {
-        .levels = {level(32, 32, 32), level(1024, 960, 1152), level(24 * KIB, 20 * KIB, 30 * KIB)},
-        .count = 3};
-    probe_cache_prefer_declared(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 * MIB);
-    ck_assert_uint_eq(caches.levels[2].alone_bytes, 0);
-}
-
-/* A single look beside load left 6 to 50 MiB to a level, and found another of 17 behind it. */
 TEST(levels_stay_ascending_whatever_is_declared)
 {
-    struct probe_cache caches = {.levels = {level(32, 32, 32), level(1024, 960, 1152),
-                                            level(8 * KIB, 6 * KIB, 50 * KIB),
-                                            level(17 * KIB, 16 * KIB, 18 * KIB)},
-                                 .count = 4};
+    struct probe_cache caches = {
+        .levels = {level(32, 32, 32), level(700, 600, 1152), level(900, 880, 1000)}, .count = 3};
     probe_cache_prefer_declared(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 8 * MIB);
-    ck_assert_uint_eq(caches.levels[3].size_bytes, 17 * MIB);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 700 * KIB);
+    ck_assert_uint_eq(caches.levels[2].size_bytes, 900 * KIB);
 }
 
 TEST(a_level_is_paired_with_the_declared_one_it_equals_whatever_lies_before)
