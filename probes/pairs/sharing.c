@@ -67,9 +67,8 @@ struct question {
     double *decisive;
     uint8_t *heard;  /* by probe_pair_index(): enum hearing. Owned */
     uint8_t *voided; /* by probe_pair_index(): enum voided. Owned */
-    const bool
-        *measured; /* by probe_pair_index(): all others are told by these; NULL: they are not.
-                             Not owned */
+    /* by probe_pair_index(): all others are told by these; NULL: they are not. Not owned */
+    const bool *measured;
     struct sharing_witness witness;
     bool trusting, refuted; /* what is declared: it says which pairs are alike; it does not */
     bool called, silent;    /* the witness: its references are measured; it cannot be had */
@@ -278,7 +277,7 @@ static int ask_once_more(struct question *question, size_t i, size_t j, double *
 
 /* Pairs that do not share but have a partner with which both do, or the other way round: the
  * relation has them as single pairs. `decide` is called for each, whether it was measured or
- * not, unless those that were told it. */
+ * not, but where those that were measured told the others. */
 static int for_contradicting(struct question *question, const struct profile_relation *relation,
                              pair_function *decide, double *shares)
 {

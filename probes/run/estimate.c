@@ -82,9 +82,8 @@ static bool is_hidden(const struct probe *probe)
     return !probe->declared || probe->declared->cache_count == 0;
 }
 
-/* `least`: of one pair of each class, as few trials as decide. */
-static double plan_sharing(const struct probe *probe, const struct schedule *schedule, bool *inside,
-                           bool least)
+static double plan_declared_sharing(const struct probe *probe, const struct schedule *schedule,
+                                    bool *inside, bool least)
 {
     const struct profile_class *declared = probe->declared;
     double sum = 0;
@@ -97,6 +96,14 @@ static double plan_sharing(const struct probe *probe, const struct schedule *sch
                trial_seconds((double)declared->caches[i].declared_size_bytes);
     }
     return sum;
+}
+
+/* `messages` come first; `least`: of one pair of each class, as few trials as decide. */
+static double plan_sharing(const struct probe *probe, struct schedule *schedule, bool *inside,
+                           bool messages, bool least)
+{
+    return is_hidden(probe) ? plan_hidden_sharing(schedule, messages, least)
+                            : plan_declared_sharing(probe, schedule, inside, least);
 }
 
 /* Of an array that is copied. */
@@ -276,12 +283,8 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi, unsign
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
             .cache_least_s = kinds * (least_looks_s + (native ? least_fit_s : 0)),
-            .sharing_s = !several           ? 0
-                         : is_hidden(probe) ? plan_hidden_sharing(&schedule, first, false)
-                                            : plan_sharing(probe, &schedule, inside, false),
-            .sharing_least_s = !several           ? 0
-                               : is_hidden(probe) ? plan_hidden_sharing(&schedule, first, true)
-                                                  : plan_sharing(probe, &schedule, inside, true),
+            .sharing_s = several ? plan_sharing(probe, &schedule, inside, first, false) : 0,
+            .sharing_least_s = several ? plan_sharing(probe, &schedule, inside, first, true) : 0,
             .memory_s = plan_memory(probe, &schedule) + touch_s,
             .memory_least_s = plan_memory_least(&hurried, &schedule, native),
             .unhurried_least_s = plan_memory_least(probe, &schedule, native),

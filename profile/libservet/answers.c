@@ -160,13 +160,11 @@ int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32
 
 /* -- memory: bandwidth of one PU, a pair, several; NUMA nodes -- */
 
-/* Does the level know what several workers around the PU get? More than a pair of them is only
- * known where it was measured. */
-static bool level_knows(const struct profile_memory_level *level, const struct profile_place *place,
-                        uint32_t workers)
+/* Is it known what several workers in one group of the level get? More than a pair of them only
+ * where it was measured. */
+static bool level_knows(const struct profile_memory_level *level, uint32_t workers)
 {
-    const bool known = level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
-    return known && profile_group_of(&level->collisions, place->os_index);
+    return level->scaling_count > 0 || (workers == 2 && level->bytes_per_s > 0);
 }
 
 /* The level that the bandwidth of several workers around the PU comes from; NULL: none is known. */
@@ -175,8 +173,9 @@ static const struct profile_memory_level *find_level(const struct profile_place 
 {
     const struct profile_memory *memory = &place->node_class->memory;
     for (size_t i = 0; i < memory->level_count; i++) {
-        if (level_knows(&memory->levels[i], place, workers)) {
-            return &memory->levels[i];
+        const struct profile_memory_level *level = &memory->levels[i];
+        if (level_knows(level, workers) && profile_group_of(&level->collisions, place->os_index)) {
+            return level;
         }
     }
     return NULL;
@@ -216,10 +215,8 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
     const struct profile_memory *memory = &place.node_class->memory;
     const struct profile_memory_level *asked =
         level < memory->level_count ? &memory->levels[level] : NULL;
-    if (!asked || !profile_group_of(&asked->collisions, place.os_index)) {
-        return 0;
-    }
-    const bool known = workers == 1 || level_knows(asked, &place, workers);
+    const bool known = asked && profile_group_of(&asked->collisions, place.os_index) &&
+                       (workers == 1 || level_knows(asked, workers));
     return known ? profile_memory_bandwidth(memory, asked, workers) : 0;
 }
 
