@@ -308,3 +308,15 @@ void probe_relation_free(struct profile_relation *relation)
     free(relation->pairs);
     memset(relation, 0, sizeof *relation);
 }
+
+int probe_note(struct profile_quality *quality, const char *note)
+{
+    const char *before = quality->note ? quality->note : "";
+    char *both;
+    if (asprintf(&both, "%s%s%s", before, *before ? "; " : "", note) < 0) {
+        return -ENOMEM;
+    }
+    free(quality->note);
+    quality->note = both;
+    return 0;
+}

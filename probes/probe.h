@@ -126,4 +126,7 @@ int probe_relation_narrow(struct profile_relation *relation, const struct profil
 /* Frees what it holds, and leaves an empty one. */
 void probe_relation_free(struct profile_relation *relation);
 
+/* Notes it of a figure, after what is noted already. 0 or -ENOMEM. */
+int probe_note(struct profile_quality *quality, const char *note);
+
 #endif

@@ -146,19 +146,6 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
     return 0;
 }
 
-static int note_that_memory_ran_out(struct profile_quality *quality)
-{
-    const char *before = quality->note ? quality->note : "";
-    char *note;
-    if (asprintf(&note, "%s%sother loops than the copy not measured: not enough memory", before,
-                 *before ? "; " : "") < 0) {
-        return -ENOMEM;
-    }
-    free(quality->note);
-    quality->note = note;
-    return 0;
-}
-
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
@@ -180,7 +167,8 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     free(rates);
     /* Less than the copies before had: what there is stays, and that is said. */
     if (rc == -ENOMEM) {
-        rc = note_that_memory_ran_out(&found->memory.quality);
+        rc = probe_note(&found->memory.quality,
+                        "other loops than the copy not measured: not enough memory");
     }
     return rc < 0 ? probe_error(error, rc, "measuring loops over memory") : 0;
 }

@@ -544,7 +544,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
                 : probe_pair_figures(&probe->machine->pus, rounds.slower, outcome.measured,
                                      &result->memory.pair_rates, &result->memory.pair_rate_count);
     rc = rc == 0 && result->apart
-             ? probe_memory_note_apart(&result->memory.quality, "pairs not measured")
+             ? probe_note(&result->memory.quality, "pairs not measured: " PROBE_MEMORY_APART)
              : rc;
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,20 +105,6 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
         probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
     }
     return rc;
-}
-
-/* That nothing is known of pairs is not that none collide; nor of sets. */
-int probe_memory_note_apart(struct profile_quality *quality, const char *what)
-{
-    const char *before = quality->note ? quality->note : "";
-    char *note;
-    if (asprintf(&note, "%s%s%s: other tasks kept their PUs from running at the same time", before,
-                 *before ? "; " : "", what) < 0) {
-        return -ENOMEM;
-    }
-    free(quality->note);
-    quality->note = note;
-    return 0;
 }
 
 static double scale_of(const struct memory_rounds *rounds, uint32_t pu)

@@ -528,9 +528,9 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     rc = rc != 0 && !ended ? rc : probe_sets_assemble(&sets, found);
     const bool apart = ended || rc == -EAGAIN;
     rc = rc == -EAGAIN ? 0 : rc;
-    rc = rc == 0 && apart
-             ? probe_memory_note_apart(&found->memory.quality, "sets of PUs not all measured")
-             : rc;
+    rc = rc == 0 && apart ? probe_note(&found->memory.quality,
+                                       "sets of PUs not all measured: " PROBE_MEMORY_APART)
+                          : rc;
     found->apart |= apart;
     found->searched = rc >= 0 && !found->apart && !probe_late(probe);
     for (size_t i = 0; i < made; i++) {

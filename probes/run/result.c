@@ -577,14 +577,10 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
 int probe_result_note_layers(struct profile_class *node_class, const char *note)
 {
     for (size_t i = 0; i < node_class->communication.layer_count; i++) {
-        struct profile_quality *quality = &node_class->communication.layers[i].quality;
-        char *both = NULL;
-        if (asprintf(&both, "%s%s%s", quality->note ? quality->note : "", quality->note ? "; " : "",
-                     note) < 0) {
-            return -ENOMEM;
+        int rc = probe_note(&node_class->communication.layers[i].quality, note);
+        if (rc < 0) {
+            return rc;
         }
-        free(quality->note);
-        quality->note = both;
     }
     return 0;
 }
