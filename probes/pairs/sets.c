@@ -484,18 +484,39 @@ static bool crosses(const struct partition *one, const struct partition *other)
     return !probe_partition_refines(one, other) && !probe_partition_refines(other, one);
 }
 
-/* What was measured crosses what is declared as the threads of cores: then each PU is for itself,
- * or those are cores that their pairs showed. Of what else is declared nothing crosses them. */
-static int settle_cores(struct sets *sets, const struct partition *candidates, size_t count)
+/* Do pairs of PUs of one declared core get, each of the two, what one gets alone? Threads of a core
+ * do not: their pairs collide. One pair that does, or none that was measured, leaves the cores. */
+static bool cores_are_clear(const struct sets *sets, const struct profile_memory *memory)
+{
+    const struct profile_set *pus = sets->pus;
+    const struct partition *cores = &sets->cores;
+    size_t clear = 0, colliding = 0;
+    for (size_t i = 0; i < memory->pair_rate_count; i++) {
+        const struct profile_pair_figure *pair = &memory->pair_rates[i];
+        const uint32_t core = cores->unit[profile_set_position(pus, pair->a)];
+        const bool same = core == cores->unit[profile_set_position(pus, pair->b)];
+        const bool collide = probe_memory_collides(pair->value, memory->reference_bytes_per_s);
+        clear += same && !collide;
+        colliding += same && collide;
+    }
+    return clear > 0 && colliding == 0;
+}
+
+/* What was measured crosses what is declared as the threads of cores, or says that those do not
+ * share one: then each PU is for itself, or those are cores that their pairs showed. Of what else
+ * is declared nothing crosses them. */
+static int settle_cores(struct sets *sets, const struct profile_memory *memory,
+                        const struct partition *candidates, size_t count)
 {
     static const struct profile_relation nothing;
     const struct domain *pairs = sets->count && !sets->levels->loose ? sets->levels : NULL;
-    bool crossed = pairs && crosses(&sets->cores, &pairs->partition);
+    bool none =
+        (pairs && crosses(&sets->cores, &pairs->partition)) || cores_are_clear(sets, memory);
     for (size_t i = 0; i < count; i++) {
-        crossed |= crosses(&sets->cores, &candidates[i]);
+        none |= crosses(&sets->cores, &candidates[i]);
     }
     int rc = 0;
-    if (crossed) {
+    if (none) {
         probe_partition_free(&sets->cores);
         rc = probe_partition_make(sets->pus, &nothing, &sets->cores);
     }
@@ -522,7 +543,7 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
         rc = usable ? probe_partition_make(sets.pus, candidates[i], &partitions[made]) : 0;
         made += usable && rc == 0;
     }
-    rc = rc != 0 ? rc : settle_cores(&sets, partitions, made);
+    rc = rc != 0 ? rc : settle_cores(&sets, &found->memory, partitions, made);
     rc = rc != 0 ? rc : measure(&sets, partitions, made);
     const bool ended = rc == -EAGAIN; /* what was found until then stays */
     rc = rc != 0 && !ended ? rc : probe_sets_assemble(&sets, found);

@@ -1,166 +1,10 @@
-/* Are domains of memory found that only sets of workers fill: declared, hidden and declared
- * wrongly? And does a curve take one worker per inner group first? */
-#include <errno.h>
+/* Are domains of memory found that only sets of workers fill, declared and hidden? And does a curve
+ * take one worker per inner group first? What is declared wrongly is in test_sets_declared.c. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "mapper/map.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
-#include "probes/run/progress.h"
-#include "probes/run/run.h"
-#include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
-#include "tests/probes/open_fixture.h"
-
-static struct machine machine;
-static struct servet_profile *profile;
-
-/* As a virtual machine shows it: PUs, and nothing that they have in common. */
-static void hide(struct profile_class *declared)
-{
-    probe_relation_free(&declared->packages);
-    probe_relation_free(&declared->cores);
-    for (size_t i = 0; i < declared->cache_count; i++) {
-        probe_relation_free(&declared->caches[i].sharing);
-    }
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        profile_set_free(&declared->numa[i].pus);
-    }
-    declared->numa_count = 0;
-}
-
-static void pair_up(struct profile_relation *out, size_t count, uint32_t (*other)(uint32_t, size_t))
-{
-    out->groups = calloc(count, sizeof *out->groups);
-    for (uint32_t pu = 0; pu < count; pu++) {
-        const uint32_t pair[] = {pu, other(pu, count)};
-        if (pair[0] < pair[1]) {
-            struct profile_set *group = &out->groups[out->group_count++];
-            ck_assert_int_eq(profile_set_from_array(pair, 2, group), 0);
-        }
-    }
-}
-
-static uint32_t neighbour(uint32_t pu, size_t count)
-{
-    (void)count;
-    return pu ^ 1;
-}
-
-/* Half of the machine away, but for four pairs. */
-static uint32_t far_one(uint32_t pu, size_t count)
-{
-    return pu % 32 < 2 ? pu ^ 1 : (uint32_t)((pu + count / 2) % count);
-}
-
-/* The one as far from the end. */
-static uint32_t far_from(uint32_t pu, size_t count)
-{
-    return (uint32_t)count - 1 - pu;
-}
-
-static void mislead_caches(struct profile_class *declared)
-{
-    struct profile_relation *last = &declared->caches[declared->cache_count - 1].sharing;
-    hide(declared);
-    pair_up(last, declared->pus.count, neighbour);
-}
-
-/* Packages of every second PU, and caches of neighbours: as broken firmware says it. */
-static void mislead(struct profile_class *declared)
-{
-    uint32_t ids[2][1024];
-    size_t count[2] = {0};
-    mislead_caches(declared);
-    for (size_t i = 0; i < declared->pus.count; i++) {
-        ids[i % 2][count[i % 2]++] = declared->pus.ids[i];
-    }
-    declared->packages.groups = calloc(2, sizeof *declared->packages.groups);
-    declared->packages.group_count = 2;
-    for (size_t p = 0; p < 2; p++) {
-        ck_assert_int_eq(profile_set_from_array(ids[p], count[p], &declared->packages.groups[p]),
-                         0);
-    }
-}
-
-static void mislead_cores(struct profile_class *declared)
-{
-    hide(declared);
-    pair_up(&declared->cores, declared->pus.count, far_one);
-}
-
-/* Cores and the last cache of PUs that lie apart. */
-static void mislead_siblings(struct profile_class *declared)
-{
-    mislead_caches(declared);
-    pair_up(&declared->cores, declared->pus.count, far_from);
-}
-
-static uint64_t run_seed = 1;
-
-static void probe_opened(unsigned probes)
-{
-    struct progress progress = {.events = -1};
-    struct servet_error error;
-    struct probe_run run = {
-        .probes = probes, .seed = run_seed, .machine = &machine, .progress = &progress};
-    ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
-    ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
-}
-
-static void probe_it(const char *name, void (*change)(struct profile_class *declared),
-                     unsigned probes)
-{
-    open_machine_of(name, &machine);
-    if (change) {
-        change(&machine.declared->classes[0]);
-    }
-    probe_opened(probes);
-}
-
-static void close_it(void)
-{
-    probe_machine_close(&machine);
-    profile_free(profile);
-    profile = NULL;
-}
-
-/* What so many workers of memory priority get together, without noise. */
-static double mapped(size_t workers)
-{
-    const struct machine_copy what = {.bytes = 1u << 20, .passes = 1, .numa = -1};
-    const struct map_request request = {.priority = MAP_MEMORY, .workers = workers};
-    struct servet_error error;
-    uint32_t pus[1024];
-    double rates[1024], sum = 0;
-    ((struct sim *)machine.state)->noise = (struct sim_noise){0};
-    ck_assert_int_eq(map_workers(profile, &request, pus, NULL, &error), 0);
-    ck_assert_int_eq(probe_machine_copy(&machine, &what, pus, workers, rates), 0);
-    for (size_t i = 0; i < workers; i++) {
-        sum += rates[i];
-    }
-    return sum;
-}
-
-/* The level that has this group, or NULL. */
-static const struct profile_memory_level *level_of(const char *group)
-{
-    const struct profile_memory *memory = &profile->classes[0].memory;
-    struct profile_set wanted;
-    const struct profile_memory_level *found = NULL;
-    ck_assert_int_eq(profile_set_parse(group, &wanted), 0);
-    for (size_t i = 0; i < memory->level_count; i++) {
-        for (size_t g = 0; g < memory->levels[i].collisions.group_count; g++) {
-            bool same = profile_set_equal(&memory->levels[i].collisions.groups[g], &wanted);
-            found = same ? &memory->levels[i] : found;
-        }
-    }
-    profile_set_free(&wanted);
-    return found;
-}
+#include "tests/probes/sets/machine.h"
 
 /* Two L3 caches behind one link of 37 GB/s, of which the topology says nothing: 4 workers get 63
  * GB/s on two dies as measured by others, 36 on one; and more on four. */
@@ -198,34 +42,6 @@ TEST(declared_domains_that_sets_fill_are_levels)
     close_it();
 }
 
-/* Hidden and wrong topologies lead to the same bandwidth for every number of workers. */
-TEST(structure_hidden_or_declared_wrongly_changes_no_bandwidth)
-{
-    static const char *const names[] = {"epyc-7402", "epyc-2-sockets", "xeon-snc4", "two-packages"};
-    void (*const changes[])(struct profile_class *) = {hide, mislead};
-    double expected[16];
-    size_t counts[16];
-    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
-        size_t known = 0, pus;
-        probe_it(names[m], NULL, PROBE_MEMORY | PROBE_MESSAGE);
-        pus = machine.pus.count;
-        for (size_t n = 1; n <= pus; n *= 2) {
-            counts[known] = n;
-            expected[known++] = mapped(n);
-        }
-        close_it();
-        for (size_t change = 0; change < 2; change++) {
-            probe_it(names[m], changes[change], PROBE_MEMORY | PROBE_MESSAGE);
-            for (size_t k = 0; k < known; k++) {
-                double found = mapped(counts[k]);
-                ck_assert_msg(found > 0.99 * expected[k], "%s, %s: %zu workers get %.3g, not %.3g",
-                              names[m], change ? "wrong" : "hidden", counts[k], found, expected[k]);
-            }
-            close_it();
-        }
-    }
-}
-
 /* The few pairs that are measured where all look alike may hold one collision, or none: buses and
  * cells are found all the same. */
 TEST(buses_and_cells_are_found_where_the_topology_is_flat)
@@ -247,31 +63,6 @@ TEST(buses_and_cells_are_found_where_the_topology_is_flat)
     /* and not the one colliding pair that was among the first as a level of its own */
     ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
     close_it();
-}
-
-/* Caches said to be shared by PUs of two packages are no parts of a domain. */
-TEST(groups_that_cross_a_measured_level_make_no_level)
-{
-    probe_it("nehalem", mislead_caches, PROBE_MEMORY | PROBE_MESSAGE);
-    ck_assert_uint_eq(profile->classes[0].memory.level_count, 1);
-    ck_assert_ptr_nonnull(level_of("0,2,4,6"));
-    close_it();
-}
-
-/* Of the pairs said to be cores a few collide, or none of the sample does: then the others are not
- * what they are said to be either. */
-TEST(a_class_of_pairs_that_fails_leaves_no_other_trusted)
-{
-    for (run_seed = 1; run_seed <= 8; run_seed++) {
-        probe_it("superdome", mislead_cores, PROBE_MEMORY | PROBE_MESSAGE);
-        const struct profile_memory_level *cells = level_of("0-3"), *outer = level_of("120-127");
-        ck_assert_msg(cells && outer && profile->classes[0].memory.level_count == 2, "seed %d",
-                      (int)run_seed);
-        ck_assert_uint_eq(cells->collisions.group_count, 32);
-        ck_assert_uint_eq(outer->collisions.group_count, 16);
-        close_it();
-    }
-    run_seed = 1;
 }
 
 /* Without messages nothing is known of who belongs together: the sets are all there is. */
@@ -311,42 +102,6 @@ TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
     ck_assert_uint_eq(level_of("0-15")->collisions.group_count, LINKS);
     ck_assert_ptr_null(level_of("0-47"));
     close_it();
-}
-
-/* 60 cores of two PUs in two packages. One pair of siblings is among the few pairs that are
- * measured first. */
-static void open_siblings(void)
-{
-    enum { SIBLINGS = 60 };
-    char cores[1 << 10] = "";
-    for (size_t core = 0, used = 0; core < SIBLINGS; core++) {
-        used +=
-            (size_t)sprintf(cores + used, "%s'%zu,%zu'", core ? ", " : "", core, core + SIBLINGS);
-    }
-    open_machine_with(
-        &machine, 1,
-        "{'servet_machine': 1, 'pus': '0-119', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
-        "'pu_bytes_per_s': 1.2e10, 'domains': [{'bytes_per_s': 1.2e10, 'groups': [%s]}, "
-        "{'bytes_per_s': 1e11, 'groups': ['0-29,60-89', '30-59,90-119']}]}, 'layers': [{'seconds': "
-        "1e-7, 'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': 5e9, "
-        "'groups': ['0-119']}]}",
-        cores, cores);
-}
-
-static void all_siblings_are_found(void)
-{
-    probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
-    const struct profile_memory *memory = &profile->classes[0].memory;
-    ck_assert_uint_eq(memory->level_count, 2);
-    ck_assert_uint_eq(memory->levels[0].collisions.group_count, 60);
-    ck_assert_uint_eq(memory->levels[1].collisions.group_count, 2);
-    close_it();
-}
-
-TEST(one_pair_of_siblings_does_not_hide_the_others)
-{
-    open_siblings();
-    all_siblings_are_found();
 }
 
 /* The PUs of the third cluster have no memory of their own, and get less of the fourth's alone.
@@ -403,51 +158,6 @@ TEST(slow_workers_do_not_pass_for_free_beside_fast_ones)
         ck_assert_ptr_nonnull(level_of("0-31"));
         ck_assert_double_ge(mapped(2), 0.99 * 28e9);
         ck_assert_double_ge(mapped(4), 0.99 * 56e9);
-        close_it();
-    }
-    run_seed = 1;
-}
-
-/* Threads of cores are declared of PUs that are not together, and none of the few pairs that are
- * measured happens to say so (with these seeds): what the messages tell is tried all the same. */
-TEST(messages_that_cross_the_declared_cores_are_believed)
-{
-    for (run_seed = 1; run_seed <= 3; run_seed++) {
-        open_siblings();
-        struct profile_class *declared = &machine.declared->classes[0];
-        hide(declared);
-        pair_up(&declared->cores, declared->pus.count, far_from);
-        all_siblings_are_found();
-    }
-    run_seed = 1;
-}
-
-/* 4 fast and 8 slow cores of two PUs, whose threads are declared of other PUs. Where no pair of
- * siblings is among those that are measured first, as with the last of these seeds, the fast cores'
- * L3 is a level before the siblings are tried, of which messages tell those of all cores. */
-TEST(siblings_of_fast_cores_are_found_inside_their_cache)
-{
-    static const char cores[] = "'0,12', '1,13', '2,14', '3,15', '4,16', '5,17', '6,18', '7,19', "
-                                "'8,20', '9,21', '10,22', '11,23'";
-    for (run_seed = 14; run_seed <= 16; run_seed++) {
-        open_machine_with(
-            &machine, run_seed,
-            "{'servet_machine': 1, 'pus': '0-23', 'caches': [{'level': 1, 'size_bytes': 32768, "
-            "'ways': 8, 'seconds': 1e-9}, {'level': 3, 'pus': '0-3,12-15', 'size_bytes': 16777216, "
-            "'ways': 16, 'seconds': 1e-8, 'groups': ['0-3,12-15']}], 'memory': {'seconds': 1e-7, "
-            "'pu_bytes_per_s': 4e10, 'domains': [{'bytes_per_s': 4e10, 'groups': [%s]}, "
-            "{'bytes_per_s': 6e10, 'groups': ['0-3,12-15', '4-11,16-23']}]}, 'kinds': [{'pus': "
-            "'0-3,12-15', 'efficiency': 1, 'pu_bytes_per_s': 4e10}, {'pus': '4-11,16-23', "
-            "'efficiency': 0, 'pu_bytes_per_s': 2.4e10}], 'layers': [{'seconds': 1e-7, "
-            "'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 2e-7, 'bytes_per_s': 1e10, "
-            "'groups': ['0-3,12-15', '4-11,16-23']}, {'seconds': 9e-7, 'bytes_per_s': 3e9, "
-            "'groups': ['0-23']}]}",
-            cores, cores);
-        pair_up(&machine.declared->classes[0].cores, 24, far_from);
-        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
-        ck_assert_ptr_nonnull(level_of("0,12"));
-        ck_assert_ptr_nonnull(level_of("0-3,12-15"));
-        ck_assert_double_ge(mapped(2), 0.99 * 60e9);
         close_it();
     }
     run_seed = 1;
@@ -548,25 +258,6 @@ TEST(a_link_of_some_cores_of_a_node_is_a_level)
         ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
         close_it();
     }
-    run_seed = 1;
-}
-
-/* Threads of a core that their pairs showed are no workers of their own, whatever is declared: as
- * such they took a third longer than where nothing is, and parts of dies were a level. */
-TEST(siblings_that_pairs_show_are_cores_though_others_are_declared)
-{
-    double hidden = 0, wrong = 0;
-    for (run_seed = 2; run_seed <= 6; run_seed++) {
-        probe_it("epyc-7402", hide, PROBE_MEMORY | PROBE_MESSAGE);
-        hidden += profile->seconds;
-        close_it();
-        probe_it("epyc-7402", mislead_siblings, PROBE_MEMORY | PROBE_MESSAGE);
-        wrong += profile->seconds;
-        ck_assert_msg(profile->classes[0].memory.level_count == 3, "seed %d", (int)run_seed);
-        ck_assert_uint_eq(level_of("0-5,24-29")->collisions.group_count, 4);
-        close_it();
-    }
-    ck_assert_double_le(wrong, 1.1 * hidden);
     run_seed = 1;
 }
 
