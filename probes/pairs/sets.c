@@ -406,14 +406,15 @@ static int try_nested(struct sets *sets, const struct partition *of)
 
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
-    /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
+    int rc = 0;
     expect(sets, candidates, count, count);
-    int rc = sets->odd ? probe_sets_search(sets, &sets->cores) : 0;
     sort_by_units(candidates, count);
     /* What is known to be there keeps the searches inside of it, which hold the fewer units. */
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         rc = try_nested(sets, &candidates[i]);
     }
+    /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
+    rc = rc >= 0 && sets->odd ? probe_sets_search(sets, &sets->cores) : rc;
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         bool again = i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
                      probe_partition_refines(&candidates[i], &candidates[i - 1]);

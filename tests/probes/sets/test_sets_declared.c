@@ -268,4 +268,33 @@ TEST(siblings_that_pairs_show_are_cores_though_others_are_declared)
     run_seed = 1;
 }
 
+/* Four packages of eight cores of two threads, of which only wrong cores are declared. A search
+ * among all PUs before what messages tell was tried left no level of the cores with one of these
+ * seeds. */
+TEST(what_messages_tell_comes_before_a_search_though_others_are_declared)
+{
+    static const char packages[] = "'0-7,32-39', '8-15,40-47', '16-23,48-55', '24-31,56-63'";
+    char cores[512] = "";
+    for (unsigned core = 0, at = 0; core < 32; core++) {
+        at += (unsigned)sprintf(cores + at, "%s'%u,%u'", core ? ", " : "", core, core + 32);
+    }
+    for (run_seed = 1; run_seed <= 4; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-63', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 1.2e10, 'domains': [{'bytes_per_s': 1.2e10, 'groups': [%s]}, "
+            "{'bytes_per_s': 6.6e10, 'groups': [%s]}]}, 'layers': [{'seconds': 1e-7, "
+            "'bytes_per_s': 2e10, 'groups': [%s]}, {'seconds': 5e-7, 'bytes_per_s': 8e9, "
+            "'groups': [%s]}, {'seconds': 9e-7, 'bytes_per_s': 5e9, 'groups': ['0-63']}], 'noise': "
+            "{'relative': 0.02, 'outlier_probability': 0.03, 'outlier_factor': 3}}",
+            cores, packages, cores, packages);
+        pair_up(&machine.declared->classes[0].cores, machine.pus.count, far_from);
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        ck_assert_msg(level_of("0,32") && level_of("0-7,32-39"), "seed %d", (int)run_seed);
+        ck_assert_uint_eq(profile->classes[0].memory.level_count, 2);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 TESTS(.seconds = 100)
