@@ -391,6 +391,10 @@ struct probe_tlb_times {
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages,
                    struct probe_tlb_times *times, struct servet_error *error);
 
+/* What a load takes longer where so many bytes are visited a line in each page, on pages as the
+ * curve's. */
+int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
+
 /* Out of the least times of all passes. */
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,
                         struct probe_tlb *out);
@@ -447,9 +451,23 @@ struct probe_cache {
 double probe_cache_seconds(const struct probe *probe);
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
+/* What the curve is measured in. */
+enum machine_pages probe_cache_pages(const struct machine *machine);
 /* One point of the curve: a working set in memory of its own, once. 0 or the machine's -errno. */
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
 void probe_cache_free(struct probe_cache *result);
+
+/* Where the curve ends by what is declared, or by the user's limit, in bytes; `cut_short`: memory
+ * does not allow it. */
+size_t probe_cache_end(const struct probe *probe, bool *cut_short);
+/* What disturbs only slows down: of so many samples of each working set the fastest. */
+enum { CACHE_FAR_LOOKS = 3 };
+/* The working set that tells whether a curve that ends there should go on; 0: there is none. */
+size_t probe_cache_far(const struct probe *probe, size_t end);
+/* Does a load take so much longer there than at the end that memory's plateau is not in sight,
+ * beside what translation takes? 0 or the machine's -errno. */
+int probe_cache_goes_on(const struct probe *probe, uint32_t pu, size_t end, size_t far,
+                        bool *goes_on);
 
 /* What the system declares; NULL: nothing. */
 const struct profile_class *probe_cache_declared(const struct machine *machine);

@@ -1,6 +1,6 @@
 /* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
- * is left out when the time is short. Levels are fitted in fit.c; what is asked for afterwards is
- * in geometry.c. */
+ * is left out when the time is short. Where the curve ends is decided in end.c, levels are fitted
+ * in fit.c; what is asked for afterwards is in geometry.c. */
 #include "probes/cache/cache.h"
 
 #include <errno.h>
@@ -27,13 +27,6 @@ static const size_t large_from = 16u << 20;
 /* From here on points take most of the time, and half of them will do: where one is near a knee
  * those around it are measured afterwards. */
 static const size_t sparse_from = 128u << 20;
-static const size_t largest_bytes =
-    (size_t)768
-    << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
-static const size_t least_span =
-    64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
-static const double beyond_declared =
-    3; /* times the largest declared cache: the plateau of memory must be seen */
 /* Places in memory that a point is measured at in each sweep. In a cache of few page colours the
  * misses depend on which pages one happened to get; a small working set costs next to nothing. */
 static const struct {
@@ -55,33 +48,6 @@ static const double timed_loads = 12288;
 static const double operation_s = 150e-6; /* waking the worker, timing */
 static const double node_s = 12e-9;       /* building the cycle, per node */
 static const double warm_overlap = 8;     /* independent loads of a warm pass at once */
-
-static size_t declared_largest(const struct machine *machine)
-{
-    size_t largest = 0;
-    for (size_t c = 0; machine->declared && c < machine->declared->class_count; c++) {
-        const struct profile_class *class = &machine->declared->classes[c];
-        for (size_t i = 0; i < class->cache_count; i++) {
-            size_t bytes = class->caches[i].declared_size_bytes;
-            largest = bytes > largest ? bytes : largest;
-        }
-    }
-    return largest;
-}
-
-/* Where to stop. The declared sizes only say how far to look; without any, as far as memory lets
- * us. */
-static size_t choose_end(const struct probe *probe, bool *cut_short)
-{
-    const struct machine *machine = probe->machine;
-    double declared = beyond_declared * (double)declared_largest(machine);
-    size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
-    wanted = wanted < largest_bytes ? wanted : largest_bytes;
-    wanted = probe->largest_bytes ? probe->largest_bytes : wanted;
-    size_t limit = machine->memory_limit_bytes / 2; /* the pool is larger than the working set */
-    *cut_short = limit < wanted;
-    return *cut_short ? limit : wanted;
-}
 
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
@@ -109,7 +75,7 @@ static void make_grid(struct cache_samples *samples, size_t end, int each)
     }
 }
 
-static enum machine_pages pages_of(const struct machine *machine)
+enum machine_pages probe_cache_pages(const struct machine *machine)
 {
     return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
 }
@@ -121,7 +87,7 @@ static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
         .bytes = bytes,
         .stride_bytes = bytes >= large_from ? NODE_LARGE : NODE_SMALL,
         .order = MACHINE_CHASE,
-        .pages = pages_of(probe->machine),
+        .pages = probe_cache_pages(probe->machine),
         .warm_passes = WARM_PASSES,
         .seed = seed,
     };
@@ -209,11 +175,25 @@ static double expected_refining(double sweep_s)
     return fmax(refined_s, SWEEPS * refined_share * sweep_s);
 }
 
+/* A look beyond the end of the curve. */
+static double expected_far(const struct probe *probe, size_t end)
+{
+    const double far = (double)probe_cache_far(probe, end), near = (double)end;
+    const double load_s = expected_load(probe->machine, INFINITY);
+    return far > 0 ? CACHE_FAR_LOOKS * (sample_cost(near, load_s) + sample_cost(far, load_s)) : 0;
+}
+
+/* Of a curve that ends there. */
+static double expected_curve(const struct probe *probe, size_t end)
+{
+    const double sweep_s = expected_sweep(probe->machine, (double)end);
+    return SWEEPS * sweep_s + expected_far(probe, end) + expected_refining(sweep_s) + geometry_s;
+}
+
 double probe_cache_seconds(const struct probe *probe)
 {
     bool cut_short;
-    double sweep_s = expected_sweep(probe->machine, (double)choose_end(probe, &cut_short));
-    return SWEEPS * sweep_s + expected_refining(sweep_s) + geometry_s;
+    return expected_curve(probe, probe_cache_end(probe, &cut_short));
 }
 
 /* What takes so much time of the processor takes so long beside what else runs. */
@@ -238,14 +218,16 @@ static bool look_is_over(const struct probe *probe, double begun_s, double next_
            probe_elapsed(probe) + next_s > begun_s + least_s;
 }
 
-static int sweep(const struct measurement *m, int number, size_t (*places_at)(double bytes))
+/* Measures the points from `first` on. */
+static int sweep(const struct measurement *m, int number, size_t first,
+                 size_t (*places_at)(double bytes))
 {
     const struct probe *probe = m->probe;
     const struct machine *machine = probe->machine;
     struct cache_samples *samples = m->samples;
-    const double all_s = probe_cache_seconds(probe), begun_s = probe_elapsed(probe);
+    const double all_s = expected_curve(probe, m->end), begun_s = probe_elapsed(probe);
     double done_s = number * expected_sweep(machine, (double)m->end);
-    for (size_t i = 0; i < samples->count; i++) {
+    for (size_t i = first; i < samples->count; i++) {
         const double bytes = samples->points[i].bytes;
         const struct cache_point *before = i > 0 ? &samples->points[i - 1] : NULL;
         if (places_at == few_places && before &&
@@ -379,7 +361,7 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
         double part = (double)(round + 1) / REFINED_ROUNDS;
         probe_tell(probe,
                    (swept_s + part * expected_refining(swept_s / SWEEPS)) /
-                       probe_cache_seconds(probe),
+                       expected_curve(probe, m->end),
                    "cache sizes on PU %u, around the knees", m->pu);
     }
     return 0;
@@ -420,11 +402,10 @@ static int conclude(const struct measurement *m, bool at_end, struct cache_level
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
-/* What the look and one sweep of all sizes take, by what the look took: its own model is of this
- * project's machines. */
-static double sweep_seconds(const struct cache_samples *look, size_t end, double look_s)
+/* What one sweep of all sizes takes, by the model: that is of this project's machines. */
+static double modelled_sweep(const struct cache_samples *look, size_t end)
 {
-    double modelled = swept_cost(look), sum = 0;
+    double sum = 0;
     for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= (double)end;
          step = next_step(step, 1)) {
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
@@ -432,31 +413,56 @@ static double sweep_seconds(const struct cache_samples *look, size_t end, double
         const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
         sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0][0]);
     }
-    return sum *
-           fmax(1,
-                look_s / modelled); /* what is taken over from an interrupted run takes no time */
+    return sum;
+}
+
+/* The curve goes on where a look shows that it should, octave by octave: a level that nobody
+ * declared ends somewhere before what was looked at. */
+static int extend(struct measurement *m, int each, size_t (*places_at)(double bytes))
+{
+    struct probe *probe = m->probe;
+    const size_t far = probe_cache_far(probe, m->end);
+    const double needed_s = processor(probe, fit_s) + expected_far(probe, m->end);
+    bool goes_on = far > 0;
+    while (goes_on && m->end < far && granted(probe) > needed_s) {
+        int rc = probe_cache_goes_on(probe, m->pu, m->end, far, &goes_on);
+        if (rc < 0) {
+            return probe_error(m->error, rc, "measuring cache sizes");
+        }
+        const size_t first = m->samples->count;
+        m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
+        make_grid(m->samples, m->end, each);
+        rc = sweep(m, 0, first, places_at);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
 }
 
 /* A run that has a budget looks at every other size first, since it may have no time for more: it
  * tells levels, and how long a sweep takes. */
-static int look(const struct measurement *m, double *sweep_s)
+static int look(struct measurement *m, double *sweep_s)
 {
     double begun = probe_elapsed(m->probe);
     make_grid(m->samples, m->end, LOOK_EACH);
-    int rc = sweep(m, 0, few_places);
+    int rc = sweep(m, 0, 0, few_places);
     if (rc == 0) {
         m->result->coarse = 1;
-        *sweep_s = sweep_seconds(m->samples, m->end, probe_elapsed(m->probe) - begun);
+        /* what is taken over from an interrupted run takes no time */
+        const double pace = fmax(1, (probe_elapsed(m->probe) - begun) / swept_cost(m->samples));
+        rc = extend(m, LOOK_EACH, few_places);
+        *sweep_s = pace * modelled_sweep(m->samples, m->end);
     }
     return rc;
 }
 
 /* Sweeps, and passes over the TLB between them. */
-static int measure_curve(const struct measurement *m)
+static int measure_curve(struct measurement *m)
 {
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
-    const enum machine_pages pages = pages_of(probe->machine);
+    const enum machine_pages pages = probe_cache_pages(probe->machine);
     struct probe_tlb_times times = {.count = 0};
     double sweep_s = 0;
     int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
@@ -466,7 +472,10 @@ static int measure_curve(const struct measurement *m)
     while (rc == 0 && result->sweeps < SWEEPS &&
            granted(probe) > sweep_s + processor(probe, fit_s)) {
         make_grid(m->samples, m->end, 1);
-        rc = sweep(m, (int)result->sweeps, places_of);
+        rc = sweep(m, (int)result->sweeps, 0, places_of);
+        if (rc == 0 && result->sweeps == 0 && result->coarse == 0) {
+            rc = extend(m, 1, places_of);
+        }
         rc = rc < 0 ? rc : probe_tlb_pass(probe, m->pu, pages, &times, m->error);
         result->sweeps++;
     }
@@ -477,13 +486,13 @@ static int measure_curve(const struct measurement *m)
     return rc;
 }
 
-static int measure(const struct measurement *m)
+static int measure(struct measurement *m)
 {
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     int rc = measure_curve(m);
-    const bool huge = pages_of(probe->machine) == MACHINE_PAGES_HUGE &&
+    const bool huge = probe_cache_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(m, false, fits);
@@ -513,12 +522,12 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
         return probe_error(error, -ENOMEM, "measuring cache sizes");
     }
     samples->seed = probe->seed << 32; /* far from those that count up */
-    const struct measurement m = {.probe = probe,
-                                  .pu = pu,
-                                  .end = choose_end(probe, &result.cut_short),
-                                  .samples = samples,
-                                  .result = &result,
-                                  .error = error};
+    struct measurement m = {.probe = probe,
+                            .pu = pu,
+                            .end = probe_cache_end(probe, &result.cut_short),
+                            .samples = samples,
+                            .result = &result,
+                            .error = error};
     int rc = measure(&m);
     free(samples);
     if (rc < 0) {

@@ -175,6 +175,19 @@ static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, si
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
+int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+{
+    const size_t pages = bytes / probe->machine->page_bytes;
+    double spread_s, reference_s;
+    int rc = measure(probe, pu, probe_cache_pages(probe->machine), pages, true, &spread_s);
+    rc = rc < 0 ? rc
+                : measure(probe, pu, probe_cache_pages(probe->machine), pages, false, &reference_s);
+    if (rc == 0) {
+        *seconds = spread_s - reference_s;
+    }
+    return rc;
+}
+
 static bool fits(const struct probe *probe, double bytes)
 {
     return (!probe->largest_bytes || bytes <= (double)probe->largest_bytes) &&
