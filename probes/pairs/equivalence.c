@@ -135,19 +135,32 @@ static size_t choose(struct view *view, bool (*take)(struct view *, const struct
     return chosen;
 }
 
+/* What others say of it; its own answer, if it says nothing, gives way to theirs. */
+static void tell(const struct view *view, const struct pair_position *position)
+{
+    struct schedule_outcome *outcome = view->question->outcome;
+    const size_t pair = probe_pair_index(view->n, position->i, position->j);
+    const bool together = view->group_of[position->i] == view->group_of[position->j];
+    if (!is_known(view->question, pair) &&
+        (together || *noes_of(view, position->i, position->j) > 0)) {
+        outcome->values[pair] = together;
+        outcome->measured_count -= outcome->measured[pair];
+        outcome->measured[pair] = false;
+    }
+}
+
 int probe_equivalence_next(const struct equivalence_question *question, struct pair_position *pairs,
-                           size_t count, size_t *chosen)
+                           size_t count, size_t asked, size_t *chosen)
 {
     struct view view;
     int rc = view_make(&view, question);
     if (rc < 0) {
         return rc;
     }
-    *chosen = choose(&view, take_likely, pairs, count);
-    *chosen = *chosen ? *chosen : choose(&view, take_open, pairs, count);
+    *chosen = choose(&view, take_likely, pairs + asked, count - asked);
+    *chosen = *chosen ? *chosen : choose(&view, take_open, pairs + asked, count - asked);
     for (size_t k = 0; k < count && *chosen == 0; k++) {
-        const bool together = view.group_of[pairs[k].i] == view.group_of[pairs[k].j];
-        question->outcome->values[probe_pair_index(view.n, pairs[k].i, pairs[k].j)] = together;
+        tell(&view, &pairs[k]);
     }
     view_free(&view);
     return 0;

@@ -385,16 +385,16 @@ int probe_blocks_measure(const struct blocks_question *question, size_t pairs);
 /* Does the measured answer of the pair say something? */
 bool probe_schedule_says(const struct schedule *schedule, size_t pair);
 
-/* Of a class of answers that do not agree, and are many: brings to the front of `pairs`, none of
- * which was measured, those that are asked next. None: all answers are known, and outcome->values[]
- * has them. 0 or -ENOMEM. */
+/* Of a class of answers that do not agree, and are many, brings those that are asked next to the
+ * front of the rest of `pairs`, of which the first `asked` were. None: all answers are known, and
+ * outcome->values[] has them; a pair whose own says nothing was not measured. 0 or -ENOMEM. */
 struct equivalence_question {
     const struct schedule *schedule;
-    const struct schedule_outcome *outcome;
+    struct schedule_outcome *outcome;
     size_t class;
 };
 int probe_equivalence_next(const struct equivalence_question *question, struct pair_position *pairs,
-                           size_t count, size_t *chosen);
+                           size_t count, size_t asked, size_t *chosen);
 
 /* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
  * Its values are its own business. 0 or the first -errno. */

@@ -61,8 +61,9 @@ struct run {
     void *argument;
     struct schedule_outcome *outcome;
     struct pair_position *members; /* of the class at hand, in random order */
-    double *sample;
-    size_t count, sampled; /* of those, measured: the first of `members` */
+    double *sample;                /* their answers that say something: `said` of them */
+    size_t count, sampled;         /* of those, measured: the first of `members` */
+    size_t said;
     size_t class;
     struct together_limit limit; /* of the pairs that come next */
 };
@@ -95,25 +96,32 @@ static size_t sample_of(const struct schedule *schedule, size_t count)
     return schedule->exhaustive || size > count ? count : size;
 }
 
-/* The pairs of one PU come among the first: where every PU has a sibling, one of them shows it. */
-static void prefer_a_row(struct run *run, struct random *random)
+static size_t sample_size(const struct run *run)
 {
-    size_t pu = run->count ? run->members[0].i : 0, row = 0;
-    size_t sample = sample_of(run->schedule, run->count);
-    for (size_t k = 0; k < run->count; k++) {
-        if (run->members[k].i == pu || run->members[k].j == pu) {
-            struct pair_position moved = run->members[k];
-            run->members[k] = run->members[row];
-            run->members[row++] = moved;
+    return sample_of(run->schedule, run->count);
+}
+
+/* The pairs of one PU come first of those that were not measured, how many: where every PU has a
+ * sibling, one of them shows it. */
+static size_t prefer_a_row(struct run *run)
+{
+    struct pair_position *left = run->members + run->sampled;
+    const size_t count = run->count - run->sampled, pu = count ? left->i : 0;
+    size_t row = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (left[k].i == pu || left[k].j == pu) {
+            struct pair_position moved = left[k];
+            left[k] = left[row];
+            left[row++] = moved;
         }
     }
-    random_shuffle(random, run->members, sample, sizeof *run->members);
+    return row;
 }
 
 static void collect(struct run *run, const bool *wanted, size_t class, struct random *random)
 {
     size_t n = run->schedule->pus->count;
-    run->count = 0;
+    run->count = run->sampled = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
             size_t pair = probe_pair_index(n, i, j);
@@ -124,7 +132,8 @@ static void collect(struct run *run, const bool *wanted, size_t class, struct ra
     }
     random_shuffle(random, run->members, run->count, sizeof *run->members);
     if ((run->schedule->search || run->schedule->row) && !run->schedule->exhaustive) {
-        prefer_a_row(run, random);
+        prefer_a_row(run);
+        random_shuffle(random, run->members, sample_size(run), sizeof *run->members);
     }
 }
 
@@ -210,11 +219,6 @@ static int measure_members(struct run *run, size_t to)
     return rc;
 }
 
-static size_t sample_size(const struct run *run)
-{
-    return sample_of(run->schedule, run->count);
-}
-
 size_t probe_schedule_planned(const struct schedule *schedule, const bool *wanted)
 {
     size_t counts[SCHEDULE_CLASSES + 1] = {0}, planned = 0;
@@ -232,20 +236,19 @@ bool probe_schedule_says(const struct schedule *schedule, size_t pair)
     return !schedule->says || schedule->says(schedule->says_argument, pair);
 }
 
-/* The sample's values into run->sample: of answers those that say something, if any do. */
-static size_t gather(struct run *run)
+/* The sample's values: of answers those that say something, if any do. */
+static void gather(struct run *run)
 {
     const size_t n = run->schedule->pus->count;
-    size_t count = 0;
-    for (int all = 0; all < 2 && count == 0; all++) {
+    run->said = 0;
+    for (int all = 0; all < 2 && run->said == 0; all++) {
         for (size_t k = 0; k < run->sampled; k++) {
             const size_t pair = probe_pair_index(n, run->members[k].i, run->members[k].j);
             if (all || probe_schedule_says(run->schedule, pair)) {
-                run->sample[count++] = run->outcome->values[pair];
+                run->sample[run->said++] = run->outcome->values[pair];
             }
         }
     }
-    return count;
 }
 
 /* Of the members from `from` on that were measured, those that were answered so are asked again:
@@ -284,7 +287,7 @@ static int measure_equivalence(struct run *run)
     for (;;) {
         const size_t from = run->sampled;
         size_t next;
-        int rc = probe_equivalence_next(&question, run->members + from, run->count - from, &next);
+        int rc = probe_equivalence_next(&question, run->members, run->count, from, &next);
         if (rc < 0 || next == 0) {
             return rc;
         }
@@ -322,25 +325,27 @@ static int measure_others(struct run *run, size_t class, struct random *random, 
 static bool agrees_now(struct run *run)
 {
     const double spread = run->schedule->spread ? *run->schedule->spread : 0;
-    const size_t count = gather(run);
-    return run->schedule->agree(run->sample, count, spread);
+    gather(run);
+    return run->schedule->agree(run->sample, run->said, spread);
 }
 
 /* Answers of a sample that do not agree: those of the few are asked again, as one of them may have
- * been disturbed and would make a class of many pairs one that is to be measured. */
+ * been disturbed and would make a class of many pairs one that is to be measured. An answer that
+ * then says nothing takes nothing back. */
 static int ask_few_again(struct run *run, bool *agrees)
 {
-    const size_t count = gather(run);
+    const size_t said = run->said;
     size_t yes = 0;
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; k < said; k++) {
         yes += run->sample[k] > 0;
     }
-    int rc = ask_again(run, 0, 2 * yes < count);
-    *agrees = rc == 0 && agrees_now(run);
+    int rc = ask_again(run, 0, 2 * yes < said);
+    *agrees = rc == 0 && agrees_now(run) && run->said == said;
     return rc;
 }
 
-/* Measures the sample, and says whether it agrees. A class without others agrees. */
+/* Measures the sample, and says whether it agrees. A class without others agrees. That it is not
+ * known which pairs are alike its own answers may show. */
 static int measure_sample(struct run *run, bool *agrees)
 {
     const size_t size = sample_size(run), parts = run->schedule->search ? 2 : 1;
@@ -351,6 +356,11 @@ static int measure_sample(struct run *run, bool *agrees)
         rc = measure_members(run, to);
         *agrees = rc < 0 || run->sampled != to || size == run->count || agrees_now(run);
     }
+    if (rc == 0 && *agrees && run->sampled == size && sample_size(run) > size) {
+        const size_t to = size + prefer_a_row(run);
+        rc = measure_members(run, to);
+        *agrees = rc < 0 || run->sampled != to || agrees_now(run);
+    }
     return rc == 0 && !*agrees && run->schedule->says ? ask_few_again(run, agrees) : rc;
 }
 
@@ -358,7 +368,6 @@ static int run_class(struct run *run, size_t class, struct random *random)
 {
     size_t n = run->schedule->pus->count;
     bool done = false, agrees;
-    run->sampled = 0;
     run->class = class;
     run->limit = run->outcome->limits[class] = (struct together_limit){.pairs = 1};
     int rc = measure_sample(run, &agrees);
@@ -369,7 +378,8 @@ static int run_class(struct run *run, size_t class, struct random *random)
         return rc;
     }
     size_t from = run->sampled;
-    double middle = profile_median_value(run->sample, gather(run));
+    gather(run);
+    double middle = profile_median_value(run->sample, run->said);
     for (size_t k = from; k < run->count; k++) {
         run->outcome->values[probe_pair_index(n, run->members[k].i, run->members[k].j)] = middle;
     }
@@ -392,7 +402,6 @@ static int measure_rest(struct run *run, const bool *wanted, struct random *rand
     }
     for (size_t class = 0; class < classes && rc == 0; class ++) {
         collect(run, left, class, random);
-        run->sampled = 0;
         run->class = class;
         run->limit = outcome->limits[class];
         outcome->planned_count += run->count;

@@ -268,11 +268,20 @@ static int hear_on_doubtful(struct question *question, double *shares)
 
 typedef int pair_function(struct question *question, size_t i, size_t j, double *shares);
 
+/* What is void takes nothing back. */
 static int ask_once_more(struct question *question, size_t i, size_t j, double *shares)
 {
     const struct pair_position pair = {i, j};
+    const size_t k = probe_pair_index(question->probe->machine->pus.count, i, j);
+    const double before = question->decisive[k], answer = *shares;
     double figure;
-    return ask(question, &pair, 1, shares, &figure);
+    int rc = ask(question, &pair, 1, shares, &figure);
+    if (rc == 0 && before > 0 && question->voided[k] != NOT_VOID) {
+        question->decisive[k] = before;
+        question->voided[k] = NOT_VOID;
+        *shares = answer;
+    }
+    return rc;
 }
 
 /* Pairs that do not share but have a partner with which both do, or the other way round: the
@@ -419,8 +428,7 @@ static int measure_pairs(struct question *question, const bool *wanted,
 {
     struct schedule *schedule = question->schedule;
     const size_t pairs = probe_pair_count(schedule->pus->count);
-    question->trusting =
-        !schedule->exhaustive && schedule->class_count > 1 && !schedule->by_messages;
+    question->trusting = !schedule->exhaustive && !schedule->by_messages;
     int rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
     question->trusting = false;
     if (question->refuted) {
@@ -432,6 +440,11 @@ static int measure_pairs(struct question *question, const bool *wanted,
         rc = probe_schedule_run(schedule, wanted, ++question->probe->seed, ask, question, outcome);
     }
     question->measured = outcome->searched ? outcome->measured : NULL;
+    for (size_t k = 0; question->measured && k < pairs; k++) {
+        /* whose answer gave way to that of others */
+        question->decisive[k] = question->measured[k] ? question->decisive[k] : 0;
+        question->voided[k] = question->measured[k] ? question->voided[k] : NOT_VOID;
+    }
     const bool unknown = schedule->row || question->refuted || outcome->fallbacks > 0;
     return rc == 0 && outcome->cut_short && unknown ? -ETIME : rc;
 }

@@ -501,6 +501,7 @@ struct answering {
     size_t group;  /* PUs of one; 0: there are none */
     size_t stride; /* numbers of its PUs lie so many parts of the machine apart; 1: one another */
     size_t disturbed;   /* the first of so many answers is; 0: none */
+    size_t doubting;    /* second answers say nothing while fewer than that were asked */
     bool first_is_void; /* the first pair says yes, and that it does not mean it */
     size_t asked;
     uint8_t *times;   /* by pair */
@@ -521,7 +522,8 @@ static int answer(void *argument, const struct pair_position *pairs, size_t coun
     for (size_t k = 0; k < count; k++) {
         const size_t pair = probe_pair_index(ANSWERING, pairs[k].i, pairs[k].j);
         const bool first = world->times[pair]++ == 0;
-        world->speechless[pair] = world->first_is_void && world->asked == 0;
+        world->speechless[pair] = (world->first_is_void && world->asked == 0) ||
+                                  (!first && world->asked < world->doubting);
         const bool disturbed =
             first && world->disturbed > 0 && world->asked % world->disturbed == 0;
         found[k] =
@@ -590,6 +592,16 @@ TEST(one_disturbed_answer_is_asked_again_and_not_its_whole_class)
                                one = {.stride = 1, .disturbed = ANSWERING_PAIRS};
         const size_t sample = asked_for_answers(none, false, seed);
         ck_assert_uint_eq(asked_for_answers(one, false, seed), sample + 1);
+    }
+}
+
+/* Of the sample the few that belong together are asked again, and say nothing. */
+TEST(an_answer_that_says_nothing_takes_no_other_back)
+{
+    const size_t many = ANSWERING_PAIRS / 8;
+    const struct answering world = {.group = 16, .stride = 1, .doubting = 2 * ANSWERING};
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        ck_assert_uint_lt(asked_for_answers(world, true, seed), many);
     }
 }
 
