@@ -77,13 +77,30 @@ static uint32_t add_kind(const struct sets *sets, const struct partition *of, ui
     return most;
 }
 
+/* The first group of several units of what lies inside. A level of hardware threads has none, as
+ * they are what the cores are made of: its first group, which PUs of no group may come before. */
+static uint32_t group_of_curve(const struct sets *sets, const struct partition *of)
+{
+    const uint32_t unit = probe_sets_group_from(sets, of, 0);
+    const struct partition *inner = probe_sets_inner_of(sets, of);
+    if (probe_sets_is_part(inner, inner->unit[of->first[unit]], of)) {
+        return unit;
+    }
+    for (size_t i = 0; i < of->pus; i++) {
+        if (of->first[of->unit[i]] != i) {
+            return of->unit[i];
+        }
+    }
+    return unit;
+}
+
 /* Positions of the level's first group, one per inner domain first; the slower cores last, or the
  * curve would fall with the first of them. */
 static int order_group(struct sets *sets, size_t index, struct workers *out)
 {
     const struct partition *of = &sets->levels[index].partition;
     const uint32_t **inner = calloc(index + 1, sizeof *inner);
-    uint32_t unit = probe_sets_group_from(sets, of, 0);
+    uint32_t unit = group_of_curve(sets, of);
     if (!inner) {
         return -ENOMEM;
     }

@@ -29,6 +29,15 @@ static inline void hide(struct profile_class *declared)
     declared->numa_count = 0;
 }
 
+/* A level that was found was measured: two of its PUs at least, at once. */
+static inline void check_figures(const struct profile_memory *memory)
+{
+    for (size_t i = 0; i < memory->level_count; i++) {
+        ck_assert_double_gt(memory->levels[i].bytes_per_s, 0);
+        ck_assert(memory->levels[i].scaling_count != 1);
+    }
+}
+
 static inline void probe_opened(unsigned probes)
 {
     struct progress progress = {.events = -1};
@@ -37,6 +46,7 @@ static inline void probe_opened(unsigned probes)
         .probes = probes, .seed = run_seed, .machine = &machine, .progress = &progress};
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    check_figures(&profile->classes[0].memory);
 }
 
 static inline void probe_it(const char *name, void (*change)(struct profile_class *declared),

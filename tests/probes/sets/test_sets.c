@@ -163,6 +163,29 @@ TEST(slow_workers_do_not_pass_for_free_beside_fast_ones)
     run_seed = 1;
 }
 
+/* 8 fast cores of two threads before 4 slow ones of one: the slow ones are in no group, and the
+ * curve of the threads was that of one of them, a single worker. */
+TEST(threads_of_fast_cores_have_a_figure_of_two)
+{
+    for (run_seed = 1; run_seed <= 3; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-19', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
+            "'pu_bytes_per_s': 3e10, 'domains': [{'bytes_per_s': 3e10, 'groups': ['0,8', '1,9', "
+            "'2,10', '3,11', '4,12', '5,13', '6,14', '7,15']}, {'bytes_per_s': 7e10, 'groups': "
+            "['0-19']}]}, 'kinds': [{'pus': '0-15', 'efficiency': 1, 'pu_bytes_per_s': 3e10}, "
+            "{'pus': '16-19', 'efficiency': 0, 'pu_bytes_per_s': 1.6e10}], 'layers': [{'seconds': "
+            "1e-7, 'bytes_per_s': 2e10, 'groups': ['0,8', '1,9', '2,10', '3,11', '4,12', '5,13', "
+            "'6,14', '7,15']}, {'seconds': 9e-7, 'bytes_per_s': 3e9, 'groups': ['0-19']}]}");
+        probe_opened(PROBE_MEMORY | PROBE_MESSAGE);
+        const struct profile_memory_level *level = level_of("0,8");
+        ck_assert_ptr_nonnull(level);
+        ck_assert_double_eq_tol(level->bytes_per_s, 15e9, 1e8);
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* What one more worker adds to 58 others is a small difference of large sums: a worker that is
  * disturbed now and then made up a domain in 33 of 40 runs on such a machine. */
 TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
