@@ -272,6 +272,41 @@ double profile_messages_slower(const struct profile_layer *layer, uint64_t messa
            points[0].seconds;
 }
 
+/* Of the kind that the reference is of; false of kinds that are not told apart by what they can do.
+ */
+static bool is_most_capable(const struct profile_class *node_class, uint32_t os_index)
+{
+    uint32_t mine = 0, most = 0, least = UINT32_MAX;
+    for (size_t k = 0; k < node_class->kind_count; k++) {
+        const struct profile_kind *kind = &node_class->kinds[k];
+        mine = profile_set_has(&kind->pus, os_index) ? kind->efficiency : mine;
+        most = kind->efficiency > most ? kind->efficiency : most;
+        least = kind->efficiency < least ? kind->efficiency : least;
+    }
+    return mine == most && least < most;
+}
+
+const struct profile_numa_access *profile_memory_lesser(const struct profile_class *node_class,
+                                                        uint32_t os_index)
+{
+    const struct profile_numa_access *best = NULL;
+    const bool other = node_class->kind_count > 1 && !is_most_capable(node_class, os_index);
+    for (size_t i = 0; other && i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        if (row->bytes_per_s > (best ? best->bytes_per_s : 0) &&
+            profile_set_has(&row->pus, os_index)) {
+            best = row;
+        }
+    }
+    return best && best->bytes_per_s < node_class->memory.reference_bytes_per_s ? best : NULL;
+}
+
+double profile_memory_alone(const struct profile_class *node_class, uint32_t os_index)
+{
+    const struct profile_numa_access *lesser = profile_memory_lesser(node_class, os_index);
+    return lesser ? lesser->bytes_per_s : node_class->memory.reference_bytes_per_s;
+}
+
 /* A level's figures are one curve: one worker, the pair, the scaling. Its points below a number of
  * workers, and at it or above it; beyond the last one both are that. */
 static void points_around(const struct profile_memory *memory,

@@ -90,6 +90,14 @@ double profile_messages_slower(const struct profile_layer *layer, uint64_t messa
 
 /* -- memory -- */
 
+/* The reference is what the most capable kind of cores gets alone. What a PU of another kind gets,
+ * of the memory that it gets most of; NULL: the PU gets the reference, or nothing else is known. */
+const struct profile_numa_access *profile_memory_lesser(const struct profile_class *node_class,
+                                                        uint32_t os_index);
+
+/* Bytes per second that the PU gets alone. 0: not measured. */
+double profile_memory_alone(const struct profile_class *node_class, uint32_t os_index);
+
 /* Bytes per second that `workers` inside one group of a level get together: linear between what was
  * measured, which is one worker alone (the reference), the colliding pair, and the level's scaling
  * curve, that counts where it has the same number. Beyond the last one its figure: more workers get

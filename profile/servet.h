@@ -123,10 +123,11 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 /* -- memory (2010 paper, Section III-C) -- */
 
 /* Bytes per second, read and written, that a number of workers get together. They copy at the same
- * time, from the memory of `pu`, in the group of PUs around it that collide worst. Between measured
- * numbers of `workers`, of which one alone is the first, a straight line; above the largest one its
- * figure. 0: not measured, `workers` is 0, or there are several and `pu` collides with no other
- * (servet_overhead_level()): then each gets what one gets alone. */
+ * time, from the memory of `pu`, in the group of PUs around it that collide worst. One alone gets
+ * what its kind of cores gets. Between measured numbers of `workers`, of which one alone is the
+ * first, a straight line; above the largest one its figure. 0: not measured, `workers` is 0, or
+ * there are several and `pu` collides with no other (servet_overhead_level()): then each gets what
+ * one gets alone. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
 /* Bytes per second, read and written, of one worker on `pu` that copies within the memory of a NUMA
@@ -156,7 +157,8 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
                               uint32_t workers);
 
 /* Bytes per second, read and written, that each of two PUs gets while both copy; of two that do not
- * disturb each other what one alone gets. 0: not measured, or the same PU twice. */
+ * disturb each other what one alone gets, of two kinds of cores the lesser figure. 0: not
+ * measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* What runs through memory, as STREAM counts it (McCalpin, 1995): bytes read and written, without

@@ -365,28 +365,13 @@ static void look_at_family(struct counting *c, int index, struct map_figures *ou
     }
 }
 
-/* What the PU gets alone. The reference is that of the most capable kind of cores; what another
- * kind gets of the nearest memory is told by node. */
-static double alone_of(const struct profile_class *of, uint32_t pu)
-{
-    const double reference = of->memory.reference_bytes_per_s;
-    double best = 0;
-    for (size_t i = 0; of->kind_count > 1 && i < of->numa_access_count; i++) {
-        const struct profile_numa_access *row = &of->numa_access[i];
-        if (row->bytes_per_s > best && profile_set_has(&row->pus, pu)) {
-            best = row->bytes_per_s;
-        }
-    }
-    return best > 0 && best < reference ? best : reference;
-}
-
 static void sum_memory(const struct counting *c, struct map_figures *out)
 {
     double sum = 0;
     for (size_t w = 0; w < c->workers; w++) {
         uint32_t first_leaf;
         const struct profile_class *of = class_of(c->view, c->leaves[w], &first_leaf)->of;
-        const double alone = alone_of(of, of->pus.ids[c->leaves[w] - first_leaf]);
+        const double alone = profile_memory_alone(of, of->pus.ids[c->leaves[w] - first_leaf]);
         double share = c->memory[w] < 0 || c->memory[w] > alone ? alone : c->memory[w];
         sum += share;
         bool least = w == 0 || share < out->memory_worst_bytes_per_s;

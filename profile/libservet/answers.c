@@ -187,12 +187,11 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
     if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
         return 0;
     }
-    const struct profile_memory *memory = &place.node_class->memory;
     if (workers == 1) {
-        return memory->reference_bytes_per_s;
+        return profile_memory_alone(place.node_class, place.os_index);
     }
     const struct profile_memory_level *level = find_level(&place, workers);
-    return level ? profile_memory_bandwidth(memory, level, workers) : 0;
+    return level ? profile_memory_bandwidth(&place.node_class->memory, level, workers) : 0;
 }
 
 uint32_t servet_overhead_levels(const servet_profile *profile)
@@ -215,9 +214,13 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
     const struct profile_memory *memory = &place.node_class->memory;
     const struct profile_memory_level *asked =
         level < memory->level_count ? &memory->levels[level] : NULL;
-    const bool known = asked && profile_group_of(&asked->collisions, place.os_index) &&
-                       (workers == 1 || level_knows(asked, workers));
-    return known ? profile_memory_bandwidth(memory, asked, workers) : 0;
+    if (!asked || !profile_group_of(&asked->collisions, place.os_index)) {
+        return 0;
+    }
+    if (workers == 1) {
+        return profile_memory_alone(place.node_class, place.os_index);
+    }
+    return level_knows(asked, workers) ? profile_memory_bandwidth(memory, asked, workers) : 0;
 }
 
 /* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of
@@ -253,7 +256,12 @@ double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, u
     if (!profile->measured || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
         return 0;
     }
-    return level < 0 ? memory->reference_bytes_per_s : memory->levels[level].bytes_per_s;
+    if (level < 0) { /* one figure speaks for both, so that it is the lesser one */
+        const double a = servet_memory_bandwidth(profile, pu_a, 1),
+                     b = servet_memory_bandwidth(profile, pu_b, 1);
+        return a < b ? a : b;
+    }
+    return memory->levels[level].bytes_per_s;
 }
 
 static_assert((int)SERVET_NT_COPY == PROFILE_NT_COPY && (int)SERVET_COPY == PROFILE_COPY &&
@@ -393,6 +401,11 @@ int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t w
     if (servet_memory_bandwidth(profile, pu, workers) <= 0 ||
         !profile_locate(profile, pu, &place)) {
         return -ENOENT;
+    }
+    const struct profile_numa_access *lesser =
+        workers > 1 ? NULL : profile_memory_lesser(place.node_class, place.os_index);
+    if (lesser) {
+        return answer(&lesser->quality, lesser->pus.ids[0] == place.os_index, out);
     }
     const struct profile_memory_level *level = workers > 1 ? find_level(&place, workers) : NULL;
     if (!level) {

@@ -239,6 +239,37 @@ TEST(figures_say_how_sure_they_are)
     ck_assert_ptr_null(servet_condition(p, "no-such"));
 }
 
+/* The reference is what a fast core gets; the row of its own is another look at the same. */
+TEST(a_lesser_core_has_its_own_bandwidth)
+{
+    servet_profile *p = opened(scratch_file(
+        "kinds.json",
+        "{\"servet_profile\": 1, \"host\": {\"name\": \"h\"}, \"measurement\": {\"measured\": "
+        "true}, "
+        "\"node_classes\": [{\"pus\": \"0-3\", \"caches\": [], \"kinds\": [{\"efficiency\": 1, "
+        "\"pus\": \"0-1\"}, {\"efficiency\": 0, \"pus\": \"2-3\"}], \"numa\": [{\"os_index\": 0, "
+        "\"pus\": \"0-3\"}], \"memory\": {\"reference_bytes_per_s\": 20e9, \"quality\": "
+        "{\"origin\": \"measured\", \"repetitions\": 9}, \"levels\": [{\"bytes_per_s\": 7e9, "
+        "\"collisions\": {\"groups\": [\"2-3\"]}, \"quality\": {\"origin\": \"measured\"}}]}, "
+        "\"numa_access\": [{\"pus\": \"0-1\", \"node\": 0, \"seconds_per_access\": 1e-7, "
+        "\"bytes_per_s\": 19e9, \"quality\": {\"origin\": \"measured\"}}, {\"pus\": \"2-3\", "
+        "\"node\": 0, \"seconds_per_access\": 1e-7, \"bytes_per_s\": 12e9, \"quality\": "
+        "{\"origin\": "
+        "\"measured\", \"repetitions\": 4}}], \"communication\": {\"layers\": []}}], \"nodes\": "
+        "[{\"names\": \"h\", \"count\": 1, \"class_index\": 0}]}"));
+    struct servet_quality q;
+    ck_assert_double_eq(servet_memory_bandwidth(p, 1, 1), 20e9);
+    ck_assert_double_eq(servet_memory_bandwidth(p, 2, 1), 12e9);
+    ck_assert_double_eq(servet_level_bandwidth(p, 0, 3, 1), 12e9);
+    ck_assert_double_eq(servet_overhead_bandwidth(p, 0, 1), 20e9);
+    ck_assert_double_eq(servet_overhead_bandwidth(p, 1, 2), 12e9);
+    ck_assert_int_eq(servet_memory_quality(p, 0, 1, &q), 0);
+    ck_assert_uint_eq(q.repetitions, 9);
+    ck_assert_int_eq(servet_memory_quality(p, 3, 1, &q), 0);
+    ck_assert_uint_eq(q.repetitions, 4);
+    ck_assert_int_eq(q.origin, SERVET_INFERRED); /* PU 2 stands for it */
+}
+
 /* A profile in which some probes did not run: a declared order of layers must not pass for
  * seconds. */
 TEST(a_partial_profile_gives_no_declared_figure_as_a_measured_one)
