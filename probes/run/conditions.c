@@ -147,7 +147,10 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
     }
     free(text);
     int rc = look(machine, declared, &out->measured, &out->siblings);
-    return rc < 0 ? rc : settle(machine, out);
+    rc = rc < 0 ? rc : settle(machine, out);
+    struct machine_guard *guard = &machine->guard; /* nothing was measured yet */
+    guard->operations = guard->repeated = guard->disturbed = 0;
+    return rc;
 }
 
 static double share(unsigned long long part, unsigned long long all)

@@ -78,8 +78,12 @@ fi
 
 # another task on the measured PU is noticed and marked
 if [ -r /proc/self/schedstat ]; then
-    taskset -c "$allowed" sh -c 'while :; do :; done' &
+    taskset -c "$allowed" sh -c ': >"$1"; while :; do :; done' sh "$folder/hog" &
     hog=$!
+    until [ -e "$folder/hog" ]; do # on a busy machine it may begin late
+        kill -0 $hog 2>/dev/null || fail "the busy task ended"
+        sleep 0.05
+    done
     "$probe" --cpuset "$allowed" --probes memory -o "$folder/busy.json" 2>"$folder/err" || fail "beside a busy task"
     # ranks of an MPI program are watched as our own threads are
     "$probe" -q --probes message -o "$folder/ranks.json" 2>"$folder/ranks.err"

@@ -152,6 +152,24 @@ TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 1, 1e-9);
 }
 
+/* Hundreds of short operations come before: they would hide a few that somebody disturbs. */
+TEST(what_a_machine_settles_with_is_no_measurement)
+{
+    const double waits[] = {0};
+    const struct profile_class nothing = {0};
+    struct machine_ops counted = ops;
+    struct conditions_before before;
+    counted.others = others_of_nine;
+    counted.ran = ran;
+    start(waits, 1);
+    machine.ops = &counted;
+    world.step_s = 0.001;
+    ck_assert_int_eq(probe_conditions_before(&machine, &nothing, &before), 0);
+    ck_assert_uint_gt(world.asked, 50);
+    ck_assert_double_ge(machine.guard.asked_s, MACHINE_PACE_LEAST_S);
+    ck_assert_uint_eq(machine.guard.operations, 0);
+}
+
 TEST(a_pu_that_goes_offline_is_reported)
 {
     static const double waits[] = {0.5};
