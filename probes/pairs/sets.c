@@ -546,15 +546,17 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     }
     rc = rc != 0 ? rc : settle_cores(&sets, &found->memory, partitions, made);
     rc = rc != 0 ? rc : measure(&sets, partitions, made);
-    const bool ended = rc == -EAGAIN; /* what was found until then stays */
-    rc = rc != 0 && !ended ? rc : probe_sets_assemble(&sets, found);
-    const bool apart = ended || rc == -EAGAIN;
+    const int end = rc == -EAGAIN || rc == -ETIME ? rc : 0; /* what was found until then stays */
+    rc = rc != 0 && end == 0 ? rc : probe_sets_assemble(&sets, found);
+    const bool late = end == -ETIME, apart = end == -EAGAIN || rc == -EAGAIN;
     rc = rc == -EAGAIN ? 0 : rc;
-    rc = rc == 0 && apart ? probe_note(&found->memory.quality,
-                                       "sets of PUs not all measured: " PROBE_MEMORY_APART)
-                          : rc;
+    if (rc == 0 && (apart || late)) {
+        rc = probe_note(&found->memory.quality,
+                        apart ? "sets of PUs not all measured: " PROBE_MEMORY_APART
+                              : "sets of PUs not all measured: the budget was used up");
+    }
     found->apart |= apart;
-    found->searched = rc >= 0 && !found->apart && !probe_late(probe);
+    found->searched = rc >= 0 && !found->apart && !late && !probe_late(probe);
     for (size_t i = 0; i < made; i++) {
         probe_partition_free(&partitions[i]);
     }

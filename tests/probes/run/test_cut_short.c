@@ -146,6 +146,51 @@ TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
     probe_machine_close(&machine);
 }
 
+static size_t copies_left; /* of sets of more than two workers; then the time is over */
+
+static int copy_until(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
+                      size_t count, double *rates)
+{
+    if (count > 2 && copies_left == 0) {
+        return -ETIME;
+    }
+    copies_left -= count > 2;
+    return whole->copy(machine, what, pus, count, rates);
+}
+
+/* What sets showed before the time was over stays, and what was not asked is said. */
+TEST(domains_that_were_found_before_the_time_was_over_stay)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true, .budget_s = 100};
+    open_link(&machine);
+    copies_left = SIZE_MAX;
+    ck_assert_msg(run_with(&machine, copy_until, &run, &profile, &error) == 0, "%s", error.text);
+    const size_t all = SIZE_MAX - copies_left;
+    profile_free(profile);
+    probe_machine_close(&machine);
+    bool found = false, found_and_more_to_ask = false;
+    for (size_t left = 0; left < all; left++) {
+        open_link(&machine);
+        copies_left = left;
+        ck_assert_msg(run_with(&machine, copy_until, &run, &profile, &error) == 0, "%s",
+                      error.text);
+        const struct profile_memory *memory = &profile->classes[0].memory;
+        const char *note = memory->quality.note;
+        const bool here = memory->levels[0].quality.origin == PROFILE_MEASURED;
+        const bool said = note && strstr(note, "sets of PUs not all measured: the budget");
+        ck_assert_msg(here || !found, "lost after %zu copies", left);
+        ck_assert_msg(here || said, "not said after %zu copies", left);
+        found = here;
+        found_and_more_to_ask |= here && said;
+        profile_free(profile);
+        probe_machine_close(&machine);
+    }
+    ck_assert(found_and_more_to_ask);
+}
+
 /* The curve of a domain that pairs show ends before the workers that never met. */
 TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
 {
