@@ -288,18 +288,15 @@ static bool one_has(const struct profile_cache *cache, const struct profile_set 
            profile_set_has(&cache->pus, core->ids[1]);
 }
 
-/* Threads of a core share its own caches, which are the first two; what lies further out is shared
- * by cores. */
-static const uint32_t core_levels = 2;
-
-/* Disturbance makes a cache look shared, not private, so one measured private says that no core is
- * behind it. Who does not share the second cache is not asked about the first one. */
+/* Threads of a core share every cache that either of them has. Disturbance makes a cache look
+ * shared, not private, so one measured private says that no core is behind it. Who does not share
+ * an outer cache is not asked about the inner ones. */
 static bool is_no_core(const struct profile_class *of, const struct profile_set *core)
 {
     bool none = false;
     for (size_t i = 0; i < of->cache_count && core->count > 1; i++) {
         const struct profile_cache *cache = &of->caches[i];
-        none |= cache->level <= core_levels && tells_sharers(cache) && one_has(cache, core) &&
+        none |= tells_sharers(cache) && one_has(cache, core) &&
                 !profile_related(&cache->sharing, core->ids[0], core->ids[1]);
     }
     return none;

@@ -96,12 +96,14 @@ TEST(who_shares_a_measured_first_cache_is_on_a_core_whatever_is_declared)
     profile_free(profile);
 }
 
-/* PUs that share no second cache are not asked about the first: no core is there, whatever is
+/* PUs that share no outer cache are not asked about the inner ones: no core is there, whatever is
  * declared. */
-TEST(who_shares_no_measured_second_cache_is_on_no_core)
+TEST(who_shares_no_measured_outer_cache_is_on_no_core, .loops = 2)
 {
-    struct servet_profile *profile = described("package:2 l2:4 l1:1 core:1 pu:2");
+    struct servet_profile *profile = described(_i ? "package:2 l3:4 l2:1 l1:1 core:1 pu:2"
+                                                  : "package:2 l2:4 l1:1 core:1 pu:2");
     struct profile_class *node = &profile->classes[0];
+    const uint32_t outer = _i ? 3 : 2;
     const struct map_request request = {.priority = MAP_COMMUNICATION, .workers = 8};
     uint32_t out[MOST];
     ck_assert_uint_eq(node->cores.group_count, 8);
@@ -110,7 +112,7 @@ TEST(who_shares_no_measured_second_cache_is_on_no_core)
         while (cache->sharing.group_count > 0) {
             profile_set_free(&cache->sharing.groups[--cache->sharing.group_count]);
         }
-        cache->sharing_quality.origin = cache->level == 2 ? PROFILE_MEASURED : PROFILE_INFERRED;
+        cache->sharing_quality.origin = cache->level == outer ? PROFILE_MEASURED : PROFILE_INFERRED;
     }
     ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
     for (size_t w = 0; w < request.workers; w++) { /* a package of eight PUs, not each second one */
