@@ -288,6 +288,14 @@ static bool one_has(const struct profile_cache *cache, const struct profile_set 
            profile_set_has(&cache->pus, core->ids[1]);
 }
 
+/* Of a cache that was not left alone everywhere some pairs may not be known: a pair that has a
+ * figure is. */
+static bool tells_pair(const struct profile_cache *cache, uint32_t a, uint32_t b)
+{
+    return tells_sharers(cache) ||
+           profile_pair_figure(cache->pair_ratios, cache->pair_ratio_count, a, b) > 0;
+}
+
 /* Threads of a core share every cache that either of them has. Disturbance makes a cache look
  * shared, not private, so one measured private says that no core is behind it. Who does not share
  * an outer cache is not asked about the inner ones. */
@@ -296,8 +304,9 @@ static bool is_no_core(const struct profile_class *of, const struct profile_set 
     bool none = false;
     for (size_t i = 0; i < of->cache_count && core->count > 1; i++) {
         const struct profile_cache *cache = &of->caches[i];
-        none |= tells_sharers(cache) && one_has(cache, core) &&
-                !profile_related(&cache->sharing, core->ids[0], core->ids[1]);
+        const uint32_t a = core->ids[0], b = core->ids[1];
+        none |= tells_pair(cache, a, b) && one_has(cache, core) &&
+                !profile_related(&cache->sharing, a, b);
     }
     return none;
 }

@@ -98,12 +98,14 @@ TEST(who_shares_a_measured_first_cache_is_on_a_core_whatever_is_declared)
 
 /* PUs that share no outer cache are not asked about the inner ones: no core is there, whatever is
  * declared. */
-TEST(who_shares_no_measured_outer_cache_is_on_no_core, .loops = 2)
+TEST(who_shares_no_measured_outer_cache_is_on_no_core, .loops = 3)
 {
-    struct servet_profile *profile = described(_i ? "package:2 l3:4 l2:1 l1:1 core:1 pu:2"
-                                                  : "package:2 l2:4 l1:1 core:1 pu:2");
+    struct servet_profile *profile = described(_i == 1 ? "package:2 l3:4 l2:1 l1:1 core:1 pu:2"
+                                                       : "package:2 l2:4 l1:1 core:1 pu:2");
     struct profile_class *node = &profile->classes[0];
-    const uint32_t outer = _i ? 3 : 2;
+    struct profile_pair_figure apart = {.a = 4, .b = 5, .value = 1.01}; /* all that is known */
+    const bool one_pair = _i == 2;
+    const uint32_t outer = _i == 1 ? 3 : 2;
     const struct map_request request = {.priority = MAP_COMMUNICATION, .workers = 8};
     uint32_t out[MOST];
     ck_assert_uint_eq(node->cores.group_count, 8);
@@ -112,11 +114,17 @@ TEST(who_shares_no_measured_outer_cache_is_on_no_core, .loops = 2)
         while (cache->sharing.group_count > 0) {
             profile_set_free(&cache->sharing.groups[--cache->sharing.group_count]);
         }
-        cache->sharing_quality.origin = cache->level == outer ? PROFILE_MEASURED : PROFILE_INFERRED;
+        const bool measured = cache->level == outer;
+        cache->sharing_quality.origin = measured && !one_pair ? PROFILE_MEASURED : PROFILE_INFERRED;
+        cache->pair_ratios = measured && one_pair ? &apart : NULL;
+        cache->pair_ratio_count = measured && one_pair;
     }
     ck_assert_int_eq(map_workers(profile, &request, out, NULL, NULL), 0);
     for (size_t w = 0; w < request.workers; w++) { /* a package of eight PUs, not each second one */
         ck_assert_uint_eq(out[w], w);
+    }
+    for (size_t i = 0; i < node->cache_count; i++) {
+        node->caches[i].pair_ratios = NULL;
     }
     profile_free(profile);
 }
