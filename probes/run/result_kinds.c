@@ -14,10 +14,10 @@ static bool has(const struct profile_cache *cache, uint32_t pu)
 
 /* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each
  * kind's own: who shares one of them differs, and so may what is left of it. */
-static bool is_common(const struct profile_cache *declared, const struct kinds *kinds)
+static bool is_common(const struct profile_cache *cache, const struct kinds *kinds)
 {
-    for (size_t i = 0; i < declared->sharing.group_count; i++) {
-        const struct profile_set *group = &declared->sharing.groups[i];
+    for (size_t i = 0; i < cache->sharing.group_count; i++) {
+        const struct profile_set *group = &cache->sharing.groups[i];
         for (size_t member = 1; member < group->count; member++) {
             if (probe_kinds_find(kinds, group->ids[member]) !=
                 probe_kinds_find(kinds, group->ids[0])) {
@@ -26,6 +26,18 @@ static bool is_common(const struct profile_cache *declared, const struct kinds *
         }
     }
     return false;
+}
+
+/* Caches of two kinds of which nothing is declared may be one where both are the last, and may be
+ * as large. */
+static bool may_be_one(const struct probe_cache *one, const struct probe_cache *other)
+{
+    if (one->count == 0 || other->count == 0) {
+        return false;
+    }
+    const struct probe_cache_level *a = &one->levels[one->count - 1],
+                                   *b = &other->levels[other->count - 1];
+    return a->low_bytes <= b->high_bytes && b->low_bytes <= a->high_bytes;
 }
 
 static size_t first_holder(const struct profile_cache *declared, const struct kinds *kinds)
@@ -86,8 +98,9 @@ static int view_of(const struct profile_class *node_class, uint32_t pu, struct p
 }
 
 int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                         const struct probe_cache *caches, const struct profile_set **holders)
+                         const struct kind_results *results, const struct profile_set **holders)
 {
+    const struct probe_cache *caches = &results[0].caches;
     struct profile_class view;
     struct probe_cache_pairing pairs;
     int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
@@ -98,7 +111,11 @@ int probe_result_holders(const struct profile_class *node_class, const struct ki
         const struct profile_cache *found = pairs.declared[i];
         const struct profile_cache *declared =
             found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
-        holders[i] = declared && is_common(declared, kinds) ? NULL : &kinds->pus[0];
+        bool common = declared && is_common(declared, kinds);
+        for (size_t kind = 1; !declared && i + 1 == caches->count && kind < kinds->count; kind++) {
+            common |= may_be_one(caches, &results[kind].caches);
+        }
+        holders[i] = common ? NULL : &kinds->pus[0];
     }
     if (rc == 0) {
         free_caches(&view);
@@ -116,6 +133,66 @@ static int by_place(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
+/* Only pairs of its own PUs: others were asked whether it is theirs, too. */
+static void narrow_ratios(struct profile_cache *cache)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < cache->pair_ratio_count; i++) {
+        const struct profile_pair_figure *pair = &cache->pair_ratios[i];
+        if (has(cache, pair->a) && has(cache, pair->b)) {
+            cache->pair_ratios[count++] = *pair;
+        }
+    }
+    cache->pair_ratio_count = count;
+}
+
+/* The PUs of the kinds of which some PU shares the cache; none are named where that is all. */
+static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
+{
+    bool holds[KINDS_MAX] = {false};
+    size_t count = 0, kinds_of = 0;
+    for (size_t i = 0; i < cache->sharing.group_count; i++) {
+        const struct profile_set *group = &cache->sharing.groups[i];
+        for (size_t member = 0; member < group->count; member++) {
+            holds[probe_kinds_find(kinds, group->ids[member])] = true;
+        }
+    }
+    for (size_t kind = 0; kind < kinds->count; kind++) {
+        kinds_of += holds[kind];
+        count += holds[kind] ? kinds->pus[kind].count : 0;
+    }
+    if (kinds_of == kinds->count) {
+        return 0;
+    }
+    uint32_t *ids = malloc((count + 1) * sizeof *ids);
+    if (!ids) {
+        return -ENOMEM;
+    }
+    count = 0;
+    for (size_t kind = 0; kind < kinds->count; kind++) {
+        for (size_t i = 0; holds[kind] && i < kinds->pus[kind].count; i++) {
+            ids[count++] = kinds->pus[kind].ids[i];
+        }
+    }
+    int rc = profile_set_from_array(ids, count, &cache->pus);
+    free(ids);
+    return rc;
+}
+
+/* Nothing is declared of the last cache of this kind, and the first kind's was found to be of its
+ * PUs, too. */
+static bool is_of_the_first(const struct profile_class *merged, const struct profile_class *view,
+                            size_t index, const struct kinds *kinds, size_t kind)
+{
+    bool known = false;
+    for (size_t i = 0; kind > 0 && index + 1 == view->cache_count && i < merged->cache_count; i++) {
+        const struct profile_cache *cache = &merged->caches[i];
+        known |= is_common(cache, kinds) && cache->declared_size_bytes == 0 &&
+                 has(cache, kinds->pus[kind].ids[0]);
+    }
+    return known;
+}
+
 /* Where a kind's caches go: `merged` takes those that it does not have from an earlier kind. */
 static int take(const struct profile_class *node_class, const struct kinds *kinds, size_t kind,
                 struct profile_class *view, struct profile_class *merged)
@@ -125,18 +202,21 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
         struct profile_cache *cache = &view->caches[i];
         const struct profile_cache *declared =
             profile_cache_of(node_class, cache->level, kinds->pus[kind].ids[0]);
-        bool common = declared && is_common(declared, kinds);
-        if (common && first_holder(declared, kinds) != kind) {
+        const bool common = is_common(declared ? declared : cache, kinds);
+        if (declared ? common && first_holder(declared, kinds) != kind
+                     : is_of_the_first(merged, view, i, kinds, kind)) {
             continue;
         }
         if (common) {
-            rc = profile_set_copy(&declared->pus, &cache->pus);
+            rc = declared ? profile_set_copy(&declared->pus, &cache->pus)
+                          : set_holders(cache, kinds);
         } else {
             /* Who shares one is as declared where it was not measured, of all kinds together. */
             rc = profile_set_copy(&kinds->pus[kind], &cache->pus);
             rc = rc < 0 ? rc : probe_relation_narrow(&cache->sharing, &cache->pus);
         }
         if (rc == 0) {
+            narrow_ratios(cache);
             merged->caches[merged->cache_count++] = *cache;
             *cache = (struct profile_cache){0};
         }

@@ -196,7 +196,7 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
             holders[i] = &kinds->pus[kind];
         }
         if (kinds->count > 1 && kind == 0 &&
-            probe_result_holders(results->node_class, kinds, &of->caches, holders) < 0) {
+            probe_result_holders(results->node_class, kinds, results->of, holders) < 0) {
             rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
         }
         rc = rc < 0 || of->caches.count == 0

@@ -278,9 +278,10 @@ struct kind_results {
 };
 
 /* For the levels of the first kind that were measured: whose caches they are. holders[i] is NULL
- * for a cache that the operating system says others have too: that is asked of all PUs. */
+ * for a cache that the operating system says others have too, and for the last one where it says
+ * nothing of it and another kind's last one may be as large: that is asked of all PUs. */
 int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                         const struct probe_cache *caches, const struct profile_set **holders);
+                         const struct kind_results *results, const struct profile_set **holders);
 
 /* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
  * the first. 0 or -ENOMEM. */

@@ -28,10 +28,24 @@ def run(*words):
     return done.stdout
 
 
-def measure(name, *options):
+def measure(name, *options, folder_of=machines):
     path = f"{folder}/{name}.json"
-    run(probe, "-q", "--machine", f"simulated:{machines}/{name}.json", "-o", path, *options)
+    run(probe, "-q", "--machine", f"simulated:{folder_of}/{name}.json", "-o", path, *options)
     return path, json.load(open(path))["node_classes"][0]
+
+
+def hidden(name, last):
+    """The same machine of which only the kinds are declared, with such groups of its last cache."""
+    machine = json.load(open(f"{machines}/{name}.json"))
+    for key in ("cores", "packages"):
+        machine.pop(key, None)
+    whole = machine["caches"].pop()
+    machine["caches"] += [{**whole, "groups": [pus], **({} if len(last) == 1 else {"pus": pus})} for pus in last]
+    for cache in machine["caches"]:
+        cache["declared_size_bytes"] = 0
+    os.makedirs(f"{folder}/hidden", exist_ok=True)
+    json.dump(machine, open(f"{folder}/hidden/{name}.json", "w"))
+    return measure(name, "--probes", "cache,sharing,message", folder_of=f"{folder}/hidden")
 
 
 def caches(node_class):
@@ -81,6 +95,14 @@ check([members(level["collisions"]) for level in found["memory"]["levels"]] == [
       f"RK3588: memory {found['memory']['levels']}")
 check(sorted(workers(board, "-n", "4")) == [4, 5, 6, 7], "RK3588: 4 workers")
 check({4, 5, 6, 7} < set(workers(board, "-n", "6")), "RK3588: 6 workers")
+
+# Where nothing but the kinds is declared, two last caches that are as large are asked whether they are one.
+_, found = hidden("arm-rk3588", ["0-7"])
+shared = {place: groups for place, (_, groups) in caches(found).items()}
+check(shared == {place: groups for place, (_, groups) in truth.items()}, f"RK3588 hidden: {shared}")
+_, found = hidden("arm-rk3588", ["0-3", "4-7"])
+shared = [groups for (level, _), (_, groups) in caches(found).items() if level == 3]
+check(shared == [("0-3",), ("4-7",)], f"RK3588 hidden, two last caches: {shared}")
 
 # What a reader is shown: each kind, its caches, its memory.
 text = run(show, laptop)
