@@ -150,15 +150,20 @@ static int make_level(struct sets *sets, size_t index, const struct profile_memo
  * wants them in order. */
 static void put_in_order(const struct sets *sets, struct profile_memory *memory)
 {
-    for (size_t i = memory->level_count; i > 1; i--) {
-        struct profile_memory_level *level = &memory->levels[i - 2];
-        if (sets->levels[i - 2].of_pairs < 0) {
-            level->bytes_per_s = fmin(level->bytes_per_s, level[1].bytes_per_s);
-        }
-    }
-    for (size_t i = 1; i < memory->level_count; i++) {
+    double known = INFINITY; /* of the next outer level that has a figure */
+    for (size_t i = memory->level_count; i-- > 0;) {
         struct profile_memory_level *level = &memory->levels[i];
-        level->bytes_per_s = fmax(level->bytes_per_s, level[-1].bytes_per_s);
+        if (sets->levels[i].of_pairs < 0) {
+            level->bytes_per_s = fmin(level->bytes_per_s, known);
+        }
+        known = level->bytes_per_s > 0 ? level->bytes_per_s : known;
+    }
+    known = 0;
+    for (size_t i = 0; i < memory->level_count; i++) {
+        struct profile_memory_level *level = &memory->levels[i];
+        if (level->bytes_per_s > 0) { /* otherwise it was not measured */
+            known = level->bytes_per_s = fmax(level->bytes_per_s, known);
+        }
     }
 }
 

@@ -146,15 +146,16 @@ TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
     probe_machine_close(&machine);
 }
 
-static size_t copies_left; /* of sets of more than two workers; then the time is over */
+/* Copies of so many workers, then the time is over. */
+static size_t copies_left, counted_from = 3;
 
 static int copy_until(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                       size_t count, double *rates)
 {
-    if (count > 2 && copies_left == 0) {
+    if (count >= counted_from && copies_left == 0) {
         return -ETIME;
     }
-    copies_left -= count > 2;
+    copies_left -= count >= counted_from;
     return whole->copy(machine, what, pus, count, rates);
 }
 
@@ -189,6 +190,54 @@ TEST(domains_that_were_found_before_the_time_was_over_stay)
         probe_machine_close(&machine);
     }
     ck_assert(found_and_more_to_ask);
+}
+
+/* Two packages of two caches of four cores, each with a link. The inner levels' curves come first. */
+static void open_nested(struct machine *machine)
+{
+    open_machine_with(
+        machine, 1,
+        "{'servet_machine': 1, 'name': 'nested', 'pus': '0-15', 'page_bytes': 4096, 'packages': "
+        "['0-7', '8-15'], 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': "
+        "1e-9}, {'level': 2, 'size_bytes': 1048576, 'ways': 16, 'seconds': 5e-9, 'groups': "
+        "['0-3', '4-7', '8-11', '12-15']}], 'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, "
+        "'domains': [{'groups': ['0-3', '4-7', '8-11', '12-15'], 'bytes_per_s': 2.5e10}, "
+        "{'groups': ['0-7', '8-15'], 'bytes_per_s': 3e10}]}, 'noise': {'relative': 0.01}}");
+}
+
+TEST(a_level_without_a_figure_takes_none_from_others)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true, .budget_s = 100};
+    counted_from = 2;
+    size_t all = SIZE_MAX, without = 0;
+    for (size_t left = SIZE_MAX; left > 0; left = left > all ? all - 1 : left - 1) {
+        open_nested(&machine);
+        copies_left = left;
+        ck_assert_msg(run_with(&machine, copy_until, &run, &profile, &error) == 0, "%s",
+                      error.text);
+        const struct profile_memory *memory = &profile->classes[0].memory;
+        all = left == SIZE_MAX ? left - copies_left : all;
+        for (size_t i = 0; i < memory->level_count; i++) {
+            const struct profile_memory_level *level = &memory->levels[i];
+            const bool measured = level->quality.origin == PROFILE_MEASURED;
+            ck_assert_msg(!measured || (level->scaling_count > 1) == (level->bytes_per_s > 0),
+                          "%zu copies: %zu workers, %g bytes/s", left, level->scaling_count,
+                          level->bytes_per_s);
+            without += measured && !(level->bytes_per_s > 0);
+        }
+        const bool enough =
+            memory->level_count == 0 || memory->levels[0].quality.origin != PROFILE_MEASURED;
+        profile_free(profile);
+        probe_machine_close(&machine);
+        if (enough) {
+            break;
+        }
+    }
+    counted_from = 3;
+    ck_assert_uint_gt(without, 0);
 }
 
 /* The curve of a domain that pairs show ends before the workers that never met. */
