@@ -90,8 +90,8 @@ TEST(what_few_places_differ_by_is_seen_beside_them)
 }
 
 /* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
-/* A look has one sample of each place. One that takes longer than larger working sets was disturbed,
- * and those of about as much may be: two more say that none was. */
+/* A look has one sample of each place. One that takes longer than larger working sets was
+ * disturbed, and those of about as much may be; two more each say that none was. */
 TEST(single_samples_are_held_against_those_of_more, .loops = 2)
 {
     struct cache_curve curve;

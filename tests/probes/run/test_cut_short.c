@@ -192,7 +192,7 @@ TEST(domains_that_were_found_before_the_time_was_over_stay)
     ck_assert(found_and_more_to_ask);
 }
 
-/* Two packages of two caches of four cores, each with a link. The inner levels' curves come first. */
+/* Two packages of two caches of four cores, each with a link. The inner curves come first. */
 static void open_nested(struct machine *machine)
 {
     open_machine_with(
