@@ -89,7 +89,6 @@ TEST(what_few_places_differ_by_is_seen_beside_them)
     probe_cache_curve_free(&curve);
 }
 
-/* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
 /* A look has one sample of each place. One that takes longer than larger working sets was
  * disturbed, and those of about as much may be; two more each say that none was. */
 TEST(single_samples_are_held_against_those_of_more, .loops = 2)
@@ -116,6 +115,7 @@ TEST(single_samples_are_held_against_those_of_more, .loops = 2)
     probe_cache_curve_free(&curve);
 }
 
+/* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
 TEST(the_spread_is_that_of_the_samples_there_are)
 {
     struct cache_curve curve;
