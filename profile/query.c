@@ -133,7 +133,8 @@ bool profile_size_settled(const struct profile_cache *cache)
         return true;
     }
     return quality->repetitions != 1 && quality->spread <= PROFILE_SETTLED_SPREAD &&
-           cache->size_high_bytes / 2 <= cache->size_low_bytes;
+           (cache->size_high_bytes / 2 <= cache->size_low_bytes ||
+            cache->size_bytes == cache->declared_size_bytes);
 }
 
 const struct profile_layer *profile_layer_of(const struct profile_communication *communication,

@@ -39,8 +39,9 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
 #define PROFILE_SETTLED_SPREAD 0.2
 
 /* May a program tile by the effective size of the cache? Not by one that was looked at only once,
- * whose looks lay apart, or that is not known within a factor of two: of such a size the interval
- * is told, and no number. Declared sizes and those of publications are as they were said. */
+ * whose looks lay apart, or that is not known within a factor of two, unless it is what the system
+ * declares as well: of such a size the interval is told, and no number. Declared sizes and those of
+ * publications are as they were said. */
 bool profile_size_settled(const struct profile_cache *cache);
 
 /* The layer of a message between two members, the index of it in *index (may be NULL); NULL: none

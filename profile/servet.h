@@ -83,8 +83,8 @@ uint32_t servet_cache_levels(const servet_profile *profile);
 /* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program
  * can fill before it gets slower, all sharers together. Of a profile that was not measured, the
  * declared size. 0: not known, or no such cache, or measured and not settled: looked at only once,
- * by looks that lay apart, or not known within a factor of two; servet_cache_interval() says
- * between which sizes it lies. */
+ * by looks that lay apart, or not known within a factor of two and not what is declared either;
+ * servet_cache_interval() says between which sizes it lies. */
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* Bytes of one line of the cache of `level` that `pu` uses. 0: not known, or no such cache. */

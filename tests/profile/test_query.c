@@ -145,23 +145,32 @@ TEST(relations_are_of_pairs_whatever_the_order_of_their_groups)
     ck_assert(!profile_relation_within(&halves, &none));
 }
 
-TEST(a_size_is_settled_when_several_looks_agree_within_a_factor_of_two, .loops = 10)
+TEST(a_size_is_settled_when_several_looks_agree_within_a_factor_of_two, .loops = 13)
 {
     static const struct {
         enum profile_origin origin;
         uint32_t repetitions;
         double spread;
-        uint64_t low, high;
+        uint64_t low, high, declared;
         bool settled;
-    } cases[] = {
-        {PROFILE_MEASURED, 3, 0.01, 30, 34, true},  {PROFILE_MEASURED, 3, 0.2, 32, 32, true},
-        {PROFILE_MEASURED, 3, 0.21, 32, 32, false}, {PROFILE_MEASURED, 1, 0.01, 32, 32, false},
-        {PROFILE_INFERRED, 1, -1, 32, 32, false},   {PROFILE_MEASURED, 3, 0.01, 17, 34, true},
-        {PROFILE_MEASURED, 3, 0.01, 16, 34, false}, {PROFILE_MEASURED, 0, -1, 0, 0, true},
-        {PROFILE_DECLARED, 1, 0.9, 0, 0, true},     {PROFILE_QUOTED, 1, 0.9, 10, 90, true}};
+    } cases[] = {{PROFILE_MEASURED, 3, 0.01, 30, 34, 0, true},
+                 {PROFILE_MEASURED, 3, 0.2, 32, 32, 0, true},
+                 {PROFILE_MEASURED, 3, 0.21, 32, 32, 0, false},
+                 {PROFILE_MEASURED, 1, 0.01, 32, 32, 0, false},
+                 {PROFILE_INFERRED, 1, -1, 32, 32, 0, false},
+                 {PROFILE_MEASURED, 3, 0.01, 17, 34, 0, true},
+                 {PROFILE_MEASURED, 3, 0.01, 16, 34, 0, false},
+                 {PROFILE_MEASURED, 0, -1, 0, 0, 0, true},
+                 {PROFILE_DECLARED, 1, 0.9, 0, 0, 0, true},
+                 {PROFILE_QUOTED, 1, 0.9, 10, 90, 0, true},
+                 /* declared as it was measured, and otherwise */
+                 {PROFILE_MEASURED, 3, 0.1, 16, 48, 32, true},
+                 {PROFILE_MEASURED, 3, 0.1, 16, 48, 40, false},
+                 {PROFILE_MEASURED, 3, 0.21, 16, 48, 32, false}};
     const struct profile_cache cache = {.size_bytes = 32,
                                         .size_low_bytes = cases[_i].low,
                                         .size_high_bytes = cases[_i].high,
+                                        .declared_size_bytes = cases[_i].declared,
                                         .quality = {.origin = cases[_i].origin,
                                                     .repetitions = cases[_i].repetitions,
                                                     .spread = cases[_i].spread}};
