@@ -334,6 +334,11 @@ struct probe_line_curve {
     size_t count;
 };
 
+/* The line size of the first level before its size is known: the declared one, or where none is
+ * declared what the first working set that does not fit tells. 0 in `line_bytes` where that tells
+ * nothing. */
+int probe_line_first(const struct probe *probe, uint32_t pu, uint32_t *line_bytes);
+
 /* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
  * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
 uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
@@ -377,8 +382,10 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
 #define TLB_POINTS_MAX 89 /* 11 octaves */
 #define TLB_PASSES_MAX 8
 
-/* Times of all passes so far, by pass and number of pages. All zero before the first pass. */
+/* Times of all passes so far, by pass and number of pages. All but the line zero before the first
+ * pass. */
 struct probe_tlb_times {
+    uint32_t line_bytes; /* of the first level; 0: not known, then it is the usual one */
     double pages[TLB_POINTS_MAX];
     double spread_s[TLB_PASSES_MAX][TLB_POINTS_MAX], reference_s[TLB_PASSES_MAX][TLB_POINTS_MAX];
     size_t count; /* of points that every pass has */
@@ -393,7 +400,8 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages,
 
 /* What a load takes longer where so many bytes are visited a line in each page, on pages as the
  * curve's. */
-int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
+int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
+                    double *seconds);
 
 /* Out of the least times of all passes. */
 void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,
@@ -464,9 +472,13 @@ size_t probe_cache_end(const struct probe *probe, bool *cut_short);
 enum { CACHE_FAR_LOOKS = 3 };
 /* The working set that tells whether a curve that ends there should go on; 0: there is none. */
 size_t probe_cache_far(const struct probe *probe, size_t end);
-/* Does a load take so much longer there than at the end that memory's plateau is not in sight,
+struct cache_far {
+    size_t end, far;     /* bytes */
+    uint32_t line_bytes; /* of the first level; 0: not known */
+};
+/* Does a load take so much longer far out than at the end that memory's plateau is not in sight,
  * beside what translation takes? 0 or the machine's -errno. */
-int probe_cache_goes_on(const struct probe *probe, uint32_t pu, size_t end, size_t far,
+int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cache_far *far,
                         bool *goes_on);
 
 /* What the system declares; NULL: nothing. */

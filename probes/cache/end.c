@@ -76,14 +76,14 @@ static int least_of(struct probe *probe, uint32_t pu, size_t bytes, double *seco
 
 /* Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they
  * do: what translation takes longer than up to the end is no level's. */
-static int longer_by_translation(struct probe *probe, uint32_t pu, size_t end, size_t far,
+static int longer_by_translation(struct probe *probe, uint32_t pu, const struct cache_far *far,
                                  double *seconds)
 {
     double near_s = INFINITY, far_s = INFINITY;
     for (int i = 0; i < CACHE_FAR_LOOKS; i++) {
         double one, other;
-        int rc = probe_tlb_extra(probe, pu, end, &one);
-        rc = rc < 0 ? rc : probe_tlb_extra(probe, pu, far, &other);
+        int rc = probe_tlb_extra(probe, pu, far->end, far->line_bytes, &one);
+        rc = rc < 0 ? rc : probe_tlb_extra(probe, pu, far->far, far->line_bytes, &other);
         if (rc < 0) {
             return rc;
         }
@@ -94,16 +94,16 @@ static int longer_by_translation(struct probe *probe, uint32_t pu, size_t end, s
     return 0;
 }
 
-int probe_cache_goes_on(const struct probe *probe, uint32_t pu, size_t end, size_t far,
+int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cache_far *far,
                         bool *goes_on)
 {
     double end_s, far_s, translation_s = 0;
     struct probe apart = *probe; /* whose seeds are others than those that count up */
-    apart.seed = (probe->seed << 32) - end;
-    int rc = least_of(&apart, pu, end, &end_s);
-    rc = rc < 0 ? rc : least_of(&apart, pu, far, &far_s);
+    apart.seed = (probe->seed << 32) - far->end;
+    int rc = least_of(&apart, pu, far->end, &end_s);
+    rc = rc < 0 ? rc : least_of(&apart, pu, far->far, &far_s);
     if (rc == 0 && far_s >= no_plateau * end_s) {
-        rc = longer_by_translation(&apart, pu, end, far, &translation_s);
+        rc = longer_by_translation(&apart, pu, far, &translation_s);
     }
     if (rc == 0) {
         *goes_on = far_s - translation_s >= no_plateau * end_s;

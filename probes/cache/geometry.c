@@ -233,6 +233,66 @@ static int measure_line(struct probe *probe, uint32_t pu, const struct probe_lin
     return 0;
 }
 
+/* its lines, before its size is known */
+
+/* Working sets from smaller than any first level on, two an octave: the first that is slower than
+ * those before it is at most so much larger than the first level that half of a line's neighbours
+ * are still there when their turn comes. */
+static const double rough_from = 6 << 10, rough_to = 384 << 10; /* bytes */
+enum { ROUGH_LOOKS = 3, ROUGH_STRIDE = 256 };
+
+static int least_chase(struct probe *probe, uint32_t pu, double bytes, double *seconds)
+{
+    *seconds = INFINITY;
+    for (int look = 0; look < ROUGH_LOOKS; look++) {
+        double once;
+        int rc = chase(probe, pu, (size_t)bytes / ROUGH_STRIDE * ROUGH_STRIDE, ROUGH_STRIDE, &once);
+        if (rc < 0) {
+            return rc;
+        }
+        *seconds = fmin(*seconds, once);
+    }
+    return 0;
+}
+
+/* Of the first of the PU's caches that says it. */
+static uint32_t declared_first_line(const struct machine *machine, uint32_t pu)
+{
+    const struct profile_class *declared = probe_cache_declared(machine);
+    const struct profile_cache *first = NULL;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const struct profile_cache *cache = &declared->caches[i];
+        const bool there = cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
+        if (there && cache->line_bytes > 0 && (!first || cache->level < first->level)) {
+            first = cache;
+        }
+    }
+    return first ? first->line_bytes : 0;
+}
+
+int probe_line_first(const struct probe *probe, uint32_t pu, uint32_t *line_bytes)
+{
+    struct probe apart = *probe; /* whose seeds are others than those that count up */
+    struct probe_line found = {.line_bytes = declared_first_line(probe->machine, pu)};
+    double hit_s = INFINITY, seconds;
+    apart.seed = (probe->seed << 32) - (uint64_t)rough_to;
+    for (double bytes = rough_from; found.line_bytes == 0 && bytes <= rough_to; bytes *= sqrt(2)) {
+        int rc = least_chase(&apart, pu, bytes, &seconds);
+        hit_s = fmin(hit_s, seconds);
+        if (rc == 0 && seconds >= least_rise * hit_s) {
+            /* which asks in a working set 4/3 as large */
+            const struct probe_line_level level = {.bytes = (uint64_t)(bytes * 3 / 4),
+                                                   .seconds = hit_s};
+            rc = measure_line(&apart, pu, &level, &found);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    *line_bytes = found.line_bytes;
+    return 0;
+}
+
 int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
                struct probe_line *out, struct servet_error *error)
 {
@@ -405,7 +465,13 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
                              struct servet_error *error)
 {
-    struct probe_tlb_times times = {.count = 0};
+    struct probe_tlb_times times = {.line_bytes = out->count > 0 ? out->levels[0].line_bytes : 0};
+    if (out->page_bytes != probe->machine->page_bytes && times.line_bytes == 0) {
+        int rc = probe_line_first(probe, pu, &times.line_bytes);
+        if (rc < 0) {
+            return probe_error(error, rc, "measuring the line size");
+        }
+    }
     for (int pass = 0; pass < passes && out->page_bytes != probe->machine->page_bytes; pass++) {
         if (probe_late(probe)) {
             out->shortened = true;

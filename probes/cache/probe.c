@@ -112,7 +112,8 @@ static size_t places_of(double bytes)
 struct measurement {
     struct probe *probe;
     uint32_t pu;
-    size_t end; /* bytes: of the largest working set */
+    size_t end;          /* bytes: of the largest working set */
+    uint32_t line_bytes; /* of the first level, before it is measured; 0: not known */
     struct cache_samples *samples;
     struct probe_cache *result;
     struct servet_error *error;
@@ -425,7 +426,8 @@ static int extend(struct measurement *m, int each, size_t (*places_at)(double by
     const double needed_s = processor(probe, fit_s) + expected_far(probe, m->end);
     bool goes_on = far > 0;
     while (goes_on && m->end < far && granted(probe) > needed_s) {
-        int rc = probe_cache_goes_on(probe, m->pu, m->end, far, &goes_on);
+        int rc = probe_cache_goes_on(probe, m->pu, &(struct cache_far){m->end, far, m->line_bytes},
+                                     &goes_on);
         if (rc < 0) {
             return probe_error(m->error, rc, "measuring cache sizes");
         }
@@ -463,7 +465,7 @@ static int measure_curve(struct measurement *m)
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
     const enum machine_pages pages = probe_cache_pages(probe->machine);
-    struct probe_tlb_times times = {.count = 0};
+    struct probe_tlb_times times = {.line_bytes = m->line_bytes};
     double sweep_s = 0;
     int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
     if (rc == 0 && probe->deadline > 0) {
@@ -491,7 +493,8 @@ static int measure(struct measurement *m)
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
-    int rc = measure_curve(m);
+    int rc = probe_line_first(probe, m->pu, &m->line_bytes);
+    rc = rc < 0 ? probe_error(m->error, rc, "measuring the line size") : measure_curve(m);
     const bool huge = probe_cache_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;

@@ -10,7 +10,7 @@ enum {
     STEPS_PER_OCTAVE = 8,
     FEW_STEPS = 4, /* where a budget has to hold the passes too */
     WARM_PASSES = 8,
-    LINE = 64,           /* the smallest line in use: shorter steps would visit one line twice */
+    USUAL_LINE = 64,
     CANDIDATE_STEPS = 4, /* tried reaches per octave; around the best ones: */
     FINE_STEPS = 32,
     FINE_ROUNDS = 3, /* of all reaches by turns */
@@ -160,28 +160,45 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     return found;
 }
 
-static int measure(struct probe *probe, uint32_t pu, enum machine_pages kind, size_t pages,
-                   bool spread, double *seconds)
+/* A line in each of so many pages; or, for reference, as many lines, one every `apart` bytes. */
+struct visits {
+    enum machine_pages kind;
+    size_t pages;
+    size_t apart; /* 0: a page */
+};
+
+static int measure(struct probe *probe, uint32_t pu, const struct visits *visits, double *seconds)
 {
-    size_t page = probe->machine->page_bytes;
+    const size_t stride = visits->apart ? visits->apart : probe->machine->page_bytes;
     const struct machine_traversal what = {
-        .bytes = pages * (spread ? page : LINE),
-        .stride_bytes = spread ? page : LINE,
-        .order = spread ? MACHINE_SPREAD : MACHINE_CHASE,
-        .pages = kind,
+        .bytes = visits->pages * stride,
+        .stride_bytes = stride,
+        .order = visits->apart ? MACHINE_CHASE : MACHINE_SPREAD,
+        .pages = visits->kind,
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
 }
 
-int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+/* The same number of lines is compared: of shorter steps than a line several would be one, and the
+ * first level, which holds more of them then, would pass for a TLB. */
+static int measure_both(struct probe *probe, uint32_t pu, struct visits visits, uint32_t line_bytes,
+                        double *spread_s, double *reference_s)
 {
-    const size_t pages = bytes / probe->machine->page_bytes;
+    visits.apart = 0;
+    int rc = measure(probe, pu, &visits, spread_s);
+    visits.apart = line_bytes > 0 ? line_bytes : USUAL_LINE;
+    return rc < 0 ? rc : measure(probe, pu, &visits, reference_s);
+}
+
+int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
+                    double *seconds)
+{
+    const struct visits visits = {.kind = probe_cache_pages(probe->machine),
+                                  .pages = bytes / probe->machine->page_bytes};
     double spread_s, reference_s;
-    int rc = measure(probe, pu, probe_cache_pages(probe->machine), pages, true, &spread_s);
-    rc = rc < 0 ? rc
-                : measure(probe, pu, probe_cache_pages(probe->machine), pages, false, &reference_s);
+    int rc = measure_both(probe, pu, visits, line_bytes, &spread_s, &reference_s);
     if (rc == 0) {
         *seconds = spread_s - reference_s;
     }
@@ -207,10 +224,10 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
         if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
-        int rc = measure(probe, pu, kind, (size_t)pages, true, &times->spread_s[times->passes][i]);
-        rc = rc < 0 ? rc
-                    : measure(probe, pu, kind, (size_t)pages, false,
-                              &times->reference_s[times->passes][i]);
+        const struct visits visits = {.kind = kind, .pages = (size_t)pages};
+        int rc =
+            measure_both(probe, pu, visits, times->line_bytes, &times->spread_s[times->passes][i],
+                         &times->reference_s[times->passes][i]);
         if (rc < 0) {
             return probe_error(error, rc, "measuring the TLB");
         }

@@ -1,5 +1,6 @@
 /* Is the reach of one and of two TLB levels read off the extra time by pages, within 5 %, and none
- * where there is none, however pages fall? Do the lines that ask for it leave the caches alone?
+ * where there is none, however pages fall and however long lines are? Is the length of lines told
+ * before anything else is known? Do the lines that ask for it leave the caches alone?
  * Does the spread say how far the passes lie apart? */
 #include <math.h>
 
@@ -39,24 +40,33 @@ TEST(one_level_is_found)
     ck_assert_double_eq_tol(log2(reach[0] / 256), 0, 0.3);
 }
 
-static struct probe_tlb measured(const char *tlbs, uint64_t seed)
+/* A machine whose lines are so long, and nothing of whose caches is declared. */
+static void open_with(struct machine *machine, const char *tlbs, unsigned line, uint64_t seed)
+{
+    open_machine_with(
+        machine, seed,
+        "{\"servet_machine\": 1, \"name\": \"m\", \"source\": \"made up\", \"pus\": \"0-1\","
+        " \"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.3e-9,"
+        " \"declared_size_bytes\": 0, \"line_bytes\": %u},"
+        " {\"level\": 2, \"size_bytes\": 524288, \"ways\": 8, \"seconds\": 4e-9,"
+        " \"declared_size_bytes\": 0, \"line_bytes\": %u},"
+        " {\"level\": 3, \"size_bytes\": 25165824, \"ways\": 12, \"seconds\": 18e-9,"
+        " \"declared_size_bytes\": 0, \"line_bytes\": %u}],"
+        " \"tlbs\": [%s], \"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10, \"domains\":"
+        " [{\"pus\": \"0-1\", \"bytes_per_s\": 1.6e10}]}, \"layers\": [{\"name\": \"node\","
+        " \"groups\": [\"0-1\"], \"seconds\": 5e-7, \"bytes_per_s\": 8e9}], \"noise\":"
+        " {\"relative\": 0.01, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}",
+        line, line, line, tlbs);
+}
+
+static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t seed)
 {
     struct machine machine;
     struct servet_error error;
     struct probe_tlb found;
     static struct probe_tlb_times times;
-    times = (struct probe_tlb_times){.count = 0};
-    open_machine_with(
-        &machine, seed,
-        "{\"servet_machine\": 1, \"name\": \"m\", \"source\": \"made up\", \"pus\": \"0-1\","
-        " \"caches\": [{\"level\": 1, \"size_bytes\": 32768, \"ways\": 8, \"seconds\": 1.3e-9},"
-        " {\"level\": 2, \"size_bytes\": 524288, \"ways\": 8, \"seconds\": 4e-9},"
-        " {\"level\": 3, \"size_bytes\": 25165824, \"ways\": 12, \"seconds\": 18e-9}],"
-        " \"tlbs\": [%s], \"memory\": {\"seconds\": 9e-8, \"pu_bytes_per_s\": 1e10, \"domains\":"
-        " [{\"pus\": \"0-1\", \"bytes_per_s\": 1.6e10}]}, \"layers\": [{\"name\": \"node\","
-        " \"groups\": [\"0-1\"], \"seconds\": 5e-7, \"bytes_per_s\": 8e9}], \"noise\":"
-        " {\"relative\": 0.01, \"outlier_probability\": 0.02, \"outlier_factor\": 3}}",
-        tlbs);
+    times = (struct probe_tlb_times){.line_bytes = line};
+    open_with(&machine, tlbs, line, seed);
     struct probe probe = {.machine = &machine, .seed = seed};
     for (int pass = 0; pass < 4; pass++) {
         ck_assert_int_eq(probe_tlb_pass(&probe, 0, MACHINE_PAGES_ORDINARY, &times, &error), 0);
@@ -64,6 +74,11 @@ static struct probe_tlb measured(const char *tlbs, uint64_t seed)
     probe_tlb_conclude(&probe, &times, &found);
     probe_machine_close(&machine);
     return found;
+}
+
+static struct probe_tlb measured(const char *tlbs, uint64_t seed)
+{
+    return measured_by(tlbs, 64, seed);
 }
 
 /* As pages side by side fill sets under LRU. Eight points to an octave are 4.4 % to either side. */
@@ -96,6 +111,33 @@ TEST(no_level_is_made_up_by_where_pages_fall)
         ck_assert_msg(none.count == 0, "%g pages", (double)none.levels[0].reach_bytes / 4096);
         ck_assert_uint_eq(
             measured("{\"entries\": 128, \"ways\": 64, \"seconds\": 2e-9}", seed).count, 1);
+    }
+}
+
+/* Apple and POWER have lines of 128 bytes, A64FX and z of 256: what the first level holds of them,
+ * 256 or 128 here, passed for a TLB. */
+TEST(longer_lines_make_no_level_up)
+{
+    for (unsigned line = 128; line <= 256; line *= 2) {
+        const struct probe_tlb none = measured_by("", line, 1);
+        ck_assert_msg(none.count == 0, "%g pages", (double)none.levels[0].reach_bytes / 4096);
+        const struct probe_tlb one =
+            measured_by("{\"entries\": 96, \"ways\": 6, \"seconds\": 2.9e-9}", line, 2);
+        ck_assert_uint_eq(one.count, 1);
+        ck_assert_double_eq_tol((double)one.levels[0].reach_bytes / 4096 / 96, 1, 0.05);
+    }
+}
+
+TEST(lines_are_told_before_levels_are)
+{
+    for (unsigned line = 32; line <= 256; line *= 2) {
+        struct machine machine;
+        uint32_t found;
+        open_with(&machine, "{\"entries\": 16, \"seconds\": 3e-9}", line, line);
+        const struct probe probe = {.machine = &machine, .seed = 1};
+        ck_assert_int_eq(probe_line_first(&probe, 0, &found), 0);
+        ck_assert_uint_eq(found, line);
+        probe_machine_close(&machine);
     }
 }
 
