@@ -133,14 +133,28 @@ struct rise {
     size_t steep; /* gradients that are no noise */
 };
 
+/* Behind a peak a curve falls where a larger array has no more pages than the one before whose set
+ * is full: their share is smaller, and the rise goes on with the next of them. It would not fall at
+ * rest. */
+static bool thins_out(const struct rise *rise, double gradient)
+{
+    return rise->highest >= peak && gradient < 1 / flat;
+}
+
 /* The gradients larger than 1 from k on, as far as they belong together: two peaks are two levels
  * where the curve is all but flat between them, even if it never comes to rest. */
 static struct rise rise_from(const struct cache_curve *curve, size_t k)
 {
     struct rise rise = {.end = k}, before = rise;
     double lowest = INFINITY;
-    for (; rise.end + 1 < curve->count && gradient(curve, rise.end) > flat; rise.end++) {
+    for (; rise.end + 1 < curve->count; rise.end++) {
         const double now = gradient(curve, rise.end);
+        if (thins_out(&rise, now)) {
+            continue;
+        }
+        if (now <= flat) {
+            break;
+        }
         if (rise.highest >= peak && now < rising && now < lowest) {
             lowest = now;
             before = rise;
@@ -176,15 +190,18 @@ size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[C
 
 /* -- Figure 1 -- */
 
+/* Every working set is the beginning of the same array: a page that finds its set full is in all
+ * larger ones, too, and the curve does not fall where a larger one was luckier. */
 static int measure(struct probe *probe, uint32_t pu, size_t end, struct cache_curve *curve)
 {
+    const uint64_t seed = ++probe->seed;
     for (size_t bytes = first_bytes; bytes <= end && curve->count < POINTS_MAX;
          bytes = bytes < doubling_up_to ? 2 * bytes : bytes + step_bytes) {
         const struct machine_traversal what = {.bytes = bytes,
                                                .stride_bytes = stride_bytes,
                                                .order = MACHINE_STRIDE,
                                                .warm_passes = 1,
-                                               .seed = ++probe->seed};
+                                               .seed = seed};
         int rc =
             probe_machine_traverse(probe->machine, &what, &pu, 1, &curve->seconds[curve->count]);
         if (rc < 0) {

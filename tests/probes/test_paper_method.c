@@ -170,6 +170,21 @@ TEST(two_peaks_that_never_come_to_rest_are_two_levels)
     ck_assert_uint_gt(sizes[2], 4 * MIB);
 }
 
+/* As simulated, 16 KiB pages in 9 MiB of 18 ways, ns from 4 MiB on. */
+TEST(a_peak_that_falls_on_its_way_up_is_one_level)
+{
+    static const double rise[] = {9.94,  21.28, 20.38, 28.27, 55.82, 105,
+                                  130.2, 159.2, 171.1, 193.4, 197.5, 200.9};
+    struct cache_curve large_pages = curve;
+    large_pages.page_bytes = 16 * KIB;
+    draw((const uint64_t[]){16 * KIB}, (const double[]){3}, 1);
+    for (size_t i = at(4 * MIB), k = 0; i < POINTS; i++, k += k + 1 < sizeof rise / sizeof *rise) {
+        seconds[i] *= rise[k] / rise[0];
+    }
+    ck_assert_uint_eq(probe_cache_paper_infer(&large_pages, sizes), 2);
+    ck_assert_uint_eq(sizes[1], 9 * MIB);
+}
+
 /* -- Section IV-A: what the paper found, on the simulated machines -- */
 
 static void expect(const char *name, const uint64_t *expected, size_t count)
@@ -190,6 +205,23 @@ TEST(the_papers_machines_are_found)
     expect("athlon-3200", (const uint64_t[]){64 * KIB, 512 * KIB}, 2);
     expect("dunnington", (const uint64_t[]){32 * KIB, 3 * MIB, 12 * MIB}, 3);
     expect("finis-terrae", (const uint64_t[]){16 * KIB, 256 * KIB, 9 * MIB}, 3);
+}
+
+/* Of 18 ways and large pages, one page more or less in a set is seen. */
+TEST(finis_terrae_is_found_nearly_wherever_pages_fall)
+{
+    enum { SEEDS = 20, MOST = SEEDS - 3 };
+    size_t right = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct probe_cache found;
+        open_fixture("finis-terrae");
+        probe.seed = 1000 * seed;
+        ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
+        right += found.count == 3 && found.levels[0].size_bytes == 16 * KIB &&
+                 found.levels[1].size_bytes == 256 * KIB && found.levels[2].size_bytes == 9 * MIB;
+        probe_cache_free(&found);
+    }
+    ck_assert_msg(right >= MOST, "%zu of %d", right, SEEDS);
 }
 
 TESTS(.seconds = 100)
