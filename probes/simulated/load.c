@@ -203,6 +203,20 @@ static void complete_holders(struct sim_reader *reader, const struct sim *sim,
     }
 }
 
+/* Caches of a PU are listed nearest first: what comes later is of a later level, and no faster. */
+static void check_behind(struct sim_reader *reader, const struct sim *sim, size_t before,
+                         size_t cache)
+{
+    if (sim->caches[cache].level <= sim->caches[before].level) {
+        refuse(reader, "$.caches[%zu].level: expected more than that of $.caches[%zu]", cache,
+               before);
+    }
+    if (sim->caches[cache].seconds < sim->caches[before].seconds) {
+        refuse(reader, "$.caches[%zu].seconds: expected no less than those of $.caches[%zu]", cache,
+               before);
+    }
+}
+
 /* The cache is behind those before it, for the PUs that have it. */
 static void extend_paths(struct sim_reader *reader, struct sim *sim, size_t cache)
 {
@@ -214,6 +228,11 @@ static void extend_paths(struct sim_reader *reader, struct sim *sim, size_t cach
         if (path->depth == SIM_DEPTH_MAX) {
             refuse(reader, "$.caches: expected at most %d for one PU", SIM_DEPTH_MAX);
             return;
+        }
+        if (path->depth > 0) {
+            check_behind(reader, sim, path->caches[path->depth - 1], cache);
+        } else if (sim->caches[cache].inclusion == SIM_VICTIM) {
+            refuse(reader, "$.caches[%zu].inclusion: expected a cache before it", cache);
         }
         path->caches[path->depth++] = (uint8_t)cache;
     }
@@ -240,6 +259,9 @@ static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index
     check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
     snprintf(where, sizeof where, "$.caches[%zu].declared_groups", index);
     check_groups(reader, cache->declared_groups, cache->declared_group_count, &cache->pus, where);
+    if (!power_of_two(cache->line_bytes)) {
+        refuse(reader, "$.caches[%zu].line_bytes: expected a power of two", index);
+    }
     uint64_t row = (uint64_t)cache->ways * cache->line_bytes * cache->slices;
     if (cache->size_bytes % row != 0) {
         refuse(reader,
@@ -369,6 +391,20 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     free(path);
 }
 
+/* Memory is no faster than the last cache of a PU. */
+static void check_memory(struct sim_reader *reader, const struct sim *sim)
+{
+    for (size_t i = 0; i < sim->pu_count && !reader->failed; i++) {
+        const struct sim_path *path = &sim->paths[i];
+        const size_t last = path->caches[path->depth - 1];
+        double seconds, bytes_per_s;
+        int rc = probe_sim_memory_of(sim, -1, sim->pus.ids[i], &seconds, &bytes_per_s);
+        if (rc == 0 && seconds < sim->caches[last].seconds) {
+            refuse(reader, "$.memory.seconds: expected no less than those of $.caches[%zu]", last);
+        }
+    }
+}
+
 /* -- the whole -- */
 
 /* After every field was read and is in its range. */
@@ -377,6 +413,9 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     sim->pu_count = sim->pus.count;
     if (!power_of_two(sim->page_bytes) || !power_of_two(sim->huge_page_bytes)) {
         refuse(reader, "$.page_bytes: expected powers of two");
+    }
+    if (sim->huge_page_bytes > 0 && sim->huge_page_bytes < sim->page_bytes) {
+        refuse(reader, "$.huge_page_bytes: expected no less than page_bytes");
     }
     if (!sim->name) {
         sim->name = strdup("simulated");
@@ -389,6 +428,7 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     make_domains(reader, sim);
     check_nodes(reader, sim);
     check_kinds(reader, sim);
+    check_memory(reader, sim);
 }
 
 /* -- what the machine says of itself -- */

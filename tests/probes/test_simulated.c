@@ -273,6 +273,8 @@ static void assert_refused(const char *text, const char *place)
 
 #define MEMORY "'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}"
 #define CACHES_OF(caches) "{'servet_machine': 1, 'pus': '0-1', 'caches': [" caches "], " MEMORY "}"
+#define CACHE(level, seconds)                                                                      \
+    "{'level': " #level ", 'size_bytes': 32768, 'ways': 8, 'seconds': " #seconds "}"
 #define KINDS_OF(cache, kinds)                                                                     \
     "{'servet_machine': 1, 'pus': '0-1', 'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, " \
     "'seconds': 1e-9" cache "}], " MEMORY ", 'kinds': [" kinds "]}"
@@ -312,6 +314,14 @@ TEST(wrong_descriptions_are_refused_with_their_place)
          "$.memory.domains[0].bytes_per_s[1].workers: expected more"},
         {DOMAINS_OF("{'pus': '2', 'bytes_per_s': 1e9}"),
          "$.memory.domains[0]: names a PU that the machine does not have"},
+        /* written in the wrong order, or in another unit */
+        {CACHES_OF(CACHE(2, 1e-9) ", " CACHE(1, 4e-9)), "$.caches[1].level: expected more"},
+        {CACHES_OF(CACHE(1, 4e-9) ", " CACHE(2, 1e-9)), "$.caches[1].seconds: expected no less"},
+        {CACHES_OF(CACHE(1, 2e-7)), "$.memory.seconds: expected no less"},
+        {KINDS_OF(", 'inclusion': 'victim'", ""), "$.caches[0].inclusion: expected a cache before"},
+        {KINDS_OF(", 'line_bytes': 48", ""), "$.caches[0].line_bytes: expected a power of two"},
+        {"{'servet_machine': 1, 'pus': '0', 'huge_page_bytes': 2048, " SOME_CACHE ", " MEMORY "}",
+         "$.huge_page_bytes: expected no less"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_refused(cases[i][0], cases[i][1]);
