@@ -311,16 +311,17 @@ size_t probe_cache_tell(const struct cache_terms *fit, const struct cache_curve 
 /* What is known of the first level from its latency curve. */
 struct probe_line_level {
     uint64_t bytes;
-    double seconds;               /* of a hit */
-    double miss_seconds;          /* of a hit in the level behind it */
-    uint32_t declared_line_bytes; /* 0: not known */
+    double seconds;                 /* of a hit */
+    double miss_seconds;            /* of a hit in the level behind it */
+    uint32_t declared_line_bytes;   /* 0: not known */
+    uint64_t low_bytes, high_bytes; /* sizes that explain the curve about as well; 0: no others */
 };
 
 struct probe_line {
     uint32_t line_bytes; /* 0: not to be told */
     uint32_t ways;       /* 0: not to be told; then way_bytes is 0, too */
-    uint64_t way_bytes;  /* times the ways: the level's size, or up to twice as much where every
-                            trial says so and the curve was disturbed */
+    uint64_t way_bytes;  /* times the ways: the level's size, or where all strides say so another
+                            that the curve leaves room for, or up to twice as much */
 };
 
 /* A figure that cannot be told is 0; that is no error. */
@@ -517,8 +518,8 @@ void probe_cache_leave_out_between(struct probe_cache *caches, const struct prof
 /* What belongs to cache levels whose sizes and latencies are known: line size, ways, and the TLB of
  * ordinary pages. */
 
-/* Line size of the first level, ways of the first two; what is not told has its reason. Where the
- * ways of the first make up more than its size, that is its size, and what the curve gave up to
+/* Line size of the first level, ways of the first two; what is not told has its reason. What the
+ * ways of the first make up is its size; where that is more than the curve gave, what it gave up to
  * there is no level. 0 or the machine's -errno. */
 int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
                          struct servet_error *error);
