@@ -306,6 +306,17 @@ TEST(huge_pages_spare_the_cache_and_the_tlb)
 }
 
 /* Four lines of four pages that an L1 of four ways and a TLB of eight entries both hold. */
+/* 512 MiB, as kernels with pages of 64 KiB have: all colours in one of them. */
+TEST(huge_pages_may_be_larger_than_any_colour_is_apart)
+{
+    open_machine_with(
+        &machine, 1,
+        MACHINE("\"huge_page_bytes\": 536870912, \"page_mapping\": \"coloured\", ", L1(""), ""));
+    ck_assert_double_eq(
+        chase((struct machine_traversal){.bytes = 8 * KIB, .pages = MACHINE_PAGES_HUGE}), l1_s);
+    probe_machine_close(&machine);
+}
+
 TEST(a_tlb_counts_the_pages_that_are_visited)
 {
     open_machine_with(&machine, 1, "%s",
