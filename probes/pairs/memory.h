@@ -194,8 +194,10 @@ size_t probe_partition_largest(const struct partition *of);
 /* Makes one unit of two; units are numbered anew. */
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);
 
-/* Divides the units that `keep` does not name into single PUs. 0 or -ENOMEM. */
-int probe_partition_dissolve(struct partition *partition, const bool *keep);
+/* Divides the units that `keep` does not name into those of `into`, which lie inside of them, or
+ * (NULL) into single PUs. 0 or -ENOMEM. */
+int probe_partition_dissolve(struct partition *partition, const bool *keep,
+                             const struct partition *into);
 
 /* The units of at least two PUs as groups. 0 or -ENOMEM. */
 int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,
@@ -230,8 +232,11 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
  *   candidates   groups that are declared (caches, NUMA nodes, packages), found by shared caches or
  *                by messages. All cores of one group against as many spread over its siblings, in
  *                both with as many workers in each smaller domain: less than 0.9 is an overhead
- *                level. One group and a random second are measured, and some members of the first
- *                against the others; the other groups are taken over where both agree.
+ *                level. One group and a random second are measured, one of each other size or
+ *                kind of cores, and some members of the first against the others; what the other
+ *                groups get in all says whether they are alike. Where any is not, all are
+ *                measured: one is a domain if its parts lose something together, too, and groups
+ *                that are none go, unless a level lies inside of them.
  *   hidden ones  what a unit (a group of cores, a core) adds to others that are at work already,
  *                beside what it gets alone. Units that add less than 0.8 to one another are behind
  *                one link, whatever the topology says; where no two do, a smallest set that leaves

@@ -1,6 +1,6 @@
-/* Domains of memory that sets of workers show: candidates are compared packed and spread, hidden
- * ones searched for (sets_hidden.c), then the machine as a whole, and levels that are only a larger
- * one's shadow go; the method is in memory.h. */
+/* Domains of memory that sets of workers show: candidates are compared packed and spread
+ * (sets_candidates.c), hidden ones searched for (sets_hidden.c), then the machine as a whole, and
+ * levels that are only a larger one's shadow go; the method is in memory.h. */
 #include "probes/pairs/sets.h"
 
 #include <errno.h>
@@ -10,10 +10,7 @@
 
 /* Two hardware threads of a core get together little more than one, 0.5 to 0.55 of two cores. */
 static const double one_core_share = 0.6;
-enum {
-    MEMBER_CHECKS = 4,  /* random members of a candidate group that are tried beside others of it */
-    ALL_UNITS_MOST = 64 /* units whose sum is measured one after the other, at most */
-};
+enum { ALL_UNITS_MOST = 64 }; /* units whose sum is measured one after the other, at most */
 
 /* -- levels -- */
 
@@ -43,7 +40,7 @@ int probe_sets_insert(struct sets *sets, const struct domain *domain)
     return 1;
 }
 
-static void drop(struct sets *sets, size_t index)
+void probe_sets_drop(struct sets *sets, size_t index)
 {
     probe_partition_free(&sets->levels[index].partition);
     sets->count--;
@@ -68,143 +65,6 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
         probe_partition_free(&sets->cores);
         sets->cores = cores;
         sets->adopted = true;
-    }
-    return rc;
-}
-
-/* -- candidates -- */
-
-/* One group against its siblings. share 1: they cannot be compared. */
-static int look_at_group(struct sets *sets, const struct partition *of, uint32_t unit,
-                         struct domain *out)
-{
-    uint32_t *scratch = malloc(2 * (sets->pus->count + 1) * sizeof *scratch);
-    out->share = 1;
-    if (!scratch) {
-        return -ENOMEM;
-    }
-    sets->first.count = 0;
-    probe_sets_add_unit(sets, of, unit, sets->pus->count, &sets->first);
-    bool comparable =
-        sets->first.count > 1 && sets->first.count <= sets->at_once &&
-        probe_sets_spread(sets, of, unit, probe_sets_around(sets, of, unit), scratch) &&
-        probe_sets_same_kinds(sets);
-    free(scratch);
-    return comparable ? probe_sets_compare(sets, out) : 0;
-}
-
-/* Do the members of the group meet in one domain? Some fill it; a random one more then gets little.
- * Where no set of them leaves less than half for one more, nothing is said. */
-static int check_members(struct sets *sets, const struct partition *of, uint32_t unit, bool *alike)
-{
-    const struct partition *inner = probe_sets_inner_of(sets, of);
-    uint32_t *parts = malloc(inner->count * sizeof *parts);
-    size_t count = parts ? probe_sets_units_in(inner, of, unit, parts) : 0, busy = 1;
-    double gain = 1;
-    int rc = parts ? 0 : -ENOMEM;
-    *alike = true;
-    for (size_t k = 1; rc == 0 && gain > sets_saturated_gain && k < count; k *= 2) {
-        sets->first.count = sets->second.count = 0;
-        for (size_t i = 0; i < k; i++) {
-            probe_sets_add_unit(sets, inner, parts[i], sets->pus->count, &sets->first);
-        }
-        probe_sets_add_unit(sets, inner, parts[k], sets->pus->count, &sets->second);
-        rc = probe_sets_gain(sets, &gain);
-        busy = k;
-    }
-    const double inside = (gain + 1) / 2;
-    for (size_t check = 0; rc == 0 && check < MEMBER_CHECKS && gain < sets_saturated_gain &&
-                           busy + 1 < count && *alike && !probe_late(sets->probe);
-         check++) {
-        double again;
-        uint32_t member = parts[busy + 1 + random_below(&sets->random, count - busy - 1)];
-        sets->second.count = 0;
-        probe_sets_add_unit(sets, inner, member, sets->pus->count, &sets->second);
-        rc = probe_sets_gain(sets, &again);
-        *alike = again < inside;
-    }
-    free(parts);
-    return rc;
-}
-
-/* Where the two groups looked at disagree, all are looked at; those that lose nothing are none, or
- * all are left when a level lies inside of them. */
-static int look_at_all(struct sets *sets, struct domain *domain, bool *any)
-{
-    struct partition *of = &domain->partition;
-    bool *collides = calloc(of->count, sizeof *collides);
-    struct domain found = {.share = 1}, worst = {.share = 1};
-    int rc = collides ? 0 : -ENOMEM;
-    for (uint32_t unit = 0; rc == 0 && unit < of->count; unit++) {
-        if (probe_late(sets->probe)) { /* of some groups nothing can be said */
-            worst.share = 1;
-            break;
-        }
-        rc = look_at_group(sets, of, unit, &found);
-        collides[unit] = found.share < sets_overhead_share;
-        worst = found.share < worst.share ? found : worst;
-    }
-    *any = rc == 0 && worst.share < sets_overhead_share;
-    if (*any) {
-        worst.partition = *of;
-        worst.of_pairs = -1;
-        worst.looked_at = of->count;
-        *domain = worst;
-        rc = probe_partition_dissolve(&domain->partition, collides);
-    }
-    free(collides);
-    return rc;
-}
-
-/* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
- * showed. */
-static void drop_parts(struct sets *sets, const struct partition *of)
-{
-    const size_t largest = probe_partition_largest(of);
-    for (size_t i = sets->count; i > 0; i--) {
-        const struct partition *level = &sets->levels[i - 1].partition;
-        if (level->count > of->count && probe_partition_refines(level, of) &&
-            probe_partition_largest(level) == largest) {
-            drop(sets, i - 1);
-        }
-    }
-}
-
-/* 1: the partition is a level now, and owned; 0: it is none. */
-static int try_candidate(struct sets *sets, const struct partition *of)
-{
-    struct domain first = {.share = 1}, second = {.share = 1};
-    uint32_t unit = probe_sets_group_from(sets, of, 0);
-    uint32_t other = probe_sets_group_from(
-        sets, of, unit + 1 + (uint32_t)random_below(&sets->random, of->count - 1));
-    int rc = look_at_group(sets, of, unit, &first);
-    if (probe_late(sets->probe)) {
-        return rc;
-    }
-    rc = rc < 0 ? rc : look_at_group(sets, of, other, &second);
-    bool one = first.share < sets_overhead_share, two = second.share < sets_overhead_share,
-         alike = true;
-    if (rc < 0 || (!one && !two)) {
-        return rc;
-    }
-    rc = check_members(sets, of, one ? unit : other, &alike);
-    if (rc < 0 || !alike) {
-        return rc;
-    }
-    first = one ? first : second;
-    first.of_pairs = -1;
-    first.looked_at = other == unit ? 1 : 2;
-    rc = probe_partition_copy(of, &first.partition);
-    bool any = true;
-    if (rc == 0 && one != two) {
-        rc = look_at_all(sets, &first, &any);
-    }
-    rc = rc == 0 && any && first.workers == 2 ? probe_sets_adopt_cores(sets, of, first.share) : rc;
-    rc = rc == 0 && any ? probe_sets_insert(sets, &first) : rc;
-    if (rc <= 0) {
-        probe_partition_free(&first.partition);
-    } else {
-        drop_parts(sets, of);
     }
     return rc;
 }
@@ -287,9 +147,9 @@ static int prune(struct sets *sets)
         const struct partition *of = &level->partition;
         const uint32_t unit = own_group(sets, of);
         const bool asked = level->doubted || probe_sets_around(sets, of, unit);
-        rc = asked ? look_at_group(sets, of, unit, &again) : 0;
+        rc = asked ? probe_sets_look_at_group(sets, of, unit, &again) : 0;
         if (rc == 0 && again.rounds > 0 && again.share >= sets_overhead_share) {
-            drop(sets, i);
+            probe_sets_drop(sets, i);
         } else {
             i++;
         }
@@ -383,7 +243,7 @@ static int leave_out_unsaid(const struct partition *level, struct partition *can
     }
     const bool nested =
         probe_partition_refines(level, candidate) || probe_partition_refines(candidate, level);
-    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said) : rc;
+    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said, NULL) : rc;
     free(members);
     free(said);
     return rc;
@@ -398,7 +258,7 @@ static int try_nested(struct sets *sets, const struct partition *of)
         rc = leave_out_unsaid(&sets->levels[i].partition, &some);
     }
     if (rc == 0 && nests(sets, &some, &known) && !known) {
-        rc = try_candidate(sets, &some);
+        rc = probe_sets_try(sets, &some);
     }
     probe_partition_free(&some);
     return rc < 0 ? rc : 0;

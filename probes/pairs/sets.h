@@ -1,7 +1,8 @@
 /* What the files of the domains that sets of workers show have in common. sets.c decides,
- * sets_measure.c chooses workers and compares them, sets_hidden.c searches for what nobody
- * declares, sets_domain.c finds who is in a domain, sets_profile.c reads and writes the profile's
- * form. Nobody else includes this; the method is in memory.h.
+ * sets_measure.c chooses workers and compares them, sets_candidates.c tries what is declared or
+ * messages show, sets_hidden.c searches for what nobody declares, sets_domain.c finds who is in a
+ * domain, sets_profile.c reads and writes the profile's form. Nobody else includes this; the method
+ * is in memory.h.
  *
  * A *unit* is a part of a partition of the PUs. Of a unit one PU per core works: siblings of a core
  * add little, and where they collide their pair says so. */
@@ -88,9 +89,13 @@ const struct partition *probe_sets_around(const struct sets *sets, const struct 
 /* Units of `inner` in that unit of `of`, by their first PUs; how many. */
 size_t probe_sets_units_in(const struct partition *inner, const struct partition *of, uint32_t unit,
                            uint32_t *out);
+/* Which kind of cores the unit's first PU is of. */
+size_t probe_sets_kind_of(const struct sets *sets, const struct partition *of, uint32_t unit);
 /* sets->second: as many workers as sets->first has, in whole units of the next smaller domain taken
- * from units of `of` that lie far apart, all in the same unit of `outer`, the next always from that
- * with the fewest workers. False: there are not so many. `scratch`: room for two numbers a PU. */
+ * from units of `of` that lie far apart, of the unit's kind of cores (each fast core is a sibling
+ * of a cluster of slow ones, and says nothing of it) and in the same unit of `outer`, the next
+ * always from that with the fewest workers. False: there are not so many. `scratch`: room for two
+ * numbers a PU. */
 bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
                        const struct partition *outer, uint32_t *scratch);
 /* Kinds of cores do not copy equally fast: sets of other kinds cannot be compared. */
@@ -103,6 +108,7 @@ uint32_t probe_sets_group_from(const struct sets *sets, const struct partition *
 
 /* 1: it is a level now and belongs to `sets`; 0: it is one already, or lies across one. */
 int probe_sets_insert(struct sets *sets, const struct domain *domain);
+void probe_sets_drop(struct sets *sets, size_t index);
 /* Two PUs that get together what one gets alone are hardware threads of one core, or as good as
  * that: from now on one of them works. 0 or -ENOMEM. */
 int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double share_of_two);
@@ -110,6 +116,15 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
 /* Looks for what is hidden among the units, then among what they were merged to, until nothing more
  * is found. 0 or -errno. */
 int probe_sets_search(struct sets *sets, const struct partition *units);
+
+/* -- candidates -- */
+
+/* One group against its siblings. share 1: they cannot be compared. 0 or -errno. */
+int probe_sets_look_at_group(struct sets *sets, const struct partition *of, uint32_t unit,
+                             struct domain *out);
+/* 1: the partition, or those of its groups that lose something, is a level now; 0: it is none; or
+ * -errno. */
+int probe_sets_try(struct sets *sets, const struct partition *of);
 
 /* -- searching for what is hidden -- */
 

@@ -245,6 +245,12 @@ static uint32_t next_idle(const struct workers *workers, const struct partition 
     return u;
 }
 
+size_t probe_sets_kind_of(const struct sets *sets, const struct partition *of, uint32_t unit)
+{
+    const struct kinds *kinds = sets->probe->kinds;
+    return kinds ? probe_kinds_find(kinds, sets->pus->ids[of->first[unit]]) : 0;
+}
+
 bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t unit,
                        const struct partition *outer, uint32_t *scratch)
 {
@@ -252,9 +258,11 @@ bool probe_sets_spread(struct sets *sets, const struct partition *of, uint32_t u
     struct workers *spread = &sets->second;
     uint32_t *siblings = scratch, *parts = scratch + of->count, next = 0;
     size_t count = 0;
-    const size_t wanted = probe_sets_units_in(inner, of, unit, parts);
+    const size_t wanted = probe_sets_units_in(inner, of, unit, parts),
+                 kind = probe_sets_kind_of(sets, of, unit);
     for (uint32_t u = 0; u < of->count; u++) {
-        if (!outer || outer->unit[of->first[u]] == outer->unit[of->first[unit]]) {
+        const bool around = !outer || outer->unit[of->first[u]] == outer->unit[of->first[unit]];
+        if (around && probe_sets_kind_of(sets, of, u) == kind) {
             siblings[count++] = u;
         }
     }
