@@ -194,10 +194,8 @@ size_t probe_partition_largest(const struct partition *of);
 /* Makes one unit of two; units are numbered anew. */
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);
 
-/* Divides the units that `keep` does not name into those of `into`, which lie inside of them, or
- * (NULL) into single PUs. 0 or -ENOMEM. */
-int probe_partition_dissolve(struct partition *partition, const bool *keep,
-                             const struct partition *into);
+/* Divides the units that `keep` does not name into single PUs. 0 or -ENOMEM. */
+int probe_partition_dissolve(struct partition *partition, const bool *keep);
 
 /* The units of at least two PUs as groups. 0 or -ENOMEM. */
 int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,

@@ -321,13 +321,11 @@ void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b)
     partition->count--;
 }
 
-int probe_partition_dissolve(struct partition *partition, const bool *keep,
-                             const struct partition *into)
+int probe_partition_dissolve(struct partition *partition, const bool *keep)
 {
     for (size_t i = 0; i < partition->pus; i++) {
         if (!keep[partition->unit[i]]) {
-            const size_t first = into ? into->first[into->unit[i]] : i;
-            partition->unit[i] = (uint32_t)(partition->pus + first);
+            partition->unit[i] = (uint32_t)(partition->pus + i);
         }
     }
     return renumber(partition);

@@ -243,7 +243,7 @@ static int leave_out_unsaid(const struct partition *level, struct partition *can
     }
     const bool nested =
         probe_partition_refines(level, candidate) || probe_partition_refines(candidate, level);
-    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said, NULL) : rc;
+    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said) : rc;
     free(members);
     free(said);
     return rc;

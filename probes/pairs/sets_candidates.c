@@ -100,14 +100,12 @@ static int loses_inside(struct sets *sets, const struct partition *of, uint32_t 
     return rc;
 }
 
-/* Divides groups that lose nothing into cores. Where a level lies inside all stay, for those that
- * lose something would stand beside the small ones inside of the others as if they were alike. */
+/* Divides groups that lose nothing into single PUs. Where a level lies inside all stay, for those
+ * that lose something would stand beside the small ones inside of the others as if they were alike. */
 static int leave_out(struct sets *sets, struct partition *of, const bool *collides)
 {
-    const struct partition *inner = probe_sets_inner_of(sets, of);
-    const bool of_cores = inner->count == sets->cores.count;
-    return !of_cores ? 0
-                     : probe_partition_dissolve(of, collides, inner == &sets->cores ? NULL : inner);
+    const bool inside = probe_sets_inner_of(sets, of) != &sets->cores;
+    return inside ? 0 : probe_partition_dissolve(of, collides);
 }
 
 /* Where groups disagree, all are looked at. share 1: none loses anything, or the members of that
@@ -220,7 +218,8 @@ static void drop_parts(struct sets *sets, const struct partition *of)
 }
 
 /* The first group and a random second: do they lose something, and do all others as they do?
- * `resemble`: what these two say is said of all. */
+ * `resemble`: what these two say is said of all. Two that get the same in all are on one side of the
+ * margin, whatever each says for itself. */
 static int look_at_two(struct sets *sets, const struct partition *of, struct domain *out,
                        bool *resemble)
 {
@@ -231,10 +230,13 @@ static int look_at_two(struct sets *sets, const struct partition *of, struct dom
     bool alike = true;
     int rc = probe_sets_look_at_group(sets, of, unit, out);
     rc = rc < 0 ? rc : probe_sets_look_at_group(sets, of, looked_at[1], &second);
-    const bool one = out->share < sets_overhead_share, two = second.share < sets_overhead_share;
-    *resemble = one == two;
-    rc = rc == 0 && *resemble ? all_resemble(sets, of, looked_at, one, resemble) : rc;
-    if (rc == 0 && one && *resemble) {
+    const bool of_one_size = out->workers == second.workers,
+               two = second.share < sets_overhead_share;
+    out->share = of_one_size ? (out->share + second.share) / 2 : out->share;
+    const bool collide = out->share < sets_overhead_share;
+    *resemble = of_one_size || collide == two;
+    rc = rc == 0 && *resemble ? all_resemble(sets, of, looked_at, collide, resemble) : rc;
+    if (rc == 0 && collide && *resemble) {
         rc = check_members(sets, of, unit, &alike);
     }
     out->share = alike ? out->share : 1;

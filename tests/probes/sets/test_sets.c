@@ -433,7 +433,7 @@ TEST(partitions_merge_refine_and_dissolve)
     ck_assert(profile_set_has(&groups.groups[0], 2) && profile_set_has(&groups.groups[1], 4));
     probe_relation_free(&groups);
     const bool keep[] = {true, false, true, true};
-    ck_assert_int_eq(probe_partition_dissolve(&coarse, keep, NULL), 0);
+    ck_assert_int_eq(probe_partition_dissolve(&coarse, keep), 0);
     ck_assert_uint_eq(coarse.count, 5);
     probe_partition_free(&fine);
     probe_partition_free(&coarse);

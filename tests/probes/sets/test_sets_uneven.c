@@ -93,6 +93,34 @@ TEST(a_package_of_slower_dies_is_no_level)
     run_seed = 1;
 }
 
+enum { MARGINAL_SEEDS = 12 };
+
+/* Four dies of eight cores, which together get just what counts as no overhead: noise says of one
+ * that it loses something and of another that it does not. They are alike: all are a level or none
+ * is. */
+TEST(groups_at_the_margin_are_all_a_level_or_none)
+{
+    static const char *const dies[] = {"0-7", "8-15", "16-23", "24-31"};
+    for (run_seed = 1; run_seed <= MARGINAL_SEEDS; run_seed++) {
+        open_machine_with(
+            &machine, run_seed,
+            "{'servet_machine': 1, 'pus': '0-31', 'packages': ['0-15', '16-31'], 'caches': "
+            "[{'level': 3, 'size_bytes': 16777216, 'ways': 16, 'seconds': 1e-8, 'groups': [%s]}], "
+            "'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10, 'domains': [{'bytes_per_s': "
+            "7.2e10, 'groups': [%s]}, {'bytes_per_s': 1.1e11, 'groups': ['0-15', '16-31']}]}, "
+            "'noise': {'relative': 0.04}}",
+            groups_of(32, 8), groups_of(32, 8));
+        probe_opened(PROBE_MEMORY);
+        const struct profile_memory_level *known = level_of(dies[0]);
+        for (size_t p = 1; p < 4; p++) {
+            ck_assert_msg(level_of(dies[p]) == known, "seed %d", (int)run_seed);
+        }
+        ck_assert_ptr_nonnull(level_of("0-15"));
+        close_it();
+    }
+    run_seed = 1;
+}
+
 /* Dies of two sizes, of which only the large ones fill their links: the first and a random second
  * are both small, mostly. */
 TEST(groups_of_each_size_are_looked_at)
