@@ -471,6 +471,9 @@ void probe_cache_free(struct probe_cache *result);
 size_t probe_cache_end(const struct probe *probe, bool *cut_short);
 /* What disturbs only slows down: of so many samples of each working set the fastest. */
 enum { CACHE_FAR_LOOKS = 3 };
+/* Seconds that a first look has however late it is, or there would be nothing to infer from. */
+#define CACHE_LOOK_LEAST_S 2.5
+
 /* The working set that tells whether a curve that ends there should go on; 0: there is none. */
 size_t probe_cache_far(const struct probe *probe, size_t end);
 struct cache_far {

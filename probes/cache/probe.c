@@ -214,9 +214,8 @@ static size_t few_places(double bytes)
  * case, or there would be nothing to infer from. */
 static bool look_is_over(const struct probe *probe, double begun_s, double next_s)
 {
-    const double least_s = 2.5;
     return probe_would_be_late(probe, next_s + processor(probe, fit_s)) &&
-           probe_elapsed(probe) + next_s > begun_s + least_s;
+           probe_elapsed(probe) + next_s > begun_s + CACHE_LOOK_LEAST_S;
 }
 
 /* Measures the points from `first` on. */

@@ -283,6 +283,7 @@ int probe_estimate_make(const struct probe *probe, bool native, bool mpi, unsign
         *out = (struct probe_estimate){
             .cache_s = kinds * probe_cache_seconds(probe),
             .cache_least_s = kinds * (least_looks_s + (native ? least_fit_s : 0)),
+            .cache_fit_s = native ? kinds * least_fit_s : 0,
             .sharing_s = several ? plan_sharing(probe, &schedule, inside, first, false) : 0,
             .sharing_least_s = several ? plan_sharing(probe, &schedule, inside, first, true) : 0,
             .memory_s = plan_memory(probe, &schedule) + touch_s,

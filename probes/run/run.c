@@ -216,8 +216,8 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     results->done |= rc == 0 ? probe : 0;
     results->left_out &= ~probe;
     results->left_out |= rc == -ETIME ? probe : 0;
-    bool shortened =
-        probe_late(&results->probe) || (probe == PROBE_MEMORY && results->probe.hurried);
+    bool shortened = (probe_late(&results->probe) && !probe_budget_asks_nothing(results, probe)) ||
+                     (probe == PROBE_MEMORY && results->probe.hurried);
     for (size_t i = 0; i < results->kinds.count && probe == PROBE_CACHE; i++) {
         shortened |= results->of[i].caches.shortened;
     }

@@ -153,6 +153,7 @@ struct probe_estimate {
     double mpi_s;   /* starting the ranks */
     double touch_s; /* of memory's: until the system has given the arrays out */
     double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
+    double cache_fit_s;       /* of the caches' least: of the processor, without a wait */
     double memory_alone_s;    /* of memory's least: one PU alone, which is worth beginning for */
     double unhurried_least_s; /* of memory, with arrays of the usual size */
     double touch_least_s;     /* of memory's least, in a hurry */
@@ -394,6 +395,9 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
  * do. */
 int probe_budget_fail(const struct probe_run *run, const struct probe_results *results,
                       struct servet_error *error);
+
+/* One PU shares nothing and sends nothing: there is nothing to be late with. */
+bool probe_budget_asks_nothing(const struct probe_results *results, unsigned probe);
 
 /* Asked for, and still within the budget. What is left out stays as declared. */
 bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe);

@@ -403,4 +403,34 @@ TEST(what_was_left_out_has_the_time_that_is_left, .loops = 2)
     probe_machine_close(&machine);
 }
 
+/* A look has some seconds in any case, and the fit has only its share of the processor: caches are
+ * tried once more where both end in time. */
+TEST(what_is_tried_once_more_has_time_for_its_fit)
+{
+    static const struct {
+        double now, others;
+        bool wanted;
+    } cases[] = {{3, 0, true}, {3, 9, false}, {0.5, 4, true}, {0.5, 9, false}, {4, 0, false}};
+    struct machine machine;
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.others = others;
+    ops.elapsed = clock_of;
+    machine.ops = &ops;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct probe_run run = {.machine = &machine, .budget_s = 5, .probes = PROBE_ALL};
+        struct probe_results results = {
+            .probe = {.machine = &machine},
+            .estimate = {.cache_s = 5, .cache_least_s = 0.95, .cache_fit_s = 0.45},
+            .not_begun = PROBE_CACHE};
+        others_now = cases[i].others;
+        clock_now = 0;
+        probe_budget_start(&run, &results);
+        clock_now = cases[i].now;
+        ck_assert_msg(probe_budget_wants_yet(&run, &results, PROBE_CACHE) == cases[i].wanted,
+                      "case %zu", i);
+    }
+    probe_machine_close(&machine);
+}
+
 TESTS(.seconds = 400)
