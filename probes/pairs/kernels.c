@@ -17,9 +17,10 @@ enum {
     ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
 };
 
-/* Of each kernel, its rounds. */
+/* Of each kernel, its rounds; and of how many of these all PUs ran together. */
 struct rounds {
     double alone[ROUNDS], together[ROUNDS];
+    size_t met;
 };
 
 struct question {
@@ -74,39 +75,47 @@ static enum profile_kernel kernel_of_levels(const struct probe *probe)
     return method && strcmp(method, "memcpy") == 0 ? PROFILE_COPY : PROFILE_NT_COPY;
 }
 
-/* 0, -errno, or 1: it is too late to end this one. */
+/* 0, -errno, or 1: it is too late to end this one. Where other tasks keep the PUs apart, what one
+ * gets alone is known all the same, and the others of this round are not waited for either. */
 static int one_round(const struct question *question, size_t round, struct rounds *rounds)
 {
+    bool meet = question->domain->count > 1;
     int rc = 0;
     for (size_t k = kernel_of_levels(question->probe); k < PROFILE_KERNELS && rc == 0; k++) {
         const enum profile_kernel kernel = (enum profile_kernel)k;
         rc = run_kernel(question, kernel, 1, &rounds[k].alone[round]);
-        if (rc == 0 && question->domain->count > 1) {
-            rc = run_kernel(question, kernel, question->domain->count, &rounds[k].together[round]);
+        if (rc == 0 && meet) {
+            rc = run_kernel(question, kernel, question->domain->count,
+                            &rounds[k].together[rounds[k].met]);
+            meet = rc != -EAGAIN;
+            rounds[k].met += rc == 0;
+            rc = meet ? rc : 0;
         }
-        rc = rc == -ETIME || rc == -EAGAIN || (rc == 0 && probe_late(question->probe)) ? 1 : rc;
+        rc = rc == -ETIME || (rc == 0 && probe_late(question->probe)) ? 1 : rc;
     }
     return rc;
 }
 
-static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done, bool several)
+static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done)
 {
+    const size_t met = rounds->met < done ? rounds->met : done;
     struct profile_kernel_rate rate = {
         .bytes_per_s = profile_median_value(rounds->alone, done),
         .quality = {.origin = PROFILE_MEASURED,
                     .repetitions = (uint32_t)done,
                     .spread = probe_spread(rounds->alone, done)},
     };
-    if (several) {
-        rate.together_bytes_per_s = profile_median_value(rounds->together, done);
-        rate.quality.spread = fmax(rate.quality.spread, probe_spread(rounds->together, done));
+    if (met > 0) {
+        rate.together_bytes_per_s = profile_median_value(rounds->together, met);
+        rate.quality.spread = fmax(rate.quality.spread, probe_spread(rounds->together, met));
     }
     return rate;
 }
 
-static int measure(const struct question *question, struct profile_memory *memory)
+/* `apart`: of some kernel nothing is known of all PUs together. */
+static int measure(const struct question *question, struct profile_memory *memory, bool *apart)
 {
-    struct rounds rounds[PROFILE_KERNELS];
+    struct rounds rounds[PROFILE_KERNELS] = {0};
     const enum profile_kernel first = kernel_of_levels(question->probe);
     struct profile_kernel_rate *kernels = calloc(PROFILE_KERNELS, sizeof *kernels);
     size_t done = 0, count = 0;
@@ -117,8 +126,9 @@ static int measure(const struct question *question, struct profile_memory *memor
         done += rc == 0;
     }
     for (size_t k = first; rc >= 0 && done > 0 && k < PROFILE_KERNELS; k++) {
-        kernels[count] = rate_of(&rounds[k], done, question->domain->count > 1);
+        kernels[count] = rate_of(&rounds[k], done);
         kernels[count].kernel = (enum profile_kernel)k;
+        *apart |= question->domain->count > 1 && rounds[k].met == 0;
         kernels[count++].levels = k == first;
     }
     if (rc < 0 || count == 0) {
@@ -146,17 +156,24 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
     return 0;
 }
 
+static int say_apart(struct profile_memory *memory)
+{
+    return probe_note(&memory->quality, "loops not all measured: " PROBE_MEMORY_APART);
+}
+
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
     struct profile_set domain = {0};
     int rc = choose_domain(probe, &domain);
     double *rates = rc == 0 ? malloc(domain.count * sizeof *rates) : NULL;
+    bool apart = false;
     rc = rc == 0 && !rates ? -ENOMEM : rc;
     if (rc == 0) {
         const struct question question = {probe, &domain, found->array_bytes, rates};
-        rc = measure(&question, &found->memory);
+        rc = measure(&question, &found->memory, &apart);
         rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
+        rc = rc == 0 && apart ? say_apart(&found->memory) : rc;
     }
     if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
         profile_set_free(&found->memory.kernel_pus);

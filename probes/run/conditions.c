@@ -548,6 +548,12 @@ static void add_advice(const struct servet_profile *profile, bool apart, bool cu
     }
 }
 
+/* A figure is not settled where no spread says so; NULL: it is. */
+static const char *why(bool cut_short, bool beside_others)
+{
+    return cut_short ? "cut short" : beside_others ? "beside others" : NULL;
+}
+
 bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
                                 size_t size)
 {
@@ -572,15 +578,16 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
     }
     /* without a spread is also what there was no time to see again */
     beside_others = beside_others && probe_conditions_others_ran(profile);
-    static const char cut_short[] = "cut short";
-    const char *without = beside_others ? "beside others" : NULL;
-    bool apart = beside_others || fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
+    const char *note = node_class->memory.quality.note;
+    const bool kept_apart = note && strstr(note, PROBE_MEMORY_APART);
+    bool apart = beside_others || kept_apart ||
+                 fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
     text[0] = '\0';
-    add_unsettled(text, size, "cache", caches, cut & PROBE_CACHE ? cut_short : NULL);
-    add_unsettled(text, size, "sharing", 0, cut & PROBE_SHARING ? cut_short : NULL);
+    add_unsettled(text, size, "cache", caches, why(cut & PROBE_CACHE, false));
+    add_unsettled(text, size, "sharing", 0, why(cut & PROBE_SHARING, false));
     add_moved(node_class, text, size);
-    add_unsettled(text, size, "memory", memory, cut & PROBE_MEMORY ? cut_short : NULL);
-    add_unsettled(text, size, "message", messages, cut & PROBE_MESSAGE ? cut_short : without);
+    add_unsettled(text, size, "memory", memory, why(cut & PROBE_MEMORY, kept_apart));
+    add_unsettled(text, size, "message", messages, why(cut & PROBE_MESSAGE, beside_others));
     if (left_out) {
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", mark_left_out,

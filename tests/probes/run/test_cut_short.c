@@ -99,9 +99,41 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
                          _i ? PROFILE_DECLARED : PROFILE_MEASURED);
     }
     ck_assert_int_eq(memory->pair_rate_count == 0, _i);
-    ck_assert_int_eq(memory->kernel_count == 0, _i);
-    ck_assert_int_eq(memory->quality.note != NULL, _i);
+    /* what one PU gets is known all the same */
+    ck_assert_uint_gt(memory->kernel_count, 0);
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        ck_assert_double_gt(memory->kernels[i].bytes_per_s, 0);
+        ck_assert_int_eq(memory->kernels[i].together_bytes_per_s <= 0, _i);
+    }
+    const char *note = memory->quality.note;
+    ck_assert_int_eq(note != NULL, _i);
+    ck_assert(!_i || strstr(note, "loops not all measured: other tasks"));
+    char text[256];
+    ck_assert_int_eq(probe_conditions_unsettled(profile, 20, text, sizeof text), _i);
+    ck_assert_str_eq(text,
+                     _i ? "memory (beside others); measure again when nothing else runs" : "");
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
+    profile_free(profile);
+    probe_machine_close(&machine);
+}
+
+/* Of one PU nobody asks who shares its caches, nor what a message takes. */
+TEST(one_pu_lacks_nothing_that_two_would_have)
+{
+    struct machine machine;
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct probe_run run = {.probes = PROBE_ALL, .budget_s = 0.001};
+    open_machine_with(&machine, 1,
+                      "{'servet_machine': 1, 'name': 'one', 'pus': '0', 'page_bytes': 4096, "
+                      "'caches': [{'level': 1, 'size_bytes': 32768, 'ways': 8, 'seconds': 1e-9}], "
+                      "'memory': {'seconds': 1e-7, 'pu_bytes_per_s': 1e10}}");
+    ck_assert_msg(run_with(&machine, copy_apart, &run, &profile, &error) == 0, "%s", error.text);
+    const char *budget = profile_condition(profile, "budget");
+    ck_assert_ptr_nonnull(budget);
+    ck_assert_msg(strstr(budget, "cache") && !strstr(budget, "sharing") &&
+                      !strstr(budget, "message"),
+                  "%s", budget);
     profile_free(profile);
     probe_machine_close(&machine);
 }
