@@ -447,8 +447,9 @@ static int settle(const struct options *options, struct probe_run *run, int rc,
         probe_checkpoint_close(run->journal, false);
     }
     if (interrupted) {
-        cli_note("interrupted; %s",
-                 path[0] ? "no profile was written, an older one is untouched" : "no profile");
+        cli_note("interrupted; %s%s",
+                 path[0] ? "no profile was written, an older one is untouched" : "no profile",
+                 options->resume ? "; the same command goes on from here" : "");
         return 128 + interrupted;
     }
     if (rc == -ESTALE || (rc == -EINVAL && options->bsp.wanted)) {

@@ -63,6 +63,7 @@ wait $child
 if [ $? -eq 130 ]; then
     entries=$(wc -l <"$folder/resumed.json.resume")
     [ "$entries" -gt 3 ] || fail "resume: only $entries entries were kept"
+    grep -q "; the same command goes on from here" "$folder/err" || fail "resume: not said: $(cat "$folder/err")"
     refused 2 "expected the state of a run with the same" --resume --seed 7 --cpuset "$allowed" --probes cache \
         --no-mpi -o "$folder/resumed.json"
     refused 2 "expected the state of a run with the same" --resume --largest 1M --cpuset "$allowed" --probes cache \
