@@ -7,7 +7,13 @@
  * per second, read and written: of the mean pass (likwid-bench), of the median one (lmbench), of
  * the best one (STREAM), and ours, the upper quartile of short bursts. A pass begins at one time on
  * all PUs and lasts until the last of them is done. KERNEL: read, copy, nt_copy, triad; words_read,
- * words_copy: four bytes at a time, as lmbench. */
+ * words_copy: four bytes at a time, as lmbench.
+ *
+ *     peers_way chase MIB SAMPLES given|huge PU
+ *
+ * Seconds for a load of a random cycle through every line of the memory, as multichase: passes are
+ * samples of half a second each, after one that does not count, and bursts are the lower quartile
+ * of 512 loads each, which is ours. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -20,6 +26,7 @@
 #define probe_native_has_long_vectors bench_has_long_vectors
 #include "probes/native/copy.c"
 #include "profile/base/cli.h"
+#include "profile/base/random.h"
 #include "profile/codec/codec.h"
 
 /* -- loops that no probe has -- */
@@ -143,6 +150,86 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* -- the chase -- */
+
+enum { LINE = 64, BURST_LOADS = 512, BURSTS_MOST = 1 << 17 };
+static const double sample_s = 0.5, lower_quartile = 0.25;
+
+/* A random cycle through all lines: the first of it; NULL: no memory. */
+static void **cycle_of(unsigned char *start, size_t bytes)
+{
+    const size_t count = bytes / LINE;
+    struct random random = {1};
+    uint32_t *lines = calloc(count, sizeof *lines);
+    for (size_t i = 0; lines && i < count; i++) {
+        lines[i] = (uint32_t)i;
+    }
+    if (lines) {
+        random_shuffle(&random, lines, count, sizeof *lines);
+    }
+    void **first = lines ? (void **)(void *)(start + (size_t)lines[0] * LINE) : NULL;
+    for (size_t i = 0; lines && i < count; i++) {
+        *(void **)(void *)(start + (size_t)lines[i] * LINE) =
+            start + (size_t)lines[(i + 1) % count] * LINE;
+    }
+    free(lines);
+    return first;
+}
+
+/* Goes on from `at` for half a second; seconds of each burst's loads into `bursts`. */
+static double sample(void ***at, double *bursts, size_t *count)
+{
+    const uint64_t begin = profile_now_ns();
+    uint64_t before = begin, now = begin;
+    size_t loads = 0;
+    while ((double)(now - begin) * 1e-9 < sample_s) {
+        void **next = *at;
+        for (size_t i = 0; i < BURST_LOADS; i++) {
+            next = *next;
+        }
+        __asm__ volatile("" : "+r"(next));
+        *at = next;
+        now = profile_now_ns();
+        if (*count < BURSTS_MOST) {
+            bursts[(*count)++] = (double)(now - before) * 1e-9 / BURST_LOADS;
+        }
+        before = now;
+        loads += BURST_LOADS;
+    }
+    return (double)(now - begin) * 1e-9 / (double)loads;
+}
+
+static int chase(const struct job *job, uint32_t pu)
+{
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(pu, &mask);
+    unsigned char *start = NULL;
+    int rc = sched_setaffinity(0, sizeof mask, &mask) == 0 ? touched(job, &start) : -errno;
+    void **at = rc == 0 ? cycle_of(start, job->bytes) : NULL;
+    double *bursts = malloc(BURSTS_MOST * sizeof *bursts),
+           *samples = malloc(job->passes * sizeof *samples), all = 0, least = INFINITY;
+    size_t count = 0;
+    if (!at || !bursts || !samples) {
+        cli_fail("expected a PU to run on, and memory");
+    }
+    sample(&at, bursts, &count);
+    for (uint32_t i = 0; i < job->passes; i++) {
+        count = i == 0 ? 0 : count;
+        samples[i] = sample(&at, bursts, &count);
+        all += samples[i];
+        least = fmin(least, samples[i]);
+    }
+    printf("mean %.6g median %.6g best %.6g bursts %.6g\n", all / job->passes,
+           profile_median_value(samples, job->passes), least,
+           profile_quantile(bursts, count, lower_quartile));
+    free(samples);
+    free(bursts);
+    return cli_finish(CLI_OK);
+}
+
+/* -- rates -- */
+
 static void print(const struct job *job, const struct worker *workers, size_t count)
 {
     const struct loop loop = loop_of(job->kernel, NULL, job->bytes / 2);
@@ -206,7 +293,8 @@ static bool kernel_of(const char *word, struct job *job)
 int main(int argc, char **argv)
 {
     struct job job = {0};
-    if (argc != 6 || !kernel_of(argv[1], &job) ||
+    const bool chases = argc > 1 && strcmp(argv[1], "chase") == 0;
+    if (argc != 6 || !(chases || kernel_of(argv[1], &job)) ||
         (strcmp(argv[4], "huge") != 0 && strcmp(argv[4], "given") != 0)) {
         cli_usage("expected KERNEL MIB PASSES given|huge PU[,PU...], such as triad 480 10 given 0");
     }
@@ -214,7 +302,7 @@ int main(int argc, char **argv)
     job.passes = (uint32_t)cli_integer("PASSES", argv[3], 1, 10000);
     job.huge = argv[4][0] == 'h';
     struct profile_set pus = cli_set("PU", argv[5]);
-    int status = run(&job, &pus);
+    int status = chases ? chase(&job, pus.ids[0]) : run(&job, &pus);
     profile_set_free(&pus);
     return status;
 }
