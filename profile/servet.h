@@ -96,8 +96,9 @@ uint64_t servet_cache_declared_bytes(const servet_profile *profile, uint32_t lev
 
 /* The least and the largest size that explain the measurement of the cache of `level` that `pu`
  * uses about as well as the likeliest does, settled or not. They are meant to hold
- * the true size in 95 % of runs; a program that must not overflow the cache takes the least. 0;
- * -ENOENT: there is no such cache, or its size was not measured, or has no interval. */
+ * the true size in 95 % of runs; a program that must not overflow the cache takes the least.
+ * `low_bytes` or `high_bytes` may be NULL. 0; -ENOENT: there is no such cache, or its size was not
+ * measured, or has no interval. */
 int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_t pu,
                           uint64_t *low_bytes, uint64_t *high_bytes);
 
@@ -157,8 +158,8 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
                               uint32_t workers);
 
 /* Bytes per second, read and written, that each of two PUs gets while both copy; of two that do not
- * disturb each other what one alone gets, of two kinds of cores the lesser figure. 0: not
- * measured, or the same PU twice. */
+ * disturb each other what one alone gets, of two kinds of cores the lesser figure, and never more
+ * than one of them gets alone. 0: not measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* What runs through memory, as STREAM counts it (McCalpin, 1995): bytes read and written, without

@@ -92,8 +92,12 @@ int servet_cache_interval(const servet_profile *profile, uint32_t level, uint32_
     if (!cache || cache->size_high_bytes == 0) {
         return -ENOENT;
     }
-    *low_bytes = cache->size_low_bytes;
-    *high_bytes = cache->size_high_bytes;
+    if (low_bytes) {
+        *low_bytes = cache->size_low_bytes;
+    }
+    if (high_bytes) {
+        *high_bytes = cache->size_high_bytes;
+    }
     return 0;
 }
 
@@ -256,12 +260,12 @@ double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, u
     if (!profile->measured || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
         return 0;
     }
-    if (level < 0) { /* one figure speaks for both, so that it is the lesser one */
-        const double a = servet_memory_bandwidth(profile, pu_a, 1),
-                     b = servet_memory_bandwidth(profile, pu_b, 1);
-        return a < b ? a : b;
-    }
-    return memory->levels[level].bytes_per_s;
+    /* One figure speaks for both, so that it is the lesser one; that of a level, which may be of
+     * faster cores, too. */
+    const double a = servet_memory_bandwidth(profile, pu_a, 1),
+                 b = servet_memory_bandwidth(profile, pu_b, 1), alone = a < b ? a : b;
+    const double together = level < 0 ? alone : memory->levels[level].bytes_per_s;
+    return alone > 0 && alone < together ? alone : together;
 }
 
 static_assert((int)SERVET_NT_COPY == PROFILE_NT_COPY && (int)SERVET_COPY == PROFILE_COPY &&
@@ -542,8 +546,10 @@ int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t p
 {
     const struct profile_layer *layer;
     double own = find_line(profile, pu_a, pu_b, &layer);
-    if (!layer || !(layer->line_seconds > 0)) {
+    const bool of_layer = layer && layer->line_seconds > 0;
+    if (!of_layer && !(own > 0)) {
         return -ENOENT;
     }
-    return answer_evidence(&layer->line_quality, own > 0, out);
+    const struct profile_quality unsaid = {.origin = PROFILE_MEASURED};
+    return answer_evidence(of_layer ? &layer->line_quality : &unsaid, own > 0, out);
 }

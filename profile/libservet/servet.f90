@@ -104,7 +104,7 @@ module servet
          import
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: level, pu
-         integer(c_int64_t), intent(inout) :: low_bytes, high_bytes
+         integer(c_int64_t), intent(inout), optional :: low_bytes, high_bytes
       end function
       integer(c_int32_t) function servet_cache_ways(profile, level, pu) bind(c)
          import

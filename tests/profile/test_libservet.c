@@ -95,6 +95,11 @@ TEST(tuners_get_what_was_measured_and_what_is_declared)
     ck_assert_int_eq(servet_cache_interval(p, 1, 9, &low, &high), 0);
     ck_assert_uint_eq(low, 1);
     ck_assert_uint_eq(high, 2);
+    low = 7, high = 8; /* one of the two may be all that is wanted */
+    ck_assert_int_eq(servet_cache_interval(p, 1, 9, &low, NULL), 0);
+    ck_assert_int_eq(servet_cache_interval(p, 1, 9, NULL, &high), 0);
+    ck_assert_uint_eq(low, 1);
+    ck_assert_uint_eq(high, 2);
     ck_assert_uint_eq(servet_tlb_bytes(p, 1, 12, 0), 13);
     ck_assert_uint_eq(servet_tlb_bytes(p, 2, 12, 0), 0);
     ck_assert_uint_eq(servet_tlb_bytes(p, 0, 12, 0), 0);
@@ -154,6 +159,10 @@ TEST(pairs_have_figures_of_their_own_where_they_were_measured)
     ck_assert_int_eq(q.origin, SERVET_MEASURED);
     ck_assert_uint_eq(q.repetitions, 15);
     ck_assert_double_eq(q.spread, 0.125);
+    ck_assert_int_eq(servet_line_quality(p, 0, 3, &q), 0); /* no layer says how sure it is */
+    ck_assert_int_eq(q.origin, SERVET_MEASURED);
+    ck_assert_uint_eq(q.repetitions, 0);
+    ck_assert_double_lt(q.spread, 0);
     ck_assert_int_eq(servet_line_quality(p, 0, 1, &q), -ENOENT);
 }
 
@@ -250,7 +259,9 @@ TEST(a_lesser_core_has_its_own_bandwidth)
         "\"pus\": \"0-1\"}, {\"efficiency\": 0, \"pus\": \"2-3\"}], \"numa\": [{\"os_index\": 0, "
         "\"pus\": \"0-3\"}], \"memory\": {\"reference_bytes_per_s\": 20e9, \"quality\": "
         "{\"origin\": \"measured\", \"repetitions\": 9}, \"levels\": [{\"bytes_per_s\": 7e9, "
-        "\"collisions\": {\"groups\": [\"2-3\"]}, \"quality\": {\"origin\": \"measured\"}}]}, "
+        "\"collisions\": {\"groups\": [\"2-3\"]}, \"quality\": {\"origin\": \"measured\"}}, "
+        "{\"bytes_per_s\": 16e9, \"collisions\": {\"groups\": [\"0,2-3\"]}, \"quality\": "
+        "{\"origin\": \"measured\"}}]}, "
         "\"numa_access\": [{\"pus\": \"0-1\", \"node\": 0, \"seconds_per_access\": 1e-7, "
         "\"bytes_per_s\": 19e9, \"quality\": {\"origin\": \"measured\"}}, {\"pus\": \"2-3\", "
         "\"node\": 0, \"seconds_per_access\": 1e-7, \"bytes_per_s\": 12e9, \"quality\": "
@@ -263,6 +274,8 @@ TEST(a_lesser_core_has_its_own_bandwidth)
     ck_assert_double_eq(servet_level_bandwidth(p, 0, 3, 1), 12e9);
     ck_assert_double_eq(servet_overhead_bandwidth(p, 0, 1), 20e9);
     ck_assert_double_eq(servet_overhead_bandwidth(p, 1, 2), 12e9);
+    ck_assert_double_eq(servet_overhead_bandwidth(p, 2, 3), 7e9);
+    ck_assert_double_eq(servet_overhead_bandwidth(p, 0, 2), 12e9); /* more than it gets alone */
     ck_assert_int_eq(servet_memory_quality(p, 0, 1, &q), 0);
     ck_assert_uint_eq(q.repetitions, 9);
     ck_assert_int_eq(servet_memory_quality(p, 3, 1, &q), 0);
