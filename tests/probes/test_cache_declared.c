@@ -36,6 +36,17 @@ TEST(a_declared_size_counts_where_the_curve_allows_it)
     ck_assert_uint_eq(caches.levels[2].size_bytes, 24 * MIB); /* what neighbours leave */
 }
 
+/* Neighbours may use half of what is declared, or it may not be there: 1,280 KiB were declared as
+ * 2,560. */
+TEST(a_declared_size_of_which_half_is_not_seen_is_not_told, .loops = 2)
+{
+    static const uint64_t kib[] = {512, 520};
+    struct probe_cache caches = {.levels = {level(32, 32, 32), level(kib[_i], 430, 1040)},
+                                 .count = 2};
+    probe_cache_prefer_declared(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, _i ? 1 * MIB : 512 * KIB);
+}
+
 TEST(levels_stay_ascending_whatever_is_declared)
 {
     struct probe_cache caches = {
