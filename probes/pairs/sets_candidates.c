@@ -100,8 +100,8 @@ static int loses_inside(struct sets *sets, const struct partition *of, uint32_t 
     return rc;
 }
 
-/* Divides groups that lose nothing into single PUs. Where a level lies inside all stay, for those
- * that lose something would stand beside the small ones inside of the others as if they were alike. */
+/* Divides groups that lose nothing into single PUs. Where a level lies inside all stay: those that
+ * lose something would stand beside the small ones inside of the others as if they were alike. */
 static int leave_out(struct sets *sets, struct partition *of, const bool *collides)
 {
     const bool inside = probe_sets_inner_of(sets, of) != &sets->cores;
@@ -218,8 +218,8 @@ static void drop_parts(struct sets *sets, const struct partition *of)
 }
 
 /* The first group and a random second: do they lose something, and do all others as they do?
- * `resemble`: what these two say is said of all. Two that get the same in all are on one side of the
- * margin, whatever each says for itself. */
+ * `resemble`: what these two say is said of all. Two that get the same in all are on one side of
+ * the margin, whatever each says for itself. */
 static int look_at_two(struct sets *sets, const struct partition *of, struct domain *out,
                        bool *resemble)
 {
