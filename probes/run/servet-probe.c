@@ -219,7 +219,7 @@ static void open_machine(const struct options *options, struct machine *machine)
         machine->cancel = &interrupted;
     }
     /* -EPERM: a PU of --cpuset that this process may not use. */
-    if (rc == -EINVAL || rc == -ENOENT || rc == -EPERM) {
+    if (rc == -EINVAL || rc == -ENOENT || rc == -EACCES || rc == -EISDIR || rc == -EPERM) {
         cli_usage("%s", error.text);
     }
     if (rc < 0) {

@@ -261,6 +261,9 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
 int profile_read_text(const char *path, char **text, size_t *length, struct servet_error *error)
 {
     struct stat info;
+    if (!*path) { /* of a variable that is not set, say */
+        return profile_error(error, -ENOENT, "expected the name of a file, got ''");
+    }
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &info) < 0) {
         int code = errno;

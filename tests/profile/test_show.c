@@ -164,6 +164,7 @@ static const struct {
     {SHOW " /nonexistent.json", 2, "servet-show: /nonexistent.json: No such file or directory"},
     {SHOW " /dev/null", 2, "/dev/null: not a regular file"},
     {SHOW " /", 2, "/: Is a directory"},
+    {SHOW " ''", 2, "servet-show: expected the name of a file, got ''"},
     {"SERVET_PROFILE=/nonexistent.json " SHOW, 2, "/nonexistent.json: No such file"},
     {"head -c 900 " NEHALEM " >cut; " SHOW " cut", 2, "cut:"},
     {"sed 's/\"size_bytes\": 262144/\"size_bytes\": 0/' " NEHALEM " >bad; " SHOW " --json bad", 2,

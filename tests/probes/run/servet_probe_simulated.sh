@@ -11,6 +11,7 @@ refused 2 "--largest" --largest 4X
 refused 2 "--largest" --largest 1K
 refused 2 "machine" --machine remote
 refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
+refused 2 "Is a directory" --machine "simulated:$folder"
 refused 2 "PU 7000" --cpuset 7000
 refused 1 "cannot write" -o /nonexistent/folder/profile.json
 refused 2 "unexpected" extra
