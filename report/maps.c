@@ -470,12 +470,27 @@ static void write_pairs(FILE *out, const char *name, size_t number,
     fputs("EOD\n", out);
 }
 
-static void others_axis(FILE *out, const struct profile_class *node_class)
+/* A picture that leaves the page has no caption, so that its axis says whose pairs they are. */
+static void others_axis(FILE *out, const struct profile_class *node_class, uint32_t pu)
 {
     fprintf(out,
             "set xrange [-0.5:%u.5]\nset yrange [0:*]\nset ytics add ('0' 0)\n"
-            "set xlabel 'the other PU'\n",
-            node_class->pus.ids[node_class->pus.count - 1]);
+            "set xlabel 'the other PU, beside PU %u'\n",
+            node_class->pus.ids[node_class->pus.count - 1], pu);
+}
+
+/* What the slower of the two gets alone: of two kinds of cores the lesser figure. */
+static void write_alone(FILE *out, const struct profile_class *node_class,
+                        const struct profile_pair_figure *pairs, size_t count)
+{
+    const double own = profile_memory_alone(node_class, pairs[0].a);
+    fputs("$alone << EOD\n", out);
+    for (size_t i = 0; i < count; i++) {
+        const double other = profile_memory_alone(node_class, pairs[i].b);
+        const double least = own < other ? own : other;
+        fprintf(out, "%u.5 %.6g\n%u.5 %.6g\n", pairs[i].b - 1, least, pairs[i].b, least);
+    }
+    fputs("EOD\n", out);
 }
 
 void report_plot_pair_rates(struct plot_list *list, const struct servet_profile *profile,
@@ -491,15 +506,16 @@ void report_plot_pair_rates(struct plot_list *list, const struct servet_profile 
     if (!out) {
         return;
     }
-    others_axis(out, node_class);
+    others_axis(out, node_class, memory->pair_rates[0].a);
     fputs("set format y '%.1s %cB/s'\nset ylabel 'the slower of the two'\n"
           "set key bottom right\n",
           out);
     write_pairs(out, "pairs", 0, memory->pair_rates, of_first);
-    fputs("plot ", out);
     if (memory->reference_bytes_per_s > 0) {
-        fprintf(out, "%.6g with lines dt 3 lc rgb muted title 'alone', ",
-                memory->reference_bytes_per_s);
+        write_alone(out, node_class, memory->pair_rates, of_first);
+        fputs("plot $alone using 1:2 with lines dt 3 lc rgb muted title 'alone', ", out);
+    } else {
+        fputs("plot ", out);
     }
     fputs("$pairs0 using 1:2 with points lc rgb c1 pt 7 ps 0.7 notitle\n", out);
     report_plot_close(list, "PU %u and another one copy at the same time.",
@@ -544,7 +560,7 @@ void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile
     if (!out) {
         return;
     }
-    others_axis(out, node_class);
+    others_axis(out, node_class, pu);
     fputs("set ylabel 'times that alone' offset 1\nset key tmargin center horizontal\n", out);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         size_t count = ratios_of(&node_class->caches[i], pu, &pairs);

@@ -131,6 +131,24 @@ text, root, ids = page("pairs.json")
 check("line-core-order" in ids and "memory-pairs" in ids, f"no picture of pairs: {ids}")
 check("PU 0 and another one copy at the same time." in text, "it is not said whose pairs they are")
 check("cache-pairs" in ids and "PU 0 and another one use two thirds" in text, "no picture of the ratios in caches")
+check(text.count("the other PU, beside PU 0<") == 2, "a picture does not say itself whose pairs they are")
+
+
+def alone_heights(root):
+    paths = [p.get("d") for f in root.iter("figure") if f.get("id") == "memory-pairs" for p in f.iter("path")
+             if p.get("stroke-dasharray") and p.get("class") != "gridline"]
+    return len({y for d in paths for x, y in re.findall(r"([-.0-9]+),([-.0-9]+)", d)}) - 1  # one is the legend's
+
+
+# Beside a lesser core nobody loses what that core does not get alone.
+check(alone_heights(root) == 1, "cores of one kind get different figures alone")
+node_class["kinds"] = [{"efficiency": 1, "pus": "0-11"}, {"efficiency": 0, "pus": "12-23"}]
+node_class["numa"] = [{"os_index": 0, "pus": "0-23"}]
+node_class["numa_access"] = [{"pus": "12-23", "node": 0, "seconds_per_access": 1e-7, "bytes_per_s": 1e9,
+                              "quality": {"origin": "measured"}}]
+json.dump(pairs, open(f"{folder}/pairs.json", "w"))
+text, root, ids = page("pairs.json")
+check(alone_heights(root) == 2, "a lesser core is drawn as if it got alone what a fast one gets")
 
 # Few PUs: everything the profile holds, in words.
 text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
