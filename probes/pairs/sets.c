@@ -264,6 +264,13 @@ static int try_nested(struct sets *sets, const struct partition *of)
     return rc < 0 ? rc : 0;
 }
 
+/* Is the candidate the one before it once more? Caches, messages and nodes often say the same. */
+static bool is_again(const struct partition *candidates, size_t i)
+{
+    return i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
+           probe_partition_refines(&candidates[i], &candidates[i - 1]);
+}
+
 static int measure(struct sets *sets, struct partition *candidates, size_t count)
 {
     int rc = 0;
@@ -271,14 +278,12 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
     sort_by_units(candidates, count);
     /* What is known to be there keeps the searches inside of it, which hold the fewer units. */
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
-        rc = try_nested(sets, &candidates[i]);
+        rc = is_again(candidates, i) ? 0 : try_nested(sets, &candidates[i]);
     }
     /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
     rc = rc >= 0 && sets->odd ? probe_sets_search(sets, &sets->cores) : rc;
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
-        bool again = i > 0 && probe_partition_refines(&candidates[i - 1], &candidates[i]) &&
-                     probe_partition_refines(&candidates[i], &candidates[i - 1]);
-        if (again) {
+        if (is_again(candidates, i)) {
             continue;
         }
         expect(sets, candidates, count, count - i - 1);
