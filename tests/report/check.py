@@ -40,6 +40,14 @@ for seed in range(1, 6):  # other places in memory and other noise are no other 
 smaller = check(lambda m: m["caches"][2].update(size_bytes=2 << 20), 1)
 assert smaller.returncode == 1 and "CHANGED   in half of L3" in smaller.stdout and "\nno: 1 of 6" in smaller.stdout, smaller
 
+# Of a cache of which neighbours leave now this and now that, half of its likeliest size says nothing: what it holds in any case does.
+open_size = json.loads(stored)
+open_size["node_classes"][0]["caches"][2].update(size_low_bytes=3 << 19)
+open_size["node_classes"][0]["caches"][2]["quality"]["spread"] = 0.5
+json.dump(open_size, open(f"{folder}/open.json", "w"))
+done = run("--machine", f"simulated:{folder}/machine.json", f"--check={folder}/open.json")
+assert done.returncode == 0 and "same      inside L3 (768 KiB)" in done.stdout, done
+
 slower = check(lambda m: m["caches"][1].update(seconds=2 * m["caches"][1]["seconds"]), 1)
 assert slower.returncode == 1 and "CHANGED   in half of L2" in slower.stdout, slower
 
