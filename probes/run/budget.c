@@ -62,8 +62,8 @@ static double first_here(const struct probe_run *run, const struct probe_results
     return first_s * pace + (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
 }
 
-double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
-                             unsigned probe)
+static double expected_here(const struct probe_run *run, const struct probe_results *results,
+                            unsigned probe)
 {
     return expected_of(results, probe).s * probe_machine_pace(run->machine);
 }
@@ -103,7 +103,8 @@ static double sum_from(const struct probe_run *run, const struct probe_results *
     return sum;
 }
 
-double probe_budget_expected_after(const struct probe_run *run, const struct probe_results *results)
+/* What comes after all probes that have a name. */
+static double expected_after(const struct probe_run *run, const struct probe_results *results)
 {
     const struct probe_estimate *estimate = &results->estimate;
     return ((run->probes & PROBE_MEMORY ? estimate->sets_s + estimate->kernels_s : 0) +
@@ -114,8 +115,40 @@ double probe_budget_expected_after(const struct probe_run *run, const struct pro
 double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
                                   unsigned first)
 {
-    return sum_from(run, results, first, probe_budget_expected) +
-           probe_budget_expected_after(run, results);
+    return sum_from(run, results, first, expected_here) + expected_after(run, results);
+}
+
+static double messages_wait(const struct probe_run *run, const struct probe_results *results)
+{
+    return results->estimate.mpi_s > 0 ? probe_machine_long_pace(run->machine) : 1;
+}
+
+double probe_budget_said(const struct probe_run *run, const struct probe_results *results,
+                         unsigned probe)
+{
+    return expected_of(results, probe).s * probe_machine_long_pace(run->machine) *
+           (probe == PROBE_MESSAGE ? messages_wait(run, results) : 1);
+}
+
+double probe_budget_said_sets(const struct probe_run *run, const struct probe_results *results)
+{
+    return (run->probes & PROBE_MEMORY ? results->estimate.sets_s : 0) *
+           probe_machine_long_pace(run->machine);
+}
+
+double probe_budget_said_last(const struct probe_run *run, const struct probe_results *results)
+{
+    const struct probe_estimate *of = &results->estimate;
+    return ((run->probes & PROBE_MEMORY ? of->kernels_s : 0) +
+            (asks(run, PROBE_MESSAGE) ? of->looks_s * messages_wait(run, results) : 0)) *
+           probe_machine_long_pace(run->machine);
+}
+
+double probe_budget_said_from(const struct probe_run *run, const struct probe_results *results,
+                              unsigned first)
+{
+    return sum_from(run, results, first, probe_budget_said) + probe_budget_said_sets(run, results) +
+           probe_budget_said_last(run, results);
 }
 
 double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
@@ -141,7 +174,7 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
                         double of)
 {
     const double now = probe_elapsed(&results->probe), left = probe_budget_left(results),
-                 share = left * probe_budget_expected(run, results, probe) /
+                 share = left * expected_here(run, results, probe) /
                          probe_budget_expected_from(run, results, probe),
                  spare = left - probe_budget_expected_from(run, results, probe << 1),
                  most = left - probe_budget_first_from(run, results, probe << 1),

@@ -233,8 +233,8 @@ struct telling {
 
 static void expect(const struct probe_run *run, struct probe_results *results, unsigned probe)
 {
-    probe_progress_expect(run->progress, probe_budget_expected(run, results, probe),
-                          probe_budget_expected_from(run, results, probe << 1));
+    probe_progress_expect(run->progress, probe_budget_said(run, results, probe),
+                          probe_budget_said_from(run, results, probe << 1));
 }
 
 static void tell(void *argument, const char *what, double done, const struct probe_pairs *pairs)
@@ -251,8 +251,8 @@ static void tell(void *argument, const char *what, double done, const struct pro
 static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
                  const char *name)
 {
-    const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
-                 this = probe_budget_expected(run, results, probe);
+    const double all = probe_budget_said_from(run, results, PROBE_CACHE),
+                 this = probe_budget_said(run, results, probe);
     probe_progress_next(run->progress, name, all > 0 ? this / all : 0);
     /* of a run that begins with memory its first copy says more than any plan */
     if (probe != PROBE_MEMORY || results->done) {
@@ -406,15 +406,13 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     rc = rc == 0 && postponed ? try_postponed_sharing(run, results, error) : rc;
     if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
         probe_machine_at_once(run->machine) > 1) {
-        const double all = probe_budget_expected_from(run, results, PROBE_CACHE),
-                     sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
-        probe_progress_next(run->progress, "sets", sets_s / all);
-        probe_progress_expect(run->progress, sets_s,
-                              probe_budget_expected_after(run, results) - sets_s);
+        const double all_s = probe_budget_said_from(run, results, PROBE_CACHE),
+                     sets_s = probe_budget_said_sets(run, results);
+        probe_progress_next(run->progress, "sets", sets_s / all_s);
+        probe_progress_expect(run->progress, sets_s, probe_budget_said_last(run, results));
         rc = in_time(run_sets(results, error));
     }
-    const double sets_s = results->estimate.sets_s * probe_machine_pace(run->machine);
-    probe_progress_expect(run->progress, probe_budget_expected_after(run, results) - sets_s, 0);
+    probe_progress_expect(run->progress, probe_budget_said_last(run, results), 0);
     return rc < 0 ? rc : in_time(run_second_looks(run, results, error));
 }
 

@@ -366,18 +366,23 @@ struct probe_results {
  * operations end, whatever they have. */
 void probe_budget_start(const struct probe_run *run, struct probe_results *results);
 
-/* Seconds that the probe is expected to take here, beside what else runs; and all that were asked
- * for, from `first` on: expected, and before any of them has a figure that says something. */
-double probe_budget_expected(const struct probe_run *run, const struct probe_results *results,
-                             unsigned probe);
+/* Seconds that all probes that were asked for, from `first` on, take here beside what else runs:
+ * expected, and before any of them has a figure that says something. */
 double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
                                   unsigned first);
 double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
                                unsigned first);
 
-/* Of that what comes after all probes that have a name. */
-double probe_budget_expected_after(const struct probe_run *run,
-                                   const struct probe_results *results);
+/* Seconds that are said to be left. A plan is shared out at the pace of all operations so far, of
+ * which most need their PU for a moment; these are at that of longer ones, and of messages through
+ * ranks, which wait for each other awake, at that of two PUs at the same time. */
+double probe_budget_said(const struct probe_run *run, const struct probe_results *results,
+                         unsigned probe);
+double probe_budget_said_from(const struct probe_run *run, const struct probe_results *results,
+                              unsigned first);
+/* Of what comes after: sets of PUs, and the rest. */
+double probe_budget_said_sets(const struct probe_run *run, const struct probe_results *results);
+double probe_budget_said_last(const struct probe_run *run, const struct probe_results *results);
 
 /* Seconds; infinity without a budget. */
 double probe_budget_left(const struct probe_results *results);

@@ -433,4 +433,29 @@ TEST(what_is_tried_once_more_has_time_for_its_fit)
     probe_machine_close(&machine);
 }
 
+/* What needs its PU for longer than a turn takes its share of it, whatever operations of a moment
+ * took; ranks of MPI that wait for each other need two PUs at the same time. */
+TEST(what_is_said_to_be_left_is_at_the_pace_of_long_operations)
+{
+    struct machine machine;
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.others = others;
+    machine.ops = &ops;
+    machine.guard = (struct machine_guard){.asked_s = 10, .ran_s = 10};
+    others_now = 3;
+    const struct probe_run run = {.machine = &machine, .probes = PROBE_ALL};
+    struct probe_results results = {
+        .probe = {.machine = &machine},
+        .estimate = {
+            .cache_s = 5, .memory_s = 1, .kernels_s = 2, .message_s = 0.5, .looks_s = 0.25}};
+    ck_assert_double_eq(probe_budget_said(&run, &results, PROBE_CACHE), 20);
+    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 4 + 8 + 2 + 1);
+    results.estimate.mpi_s = 0.4;
+    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 4 + 8 + 8 + 4);
+    machine.guard.long_asked_s = machine.guard.long_ran_s = 1; /* they have told */
+    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 1 + 2 + 0.75);
+    probe_machine_close(&machine);
+}
+
 TESTS(.seconds = 400)

@@ -152,6 +152,27 @@ TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 1, 1e-9);
 }
 
+/* Who needs its PU for a moment waits for nobody, whatever others do: a hundred of those say
+ * nothing of what takes longer, and that is most of a run. */
+TEST(operations_of_a_moment_do_not_say_how_long_others_wait)
+{
+    const double waits[] = {0};
+    struct machine_ops counted = ops;
+    counted.others = others_of_nine;
+    counted.ran = ran;
+    start(waits, 1);
+    machine.ops = &counted;
+    world.step_s = 1e-3;
+    for (int i = 0; i < 200; i++) {
+        measure();
+    }
+    ck_assert_double_eq_tol(probe_machine_pace(&machine), 1, 1e-9);
+    ck_assert_double_eq_tol(probe_machine_long_pace(&machine), 10, 1e-9);
+    world.step_s = 1;
+    measure();
+    ck_assert_double_eq_tol(probe_machine_long_pace(&machine), 1, 1e-9);
+}
+
 /* Hundreds of short operations come before: they would hide a few that somebody disturbs. */
 TEST(what_a_machine_settles_with_is_no_measurement)
 {
