@@ -75,9 +75,9 @@ static bool has_room(const struct probe_cache *caches, size_t i, uint64_t bytes)
 
 /* Of caches that a core has for itself; the last one is what neighbours leave of it. */
 enum { DECLARED_COUNTS = 2 };
-/* Of a declared size so many times the measured one the other half may be a neighbour's, who uses
- * the level all the time, or not there: it is not told. */
-static const uint64_t not_there_from = 2;
+/* Of a declared size so many times the measured one, which may be off by an eighth, the other half
+ * may be a neighbour's, who uses the level all the time, or not there: it is not told. */
+static const double half_from = 1.75;
 
 void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
                                  uint32_t pu)
@@ -87,8 +87,8 @@ void probe_cache_prefer_declared(struct probe_cache *caches, const struct profil
     for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
         struct probe_cache_level *level = &caches->levels[i];
         const uint64_t bytes = pairs.equal[i] ? pairs.declared[i]->declared_size_bytes : 0;
-        if (bytes > 0 && bytes != level->size_bytes && bytes < not_there_from * level->size_bytes &&
-            has_room(caches, i, bytes)) {
+        if (bytes > 0 && bytes != level->size_bytes &&
+            (double)bytes < half_from * (double)level->size_bytes && has_room(caches, i, bytes)) {
             level->alone_bytes = level->size_bytes;
             level->size_bytes = bytes;
         }

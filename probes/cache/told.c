@@ -124,8 +124,8 @@ static void allow_for_policy(struct outlook *outlook)
 
 /* Who uses a level beside us only takes of it, and not all the time: repeats at one place differ.
  * An idle machine's differ by less than 2 % at a knee; where other programs use a core's caches (a
- * virtual Zen 3, whose 512 KiB were told as 192 to 384), by 5 to 20 %. */
-static const double others_from = 0.05;
+ * virtual Zen 3, whose 512 KiB were told as 192 to 384), by 4 to 20 %. */
+static const double others_from = 0.03;
 static const uint64_t core_shares = 2; /* who uses them all the time leaves half of them */
 
 /* The middle one of what repeats at a place differ by, at the points of a knee. */
@@ -143,9 +143,14 @@ static double knee_spread(const struct cache_curve *curve, double size)
     return middle;
 }
 
-static void allow_for_others(const struct cache_curve *curve, struct outlook *outlook)
+/* Not of the first level: what its ways make up says how large it is (geometry.c). */
+static void allow_for_others(const struct cache_terms *fit, const struct cache_curve *curve,
+                             const struct cache_solution *solution, size_t at,
+                             struct outlook *outlook)
 {
-    if (curve->spread && knee_spread(curve, (double)outlook->chosen->shape.bytes) >= others_from) {
+    const bool first = at == 0 || fit->candidates[solution->terms[at - 1]].reach_bytes > 0;
+    if (!first && curve->spread &&
+        knee_spread(curve, (double)outlook->chosen->shape.bytes) >= others_from) {
         const uint64_t whole = core_shares * outlook->chosen->shape.bytes;
         outlook->high = outlook->high > whole ? outlook->high : whole;
     }
@@ -167,7 +172,7 @@ static struct outlook look_at_sizes(const struct cache_terms *fit, const struct 
     copy = *solution;
     probe_cache_best_at(fit, &copy, at, widen, &outlook);
     allow_for_policy(&outlook);
-    allow_for_others(curve, &outlook);
+    allow_for_others(fit, curve, solution, at, &outlook);
     solution->terms[at] = (size_t)(outlook.chosen - fit->candidates);
     probe_cache_solve_terms(fit, solution);
     return outlook;
