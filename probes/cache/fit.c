@@ -163,17 +163,53 @@ struct trial {
     size_t count;
 };
 
+enum { TOGETHER = 4 };
+
+/* Products of `column` with that many others, since one sum alone waits for itself: this is where a
+ * fit spends its time. */
+static void dots(const double *const others[TOGETHER], const double *column, size_t count,
+                 double sums[TOGETHER])
+{
+    const double *a = others[0], *b = others[1], *c = others[2], *d = others[3];
+    double of_a = 0, of_b = 0, of_c = 0, of_d = 0;
+    for (size_t i = 0; i < count; i++) {
+        of_a += a[i] * column[i];
+        of_b += b[i] * column[i];
+        of_c += c[i] * column[i];
+        of_d += d[i] * column[i];
+    }
+    sums[0] = of_a;
+    sums[1] = of_b;
+    sums[2] = of_c;
+    sums[3] = of_d;
+}
+
 static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position,
                        const double *column)
 {
+    const double *others[1 + CACHE_COLUMNS_MAX + TOGETHER] = {fit->right};
+    double *sums[1 + CACHE_COLUMNS_MAX] = {&trial->right[position]};
+    size_t count = 1;
     trial->columns[position] = column;
     for (size_t i = 0; i < trial->count; i++) {
         if (trial->columns[i]) {
-            trial->gram[i][position] = trial->gram[position][i] =
-                probe_cache_dot(trial->columns[i], column, fit->points);
+            others[count] = trial->columns[i];
+            sums[count++] = &trial->gram[position][i];
         }
     }
-    trial->right[position] = probe_cache_dot(fit->right, column, fit->points);
+    for (size_t i = count; i % TOGETHER != 0; i++) {
+        others[i] = column;
+    }
+    for (size_t i = 0; i < count; i += TOGETHER) {
+        double of[TOGETHER];
+        dots(others + i, column, fit->points, of);
+        for (size_t j = 0; j < TOGETHER && i + j < count; j++) {
+            *sums[i + j] = of[j];
+        }
+    }
+    for (size_t i = 0; i < trial->count; i++) {
+        trial->gram[i][position] = trial->gram[position][i];
+    }
 }
 
 /* Whether the candidate may stand at `position` beside the other terms. */

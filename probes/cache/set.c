@@ -465,7 +465,7 @@ enum { HELD_LEVELS = 9 };
 
 static double held_of(uint32_t level)
 {
-    return level ? ldexp(1, (int)level - HELD_LEVELS) : 0;
+    return level ? (double)(1 << level) / (1 << HELD_LEVELS) : 0;
 }
 
 static double victims_known(bool at_random, uint32_t ways, uint32_t lines, uint32_t level)
