@@ -25,6 +25,23 @@ static bool holds(const struct probe_cache_level *level, const struct profile_ca
             cache->declared_size_bytes <= level->high_bytes);
 }
 
+static double times_off(const struct probe_cache_level *level, const struct profile_cache *cache)
+{
+    const double ratio = (double)level->size_bytes / (double)cache->declared_size_bytes;
+    return ratio < 1 ? 1 / ratio : ratio;
+}
+
+/* Whether a level behind the one at `i` equals the cache better. */
+static bool is_behind(const struct probe_cache *caches, size_t i, const struct profile_cache *cache)
+{
+    bool behind = false;
+    for (size_t j = i + 1; j < caches->count; j++) {
+        behind |= holds(&caches->levels[j], cache) &&
+                  times_off(&caches->levels[j], cache) < times_off(&caches->levels[i], cache);
+    }
+    return behind;
+}
+
 /* The declared cache that the level at `i` equals, of those behind `above`; NULL: none. */
 static const struct profile_cache *equal_one(const struct probe_cache *caches, size_t i,
                                              const struct profile_class *declared,
@@ -33,7 +50,7 @@ static const struct profile_cache *equal_one(const struct probe_cache *caches, s
     const struct probe_levels_between behind = {above, UINT32_MAX};
     const struct profile_cache *cache =
         probe_topology_find_cache(declared, pu, caches->levels[i].size_bytes, behind);
-    return cache && holds(&caches->levels[i], cache) ? cache : NULL;
+    return cache && holds(&caches->levels[i], cache) && !is_behind(caches, i, cache) ? cache : NULL;
 }
 
 void probe_cache_pair(const struct probe_cache *caches, const struct profile_class *declared,

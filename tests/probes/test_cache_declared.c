@@ -71,6 +71,21 @@ TEST(a_level_is_paired_with_the_declared_one_it_equals_whatever_lies_before)
     }
 }
 
+/* What others leave of a level leaves room for the whole of it, which was seen as well. */
+TEST(of_two_levels_that_leave_room_for_a_declared_one_the_nearer_equals_it)
+{
+    struct probe_cache_pairing pairs;
+    struct probe_cache caches = with_one_too_many();
+    caches.levels[1] = level(384, 300, 1152);
+    caches.levels[2] = level(1024, 768, 3072);
+    probe_cache_pair(&caches, &declared, &pu, &pairs);
+    ck_assert(!pairs.equal[1] && pairs.equal[2] && pairs.equal[3]);
+    ck_assert_ptr_eq(pairs.declared[2], &zen4[1]);
+    probe_cache_leave_out_between(&caches, &declared, pu);
+    ck_assert_uint_eq(caches.count, 3);
+    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
+}
+
 /* A second level that was not seen keeps its number. */
 TEST(a_level_of_another_size_is_paired_with_the_nearest_that_is_left)
 {

@@ -152,14 +152,16 @@ TEST(a_tlb_that_nobody_saw_takes_no_level)
 /* six fits of seconds each, on a busy machine */
 TESTS(.seconds = 300)
 
-/* Neighbours use the second level of 512 KiB, too, so that all but the fastest samples are of less.
- * A TLB of 2 ns took most of its rise, and 188 to 267 KiB were told. */
-TEST(a_level_that_neighbours_use_may_be_as_large_as_it_is)
+/* Neighbours use the second level of 512 KiB, too, so that all but the fastest samples are of less,
+ * or all are. A TLB of 2 ns took most of its rise, and 188 to 267 KiB were told. */
+TEST(a_level_that_neighbours_use_may_be_as_large_as_it_is, .loops = 2)
 {
+    static const char *const names[] = {"zen3-neighbours.txt", "zen3-neighbours-most.txt"};
+    static const uint64_t least_kib[] = {256, 170}; /* a third, where they stream */
     struct cache_level_fit levels[CACHE_LEVELS_MAX];
-    fit_three("zen3-neighbours.txt", levels);
+    fit_three(names[_i], levels);
     ck_assert_uint_eq(levels[0].shape.bytes, 32 * KIB);
-    ck_assert_uint_ge(levels[1].shape.bytes, 256 * KIB);
+    ck_assert_uint_ge(levels[1].shape.bytes, least_kib[_i] * KIB);
     ck_assert_uint_le(levels[1].low_bytes, 512 * KIB);
     ck_assert_uint_ge(levels[1].high_bytes, 512 * KIB);
 }
