@@ -332,15 +332,22 @@ static double clock_of(struct machine *machine)
     return clock_now;
 }
 
+/* What it says of the time and of others is ours. */
+static void open_on_our_clock(struct machine *machine)
+{
+    static struct machine_ops ops;
+    open_machine_of("two-packages", machine);
+    ops = *machine->ops;
+    ops.others = others;
+    ops.elapsed = clock_of;
+    machine->ops = &ops;
+}
+
 /* Estimates of this machine; whatever is begun takes as long as operations may. */
 TEST(who_is_begun_leaves_those_after_it_what_they_need_first)
 {
     struct machine machine;
-    open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.others = others;
-    ops.elapsed = clock_of;
-    machine.ops = &ops;
+    open_on_our_clock(&machine);
     size_t all = 0;
     for (others_now = 0; others_now < 40; others_now += 3) {
         for (double budget_s = 2; budget_s < 300; budget_s *= 1.2) {
@@ -412,11 +419,7 @@ TEST(what_is_tried_once_more_has_time_for_its_fit)
         bool wanted;
     } cases[] = {{3, 0, true}, {3, 9, false}, {0.5, 4, true}, {0.5, 9, false}, {4, 0, false}};
     struct machine machine;
-    open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.others = others;
-    ops.elapsed = clock_of;
-    machine.ops = &ops;
+    open_on_our_clock(&machine);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct probe_run run = {.machine = &machine, .budget_s = 5, .probes = PROBE_ALL};
         struct probe_results results = {

@@ -134,14 +134,21 @@ static double ran(struct machine *asked)
     return of->clock_s - of->waited_s;
 }
 
-TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
+/* One operation that waits so long, on a machine that counts who else runs. */
+static void start_beside_nine(const double *waits)
 {
-    const double waits[] = {0.75};
-    struct machine_ops counted = ops;
+    static struct machine_ops counted;
+    counted = ops;
     counted.others = others_of_nine;
     counted.ran = ran;
     start(waits, 1);
     machine.ops = &counted;
+}
+
+TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
+{
+    const double waits[] = {0.75};
+    start_beside_nine(waits);
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 10, 1e-9);
     measure();
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 4, 1e-9);
@@ -157,11 +164,7 @@ TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
 TEST(operations_of_a_moment_do_not_say_how_long_others_wait)
 {
     const double waits[] = {0};
-    struct machine_ops counted = ops;
-    counted.others = others_of_nine;
-    counted.ran = ran;
-    start(waits, 1);
-    machine.ops = &counted;
+    start_beside_nine(waits);
     world.step_s = 1e-3;
     for (int i = 0; i < 200; i++) {
         measure();
