@@ -126,8 +126,8 @@ static void allow_for_policy(struct outlook *outlook)
  * An idle machine's differ by less than 2 % at a knee; where other programs use a core's caches (a
  * virtual Zen 3, whose 512 KiB were told as 192 to 384), by 4 to 20 %. */
 static const double others_from = 0.03;
-/* Who streams as fast as a core can brings in a line in half the time that ours takes to hit one (2.5
- * and 5 ns): with least recently used out, a third of the level is ours. */
+/* Who streams as fast as a core can brings in a line in half the time that ours takes to hit one
+ * (2.5 and 5 ns): where the least recently used goes, a third of the level is ours. */
 static const uint64_t core_shares = 3;
 
 /* The middle one of what repeats at a place differ by, at the points of a knee. */
