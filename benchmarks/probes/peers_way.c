@@ -9,11 +9,10 @@
  * all PUs and lasts until the last of them is done. KERNEL: read, copy, nt_copy, triad; words_read,
  * words_copy: four bytes at a time, as lmbench.
  *
- *     peers_way chase MIB SAMPLES given|huge PU
+ *     peers_way chase KIB SAMPLES given|huge PU
  *
- * Seconds for a load of a random cycle through every line of the memory, as multichase: passes are
- * samples of half a second each, after one that does not count, and bursts are the lower quartile
- * of 512 loads each, which is ours. */
+ * Seconds for a load of a random cycle through every line of the memory, as multichase: of samples
+ * of half a second each, after one that does not count, the mean, the median and the best. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -101,17 +100,23 @@ static double seconds_of(const struct job *job, const struct loop *loop, size_t 
     return (double)(profile_now_ns() - begin) * 1e-9;
 }
 
-static int touched(const struct job *job, unsigned char **out)
+/* Memory of a thread that goes to its PU first. */
+static int touched(uint32_t pu, size_t bytes, bool huge, unsigned char **out)
 {
-    void *start =
-        mmap(NULL, job->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    CPU_SET(pu, &mask);
+    if (sched_setaffinity(0, sizeof mask, &mask) < 0) {
+        return -errno;
+    }
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED) {
         return -errno;
     }
-    if (job->huge) {
-        madvise(start, job->bytes, MADV_HUGEPAGE);
+    if (huge) {
+        madvise(start, bytes, MADV_HUGEPAGE);
     }
-    memset(start, 1, job->bytes);
+    memset(start, 1, bytes);
     *out = start;
     return 0;
 }
@@ -119,11 +124,8 @@ static int touched(const struct job *job, unsigned char **out)
 static int measure(struct worker *worker)
 {
     struct job *job = worker->job;
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    CPU_SET(worker->pu, &mask);
     unsigned char *start = NULL;
-    int rc = sched_setaffinity(0, sizeof mask, &mask) == 0 ? touched(job, &start) : -errno;
+    int rc = touched(worker->pu, job->bytes, job->huge, &start);
     const struct loop loop = loop_of(job->kernel, start, job->bytes / 2);
     double *rates = malloc((loop.bytes / burst_bytes + 1) * sizeof *rates);
     if (rc < 0 || !rates) {
@@ -152,8 +154,8 @@ static void *work(void *argument)
 
 /* -- the chase -- */
 
-enum { LINE = 64, BURST_LOADS = 512, BURSTS_MOST = 1 << 17 };
-static const double sample_s = 0.5, lower_quartile = 0.25;
+enum { LINE = 64, LOADS_BETWEEN_LOOKS = 1 << 14, HUGE_PAGE = 2 << 20 };
+static const double sample_s = 0.5;
 
 /* A random cycle through all lines: the first of it; NULL: no memory. */
 static void **cycle_of(unsigned char *start, size_t bytes)
@@ -176,55 +178,44 @@ static void **cycle_of(unsigned char *start, size_t bytes)
     return first;
 }
 
-/* Goes on from `at` for half a second; seconds of each burst's loads into `bursts`. */
-static double sample(void ***at, double *bursts, size_t *count)
+/* Goes on from `at` for half a second: seconds for a load. */
+static double sample(void ***at)
 {
     const uint64_t begin = profile_now_ns();
-    uint64_t before = begin, now = begin;
+    double seconds = 0;
     size_t loads = 0;
-    while ((double)(now - begin) * 1e-9 < sample_s) {
+    while (seconds < sample_s) {
         void **next = *at;
-        for (size_t i = 0; i < BURST_LOADS; i++) {
+        for (size_t i = 0; i < LOADS_BETWEEN_LOOKS; i++) {
             next = *next;
         }
         __asm__ volatile("" : "+r"(next));
         *at = next;
-        now = profile_now_ns();
-        if (*count < BURSTS_MOST) {
-            bursts[(*count)++] = (double)(now - before) * 1e-9 / BURST_LOADS;
-        }
-        before = now;
-        loads += BURST_LOADS;
+        loads += LOADS_BETWEEN_LOOKS;
+        seconds = (double)(profile_now_ns() - begin) * 1e-9;
     }
-    return (double)(now - begin) * 1e-9 / (double)loads;
+    return seconds / (double)loads;
 }
 
+/* Of the beginning of a huge page, where there are some. */
 static int chase(const struct job *job, uint32_t pu)
 {
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    CPU_SET(pu, &mask);
     unsigned char *start = NULL;
-    int rc = sched_setaffinity(0, sizeof mask, &mask) == 0 ? touched(job, &start) : -errno;
-    void **at = rc == 0 ? cycle_of(start, job->bytes) : NULL;
-    double *bursts = malloc(BURSTS_MOST * sizeof *bursts),
-           *samples = malloc(job->passes * sizeof *samples), all = 0, least = INFINITY;
-    size_t count = 0;
-    if (!at || !bursts || !samples) {
+    int rc = touched(pu, job->bytes + 2 * HUGE_PAGE, job->huge, &start);
+    void **at = rc == 0 ? cycle_of(start + -(uintptr_t)start % HUGE_PAGE, job->bytes) : NULL;
+    double *samples = malloc(job->passes * sizeof *samples), all = 0, least = INFINITY;
+    if (!at || !samples) {
         cli_fail("expected a PU to run on, and memory");
     }
-    sample(&at, bursts, &count);
+    sample(&at);
     for (uint32_t i = 0; i < job->passes; i++) {
-        count = i == 0 ? 0 : count;
-        samples[i] = sample(&at, bursts, &count);
+        samples[i] = sample(&at);
         all += samples[i];
         least = fmin(least, samples[i]);
     }
-    printf("mean %.6g median %.6g best %.6g bursts %.6g\n", all / job->passes,
-           profile_median_value(samples, job->passes), least,
-           profile_quantile(bursts, count, lower_quartile));
+    printf("mean %.6g median %.6g best %.6g\n", all / job->passes,
+           profile_median_value(samples, job->passes), least);
     free(samples);
-    free(bursts);
     return cli_finish(CLI_OK);
 }
 
@@ -296,9 +287,11 @@ int main(int argc, char **argv)
     const bool chases = argc > 1 && strcmp(argv[1], "chase") == 0;
     if (argc != 6 || !(chases || kernel_of(argv[1], &job)) ||
         (strcmp(argv[4], "huge") != 0 && strcmp(argv[4], "given") != 0)) {
-        cli_usage("expected KERNEL MIB PASSES given|huge PU[,PU...], such as triad 480 10 given 0");
+        cli_usage("expected KERNEL MIB PASSES given|huge PU[,PU...], such as triad 480 10 given 0, "
+                  "or chase KIB SAMPLES given|huge PU");
     }
-    job.bytes = (size_t)cli_integer("MIB", argv[2], 3, INT_MAX) << 20;
+    job.bytes = chases ? (size_t)cli_integer("KIB", argv[2], 1, INT_MAX) << 10
+                       : (size_t)cli_integer("MIB", argv[2], 3, INT_MAX) << 20;
     job.passes = (uint32_t)cli_integer("PASSES", argv[3], 1, 10000);
     job.huge = argv[4][0] == 'h';
     struct profile_set pus = cli_set("PU", argv[5]);
