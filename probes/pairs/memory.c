@@ -345,6 +345,7 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
     rc = probe_schedule_init(&schedule, pus, probe->declared);
     if (rc == 0) {
         schedule.exhaustive = probe->exhaustive;
+        schedule.row = true;
         schedule.probe = probe;
         schedule.spread = &rounds->spread;
         schedule.at_once = probe_together_most(probe, probe->machine->memory_limit_bytes /

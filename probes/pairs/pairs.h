@@ -299,11 +299,11 @@ bool probe_together_undisturbed(double *ratios, size_t ratio_count, double *repe
  * All pairs of 256 PUs are 32,640. Pairs that have the same thing in common in the declared
  * topology (a core, a cache of a level, a NUMA node, a package, the node), and are of the same two
  * kinds of cores, are presumed alike: of each such class a random sample of 4 log2(n) pairs is
- * measured, and where the sample agrees the others take its median over. Where it does not agree,
- * the topology says too little, and all pairs of the class are measured, or, where they are many,
- * of messages the groups that their times show (blocks.c), of yes or no as many as tell the others
- * (equivalence.c). The number of measurements so grows
- * with log n times the number of classes on regular machines. Where a check allows it,
+ * measured, of memory those of one PU as well, and where they agree the others take their median
+ * over. Where they do not, the topology says too little, and all pairs of the class are measured,
+ * or, where they are many, of messages the groups that their times show (blocks.c), of yes or no as
+ * many as tell the others (equivalence.c). The number of measurements so grows with n and log n
+ * times the number of classes on regular machines. Where a check allows it,
  * disjoint pairs are measured at the same time (together.c).
  */
 
@@ -323,7 +323,7 @@ struct schedule {
     bool exhaustive; /* every pair */
     bool search; /* that pairs are alike is doubted: 10.2 n of each class, not 4 log2(n), among them
                     all of one PU */
-    bool row;    /* it is not known which are alike: all pairs of one PU come beside the sample */
+    bool row; /* all pairs of one PU come beside the sample: of a group of few it may have none */
     /* Values are yes (above 0) or no, whoever belongs to one belongs to all of its group, and this
      * says whether the measured answer of a pair says something (equivalence.c). NULL: figures */
     bool (*says)(const void *argument, size_t pair);

@@ -230,7 +230,8 @@ static bool is_decided(const struct sharing_trials *trials)
 
 bool probe_sharing_is_void(const struct sharing_trials *trials)
 {
-    return trials->count < COUNT_LEAST;
+    const bool contradict = trials->count < SHARING_TRIALS && trials->low == 1;
+    return trials->count < COUNT_LEAST || contradict;
 }
 
 int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,

@@ -68,7 +68,7 @@ static double plan_hidden_sharing(struct schedule *schedule, bool messages, bool
     const double pus = (double)schedule->pus->count, groups = pus / hidden_group,
                  all = (double)probe_pair_count(schedule->pus->count),
                  sample = (double)probe_schedule_planned(schedule, NULL);
-    schedule->row = true; /* as sharing has it there, and no other probe */
+    schedule->row = true; /* as sharing has it there */
     const double row = (double)probe_schedule_planned(schedule, NULL),
                  others = messages ? (hidden_layers - 1) * sample
                                    : hidden_asked * pus + groups * groups / 2;
@@ -140,12 +140,16 @@ static double look_seconds(const struct probe *probe)
            timed_loads * memory_load_s;
 }
 
-static double plan_memory(const struct probe *probe, const struct schedule *schedule)
+static double plan_memory(const struct probe *probe, struct schedule *schedule)
 {
     const double copy_s = copy_seconds(probe), look_s = look_seconds(probe);
     const struct probe_numa_plan nodes = probe_numa_planned(probe);
-    const double together = rounds * (double)probe_schedule_planned(schedule, NULL),
+    const double sample = (double)probe_schedule_planned(schedule, NULL);
+    schedule->row = true; /* as memory has it: most of these are clear after one round */
+    const double row = (double)probe_schedule_planned(schedule, NULL) - sample,
+                 together = rounds * sample + row,
                  alone = fmin(together + rounds, MEMORY_ALONE_MAX);
+    schedule->row = false;
     return (alone + together) * copy_s + rounds * (double)nodes.copied * (copy_s + look_s) +
            (double)nodes.looked_at * look_s;
 }

@@ -66,6 +66,21 @@ TEST(where_the_next_level_is_near_the_threshold_is_lower)
     ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
 }
 
+/* The second smallest of two is the larger: one that was disturbed would speak for both. */
+TEST(two_trials_that_contradict_one_another_say_nothing)
+{
+    const struct sharing_trials contradict = {.ratios = {1.02, 2.05}, .count = 2, .low = 1},
+                                agree = {.ratios = {2.02, 2.05}, .count = 2},
+                                more = {.ratios = {1.02, 2.05, 2.1},
+                                        .count = SHARING_TRIALS,
+                                        .low = 1},
+                                one = {.ratios = {2.05}, .count = 1};
+    ck_assert(probe_sharing_is_void(&contradict));
+    ck_assert(!probe_sharing_is_void(&agree));
+    ck_assert(!probe_sharing_is_void(&more));
+    ck_assert(probe_sharing_is_void(&one));
+}
+
 /* Pairs of PUs share a second level whose replacement is random, with a third level not far behind
  * it: together the pair's loads are about twice as slow, which is just the threshold. */
 static const char close_call[] =
