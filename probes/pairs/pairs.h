@@ -166,6 +166,8 @@ double probe_repeat_half_width(const double *values, size_t count);
 /* Is the half-width below 5 %, or the figure measured REPEAT_MEDIAN_MOST times? Never before
  * REPEAT_MEDIAN_LEAST. */
 bool probe_repeat_median_settled(const double *values, size_t count);
+/* The same of a median that is above a bar or below: within 5 % of it few values may say either. */
+bool probe_repeat_side_settled(const double *values, size_t count, double bar);
 
 /* The same of a time that disturbance can only lengthen: do the two smallest agree within 5 %? */
 bool probe_repeat_minimum_settled(const double *values, size_t count);

@@ -30,6 +30,16 @@ bool probe_repeat_median_settled(const double *values, size_t count)
            (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < target);
 }
 
+bool probe_repeat_side_settled(const double *values, size_t count, double bar)
+{
+    double sorted[REPEAT_MEDIAN_MOST];
+    if (count >= REPEAT_MEDIAN_MOST || !probe_repeat_median_settled(values, count)) {
+        return count >= REPEAT_MEDIAN_MOST;
+    }
+    memcpy(sorted, values, count * sizeof *sorted);
+    return fabs(profile_median_value(sorted, count) - bar) > target * bar;
+}
+
 bool probe_repeat_minimum_settled(const double *values, size_t count)
 {
     double least = INFINITY, second = INFINITY;

@@ -98,9 +98,11 @@ static int look_at_machine(struct sets *sets)
     for (uint32_t u = 0; u < top->count; u++) {
         probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
     }
-    for (size_t round = 0; rc == 0 && round < REPEAT_MEDIAN_LEAST; round++) {
+    size_t rounds = 0;
+    while (rc == 0 && rounds < REPEAT_MEDIAN_MOST && all < sets_overhead_share * sum) {
         rc = probe_sets_total(sets, &sets->first, &one);
         all = fmax(all, one); /* disturbance only takes bandwidth away */
+        rounds++;
     }
     if (rc < 0 || all >= sets_overhead_share * sum) {
         return rc;
@@ -109,7 +111,7 @@ static int look_at_machine(struct sets *sets)
                              .share = all / sum,
                              .spread = -1,
                              .looked_at = 1,
-                             .rounds = REPEAT_MEDIAN_LEAST,
+                             .rounds = (uint32_t)rounds,
                              .workers = (uint32_t)sets->first.count};
     rc = probe_partition_one(sets->pus->count, &machine.partition);
     rc = rc < 0 ? rc : probe_sets_insert(sets, &machine);

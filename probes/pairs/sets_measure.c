@@ -50,7 +50,7 @@ int probe_sets_compare(struct sets *sets, struct domain *out)
     double shares[REPEAT_MEDIAN_MOST];
     size_t done = 0;
     tell(sets, sets->first.count);
-    while (!probe_repeat_median_settled(shares, done) && !is_late(sets, done)) {
+    while (!probe_repeat_side_settled(shares, done, sets_overhead_share) && !is_late(sets, done)) {
         double packed, spread;
         int rc = probe_sets_total(sets, &sets->first, &packed);
         rc = rc < 0 ? rc : probe_sets_total(sets, &sets->second, &spread);
