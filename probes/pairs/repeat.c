@@ -33,8 +33,9 @@ bool probe_repeat_median_settled(const double *values, size_t count)
 bool probe_repeat_side_settled(const double *values, size_t count, double bar)
 {
     double sorted[REPEAT_MEDIAN_MOST];
-    if (count >= REPEAT_MEDIAN_MOST || !probe_repeat_median_settled(values, count)) {
-        return count >= REPEAT_MEDIAN_MOST;
+    const bool settled = probe_repeat_median_settled(values, count);
+    if (!settled || count >= REPEAT_MEDIAN_MOST) {
+        return settled;
     }
     memcpy(sorted, values, count * sizeof *sorted);
     return fabs(profile_median_value(sorted, count) - bar) > target * bar;

@@ -99,7 +99,8 @@ static int look_at_machine(struct sets *sets)
         probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
     }
     size_t rounds = 0;
-    while (rc == 0 && rounds < REPEAT_MEDIAN_MOST && all < sets_overhead_share * sum) {
+    while (rc == 0 && rounds < REPEAT_MEDIAN_MOST && all < sets_overhead_share * sum &&
+           (rounds < REPEAT_MEDIAN_LEAST || !probe_late(sets->probe))) {
         rc = probe_sets_total(sets, &sets->first, &one);
         all = fmax(all, one); /* disturbance only takes bandwidth away */
         rounds++;
