@@ -130,10 +130,10 @@ static void set_by_program(size_t size, const void *set, const void *caller, int
     }
 }
 
-PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
+int pin_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set, const void *caller)
 {
     static int (*real)(pid_t, size_t, cpu_set_t *);
-    const struct profile_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
+    const struct profile_mask *view = is_self(tid) ? view_for(caller) : NULL;
     if (!view) {
         return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
     }
@@ -146,11 +146,16 @@ PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
     return 0;
 }
 
-PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
+{
+    return pin_sched_getaffinity(tid, size, set, __builtin_return_address(0));
+}
+
+int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const void *caller)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
     const struct profile_mask *view =
-        pthread_equal(thread, pthread_self()) ? view_for(__builtin_return_address(0)) : NULL;
+        pthread_equal(thread, pthread_self()) ? view_for(caller) : NULL;
     if (!view) {
         return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
     }
@@ -162,31 +167,46 @@ PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *
     return 0;
 }
 
-PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
+PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+{
+    return pin_pthread_getaffinity(thread, size, set, __builtin_return_address(0));
+}
+
+int pin_sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set, const void *caller)
 {
     static int (*real)(pid_t, size_t, const cpu_set_t *);
-    if (keeps_pu(tid, size, set, __builtin_return_address(0))) {
+    if (keeps_pu(tid, size, set, caller)) {
         return 0;
     }
     int result = PIN_REAL(real, "sched_setaffinity")(tid, size, set);
     if (is_self(tid)) {
-        set_by_program(size, set, __builtin_return_address(0), result);
+        set_by_program(size, set, caller, result);
+    }
+    return result;
+}
+
+PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
+{
+    return pin_sched_setaffinity(tid, size, set, __builtin_return_address(0));
+}
+
+int pin_pthread_setaffinity(pthread_t thread, size_t size, const cpu_set_t *set, const void *caller)
+{
+    static int (*real)(pthread_t, size_t, const cpu_set_t *);
+    bool own = pthread_equal(thread, pthread_self());
+    if (own && keeps_pu(0, size, set, caller)) {
+        return 0;
+    }
+    int result = PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+    if (own) {
+        set_by_program(size, set, caller, result);
     }
     return result;
 }
 
 PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
-    static int (*real)(pthread_t, size_t, const cpu_set_t *);
-    bool own = pthread_equal(thread, pthread_self());
-    if (own && keeps_pu(0, size, set, __builtin_return_address(0))) {
-        return 0;
-    }
-    int result = PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
-    if (own) {
-        set_by_program(size, set, __builtin_return_address(0), result);
-    }
-    return result;
+    return pin_pthread_setaffinity(thread, size, set, __builtin_return_address(0));
 }
 
 #if PROFILE_HAVE_RAW

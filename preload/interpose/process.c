@@ -39,20 +39,8 @@
 #include "preload/interpose/interpose.h"
 #include "preload/place/place.h"
 
-/* Runs `call` with the start mask, and gives the place back: a successful exec does not come here
- * again. */
 #define UNPINNED(type, failure, real, name, call)                                                  \
-    do {                                                                                           \
-        if (!PIN_REAL(real, name)) {                                                               \
-            errno = ENOSYS;                                                                        \
-            return failure;                                                                        \
-        }                                                                                          \
-        bool unpinned_ = pin_process_active() && pin_process_unpin_thread();                       \
-        type result_ = call;                                                                       \
-        if (unpinned_)                                                                             \
-            pin_process_repin_thread();                                                            \
-        return result_;                                                                            \
-    } while (0)
+    PIN_UNPINNED(type, failure, PIN_REAL(real, name), call)
 
 static int (*real_execve)(const char *, char *const[], char *const[]);
 static int (*real_execv)(const char *, char *const[]);

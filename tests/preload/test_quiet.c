@@ -64,8 +64,8 @@ TEST(only_interposed_symbols_are_seen)
     for (char *line = strtok(child.out, "\n"); line; line = strtok(NULL, "\n")) {
         char entry[256];
         const char *name = strrchr(line, ' ') + 1;
-        if (strcmp(name - strlen("A "), "A SERVET_MPI") == 0) {
-            continue; /* the version itself */
+        if (name[-2] == 'A') {
+            continue; /* a version itself */
         }
         snprintf(entry, sizeof entry, "    %.*s;", (int)strcspn(name, "@"), name);
         ck_assert_msg(strstr(map, entry), "%s is exported but not in shim.map", line);
