@@ -167,23 +167,23 @@ static int write_all(int file, const char *text, size_t length)
     return code;
 }
 
-/* The kernel's rule for links in folders where everybody may make some (protected_symlinks), which
- * a rename would go round: only the folder's owner's links and one's own are followed. `path` is a
- * link. */
-static bool may_follow(const char *path)
+/* The kernel's rule for links and files in folders where everybody may make some (protected_symlinks,
+ * which a rename would go round, and protected_regular, which not every system has): only the folder's
+ * owner's and one's own are used. `path` is there. */
+static bool may_use(const char *path)
 {
     char folder[PATH_MAX];
-    struct stat link, around;
+    struct stat entry, around;
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash) {
         slash[slash == folder] = '\0';
     }
-    if (lstat(path, &link) < 0 || stat(slash ? folder : ".", &around) < 0) {
+    if (lstat(path, &entry) < 0 || stat(slash ? folder : ".", &around) < 0) {
         return false;
     }
     bool open_to_all = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
-    return !open_to_all || link.st_uid == geteuid() || link.st_uid == around.st_uid;
+    return !open_to_all || entry.st_uid == geteuid() || entry.st_uid == around.st_uid;
 }
 
 /* The path itself, or what a link at it points to, which stays a link. */
@@ -200,7 +200,7 @@ static int find_target(const char *path, char *target)
         if (length < 0) {
             return -ELOOP;
         }
-        if (!may_follow(target)) {
+        if (!may_use(target)) {
             return -EACCES;
         }
         next[length] = '\0';
@@ -259,18 +259,30 @@ int pin_file_can_put(const char *path)
     return access(slash ? target : ".", W_OK | X_OK) < 0 ? -errno : 0;
 }
 
+/* A pipe that nobody reads, or that is full, must not hold the program up. */
+static int open_to_append(const char *path)
+{
+    struct stat info;
+    int file =
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, FILE_MODE);
+    if (file < 0) {
+        return -errno;
+    }
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && !may_use(path)) {
+        close(file);
+        return -EACCES;
+    }
+    return file;
+}
+
 void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
 {
     bool standard = strcmp(where, "stderr") == 0;
     if (standard && !pin_note_stderr_is_ours()) {
         return;
     }
-    /* A pipe that nobody reads, or that is full, must not hold the program up. */
-    int file = standard
-                   ? STDERR_FILENO
-                   : open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                          FILE_MODE);
-    int code = file < 0 ? -errno : write_all(file, text, length);
+    int file = standard ? STDERR_FILENO : open_to_append(where);
+    int code = file < 0 ? file : write_all(file, text, length);
     if (code < 0 && !standard) {
         pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
     }

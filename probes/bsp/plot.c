@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
+#include "profile/base/file.h"
 
 /* One picture: a file of data and the script that draws it. */
 struct plot {
@@ -127,22 +129,28 @@ static int write_file(const char *folder, const struct plot *plot, const char *s
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s%s", folder, plot->name, suffix);
-    FILE *file = fopen(path, "we");
+    char *text;
+    size_t length;
+    FILE *file = profile_stream_open(&text, &length);
     if (!file) {
-        return profile_error(error, -errno, "%s: %s", path, strerror(errno));
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     }
     write(file, plot);
-    errno = 0;
-    bool bad = fflush(file) != 0 || ferror(file);
-    int code = !bad ? 0 : errno ? errno : EIO; /* of an earlier write errno may be gone */
-    fclose(file);
-    return code ? profile_error(error, -code, "%s: %s", path, strerror(code)) : 0;
+    if (fclose(file) != 0) {
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    }
+    int rc = profile_save_file(path, text, length, error);
+    free(text);
+    return rc;
 }
 
 /* 0; -ENOENT: gnuplot is not installed; -EIO: it failed. */
 static int draw(const char *folder, const struct plot *plot)
 {
-    char script[sizeof plot->name + sizeof ".gp"];
+    char script[sizeof plot->name + sizeof ".gp"], picture[PATH_MAX];
+    /* gnuplot would write into a file that another user has put there. */
+    snprintf(picture, sizeof picture, "%s/%s.svg", folder, plot->name);
+    unlink(picture);
     snprintf(script, sizeof script, "%s.gp", plot->name);
     char *argv[] = {"gnuplot", script, NULL};
     const struct profile_child gnuplot = {.argv = argv,

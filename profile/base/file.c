@@ -20,7 +20,8 @@
 #include "profile/model.h"
 
 #define NEW_FILE_MODE 0666 /* before the umask */
-#define MODE_BITS 0777     /* of an old file, that its successor gets */
+#define OWN_FILE_MODE 0644 /* the same, in the place of another user's file */
+#define MODE_BITS 0777     /* of an old file of one's own, that its successor gets */
 #define HEAD_BYTES 4096    /* of a profile: its first key is there */
 
 static int failed(struct servet_error *error, const char *path, int code)
@@ -43,11 +44,11 @@ static int write_all(int fd, const char *text, size_t left)
 
 /* mkstemp gives 0600; a profile is for everyone the user's umask lets read. There is no way to ask
  * for the umask without changing it for a moment. */
-static mode_t usual_mode(void)
+static mode_t less_the_umask(mode_t mode)
 {
     mode_t mask = umask(0);
     umask(mask);
-    return NEW_FILE_MODE & ~mask;
+    return mode & ~mask;
 }
 
 static int write_temporary(int fd, mode_t mode, const char *text, size_t length)
@@ -140,20 +141,18 @@ static int follow(char *path, size_t size)
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* The file that `path` means, through links; its mode in *mode, 0 where there is none yet. */
-static int find_file(char *path, size_t size, mode_t *mode)
+/* The file that `path` means, through links; st_mode is 0 where there is none yet. */
+static int find_file(char *path, size_t size, struct stat *status)
 {
-    struct stat status;
     for (int links = 0; links < LINKS_MOST; links++) {
-        if (lstat(path, &status) < 0) {
-            *mode = 0;
+        if (lstat(path, status) < 0) {
+            status->st_mode = 0;
             return errno == ENOENT ? 0 : -errno;
         }
-        if (!S_ISLNK(status.st_mode)) {
-            *mode = status.st_mode;
+        if (!S_ISLNK(status->st_mode)) {
             return 0;
         }
-        int rc = planted(path, &status) ? -EPERM : follow(path, size);
+        int rc = planted(path, status) ? -EPERM : follow(path, size);
         if (rc < 0) {
             return rc;
         }
@@ -161,14 +160,24 @@ static int find_file(char *path, size_t size, mode_t *mode)
     return -ELOOP;
 }
 
+/* The mode of the new file. Another user's mode is not kept: it could let that user write to what
+ * is ours from now on. */
+static mode_t successor_mode(const struct stat *old)
+{
+    if (!old->st_mode) {
+        return less_the_umask(NEW_FILE_MODE);
+    }
+    return old->st_uid == geteuid() ? old->st_mode & MODE_BITS : less_the_umask(OWN_FILE_MODE);
+}
+
 int profile_save_file(const char *path, const char *data, size_t length, struct servet_error *error)
 {
     char file[PATH_MAX];
-    mode_t mode;
+    struct stat old;
     if ((size_t)snprintf(file, sizeof file, "%s", path) >= sizeof file) {
         return failed(error, path, ENAMETOOLONG);
     }
-    int rc = find_file(file, sizeof file, &mode);
+    int rc = find_file(file, sizeof file, &old);
     if (rc == -EPERM) {
         return profile_error(error, rc,
                              "%s: another user's link in a folder for everybody, "
@@ -178,10 +187,10 @@ int profile_save_file(const char *path, const char *data, size_t length, struct 
     if (rc < 0) {
         return failed(error, path, -rc);
     }
-    if (mode && !S_ISREG(mode)) {
+    if (old.st_mode && !S_ISREG(old.st_mode)) {
         return profile_error(error, -EINVAL, "%s: not a regular file, expected one or none", path);
     }
-    return replace(file, mode ? mode & MODE_BITS : usual_mode(), data, length, error);
+    return replace(file, successor_mode(&old), data, length, error);
 }
 
 int profile_save_text(const char *text, const char *path, struct servet_error *error)

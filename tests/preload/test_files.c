@@ -73,6 +73,18 @@ TEST(a_planted_link_is_not_followed)
     ck_assert_str_eq(read_text(target), "new\n");
 }
 
+TEST(a_planted_file_is_not_appended_to)
+{
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    pin_file_append("SERVET_REPORT", target, "new\n", 4);
+    ck_assert_str_eq(read_text(target), "old\nnew\n");
+    if (geteuid() != 0 || chown(target, SOMEBODY, SOMEBODY) != 0) {
+        return; /* there is nobody else */
+    }
+    pin_file_append("SERVET_REPORT", target, "more\n", 5);
+    ck_assert_str_eq(read_text(target), "old\nnew\n");
+}
+
 TEST(a_link_of_ones_own_stays_a_link)
 {
     struct stat info;

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -204,6 +205,45 @@ TEST(an_old_file_keeps_its_mode)
     ck_assert_int_eq(chmod(path, 0600), 0);
     ck_assert_int_eq(profile_save(p, path, NULL), 0);
     ck_assert(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
+}
+
+/* As another user, in a child: makes `path` with mode 0666, or tries to write to it. */
+static int errno_of_another_user(const char *path, int how)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        umask(0);
+        int file = setuid(12345) < 0 ? -1 : open(path, how | O_CLOEXEC, 0666);
+        _exit(file < 0 ? errno : 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+TEST(another_users_mode_is_not_kept)
+{
+    const char *folder = scratch_path("everybody"), *path = scratch_path("everybody/p.json");
+    const mode_t masks[] = {022, 077};
+    struct stat status;
+    struct servet_profile *p = loaded(NEHALEM);
+    if (geteuid() != 0) { /* there is no other user to be */
+        return;
+    }
+    ck_assert_int_eq(chmod(scratch_folder(), 0755), 0);
+    ck_assert_int_eq(mkdir(folder, 0777), 0);
+    ck_assert_int_eq(chmod(folder, 01777), 0);
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(errno_of_another_user(path, O_WRONLY | O_CREAT | O_EXCL), 0);
+        umask(masks[i]);
+        ck_assert_int_eq(profile_save(p, path, NULL), 0);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_uint_eq(status.st_mode & 0777, 0644 & ~masks[i]);
+        ck_assert_uint_eq(status.st_uid, 0);
+        ck_assert_int_eq(errno_of_another_user(path, O_WRONLY), EACCES);
+        ck_assert_int_eq(unlink(path), 0);
+    }
 }
 
 TEST(a_link_that_another_user_planted_is_not_followed)
