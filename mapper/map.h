@@ -83,6 +83,10 @@ struct map_explainer {
     void *context;
 };
 
+/* The request that servet-map, servet-show's page and libservet begin with: the number of workers is
+ * known. */
+struct map_request map_request_of(enum map_priority priority, size_t workers);
+
 /* Chooses request->workers PUs, in worker order. `out` has room for that many. An explainer (may be
  * NULL) is called for every row and costs workers x PUs.
  * 0; -EINVAL (no worker or too many, `allowed` holds no PU of the profile: the text says which);

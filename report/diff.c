@@ -389,8 +389,8 @@ static int compare_mappings(const struct servet_profile *old, const struct serve
     int rc = 0;
     for (size_t n = 1; rc >= 0 && n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; rc >= 0 && p < 2; p++) {
-            const struct map_request request = {.priority = p ? MAP_COMMUNICATION : MAP_MEMORY,
-                                                .workers = n};
+            const struct map_request request =
+                map_request_of(p ? MAP_COMMUNICATION : MAP_MEMORY, n);
             rc =
                 compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"), error);
         }

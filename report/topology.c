@@ -85,8 +85,7 @@ static int add_mappings(const struct report *report, struct pictures *list,
     list->room = calloc(2 * 2 * classes * report->workers, sizeof *list->room);
     int rc = list->room ? 0 : -ENOMEM;
     for (size_t which = 0; rc == 0 && which < 2; which++) {
-        const struct map_request request = {.priority = priorities[which],
-                                            .workers = report->workers};
+        const struct map_request request = map_request_of(priorities[which], report->workers);
         list->chosen[which] = calloc(report->workers, sizeof(uint32_t));
         if (!list->chosen[which]) {
             rc = -ENOMEM;

@@ -61,11 +61,10 @@ static void map(const struct map_options *options, const struct servet_profile *
                 const struct profile_set *allowed, FILE *out, uint32_t *pus)
 {
     struct servet_error error;
-    struct map_request workers = {.priority = priority_of(options),
-                                  .workers = options->workers,
-                                  .allowed = allowed,
-                                  .paper = options->paper,
-                                  .known = !options->one_by_one};
+    struct map_request workers = map_request_of(priority_of(options), options->workers);
+    workers.allowed = allowed;
+    workers.paper = options->paper;
+    workers.known = !options->one_by_one;
     struct map_domain_request ranks = {.priority = priority_of(options),
                                        .ranks = options->ranks,
                                        .threads = options->threads,

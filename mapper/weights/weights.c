@@ -452,6 +452,11 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
     return 0;
 }
 
+struct map_request map_request_of(enum map_priority priority, size_t workers)
+{
+    return (struct map_request){.priority = priority, .workers = workers, .known = true};
+}
+
 int map_workers(const struct servet_profile *profile, const struct map_request *request,
                 uint32_t *out, const struct map_explainer *explainer, struct servet_error *error)
 {

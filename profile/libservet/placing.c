@@ -41,11 +41,10 @@ static int map_sets(const servet_profile *profile, const struct servet_map_reque
                                                  .taken = taken};
         return map_domains(profile, &ranks, pus, error);
     }
-    const struct map_request workers = {.priority = priority,
-                                        .workers = request->ranks,
-                                        .allowed = allowed,
-                                        .taken = taken,
-                                        .known = !request->one_by_one};
+    struct map_request workers = map_request_of(priority, request->ranks);
+    workers.allowed = allowed;
+    workers.taken = taken;
+    workers.known = !request->one_by_one;
     return map_workers(profile, &workers, pus, NULL, error);
 }
 

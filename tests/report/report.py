@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Is the report one well-formed page that needs nothing else and shows every plot, and is nothing half-written when it cannot be
-made? report.py SERVET-SHOW FIXTURES BIG-PROFILE"""
+made? report.py SERVET-SHOW SERVET-MAP FIXTURES BIG-PROFILE"""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ if not shutil.which("gnuplot"):
     print("skipped: no gnuplot (Debian: gnuplot-nox)")
     sys.exit(77)
 
-show, fixtures, big = map(os.path.abspath, sys.argv[1:4])
+show, mapper, fixtures, big = map(os.path.abspath, sys.argv[1:5])
 folder = tempfile.mkdtemp()
 failed = []
 
@@ -149,6 +149,17 @@ node_class["numa_access"] = [{"pus": "12-23", "node": 0, "seconds_per_access": 1
 json.dump(pairs, open(f"{folder}/pairs.json", "w"))
 text, root, ids = page("pairs.json")
 check(alone_heights(root) == 2, "a lesser core is drawn as if it got alone what a fast one gets")
+
+# One mapping, whoever prints it: the page numbers workers as servet-map does, by both priorities and over nodes.
+for name, workers in (("dunnington", 8), ("nehalem-2-nodes", 4), ("nehalem-8-nodes", 12)):
+    profile = f"{fixtures}/{name}.json"
+    text, root, ids = page(profile, "--map", str(workers))
+    for priority in ("memory", "communication"):
+        option = "--mem-prior" if priority == "memory" else "--comm-prior"
+        asked = subprocess.run([mapper, "-n", str(workers), option, "--profile", profile], capture_output=True, text=True).stdout.strip()
+        listed = ", ".join(asked.split(","))
+        check(f"{priority.capitalize()} priority: workers 0, 1, … on PUs <strong>{listed}<" in text,
+              f"{name}: servet-map says {listed} by {priority} priority, the page does not")
 
 # Few PUs: everything the profile holds, in words.
 text, root, ids = page(f"{fixtures}/nehalem-2-nodes.json", "--map", "4")
