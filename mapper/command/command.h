@@ -3,10 +3,12 @@
 #define SERVET_MAPPER_COMMAND_COMMAND_H
 
 #include <argp.h>
+#include <jansson.h>
 #include <stdio.h>
 
 #include "mapper/formats/formats.h"
 #include "mapper/weights/weights.h"
+#include "mapper/worth/suggest.h"
 #include "profile/model.h"
 #include "profile/query.h"
 
@@ -119,12 +121,13 @@ struct map_options {
     size_t workers, ranks;
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
-    bool memory, communication, paper, one_by_one, explain, compare, worth;
+    bool memory, communication, paper, one_by_one, explain, compare, worth, suggest, json;
+    uint32_t node_count; /* of --suggest; 0: the nodes of the profile */
     struct common_machine machine;
     const char *matrix;
     bool cluster, slurm;
     const char *nodes;               /* file with the nodes of a job; NULL: all of the profile */
-    const struct map_format *format; /* NULL: the table of --worth */
+    const struct map_format *format; /* NULL: the table of --worth or --suggest */
     uint32_t smt;
     int kind;
 };
@@ -138,11 +141,20 @@ void *map_needed(void *memory);
 
 /* -- worth -- */
 
-/* The table of --worth: how many workers of each kind of node, of its packages and memory domains
- * are worth having, and how many messages at a time each layer takes. `allowed`: PUs that may be
- * used. 0; -ENODATA (nothing that it takes was measured); -ENOMEM. */
+/* The rows of --worth, in words or as JSON. `allowed`: PUs that may be used. 0; errors of
+ * map_worth_rows_make(). */
 int map_worth_table(FILE *out, const struct servet_profile *profile,
-                    const struct profile_set *allowed, struct servet_error *error);
+                    const struct profile_set *allowed, bool json, struct servet_error *error);
+
+/* Takes the object (NULL: memory was short) and writes it on lines of its own. 0 or -ENOMEM. */
+int map_print_object(FILE *out, json_t *object);
+
+/* -- suggest -- */
+
+/* The table of --suggest, in words or as JSON. 0; errors of map_suggest(). */
+int map_suggest_table(FILE *out, const struct servet_profile *profile,
+                      const struct map_suggest_request *request, bool json,
+                      struct servet_error *error);
 
 /* The places of all nodes that are worth having, an array to be freed. 0; -ENODATA, -ENOMEM. */
 int map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,

@@ -22,7 +22,9 @@ enum {
     SLURM,
     PAPER,
     ONE_BY_ONE,
-    WORTH
+    WORTH,
+    SUGGEST,
+    JSON
 };
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
@@ -35,6 +37,10 @@ static const struct argp_option option_table[] = {
      0},
     {"worth", WORTH, NULL, 0,
      "how many workers are worth having: the fewest with 95 % of the memory bandwidth, and where",
+     0},
+    {"suggest", SUGGEST, NULL, 0,
+     "how many ranks with how many threads: ways to divide a node, with reasons", 0},
+    {"node-count", 'N', "N", 0, "with --suggest: on so many nodes (default those of the profile)",
      0},
     {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
     {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
@@ -55,6 +61,10 @@ static const struct argp_option option_table[] = {
     {"matrix", MATRIX, "FILE", 0,
      "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)", 0},
     {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
+    {"json", JSON, NULL, 0,
+     "print JSON: of a mapping as --format json, of --worth and --suggest the "
+     "table",
+     0},
     {"explain", EXPLAIN, NULL, 0,
      "print the weights before each choice first; of large machines a summary of the groups", 0},
     {"compare", COMPARE, NULL, 0,
@@ -100,6 +110,10 @@ static bool *flag_of(struct map_options *options, int key)
         return &options->explain;
     case WORTH:
         return &options->worth;
+    case SUGGEST:
+        return &options->suggest;
+    case JSON:
+        return &options->json;
     default:
         return NULL;
     }
@@ -122,6 +136,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 't':
         options->thread_list = argument;
+        return 0;
+    case 'N':
+        options->node_count = (uint32_t)cli_integer("-N", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->machine;
@@ -188,16 +205,21 @@ static void read_threads(struct map_options *options)
     free(list);
 }
 
-/* --worth finds the number itself, for memory priority. */
-static void check_worth(const struct map_options *options)
+/* --worth and --suggest find the numbers themselves, --worth for memory priority. */
+static void check_advice(const struct map_options *options, const char *name)
 {
     if (options->workers || options->ranks || options->thread_list || options->matrix) {
-        cli_usage("--worth: expected it alone, not with -n, -r, -t or --matrix");
+        cli_usage("%s: expected it alone, not with -n, -r, -t or --matrix", name);
     }
-    if (options->communication || options->paper || options->one_by_one || options->explain ||
-        options->compare) {
-        cli_usage("--worth: expected none of --comm-prior, --paper, --one-by-one, --explain and "
-                  "--compare with it");
+    if (options->worth && (options->communication || options->suggest)) {
+        cli_usage("--worth: expected neither --comm-prior nor --suggest with it");
+    }
+    if (options->paper || options->one_by_one || options->explain || options->compare) {
+        cli_usage("%s: expected none of --paper, --one-by-one, --explain and --compare with it",
+                  name);
+    }
+    if (options->suggest && options->format) {
+        cli_usage("--suggest: expected no --format with it, only --json");
     }
 }
 
@@ -219,12 +241,18 @@ static void check_options(struct map_options *options)
     if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
         cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
     }
-    if (options->worth) {
-        check_worth(options);
+    if (options->node_count && !options->suggest) {
+        cli_usage("-N: expected --suggest with it");
+    }
+    if (options->json && options->format) {
+        cli_usage("--json, --format: expected one of them, not both");
+    }
+    if (options->worth || options->suggest) {
+        check_advice(options, options->worth ? "--worth" : "--suggest");
         return;
     }
     if (!options->workers && !options->ranks && !options->thread_list && !options->matrix) {
-        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, or --worth");
+        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, --worth, or --suggest");
     }
     if (options->thread_list) {
         read_threads(options);
@@ -244,8 +272,8 @@ void map_options_read(int argc, char **argv, struct map_options *options)
                               .children = children};
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);
-    if (!options->format && !options->worth) {
-        options->format = &map_formats[0];
+    if (!options->format && !options->worth && !options->suggest) {
+        options->format = map_common_format(options->json ? "json" : "list");
     }
 }
 

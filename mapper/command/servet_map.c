@@ -302,7 +302,7 @@ static void answer_worth(const struct map_options *options, const struct servet_
     size_t count = 0;
     struct map_mapping plan;
     if (!options->format) {
-        refuse(map_worth_table(out, profile, allowed, &error), &error);
+        refuse(map_worth_table(out, profile, allowed, options->json, &error), &error);
         return;
     }
     refuse(map_worth_places(profile, allowed, &pus, &count, &error), &error);
@@ -314,6 +314,15 @@ static void answer_worth(const struct map_options *options, const struct servet_
     free(pus);
 }
 
+static void answer_suggest(const struct map_options *options, const struct servet_profile *profile,
+                           const struct profile_set *allowed, FILE *out)
+{
+    struct servet_error error;
+    const struct map_suggest_request request = {
+        .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
+    refuse(map_suggest_table(out, profile, &request, options->json, &error), &error);
+}
+
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
 static void answer(const struct map_options *options, const struct servet_profile *profile,
                    const struct profile_set *allowed, const struct map_matrix *matrix, FILE *out)
@@ -321,6 +330,10 @@ static void answer(const struct map_options *options, const struct servet_profil
     size_t places = count_places(options);
     if (options->worth) {
         answer_worth(options, profile, allowed, out);
+        return;
+    }
+    if (options->suggest) {
+        answer_suggest(options, profile, allowed, out);
         return;
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));

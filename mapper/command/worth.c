@@ -1,256 +1,118 @@
-/* What --worth prints: how many workers get nearly all of a memory's bandwidth, and where they
- * sit. Nodes of a class are alike, so a class is told once; groups of a level that give the same
- * answer are one line, with the places of the first. */
+/* What --worth prints: how many workers get nearly all of a memory's bandwidth, and where they sit;
+ * how many messages at a time a layer takes. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mapper/command/command.h"
 #include "mapper/worth/worth.h"
-#include "profile/base/file.h"
 
 #define GIGA 1e9
 
-/* One node, and what of it may be used. */
-struct node {
-    const struct profile_class *of;
-    uint32_t first_pu;
-    struct profile_set allowed; /* OS indices */
-};
+/* Digits of a figure that was measured or predicted. */
+#define JSON_DIGITS 6
 
-/* Lines of one scope that say the same. */
-struct line {
-    char scope[64];
-    size_t groups, pus; /* so many groups, of so many PUs each */
-    struct map_worth worth;
-    bool measured;
-    char *places; /* of the first */
-};
+/* -- in words -- */
 
-struct table {
-    FILE *out;
-    const struct node *node;
-    struct line line; /* waits for more that are alike; groups 0: none */
-    size_t told;      /* lines with figures */
-    struct servet_error *error;
-    int why; /* the first -ENODATA, whose text is in `error` */
-};
-
-static int allowed_of(const struct servet_profile *profile, uint32_t number,
-                      const struct profile_set *allowed, struct node *out)
+static void print_row(FILE *out, const struct map_worth_row *row)
 {
-    out->of = profile_node_class(profile, number);
-    out->first_pu = profile_node_first_pu(profile, number);
-    uint32_t *ids = calloc(out->of->pus.count, sizeof *ids);
-    size_t count = 0;
-    if (!ids) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < out->of->pus.count; i++) {
-        if (profile_set_has(allowed, out->first_pu + out->of->pus.ids[i])) {
-            ids[count++] = out->of->pus.ids[i];
-        }
-    }
-    int rc = profile_set_from_array(ids, count, &out->allowed);
-    free(ids);
-    return rc;
-}
-
-/* -- workers -- */
-
-static void flush(struct table *table)
-{
-    struct line *line = &table->line;
-    char name[96];
-    if (!line->groups) {
+    char name[96], most[16];
+    snprintf(name, sizeof name, row->groups > 1 ? "%s, %zu of them" : "%s", row->scope,
+             row->groups);
+    if (!row->measured) {
+        fprintf(out, "%-32s %6zu %6s\n", name, row->pus, "-");
         return;
     }
-    snprintf(name, sizeof name, line->groups > 1 ? "%s, %zu of them" : "%s", line->scope,
-             line->groups);
-    if (line->measured) {
-        char most[16];
-        snprintf(most, sizeof most, line->worth.measured_workers ? "%u" : "-",
-                 line->worth.measured_workers);
-        fprintf(table->out, "%-32s %6zu %6zu %9.2f %9.2f %9s  %s\n", name, line->pus,
-                line->worth.workers, line->worth.bytes_per_s / GIGA,
-                line->worth.most_bytes_per_s / GIGA, most, line->places);
-        table->told++;
-    } else {
-        fprintf(table->out, "%-32s %6zu %6s\n", name, line->pus, "-");
-    }
-    free(line->places);
-    *line = (struct line){0};
+    snprintf(most, sizeof most, row->worth.measured_workers ? "%u" : "-",
+             row->worth.measured_workers);
+    fprintf(out, "%-32s %6zu %6zu %9.2f %9.2f %9s  %s\n", name, row->pus, row->worth.workers,
+            row->worth.bytes_per_s / GIGA, row->worth.most_bytes_per_s / GIGA, most, row->places);
 }
 
-static bool same_answer(const struct line *a, const struct line *b)
+static void print_rows(FILE *out, const struct map_worth_rows *rows)
 {
-    return strcmp(a->scope, b->scope) == 0 && a->pus == b->pus && a->measured == b->measured &&
-           a->worth.workers == b->worth.workers &&
-           a->worth.measured_workers == b->worth.measured_workers &&
-           !(a->worth.bytes_per_s < b->worth.bytes_per_s) &&
-           !(a->worth.bytes_per_s > b->worth.bytes_per_s);
-}
-
-static int add_line(struct table *table, struct line *line)
-{
-    if (table->line.groups && same_answer(&table->line, line)) {
-        table->line.groups++;
-        free(line->places);
-        return 0;
-    }
-    flush(table);
-    table->line = *line;
-    return 0;
-}
-
-static char *list_of(const uint32_t *pus, size_t count)
-{
-    struct profile_set set;
-    if (profile_set_from_array(pus, count, &set) < 0) {
-        return NULL;
-    }
-    char *text = profile_set_text(&set);
-    profile_set_free(&set);
-    return text;
-}
-
-/* What of `group` may be used, as one line. */
-static int add_scope(struct table *table, const char *scope, const struct profile_set *group)
-{
-    struct line line = {.groups = 1};
-    struct profile_set pus;
-    snprintf(line.scope, sizeof line.scope, "%s", scope);
-    if (profile_set_intersect(group, &table->node->allowed, &pus) < 0) {
-        return -ENOMEM;
-    }
-    line.pus = pus.count;
-    uint32_t *places = calloc(pus.count + 1, sizeof *places);
-    struct servet_error why;
-    int rc = !places      ? -ENOMEM
-             : !pus.count ? 0
-                          : map_worth(table->node->of, &pus, places, &line.worth, &why);
-    line.measured = rc == 0;
-    if (rc == -ENODATA && !table->why) {
-        table->why = rc;
-        *table->error = why;
-    }
-    if (rc == 0 && pus.count) {
-        line.places = list_of(places, line.worth.workers);
-        rc = line.places ? 0 : -ENOMEM;
-    }
-    bool shows = pus.count > 0 && (rc == 0 || rc == -ENODATA);
-    free(places);
-    profile_set_free(&pus);
-    return shows ? add_line(table, &line) : rc;
-}
-
-static int add_groups(struct table *table, const char *scope,
-                      const struct profile_relation *relation)
-{
-    int rc = 0;
-    for (size_t g = 0; rc == 0 && g < relation->group_count; g++) {
-        rc = add_scope(table, scope, &relation->groups[g]);
-    }
-    return rc;
-}
-
-static int add_node(struct table *table, const char *name)
-{
-    const struct profile_class *of = table->node->of;
-    int rc = add_scope(table, name, &of->pus);
-    if (rc == 0) {
-        rc = add_groups(table, "package", &of->packages);
-    }
-    for (size_t l = of->memory.level_count; rc == 0 && l-- > 0;) {
-        char scope[48];
-        snprintf(scope, sizeof scope, "overhead level %zu", l);
-        rc = add_groups(table, scope, &of->memory.levels[l].collisions);
-    }
-    flush(table);
-    return rc;
-}
-
-/* -- messages -- */
-
-static size_t print_layers(FILE *out, const struct profile_communication *in, const char *where)
-{
-    size_t told = 0;
-    for (size_t i = 0; i < in->layer_count; i++) {
-        uint32_t most, worth = map_messages_worth(&in->layers[i], &most);
-        if (worth) {
-            const char *name = in->layers[i].name ? in->layers[i].name : "layer";
-            char text[96];
-            snprintf(text, sizeof text, "%s%s%s", where, *where ? ": " : "", name);
-            fprintf(out, "%-32s %6u %9u\n", text, worth, most);
-            told++;
-        }
-    }
-    return told;
-}
-
-/* How many layers have something to say into *count. 0 or -ENOMEM. */
-static int print_messages(FILE *out, const struct servet_profile *profile, size_t *count)
-{
-    char *text = NULL;
-    size_t size = 0, told = 0;
-    FILE *lines = profile_stream_open(&text, &size);
-    if (!lines) {
-        return -ENOMEM;
-    }
-    for (size_t c = 0; c < profile->class_count; c++) {
-        const char *name = profile->classes[c].name;
-        told += print_layers(lines, &profile->classes[c].communication,
-                             profile->class_count > 1 && name ? name : "");
-    }
-    told += print_layers(lines, &profile->network, "");
-    if (fclose(lines) != 0) {
-        return -ENOMEM;
-    }
-    if (told) {
-        fprintf(out, "\nmessages at a time beyond which a layer only queues\n%-32s %6s %9s\n%s",
-                "layer", "worth", "curve to", text);
-    }
-    free(text);
-    *count = told;
-    return 0;
-}
-
-/* -- the whole -- */
-
-int map_worth_table(FILE *out, const struct servet_profile *profile,
-                    const struct profile_set *allowed, struct servet_error *error)
-{
-    struct table table = {.out = out, .error = error};
-    uint32_t nodes = profile_node_count(profile);
-    int rc = 0;
     fprintf(out,
             "the fewest workers that get %.0f %% of what any number gets, predicted from what was "
             "measured\n%-32s %6s %6s %9s %9s %9s  %s\n",
             MAP_WORTH_SHARE * 100, "", "PUs", "worth", "GB/s", "at most", "curve to", "places");
-    for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
-        struct node node = {0};
-        const char *name = profile->classes[c].name;
-        for (uint32_t n = 0; rc == 0 && n < nodes && !node.allowed.count; n++) {
-            if (profile_node_class(profile, n) == &profile->classes[c]) {
-                rc = allowed_of(profile, n, allowed, &node);
-            }
-        }
-        table.node = &node;
-        if (rc == 0 && node.allowed.count) {
-            rc = add_node(&table, profile->class_count > 1 && name ? name : "node");
-        }
-        profile_set_free(&node.allowed);
+    for (size_t i = 0; i < rows->count; i++) {
+        print_row(out, &rows->rows[i]);
     }
-    size_t told = 0;
-    rc = rc < 0 ? rc : print_messages(out, profile, &told);
-    if (rc == -ENOMEM) {
-        return profile_error(error, rc, "out of memory");
+    if (rows->queue_count) {
+        fprintf(out, "\nmessages at a time beyond which a layer only queues\n%-32s %11s %9s\n",
+                "layer", "worth", "curve to");
     }
-    return rc == 0 && !table.told && !told ? table.why : rc;
+    for (size_t i = 0; i < rows->queue_count; i++) {
+        const struct map_queue_row *row = &rows->queues[i];
+        char number[32];
+        snprintf(number, sizeof number, "%u%s", row->worth,
+                 row->worth == row->most ? " or more" : "");
+        fprintf(out, "%-32s %11s %9u\n", row->layer, number, row->most);
+    }
+}
+
+/* -- as JSON -- */
+
+static json_t *row_json(const struct map_worth_row *row)
+{
+    json_t *object = json_pack("{s:s, s:I, s:I}", "scope", row->scope, "groups",
+                               (json_int_t)row->groups, "pus", (json_int_t)row->pus);
+    if (object && row->measured) {
+        json_t *worth = json_pack(
+            "{s:I, s:f, s:f, s:I, s:s}", "worth", (json_int_t)row->worth.workers, "bytes_per_s",
+            row->worth.bytes_per_s, "most_bytes_per_s", row->worth.most_bytes_per_s, "curve_to",
+            (json_int_t)row->worth.measured_workers, "places", row->places);
+        json_object_update(object, worth);
+        json_decref(worth);
+    }
+    return object;
+}
+
+static int print_json(FILE *out, const struct map_worth_rows *rows)
+{
+    json_t *workers = json_array(), *messages = json_array();
+    for (size_t i = 0; i < rows->count; i++) {
+        json_array_append_new(workers, row_json(&rows->rows[i]));
+    }
+    for (size_t i = 0; i < rows->queue_count; i++) {
+        const struct map_queue_row *row = &rows->queues[i];
+        json_array_append_new(messages,
+                              json_pack("{s:s, s:I, s:b, s:I}", "layer", row->layer, "worth",
+                                        (json_int_t)row->worth, "or_more", row->worth == row->most,
+                                        "curve_to", (json_int_t)row->most));
+    }
+    return map_print_object(out, json_pack("{s:f, s:o, s:o}", "share", MAP_WORTH_SHARE, "workers",
+                                           workers, "messages", messages));
+}
+
+int map_print_object(FILE *out, json_t *object)
+{
+    int rc =
+        object ? json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)) : -1;
+    json_decref(object);
+    fputc('\n', out);
+    return rc < 0 ? -ENOMEM : 0;
+}
+
+int map_worth_table(FILE *out, const struct servet_profile *profile,
+                    const struct profile_set *allowed, bool json, struct servet_error *error)
+{
+    struct map_worth_rows rows;
+    int rc = map_worth_rows_make(profile, allowed, &rows, error);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!json) {
+        print_rows(out, &rows);
+    } else if (print_json(out, &rows) < 0) {
+        rc = profile_error(error, -ENOMEM, "out of memory");
+    }
+    map_worth_rows_free(&rows);
+    return rc;
 }
 
 /* The places of one node; those of the node before it where it is alike. */
-static int places_of(const struct node *node, const struct node *before, uint32_t *places,
+static int places_of(const struct map_part *node, const struct map_part *before, uint32_t *places,
                      size_t *count, struct servet_error *error)
 {
     if (before->of == node->of && profile_set_equal(&before->allowed, &node->allowed)) {
@@ -265,14 +127,14 @@ static int places_of(const struct node *node, const struct node *before, uint32_
 int map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
                      uint32_t **pus, size_t *count, struct servet_error *error)
 {
-    struct node before = {0};
+    struct map_part before = {0};
     uint32_t *found = calloc(allowed->count + 1, sizeof *found);
     uint32_t *places = calloc(allowed->count + 1, sizeof *places);
     size_t used = 0, of_node = 0;
     int rc = found && places ? 0 : profile_error(error, -ENOMEM, "out of memory");
     for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
-        struct node node = {0};
-        rc = allowed_of(profile, n, allowed, &node);
+        struct map_part node = {0};
+        rc = map_part_of_node(profile, n, allowed, &node);
         if (rc < 0) {
             profile_error(error, rc, "out of memory");
         } else if (node.allowed.count) {

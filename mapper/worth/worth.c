@@ -164,6 +164,10 @@ uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most)
     while (worth < last && worth / profile_messages_slower(layer, worth) < MAP_WORTH_SHARE * peak) {
         worth++;
     }
+    /* where nothing queues, a share of the rate is but that share of the messages */
+    if (worth >= MAP_WORTH_SHARE * MAP_WORTH_SHARE * last) {
+        worth = last;
+    }
     if (most) {
         *most = last;
     }

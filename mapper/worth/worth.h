@@ -72,7 +72,47 @@ int map_worth(const struct profile_class *node_class, const struct profile_set *
 
 /* Messages at a time, from which on a layer only queues: the smallest number that moves
  * MAP_WORTH_SHARE of the most messages a second. *most (may be NULL) is the largest number that was
- * measured. 0: not measured. */
+ * measured; as many are returned where none queued, and more may be worth it. 0: not measured. */
 uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most);
+
+/* -- rows: both of a whole profile, as servet-map --worth and the page of servet-show print
+ * them -- */
+
+/* One node, and what of it may be used. */
+struct map_part {
+    const struct profile_class *of;
+    uint32_t first_pu;
+    struct profile_set allowed; /* OS indices; owned */
+};
+
+/* Node `number` and those of the `allowed` PUs (NULL: all) that are its own. 0 or -ENOMEM. */
+int map_part_of_node(const struct servet_profile *profile, uint32_t number,
+                     const struct profile_set *allowed, struct map_part *out);
+
+/* Nodes of a class are alike, so one stands for them; groups of a scope that give the same answer
+ * are one row. */
+struct map_worth_row {
+    char scope[64];     /* "node" or the name of its class, "package", "overhead level 0" */
+    size_t groups, pus; /* so many groups, of so many PUs each */
+    bool measured;
+    struct map_worth worth;
+    char *places; /* of the first group; NULL: not measured */
+};
+
+struct map_queue_row {
+    char layer[96];
+    uint32_t worth, most; /* map_messages_worth() */
+};
+
+struct map_worth_rows {
+    struct map_worth_row *rows;
+    struct map_queue_row *queues;
+    size_t count, queue_count;
+};
+
+/* 0; -ENODATA: nothing that it takes was measured, the text says what; -ENOMEM. */
+int map_worth_rows_make(const struct servet_profile *profile, const struct profile_set *allowed,
+                        struct map_worth_rows *out, struct servet_error *error);
+void map_worth_rows_free(struct map_worth_rows *rows);
 
 #endif

@@ -1,5 +1,6 @@
 /* Does servet-map print the papers' mappings and tables, every format, and one clear line for bad
  * input? */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,6 +343,71 @@ TEST(xml_of_a_newer_hwloc_says_how_to_get_the_older)
                      "<topology version=\"3.0\">\n</topology>\n"));
 }
 
+static void assert_suggests(const char *options, const char *expected)
+{
+    struct run run = map_with(options);
+    ck_assert_msg(run.status == 0, "servet-map %s: status %d, %s", options, run.status, run.err);
+    ck_assert_msg(strstr(squeezed(run.out), expected), "servet-map %s: expected\n%s\ngot\n%s",
+                  options, expected, run.out);
+}
+
+/* A node is divided along its memory domains and no more threads than they feed, or along its last
+ * caches; and the line that starts it has these numbers. */
+TEST(ranks_and_threads_follow_what_is_shared)
+{
+    assert_suggests("--suggest" NEHALEM, "\n* 2 x 2 24.00 8.00 95 % of the memory's bandwidth");
+    assert_suggests("--suggest" NEHALEM, "\n2 x 4 24.00 4.00 a rank for each package, NUMA node\n");
+    assert_suggests("--suggest" NEHALEM, "\nmpirun -n 4 --map-by ppr:2:node env OMP_NUM_THREADS=2 "
+                                         "servet-pin --mem-prior -- ./app\n");
+    assert_suggests("--suggest -N 8 --comm-prior" NEHALEM,
+                    "\n* 4 x 2 24.00 4.00 a rank for each L3");
+    assert_suggests("--suggest -N 8 --comm-prior" NEHALEM, "\nmpirun -n 32 --map-by ppr:4:node env "
+                                                           "OMP_NUM_THREADS=2 servet-pin --comm");
+    /* 30 of 128 processors fill the memory: one of each domain of four. */
+    assert_suggests("--suggest --profile " FIXTURES "/superdome.json", "\n* 32 x 1 54.40 ");
+    assert_suggests("--suggest --cpuset 0-3" NEHALEM, "of 4 cores, memory priority");
+}
+
+/* Without bandwidth all cores are used, one PU of each; of two kinds only the more capable. */
+TEST(suggestions_need_no_measurement)
+{
+    assert_suggests("--suggest --topology 'package:2 core:4 pu:2'",
+                    "\n* 2 x 4 - - a rank for each package, memory domain\n");
+    assert_suggests("--suggest --topology 'core:6 pu:1'", "\n* 1 x 6 - - one rank, no messages");
+    assert_suggests("--suggest --topology " FIXTURES
+                    "/topologies/Intel-ArrowLake-CoreUltra5-225U.xml",
+                    "\n1 x 2 - 6.00 the most capable kind of core alone");
+    struct run run = map_with("--suggest --json --topology 'package:2 core:4 pu:2'");
+    ck_assert_int_eq(run.status, 0);
+    json_t *found = json_loads(run.out, 0, NULL);
+    const json_t *first = json_array_get(json_object_get(found, "suggestions"), 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(found, "cores")), 8);
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "threads")), 8);
+    ck_assert(json_is_null(json_object_get(first, "bytes_per_s")));
+    json_decref(found);
+}
+
+TEST(json_is_said_of_mappings_and_of_worth)
+{
+    ck_assert_str_eq(map_with("-n 2 --json" NEHALEM).out,
+                     map_with("-n 2 --format json" NEHALEM).out);
+    json_t *found = json_loads(map_with("--worth --json" NEHALEM).out, 0, NULL);
+    const json_t *node = json_array_get(json_object_get(found, "workers"), 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(node, "worth")), 4);
+    ck_assert_str_eq(json_string_value(json_object_get(node, "places")), "0-1,4-5");
+    json_decref(found);
+}
+
+/* A layer of which no queue was seen has no number of messages, but at least the measured ones. */
+TEST(worth_says_or_more_where_nothing_queued)
+{
+    struct run run =
+        run_command("sed -E 's/(\"messages\": [0-9]+, \"seconds\": )[0-9.e-]+/\\11e-5/' " FIXTURES
+                    "/two-packages-256.json");
+    run = run_command(SERVET_MAP " --worth --profile %s", scratch_file("flat.json", "%s", run.out));
+    ck_assert_msg(strstr(run.out, " 128 or more"), "%s%s", run.out, run.err);
+}
+
 TEST(worth_is_a_table_or_a_mapping)
 {
     struct run run = map_with("--worth --profile " FIXTURES "/finis-terrae-2-nodes.json");
@@ -351,7 +417,8 @@ TEST(worth_is_a_table_or_a_mapping)
     ck_assert_ptr_nonnull(strstr(run.out, " 16      4      6.80      6.80         2  0,4,8,12\n"));
     ck_assert_ptr_nonnull(strstr(run.out, "\noverhead level 0, 4 of them "));
     run = map_with("--worth --profile " FIXTURES "/two-packages-256.json");
-    ck_assert_ptr_nonnull(strstr(run.out, "\nnode                                105       128\n"));
+    ck_assert_ptr_nonnull(
+        strstr(run.out, "\nnode                                     105       128\n"));
     assert_prints("--worth --format list --profile " FIXTURES "/finis-terrae-2-nodes.json",
                   "0,4,8,12,16,20,24,28\n");
     assert_prints("--worth --format list --cpuset 0-7,20 --profile " FIXTURES
@@ -402,6 +469,10 @@ TEST(bad_input_is_one_line_and_status_2)
         {"-n 2 --kind 3" NEHALEM, "of the kind asked for"},
         {"-n 4 --worth" NEHALEM, "--worth: expected it alone"},
         {"--worth --comm-prior" NEHALEM, "--comm-prior"},
+        {"--suggest -n 4" NEHALEM, "--suggest: expected it alone"},
+        {"--suggest --format list" NEHALEM, "--suggest: expected no --format"},
+        {"-n 4 -N 2" NEHALEM, "-N: expected --suggest"},
+        {"-n 4 --json --format list" NEHALEM, "--json, --format: expected one"},
         {"--worth --topology 'package:2 core:2 pu:1'", "memory bandwidth: expected to be measured"},
         {"-n 4 --nonsense" NEHALEM, "--nonsense"},
         {"-n 4 nonsense" NEHALEM, "nonsense"},

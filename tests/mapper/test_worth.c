@@ -147,3 +147,15 @@ TEST(messages_are_worth_it_until_they_queue)
     ck_assert_uint_eq(map_messages_worth(&layer, &most), 0);
     ck_assert_uint_eq(most, 0);
 }
+
+/* All that were measured are worth it, and maybe more: not 95 % of them. */
+TEST(messages_that_never_queue_are_worth_it_to_the_end_of_the_curve)
+{
+    struct profile_concurrency_point points[] = {{.messages = 1, .seconds = 1e-6},
+                                                 {.messages = 8, .seconds = 1.02e-6},
+                                                 {.messages = 64, .seconds = 1.03e-6}};
+    struct profile_layer layer = {.concurrency = points, .concurrency_count = 3};
+    uint32_t most;
+    ck_assert_uint_eq(map_messages_worth(&layer, &most), 64);
+    ck_assert_uint_eq(most, 64);
+}

@@ -1,0 +1,224 @@
+/* The rows of --worth: how many workers get nearly all of a memory's bandwidth, and where they sit;
+ * how many messages at a time a layer takes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/worth/worth.h"
+
+int map_part_of_node(const struct servet_profile *profile, uint32_t number,
+                     const struct profile_set *allowed, struct map_part *out)
+{
+    const struct profile_class *of = profile_node_class(profile, number);
+    uint32_t first_pu = profile_node_first_pu(profile, number);
+    uint32_t *ids = calloc(of->pus.count + 1, sizeof *ids);
+    size_t count = 0;
+    if (!ids) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < of->pus.count; i++) {
+        if (!allowed || profile_set_has(allowed, first_pu + of->pus.ids[i])) {
+            ids[count++] = of->pus.ids[i];
+        }
+    }
+    *out = (struct map_part){.of = of, .first_pu = first_pu};
+    int rc = profile_set_from_array(ids, count, &out->allowed);
+    free(ids);
+    return rc;
+}
+
+/* -- workers -- */
+
+struct listing {
+    struct map_worth_rows *rows;
+    const struct map_part *node;
+    bool measured; /* any row */
+    int why;       /* the first -ENODATA, whose text is in `error` */
+    struct servet_error *error;
+};
+
+static bool same_answer(const struct map_worth_row *a, const struct map_worth_row *b)
+{
+    return strcmp(a->scope, b->scope) == 0 && a->pus == b->pus && a->measured == b->measured &&
+           a->worth.workers == b->worth.workers &&
+           a->worth.measured_workers == b->worth.measured_workers &&
+           !(a->worth.bytes_per_s < b->worth.bytes_per_s) &&
+           !(a->worth.bytes_per_s > b->worth.bytes_per_s);
+}
+
+/* Takes the row. 0 or -ENOMEM. */
+static int add_row(struct map_worth_rows *list, struct map_worth_row *row, bool opens)
+{
+    struct map_worth_row *last = list->count ? &list->rows[list->count - 1] : NULL;
+    if (last && !opens && same_answer(last, row)) {
+        last->groups++;
+        free(row->places);
+        return 0;
+    }
+    struct map_worth_row *rows = realloc(list->rows, (list->count + 1) * sizeof *rows);
+    if (!rows) {
+        free(row->places);
+        return -ENOMEM;
+    }
+    list->rows = rows;
+    list->rows[list->count++] = *row;
+    return 0;
+}
+
+static char *list_of(const uint32_t *pus, size_t count)
+{
+    struct profile_set set;
+    if (profile_set_from_array(pus, count, &set) < 0) {
+        return NULL;
+    }
+    char *text = profile_set_text(&set);
+    profile_set_free(&set);
+    return text;
+}
+
+/* `pus`, some: -ENODATA is an answer. */
+static int ask(struct listing *l, const struct profile_set *pus, struct map_worth_row *row)
+{
+    struct servet_error why;
+    uint32_t *places = calloc(pus->count, sizeof *places);
+    int rc = places ? map_worth(l->node->of, pus, places, &row->worth, &why) : -ENOMEM;
+    row->measured = rc == 0;
+    l->measured |= rc == 0;
+    if (rc == -ENODATA && !l->why) {
+        l->why = rc;
+        *l->error = why;
+    }
+    if (rc == 0) {
+        row->places = list_of(places, row->worth.workers);
+        rc = row->places ? 0 : -ENOMEM;
+    }
+    free(places);
+    return rc == -ENODATA ? 0 : rc;
+}
+
+/* What of `group` may be used, as one row. */
+static int add_scope(struct listing *l, const char *scope, const struct profile_set *group,
+                     bool opens)
+{
+    struct map_worth_row row = {.groups = 1};
+    struct profile_set pus;
+    snprintf(row.scope, sizeof row.scope, "%s", scope);
+    if (profile_set_intersect(group, &l->node->allowed, &pus) < 0) {
+        return -ENOMEM;
+    }
+    row.pus = pus.count;
+    int rc = pus.count ? ask(l, &pus, &row) : 0;
+    if (rc == 0 && pus.count) {
+        rc = add_row(l->rows, &row, opens);
+    }
+    profile_set_free(&pus);
+    return rc;
+}
+
+static int add_groups(struct listing *l, const char *scope, const struct profile_relation *relation)
+{
+    int rc = 0;
+    for (size_t g = 0; rc == 0 && g < relation->group_count; g++) {
+        rc = add_scope(l, scope, &relation->groups[g], g == 0);
+    }
+    return rc;
+}
+
+static int add_node(struct listing *l, const char *name)
+{
+    const struct profile_class *of = l->node->of;
+    int rc = add_scope(l, name, &of->pus, true);
+    if (rc == 0) {
+        rc = add_groups(l, "package", &of->packages);
+    }
+    for (size_t level = of->memory.level_count; rc == 0 && level-- > 0;) {
+        char scope[48];
+        snprintf(scope, sizeof scope, "overhead level %zu", level);
+        rc = add_groups(l, scope, &of->memory.levels[level].collisions);
+    }
+    return rc;
+}
+
+/* The first node of the class that has any of the allowed PUs. */
+static int add_class(struct listing *l, const struct servet_profile *profile, size_t index,
+                     const struct profile_set *allowed)
+{
+    struct map_part node = {0};
+    const char *name = profile->classes[index].name;
+    int rc = 0;
+    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile) && !node.allowed.count; n++) {
+        if (profile_node_class(profile, n) == &profile->classes[index]) {
+            rc = map_part_of_node(profile, n, allowed, &node);
+        }
+    }
+    l->node = &node;
+    if (rc == 0 && node.allowed.count) {
+        rc = add_node(l, profile->class_count > 1 && name ? name : "node");
+    }
+    profile_set_free(&node.allowed);
+    return rc;
+}
+
+/* -- messages -- */
+
+static int add_layers(struct map_worth_rows *list, const struct profile_communication *in,
+                      const char *where)
+{
+    for (size_t i = 0; i < in->layer_count; i++) {
+        struct map_queue_row row;
+        row.worth = map_messages_worth(&in->layers[i], &row.most);
+        if (!row.worth) {
+            continue;
+        }
+        const char *name = in->layers[i].name ? in->layers[i].name : "layer";
+        snprintf(row.layer, sizeof row.layer, "%s%s%s", where, *where ? ": " : "", name);
+        struct map_queue_row *queues =
+            realloc(list->queues, (list->queue_count + 1) * sizeof *queues);
+        if (!queues) {
+            return -ENOMEM;
+        }
+        list->queues = queues;
+        list->queues[list->queue_count++] = row;
+    }
+    return 0;
+}
+
+/* -- the whole -- */
+
+int map_worth_rows_make(const struct servet_profile *profile, const struct profile_set *allowed,
+                        struct map_worth_rows *out, struct servet_error *error)
+{
+    struct map_worth_rows rows = {0};
+    struct listing l = {.rows = &rows, .error = error};
+    int rc = 0;
+    for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
+        rc = add_class(&l, profile, c, allowed);
+    }
+    for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
+        const char *name = profile->classes[c].name;
+        rc = add_layers(&rows, &profile->classes[c].communication,
+                        profile->class_count > 1 && name ? name : "");
+    }
+    rc = rc < 0 ? rc : add_layers(&rows, &profile->network, "");
+    if (rc == -ENOMEM) {
+        profile_error(error, rc, "out of memory");
+    }
+    rc = rc == 0 && !l.measured && !rows.queue_count ? l.why : rc;
+    if (rc < 0) {
+        map_worth_rows_free(&rows);
+        return rc;
+    }
+    *out = rows;
+    return 0;
+}
+
+void map_worth_rows_free(struct map_worth_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        free(rows->rows[i].places);
+    }
+    free(rows->rows);
+    free(rows->queues);
+    *rows = (struct map_worth_rows){0};
+}

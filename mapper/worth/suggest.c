@@ -1,0 +1,353 @@
+/* How many ranks with how many threads (2012 paper, Section 4.5, for one rank a node): the ways to
+ * divide a node are those along which it shares something, a rank for each package, memory domain,
+ * last cache or core. Each is mapped and predicted as --compare does; nothing is measured. */
+#include "mapper/worth/suggest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/map.h"
+#include "profile/query.h"
+
+/* One way to divide: so many parts, the smallest of so many cores. */
+struct division {
+    uint32_t parts, least, most;
+    char name[32];
+};
+
+struct suggesting {
+    struct map_part node;
+    struct profile_set cores; /* OS indices: one PU of each core that is counted */
+    struct division memory, cache;
+    struct map_suggestions *out;
+    struct servet_error *error;
+};
+
+/* -- the cores that count -- */
+
+/* Is it the lowest allowed PU of its core? */
+static bool stands_for_core(const struct map_part *node, uint32_t pu)
+{
+    const struct profile_set *core = profile_group_of(&node->of->cores, pu);
+    for (size_t i = 0; core && i < core->count && core->ids[i] < pu; i++) {
+        if (profile_set_has(&node->allowed, core->ids[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int choose_cores(struct suggesting *s)
+{
+    const struct profile_set *allowed = &s->node.allowed;
+    uint32_t *ids = calloc(allowed->count + 1, sizeof *ids);
+    size_t count = 0;
+    if (!ids) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < allowed->count; i++) {
+        if (stands_for_core(&s->node, allowed->ids[i])) {
+            ids[count++] = allowed->ids[i];
+        }
+    }
+    int rc = profile_set_from_array(ids, count, &s->cores);
+    free(ids);
+    return rc;
+}
+
+/* -- divisions -- */
+
+static void count_part(struct division *d, const struct profile_set *group,
+                       const struct profile_set *cores, size_t *covered)
+{
+    uint32_t inside = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        inside += profile_set_has(cores, group->ids[i]);
+    }
+    if (inside) {
+        d->least = !d->parts || inside < d->least ? inside : d->least;
+        d->most = inside > d->most ? inside : d->most;
+        d->parts++;
+        *covered += inside;
+    }
+}
+
+/* Groups that hold each core once. Parts 0: they do not. */
+static struct division divide(const struct profile_relation *by, const struct profile_set *cores)
+{
+    struct division d = {0};
+    size_t covered = 0;
+    for (size_t g = 0; g < by->group_count; g++) {
+        count_part(&d, &by->groups[g], cores, &covered);
+    }
+    return covered == cores->count ? d : (struct division){0};
+}
+
+static struct division divide_by_numa(const struct profile_class *of,
+                                      const struct profile_set *cores)
+{
+    struct division d = {.name = "NUMA node"};
+    size_t covered = 0;
+    for (size_t i = 0; i < of->numa_count; i++) {
+        count_part(&d, &of->numa[i].pus, cores, &covered);
+    }
+    return covered == cores->count ? d : (struct division){0};
+}
+
+/* Memory domains of two cores and more, the smallest there are; those of SMT siblings are cores. */
+static struct division by_memory(const struct suggesting *s)
+{
+    const struct profile_class *of = s->node.of;
+    struct division best = divide_by_numa(of, &s->cores);
+    best = best.least < 2 ? (struct division){0} : best;
+    for (size_t i = 0; i < of->memory.level_count; i++) {
+        struct division d = divide(&of->memory.levels[i].collisions, &s->cores);
+        snprintf(d.name, sizeof d.name, "memory domain");
+        best = d.least >= 2 && d.parts > best.parts ? d : best;
+    }
+    return best;
+}
+
+/* The largest level that two cores share. */
+static struct division by_cache(const struct suggesting *s)
+{
+    struct division last = {0};
+    for (size_t i = 0; i < s->node.of->cache_count; i++) {
+        const struct profile_cache *cache = &s->node.of->caches[i];
+        struct division d = divide(&cache->sharing, &s->cores);
+        snprintf(d.name, sizeof d.name, "L%u cache", cache->level);
+        last = d.least >= 2 ? d : last;
+    }
+    return last;
+}
+
+/* -- suggestions -- */
+
+/* Maps and predicts it. */
+static int predict(struct suggesting *s, struct map_suggestion *suggestion)
+{
+    struct map_node_view one;
+    struct map_view view;
+    struct map_figures figures;
+    const struct servet_profile *node = map_one_node(s->node.of, &one);
+    size_t count = (size_t)suggestion->ranks * suggestion->threads;
+    const struct map_domain_request request = {.priority = s->out->priority,
+                                               .ranks = suggestion->ranks,
+                                               .threads_each = suggestion->threads,
+                                               .allowed = &s->cores};
+    uint32_t *pus = calloc(count, sizeof *pus);
+    int rc = pus ? map_domains(node, &request, pus, s->error) : -ENOMEM;
+    rc = rc < 0 ? rc : map_view_make(node, s->out->priority, count, &view, s->error);
+    if (rc < 0) {
+        free(pus);
+        return rc;
+    }
+    for (size_t i = 0; i < count; i++) {
+        pus[i] = map_view_leaf(&view, pus[i]);
+    }
+    rc = map_figures_of(&view, pus, count, &figures);
+    if (rc == 0) {
+        uint32_t level = s->out->cache_level;
+        suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
+        suggestion->cache_bytes =
+            level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
+    }
+    map_view_free(&view);
+    free(pus);
+    return rc;
+}
+
+/* The row of that many ranks and threads, which may be another division's as well. */
+static struct map_suggestion *find_or_add(struct map_suggestions *out, uint32_t ranks,
+                                          uint32_t threads, bool *added)
+{
+    struct map_suggestion *last = &out->list[out->count];
+    for (struct map_suggestion *at = out->list; at < last; at++) {
+        if (at->ranks == ranks && at->threads == threads) {
+            *added = false;
+            return at;
+        }
+    }
+    *added = true;
+    out->count++;
+    last->ranks = ranks;
+    last->threads = threads;
+    return last;
+}
+
+static void say(struct map_suggestion *suggestion, const char *between, const char *words)
+{
+    size_t used = strlen(suggestion->why);
+    snprintf(suggestion->why + used, sizeof suggestion->why - used, "%s%s", used ? between : "",
+             words);
+}
+
+static struct map_suggestion *add_division(struct suggesting *s, const struct division *d)
+{
+    bool added;
+    char words[96];
+    if (!d->parts) {
+        return NULL;
+    }
+    struct map_suggestion *at = find_or_add(s->out, d->parts, d->least, &added);
+    if (d->parts == 1) {
+        if (added) {
+            say(at, "", "one rank, no messages inside the node");
+        }
+        return at;
+    }
+    snprintf(words, sizeof words, "%s%s%s", added ? "a rank for each " : "", d->name,
+             d->least < d->most ? " (of the smallest)" : "");
+    say(at, ", ", words);
+    return at;
+}
+
+/* As many threads as the memory feeds; NULL: all of the division's, or not measured. */
+static struct map_suggestion *add_fed(struct suggesting *s, const struct division *d)
+{
+    struct map_worth worth;
+    struct servet_error why;
+    uint32_t *places = calloc(s->cores.count, sizeof *places);
+    int rc = places ? map_worth(s->node.of, &s->cores, places, &worth, &why) : -ENOMEM;
+    free(places);
+    bool bends = rc == 0 &&
+                 (double)worth.workers < MAP_WORTH_SHARE * MAP_WORTH_SHARE * (double)s->cores.count;
+    uint32_t threads = bends ? ((uint32_t)worth.workers + d->parts - 1) / d->parts : d->least;
+    if (threads >= d->least) {
+        return NULL;
+    }
+    bool added;
+    char words[96];
+    struct map_suggestion *at = find_or_add(s->out, d->parts, threads, &added);
+    snprintf(words, sizeof words,
+             "%.0f %% of the memory's bandwidth; more threads wait for one another",
+             MAP_WORTH_SHARE * 100);
+    say(at, "; ", words);
+    return at;
+}
+
+static const struct profile_kind *most_capable(const struct profile_class *of)
+{
+    const struct profile_kind *best = of->kind_count > 1 ? &of->kinds[0] : NULL;
+    for (size_t i = 1; i < of->kind_count; i++) {
+        best = of->kinds[i].efficiency > best->efficiency ? &of->kinds[i] : best;
+    }
+    return best;
+}
+
+/* Where work is shared out evenly, the others wait for a lesser core. */
+static void add_kind(struct suggesting *s)
+{
+    const struct profile_kind *kind = most_capable(s->node.of);
+    struct division fast = {0};
+    size_t covered = 0;
+    bool added;
+    if (!kind) {
+        return;
+    }
+    count_part(&fast, &kind->pus, &s->cores, &covered);
+    if (covered && covered < s->cores.count) {
+        struct map_suggestion *at = find_or_add(s->out, 1, fast.least, &added);
+        say(at, "; ",
+            "the most capable kind of core alone, where even shares wait for the slowest");
+    }
+}
+
+static void add_all(struct suggesting *s)
+{
+    struct division node = {1, (uint32_t)s->cores.count, (uint32_t)s->cores.count, "node"};
+    struct division cores = {(uint32_t)s->cores.count, 1, 1, "core"};
+    struct division packages = divide(&s->node.of->packages, &s->cores);
+    bool memory_first = s->out->priority == MAP_MEMORY;
+    snprintf(packages.name, sizeof packages.name, "package");
+    struct map_suggestion *taken = add_division(s, &node), *at = add_division(s, &packages);
+    const struct division *widest = packages.parts ? &packages : &node;
+    taken = at ? at : taken;
+    add_kind(s);
+    at = add_division(s, &s->memory);
+    taken = at ? at : taken;
+    at = memory_first ? add_fed(s, s->memory.parts ? &s->memory : widest) : NULL;
+    taken = at ? at : taken;
+    at = add_division(s, &s->cache);
+    taken = at && !memory_first ? at : taken;
+    (void)add_division(s, &cores);
+    taken->chosen = true;
+}
+
+static int suggest(struct suggesting *s)
+{
+    int rc = choose_cores(s);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct profile_class *of = s->node.of;
+    s->out->cores = (uint32_t)s->cores.count;
+    s->out->cache_level = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
+    s->memory = by_memory(s);
+    s->cache = by_cache(s);
+    add_all(s);
+    for (size_t i = 0; rc == 0 && i < s->out->count; i++) {
+        rc = predict(s, &s->out->list[i]);
+    }
+    return rc;
+}
+
+/* The first node with allowed PUs, and how many there are. */
+static int choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
+                       struct map_part *out, uint32_t *nodes)
+{
+    int rc = 0;
+    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
+        struct map_part part;
+        rc = map_part_of_node(profile, n, allowed, &part);
+        if (rc < 0) {
+            break;
+        }
+        *nodes += part.allowed.count > 0;
+        if (part.allowed.count && !out->allowed.count) {
+            *out = part;
+        } else {
+            profile_set_free(&part.allowed);
+        }
+    }
+    return rc;
+}
+
+int map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
+                struct map_suggestions *out, struct servet_error *error)
+{
+    struct map_suggestions found = {.priority = request->priority};
+    struct suggesting s = {.out = &found, .error = error};
+    int rc = choose_node(profile, request->allowed, &s.node, &found.nodes);
+    if (rc == 0 && !s.node.allowed.count) {
+        rc = profile_error(error, -EINVAL, "expected at least one PU that may be used");
+    }
+    rc = rc < 0 ? rc : suggest(&s);
+    profile_set_free(&s.node.allowed);
+    profile_set_free(&s.cores);
+    if (rc == -ENOMEM) {
+        return profile_error(error, rc, "out of memory");
+    }
+    if (rc == 0) {
+        found.nodes = request->nodes ? request->nodes : found.nodes;
+        *out = found;
+    }
+    return rc;
+}
+
+void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,
+                        char *text, size_t size)
+{
+    char launcher[96] = "";
+    uint64_t ranks = (uint64_t)suggestion->ranks * of->nodes;
+    if (of->nodes > 1) {
+        snprintf(launcher, sizeof launcher, "mpirun -n %lu --map-by ppr:%u:node ",
+                 (unsigned long)ranks, suggestion->ranks);
+    } else if (ranks > 1) {
+        snprintf(launcher, sizeof launcher, "mpirun -n %u ", suggestion->ranks);
+    }
+    snprintf(text, size, "%senv OMP_NUM_THREADS=%u servet-pin --%s-prior -- ./app", launcher,
+             suggestion->threads, of->priority == MAP_MEMORY ? "mem" : "comm");
+}
