@@ -229,6 +229,17 @@ static struct figure behind(uint64_t bytes)
     return text;
 }
 
+/* Of a cache: " 8 MiB", " not settled". */
+static struct figure behind_cache(const struct profile_cache *cache)
+{
+    struct figure text;
+    if (cache->quality.origin == PROFILE_DECLARED) {
+        return behind(cache->size_bytes);
+    }
+    snprintf(text.text, sizeof text.text, " %.40s", profile_figure_size(cache).text);
+    return text;
+}
+
 static void name_box(struct box *box, const struct picture *picture)
 {
     const struct profile_cache *cache = box->what;
@@ -248,9 +259,8 @@ static void name_box(struct box *box, const struct picture *picture)
                  numa->memory_bytes ? "," : "", behind(numa->memory_bytes).text);
         break;
     case CACHE:
-        snprintf(box->text, sizeof box->text, "L%u%s%.24s", cache->level,
-                 cache->level == 1 ? "d" : "",
-                 profile_size_settled(cache) ? behind(cache->size_bytes).text : " not settled");
+        snprintf(box->text, sizeof box->text, "L%u%s%.40s", cache->level,
+                 cache->level == 1 ? "d" : "", behind_cache(cache).text);
         break;
     case PU:
         name_pu(box, picture);

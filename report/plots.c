@@ -189,14 +189,13 @@ static void mark(FILE *out, const struct profile_cache *cache, struct labels *la
                 fabs(declared - effective) <= ONE_MARK * effective;
     double at = measured ? effective : declared;
     char first[2 * sizeof(struct figure)], second[2 * sizeof(struct figure)] = "";
+    bool once = measured && cache->quality.repetitions == 1;
     if (at <= 0) {
         return;
     }
-    bool settled = profile_size_settled(cache);
+    bool settled = profile_size_settled(cache) || once;
     snprintf(first, sizeof first, "L%u%s%s", cache->level, measured ? " " : "",
-             !measured ? ""
-             : settled ? profile_figure_bytes(cache->size_bytes).text
-                       : "not settled");
+             !measured ? "" : profile_figure_size(cache).text);
     if (measured && settled) {
         line(out, effective, "lc rgb c2 lw 1.2");
     } else if (measured && cache->size_high_bytes) {

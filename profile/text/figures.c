@@ -102,7 +102,7 @@ struct figure profile_figure_bytes(uint64_t bytes)
     return out;
 }
 
-struct figure profile_figure_cache(const struct profile_cache *cache)
+struct figure profile_figure_size(const struct profile_cache *cache)
 {
     struct figure out = {"not measured"};
     if (cache->quality.origin == PROFILE_DECLARED) {
@@ -110,8 +110,20 @@ struct figure profile_figure_cache(const struct profile_cache *cache)
     }
     if (profile_size_settled(cache)) {
         out = profile_figure_bytes(cache->size_bytes);
+    } else if (cache->quality.repetitions == 1) {
+        snprintf(out.text, sizeof out.text, "%.24s, measured once",
+                 profile_figure_bytes(cache->size_bytes).text);
     } else {
         snprintf(out.text, sizeof out.text, "not settled");
+    }
+    return out;
+}
+
+struct figure profile_figure_cache(const struct profile_cache *cache)
+{
+    struct figure out = profile_figure_size(cache);
+    if (cache->quality.origin == PROFILE_DECLARED) {
+        return out;
     }
     if (cache->size_high_bytes &&
         (cache->size_low_bytes < cache->size_high_bytes || !profile_size_settled(cache))) {

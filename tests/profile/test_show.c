@@ -84,7 +84,7 @@ TEST(a_size_that_is_settled_is_a_number)
                               " >settled; " SHOW " settled");
     assert_says(output.out, "L1     1 B (1 B to 2 B)  2 B ");
     output = shell("sed 's/\"repetitions\": 5/\"repetitions\": 1/' settled >once; " SHOW " once");
-    assert_says(output.out, "L1     not settled (1 B to 2 B)  2 B ");
+    assert_says(output.out, "L1     1 B, measured once (1 B to 2 B)  2 B ");
     assert_says(output.out, "inferred once, spread 20 %");
 }
 
