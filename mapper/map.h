@@ -83,7 +83,7 @@ struct map_explainer {
     void *context;
 };
 
-/* The request that servet-map, servet-show's page and libservet begin with: the number of workers is
+/* The request that servet-map, the page and libservet begin with: the number of workers is
  * known. */
 struct map_request map_request_of(enum map_priority priority, size_t workers);
 

@@ -343,7 +343,7 @@ int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, 
 
 /* Messages at a time that are worth sending over the layer of two PUs (2010 paper, Figure 10b): the
  * smallest number at which 95 % of the most messages a second arrive; more only wait for one
- * another. As many as were measured, where none of them queued. 0: not measured, or the same PU twice. */
+ * another. As many as were measured, where none queued. 0: not measured, or the same PU twice. */
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) -- */

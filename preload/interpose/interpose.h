@@ -13,7 +13,7 @@
 
 #define PIN_EXPORT __attribute__((visibility("default")))
 
-/* Makes `search` once and keeps its answer in `*real` (a function pointer of the right type, NULL at
+/* Makes `search` once and keeps its answer in `*real` (a function pointer, NULL at
  * first). Two threads that do so at once store the same value. NULL when no object has the
  * function. */
 #define PIN_ONCE(real, search)                                                                     \
@@ -31,7 +31,7 @@
 #define PIN_REAL_OLD(real, name, version) PIN_ONCE(real, dlvsym(RTLD_NEXT, name, version))
 
 /* The body of an interposed function that makes a process or a thread: runs `call` with the start
- * mask, and gives the place back: a successful exec does not come here again. `real` is as PIN_REAL()
+ * mask, and gives the place back: a successful exec does not return. `real` is as PIN_REAL()
  * answers. */
 #define PIN_UNPINNED(type, failure, real, call)                                                    \
     do {                                                                                           \

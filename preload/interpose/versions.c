@@ -55,7 +55,7 @@
 #define FIRST_LISTIO "GLIBC_2.2.5"
 #endif
 
-/* The new functions' answer for a mask of the size that the old ones take, as glibc makes theirs. */
+/* The new functions' answer for a mask of the old ones' size, as glibc makes theirs. */
 #define OLD_MASK_BYTES 128
 #define CALLER __builtin_return_address(0)
 

@@ -167,8 +167,8 @@ static int write_all(int file, const char *text, size_t length)
     return code;
 }
 
-/* The kernel's rule for links and files in folders where everybody may make some (protected_symlinks,
- * which a rename would go round, and protected_regular, which not every system has): only the folder's
+/* The kernel's rule for links and files in folders that everybody may write to (protected_symlinks,
+ * which a rename would go round, and protected_regular, which some systems lack): only the folder's
  * owner's and one's own are used. `path` is there. */
 static bool may_use(const char *path)
 {

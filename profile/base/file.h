@@ -85,7 +85,7 @@ FILE *profile_stream_open(char **text, size_t *size);
 
 /* Writes beside `path`, syncs, renames over it: a reader sees the old file or the new one, never
  * half of one. It keeps the mode of an older file of this user's; in the place of another user's it
- * is 0644 less the umask. 0; -EINVAL (a folder, a device); -EACCES, -ENOENT, -ENOSPC … with the path. */
+ * is 0644 less the umask. 0; -EINVAL (a folder, a device); -EACCES, -ENOSPC … with the path. */
 int profile_save_file(const char *path, const char *data, size_t length,
                       struct servet_error *error);
 

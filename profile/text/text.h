@@ -44,7 +44,7 @@ struct figure profile_figure_bytes(uint64_t bytes);
 /* Effective size of a cache: "32 MiB"; "32 MiB, measured once"; "not settled" where repetitions
  * disagree; "not measured". */
 struct figure profile_figure_size(const struct profile_cache *cache);
-/* The same with its interval, "32 MiB (28 MiB to 40 MiB)" where others explain the measurement about
+/* The same with its interval, "32 MiB (28 MiB to 40 MiB)" where others explain it about
  * as well. */
 struct figure profile_figure_cache(const struct profile_cache *cache);
 /* 48.2 ns, 1.3 us; "-" for 0. */
