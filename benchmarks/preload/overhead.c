@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "profile/base/clock.h"
 #include "profile/base/statistics.h"
 #include "profile/model.h"
@@ -140,10 +140,10 @@ static void measure_plan(const char *path, size_t rounds)
     static double sample[MOST_ROUNDS];
     static struct pin_options options;
     struct pin_launcher launcher = {0};
-    static struct pin_claims claims;
+    static struct pin_registry registry;
     struct profile_mask allowed = {0};
-    options.no_registry = true;
-    options.no_strangers = true; /* or it is their wait that is measured, 20 ms */
+    const struct pin_plan_request request = {
+        .options = &options, .launcher = &launcher, .allowed = &allowed};
     for (uint32_t pu = 0; pu < 256; pu++) {
         profile_mask_add(&allowed, pu);
     }
@@ -151,8 +151,7 @@ static void measure_plan(const char *path, size_t rounds)
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
         double start = now_us();
-        if (pin_plan_make(&options, &launcher, 0, &allowed, &claims, &plan) < 0 ||
-            plan.count != 256) {
+        if (pin_plan_make(&request, &registry, &plan) < 0 || plan.count != 256) {
             fprintf(stderr, "overhead: no plan for 256 PUs\n");
             exit(1);
         }
@@ -230,7 +229,6 @@ int main(int argc, char **argv)
     write_big_profile(profile);
     measure_plan(profile, rounds);
     setenv("SERVET_PROFILE", profile, 1);
-    sleep(3); /* plans of a profile that has just changed are not kept for the next program */
     measure_threads(threads, rounds);
     if (have("likwid-pin")) {
         measure_launchers();

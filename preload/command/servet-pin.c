@@ -9,7 +9,7 @@
 
 #include "preload/node/node.h"
 #include "preload/place/options.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
@@ -271,14 +271,24 @@ static void set_variables(const struct request *request)
     }
 }
 
-/* The registry's entry stays this process's when it has become the rank. */
+/* The locks stay this process's when it has become the rank. */
 static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
                      const struct profile_mask *start, struct pin_plan *plan)
 {
-    static struct pin_claims claims;
+    static struct pin_registry registry;
+    struct pin_launcher own = *launcher;
     struct profile_mask allowed;
-    pin_launcher_allowed(launcher, start, &allowed);
-    return pin_plan_make(options, launcher, pin_plan_threads(), &allowed, &claims, plan);
+    const struct pin_plan_request request = {.options = options,
+                                             .launcher = &own,
+                                             .threads = pin_plan_threads(),
+                                             .is_team = true,
+                                             .allowed = &allowed};
+    pin_launcher_allowed(&own, start, &allowed);
+    if (!options->no_registry) {
+        (void)pin_registry_open(&registry, options->registry, own.job);
+        pin_registry_keep(&registry);
+    }
+    return pin_plan_make(&request, &registry, plan);
 }
 
 static void export_places(const struct pin_launcher *launcher, const struct profile_mask *start,

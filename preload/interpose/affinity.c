@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "profile/base/raw.h"
 
 static bool is_python(const char *dso)

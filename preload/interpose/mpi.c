@@ -22,7 +22,7 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
  * (0). */
@@ -55,28 +55,32 @@ static void look_for_tracer(const struct pin_process *process)
 /* What the outermost entry does before the library's own: the rank's plan, and its PUs for the
  * library's own threads.
  */
-static const struct pin_process *enter(void)
+static struct pin_process *enter(void)
 {
     if (depth++ > 0 || !pin_process_active() ||
         (!pin_process_get()->options.force && pin_owner_program_is_managed())) {
         return NULL;
     }
     int saved = errno;
-    const struct pin_process *process = pin_process_plan(false);
-    look_for_tracer(pin_process_get());
+    pin_process_lock();
+    struct pin_process *process = pin_process_plan(PIN_RANK_COMES);
     bool widened = process && pin_process_widen_main(process);
+    pin_process_unlock();
+    look_for_tracer(pin_process_get());
     errno = saved;
     return widened ? process : NULL;
 }
 
-static void leave(const struct pin_process **process)
+static void leave(struct pin_process **process)
 {
     depth--;
     if (!*process) {
         return;
     }
     int saved = errno;
+    pin_process_lock();
     pin_process_narrow_main(*process);
+    pin_process_unlock();
     errno = saved;
 }
 
@@ -89,7 +93,7 @@ static void leave(const struct pin_process **process)
         static type(*real) parameters;                                                             \
         if (!MPI_REAL(real, #name))                                                                \
             return (type)(missing);                                                                \
-        const struct pin_process *process __attribute__((cleanup(leave), unused)) = enter();       \
+        struct pin_process *process __attribute__((cleanup(leave), unused)) = enter();             \
         return real arguments;                                                                     \
     }
 

@@ -37,7 +37,7 @@
 #include <wordexp.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 
 #define UNPINNED(type, failure, real, name, call)                                                  \
     PIN_UNPINNED(type, failure, PIN_REAL(real, name), call)

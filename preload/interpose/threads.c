@@ -3,24 +3,28 @@
  *   pthread_create   every OpenMP runtime, std::thread, Python, Java … come through here
  *   thrd_create      C11; glibc makes these threads inside itself, without calling pthread_create
  *                    through the symbol
+ *   pthread_join     (see the end)
  *
  * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
  * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go).
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
-#include "preload/place/place.h"
+#include "preload/place/look.h"
+#include "preload/place/process.h"
+#include "preload/place/report.h"
+#include "profile/base/clock.h"
 #include "profile/base/raw.h"
-
-#define NO_SLOT SIZE_MAX
 
 /* The mask of an attribute; false: it cannot be had. In musl attributes have none. */
 static bool attribute_mask(const pthread_attr_t *attributes, struct profile_mask *mask)
@@ -53,74 +57,66 @@ static bool has_affinity(const pthread_attr_t *attributes)
     return known && !profile_mask_equal(&mask, &all);
 }
 
-/* The slot of a thread that a runtime puts on one of the places which servet-pin gave it: those are
- * the plan's own. */
-static size_t slot_of_place(const struct pin_process *process, const pthread_attr_t *attributes)
+/* The place of a thread that a runtime puts on one of those which servet-pin gave it. */
+static size_t place_of_attributes(const struct pin_process *process,
+                                  const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
     if (!process->places_exported || !attributes || !attribute_mask(attributes, &mask) ||
         profile_mask_count(&mask) != 1) {
-        return NO_SLOT;
+        return PIN_NO_PLACE;
     }
-    for (size_t slot = 0; slot < process->plan.count; slot++) {
-        if (profile_mask_has(&mask, process->plan.pus[slot])) {
-            return slot;
+    for (size_t at = 0; at < process->pools.count; at++) {
+        if (profile_mask_has(&mask, process->pools.places[at].pu)) {
+            return at;
         }
     }
-    return NO_SLOT;
+    return PIN_NO_PLACE;
 }
 
-static struct pin_thread *new_record(const void *start, void *argument, const char *dso,
-                                     const char *role, const char *decided_by)
+/* -- the decision, in the creator -- */
+
+/* The thread that is being made. */
+struct birth {
+    const pthread_attr_t *attributes; /* the program's, or NULL */
+    const void *start, *code;
+    void *argument;
+    enum pin_owner owner;
+    const char *dso;
+};
+
+static struct pin_thread *new_record(const struct birth *birth, const char *role,
+                                     const char *decided_by)
 {
     struct pin_thread *thread = pin_record_take();
     if (!thread) {
         pin_failure("too many threads at once; this one is not pinned");
         return NULL;
     }
-    thread->start = (void *)(uintptr_t)start;
-    thread->argument = argument;
-    thread->dso = dso;
+    thread->start = (void *)(uintptr_t)birth->start;
+    thread->argument = birth->argument;
+    thread->routine = birth->code;
+    thread->dso = birth->dso;
     thread->role = role;
     thread->decided_by = decided_by;
-    atomic_store(&thread->pu, -1);
-    thread->has_slot = false;
-    thread->watched = (struct pin_watched){0};
     return thread;
 }
 
 /* A thread that is not ours to place must not inherit the one PU of a creator that is. */
-static struct pin_thread *prepare_free(const void *start, void *argument, const char *dso,
-                                       const char *role, const char *decided_by)
+static struct pin_thread *prepare_free(const struct birth *birth, const char *role,
+                                       const char *decided_by)
 {
-    return pin_process_view() ? new_record(start, argument, dso, role, decided_by) : NULL;
+    return pin_process_view() ? new_record(birth, role, decided_by) : NULL;
 }
 
-/* `wanted`: the slot it must have, or NO_SLOT. */
-static struct pin_thread *prepare_worker(struct pin_process *process, const void *start,
-                                         void *argument, const char *dso, const char *role,
-                                         size_t wanted)
+/* Born where its creator's process may run. */
+static struct pin_thread *prepare_brief(const struct birth *birth)
 {
-    pin_process_pin_main(process);
-    struct pin_thread *thread = new_record(start, argument, dso, role, "servet");
-    if (!thread) {
-        return NULL;
-    }
-    thread->pool = pin_slots_pool(&process->slots, dso);
-    if (wanted != NO_SLOT) {
-        pin_slots_take_this(&process->slots, thread->pool, wanted);
-    } else {
-        wanted =
-            pin_slots_take_free(&process->slots, thread->pool, &process->claims, process->plan.pus);
-    }
-    thread->slot = (uint32_t)wanted;
-    thread->has_slot = true;
-    int pu = (int)process->plan.pus[thread->slot];
-    atomic_store(&thread->pu, pu);
-    if (process->options.report[0] && pin_slots_threads(&process->slots, thread->slot) > 1) {
-        pin_report_shared((uint32_t)pu);
-    }
-    return thread;
+    const struct pin_options *options = &pin_process_get()->options;
+    const bool is_seen = options->verbose || options->report[0] || pin_process_view();
+    return is_seen || pin_brief_is_sampled(birth->code)
+               ? new_record(birth, "thread", "servet: lives briefly")
+               : NULL;
 }
 
 static void say_kept(const struct pin_process *process, const char *dso, const char *why)
@@ -131,172 +127,221 @@ static void say_kept(const struct pin_process *process, const char *dso, const c
     }
 }
 
-/* An OpenMP runtime whose threads are no more than the PUs that it counted when the program began
- * waits busily. A rank's part of the node may be fewer PUs than that: then who waits takes the PU
- * of whom it waits for, at every barrier for a slice of the scheduler's (multi-zone NPB in
- * docs/MEASUREMENTS.md). Under servet-pin it has counted that part. With one more thread, would it
- * be so? */
-static bool outgrows_its_part(struct pin_process *process, const char *dso)
+/* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
+ * and where another thread makes them, they are a library's. */
+static bool is_of_team(struct pin_process *process, const struct birth *birth, unsigned pool)
 {
-    if (process->launcher.local_size <= 1 || process->places_exported) {
-        return false;
+    if (birth->owner == PIN_RUNTIME && process->pools.team == PIN_POOLS && pin_process_is_main()) {
+        process->pools.team = pool;
+        (void)pin_process_plan(PIN_TEAM_COMES);
     }
-    size_t part = profile_mask_count(&process->plan.own);
-    if (part >= profile_mask_count(&process->start) ||
-        pin_slots_of_pool(&process->slots, pin_slots_pool(&process->slots, dso)) < part) {
-        return false;
-    }
-    const char *policy = pin_environment("OMP_WAIT_POLICY");
-    return !policy || strcasecmp(policy, "passive") != 0;
+    return process->pools.team == pool;
 }
 
-static void give_up(const struct pin_process *process, const char *dso)
+/* OpenMP threads of a rank that are more than its part of the node, and wait busily because they
+ * are no more than the PUs that the runtime counted when the program began: then each that waits
+ * takes the PU of the one it waits for. Under servet-pin the runtime has counted that part. */
+static bool outgrows_its_part(const struct pin_process *process)
 {
+    const char *policy = pin_environment("OMP_WAIT_POLICY");
+    return process->launcher.local_size > 1 && !process->places_exported &&
+           process->pools.count < profile_mask_count(&process->start) &&
+           !(policy && strcasecmp(policy, "passive") == 0);
+}
+
+static struct pin_thread *prepare_worker(struct pin_process *process, const struct birth *birth,
+                                         size_t wanted, bool *gives_up)
+{
+    const char *role = birth->owner == PIN_APPLICATION ? "thread" : "worker";
+    const unsigned pool = pin_pools_find(&process->pools, birth->dso);
+    const bool team = is_of_team(process, birth, pool), force = process->options.force;
+    const bool fits =
+        !team || force || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
+    if (!fits && outgrows_its_part(process)) {
+        *gives_up = true;
+        return NULL;
+    }
+    if ((team && fits) || process->launcher.name) {
+        pin_process_pin_main(process);
+    }
+    struct pin_thread *thread = new_record(birth, role, "servet");
+    if (!thread) {
+        return NULL;
+    }
+    pin_process_put_memory(process);
+    pin_process_look_again();
+    thread->pool = pool;
+    thread->place = pin_pools_admit(&process->pools, pool, wanted, pin_process_leave);
+    if (thread->place == PIN_NO_PLACE) {
+        thread->decided_by = PIN_LEFT_TEXT;
+        return thread;
+    }
+    const struct pin_place *place = &process->pools.places[thread->place];
+    atomic_store(&thread->pu, (int)place->pu);
+    pin_process_make_room(process, place->pu);
+    if (process->options.report[0] && place->threads > 1) {
+        pin_report_shared(place->pu);
+    }
+    return thread;
+}
+
+static struct pin_thread *prepare(const struct birth *birth, bool *gives_up)
+{
+    const bool force = pin_process_get()->options.force, chosen = has_affinity(birth->attributes);
+    if (birth->owner == PIN_HELPER) {
+        return prepare_free(birth, "helper", "servet");
+    }
+    if (birth->owner == PIN_RUNTIME) {
+        pin_process_openmp_found();
+    }
+    if (!chosen && pin_brief(birth->code)) {
+        return prepare_brief(birth);
+    }
+    const bool is_first_of_team = birth->owner == PIN_RUNTIME && pin_process_is_main();
+    struct pin_process *process =
+        pin_process_plan(is_first_of_team ? PIN_TEAM_COMES : PIN_REST_COMES);
+    if (!process) {
+        return NULL;
+    }
+    const size_t wanted = birth->owner == PIN_RUNTIME
+                              ? place_of_attributes(process, birth->attributes)
+                              : PIN_NO_PLACE;
+    if (wanted == PIN_NO_PLACE && !force && chosen) {
+        say_kept(process, birth->dso, "chose");
+        return NULL;
+    }
+    if (pin_process_left_to_user(process)) {
+        pin_process_say_main_stays(process);
+        return prepare_free(birth, "worker", "user");
+    }
+    if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound(process)) {
+        pin_process_say_main_stays(process);
+        say_kept(process, birth->dso, "has been given");
+        return NULL;
+    }
+    return prepare_worker(process, birth, wanted, gives_up);
+}
+
+static void give_up(const struct birth *birth)
+{
+    const struct pin_process *process = pin_process_get();
     if (process->options.verbose) {
         pin_note("process %d: rank %u of %u has more threads of %s than PUs: nothing is placed "
                  "(servet-pin in front of the program would)",
-                 (int)getpid(), process->launcher.local_rank, process->launcher.local_size, dso);
+                 (int)getpid(), process->launcher.local_rank, process->launcher.local_size,
+                 birth->dso);
     }
     pin_process_give_up();
 }
 
-static struct pin_thread *prepare(const pthread_attr_t *attributes, const void *start,
-                                  void *argument)
-{
-    const char *dso;
-    enum pin_owner owner = pin_owner_of_thread(start, argument, &dso);
-    bool force = pin_process_get()->options.force;
-    if (!force && pin_owner_program_is_managed()) {
-        return NULL;
-    }
-    if (owner == PIN_HELPER) {
-        return prepare_free(start, argument, dso, "helper", "servet");
-    }
-    if (owner == PIN_RUNTIME) {
-        pin_process_openmp_found();
-    }
-    bool chosen = has_affinity(attributes);
-    struct pin_process *process = pin_process_plan(force || !chosen);
-    if (!process) {
-        return NULL;
-    }
-    size_t placed = owner == PIN_RUNTIME ? slot_of_place(process, attributes) : NO_SLOT;
-    if (placed == NO_SLOT && !force && chosen) {
-        say_kept(process, dso, "chose");
-        return NULL;
-    }
-    if (pin_process_left_to_user(process)) {
-        pin_process_pin_main(process); /* says that it stays */
-        return prepare_free(start, argument, dso, "worker", "user");
-    }
-    if (placed == NO_SLOT && !force && pin_process_thread_is_bound(process)) {
-        pin_process_pin_main(process); /* says that it stays, if it is the one that is bound */
-        say_kept(process, dso, "has been given");
-        return NULL;
-    }
-    if (owner == PIN_RUNTIME && placed == NO_SLOT && !force && outgrows_its_part(process, dso)) {
-        give_up(process, dso);
-        return NULL;
-    }
-    return prepare_worker(process, start, argument, dso,
-                          owner == PIN_APPLICATION ? "thread" : "worker", placed);
-}
-
 /* Called in the creating thread, so that places follow the order of creation and not the order in
- * which threads happen to start. NULL: leave this thread alone; else what thread_main() is to be
- * started with. Makes the plan and pins the main thread at the first worker. errno is left
- * alone. */
-static struct pin_thread *prepare_thread(const pthread_attr_t *attributes, const void *start,
-                                         void *argument)
+ * which threads happen to start. NULL: leave this thread alone; else the record of it. errno is
+ * left alone. */
+static struct pin_thread *prepare_thread(struct birth *birth)
 {
     if (!pin_process_active()) {
         return NULL;
     }
     int saved = errno, cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* pthread_create() is no such point */
-    struct pin_thread *thread = prepare(attributes, start, argument);
-    pthread_setcancelstate(cancel, NULL);
+    bool gives_up = false;
+    struct pin_thread *thread = NULL;
+    birth->owner = pin_owner_of_thread(birth->start, birth->argument, &birth->dso, &birth->code);
+    if (pin_process_get()->options.force || !pin_owner_program_is_managed()) {
+        /* pthread_create() is no cancellation point. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+        pin_process_lock();
+        thread = prepare(birth, &gives_up);
+        if (thread) {
+            thread->born_ns = profile_now_ns();
+        }
+        pin_process_unlock();
+        if (gives_up) {
+            give_up(birth);
+        }
+        pthread_setcancelstate(cancel, NULL);
+    }
     errno = saved;
     return thread;
+}
+
+/* -- the life of a thread -- */
+
+/* Also in a sandbox: it takes no other calls than libc's own end of a thread does. */
+static void end_thread(struct pin_thread *thread, bool lived)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pin_process_lock();
+    const bool brief =
+        lived && pin_brief_ended(thread->routine, profile_now_ns() - thread->born_ns);
+    pin_pools_end(&((struct pin_process *)pin_process_get())->pools, thread, brief);
+    pin_record_give_back(thread);
+    pin_process_unlock();
+    pthread_setcancelstate(cancel, NULL);
 }
 
 static void release(void *argument)
 {
     struct pin_thread *thread = argument;
-    const struct pin_process *process = pin_process_get();
-    atomic_store_explicit(&thread->runs, false, memory_order_release);
     if (pin_process_active()) {
         pin_report_end(thread->report_line);
     }
     pin_process_forget_thread();
-    if (thread->has_slot) {
-        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
-    }
-    pin_record_give_back(thread);
-}
-
-/* The thread could not be created: gives its slot back. */
-static void forget_thread(struct pin_thread *thread)
-{
-    const struct pin_process *process = pin_process_get();
-    if (thread->has_slot) {
-        pin_slots_give_back((struct pin_slots *)&process->slots, thread->pool, thread->slot);
-    }
-    pin_record_give_back(thread);
+    end_thread(thread, true);
 }
 
 static void say_thread(const struct pin_thread *thread)
 {
     int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
-    if (thread->pu < 0) {
-        pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
+    int pu = atomic_load(&thread->pu);
+    if (pu >= 0) {
+        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, pu);
+    } else if (thread->pool < PIN_POOLS) {
+        pin_note("process %d: thread %d of %s " PIN_LEFT_TEXT, (int)getpid(), tid, dso);
     } else {
-        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, thread->pu);
+        pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
     }
 }
 
-static void settle_quietly(struct pin_thread *thread)
+/* The PU that the thread was made on; PIN_LEFT: that of its creator, or any of the process. */
+static void begin_quietly(struct pin_thread *thread, int32_t born)
 {
     const struct pin_process *process = pin_process_get();
+    int rc = pin_process_begin_thread(thread, born);
+    const int32_t pu = atomic_load(&thread->pu);
     if (!pin_process_active()) {
-        pin_process_settle_late();
         return; /* a sandbox has come since the thread was made, or all was given up */
     }
     thread->report_line =
-        pin_report_begin(&process->options, thread->role, thread->pu, thread->decided_by);
-    atomic_store_explicit(&thread->runs, true, memory_order_release);
-    int code = pin_process_settle_thread(thread);
-    if (code == -ECANCELED) {
-        return;
-    }
-    if (code < 0) {
-        pin_failure("cannot pin a thread to PU %d: %s", thread->pu, strerrordesc_np(-code));
-    } else if (process->options.verbose) {
+        pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu, thread->decided_by);
+    if (rc < 0 && rc != -ECANCELED) {
+        pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
+    } else if (rc == 0 && process->options.verbose) {
         say_thread(thread);
     }
 }
 
-/* What is said and opened on the way must not be the end of a thread that has not begun. */
-static void settle(struct pin_thread *thread)
+/* A line that is written must not be the end of a thread that has not begun. */
+static void begin(struct pin_thread *thread)
 {
     const struct pin_options *options = &pin_process_get()->options;
     int cancel;
-    if (!options->verbose && !options->report[0]) {
-        settle_quietly(thread);
-        return;
+    if (thread->pool == PIN_POOLS && thread->born == PIN_LEFT && !options->verbose &&
+        !options->report[0]) {
+        return; /* nobody moves it: most threads that live briefly are of this kind */
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    settle_quietly(thread);
+    begin_quietly(thread, thread->born);
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* Start routines to hand to the library: pin, run the program's, give the slot back. */
+/* Start routines to hand to the library: begin, run the program's, give the place back. */
 static void *thread_main(void *argument)
 {
     struct pin_thread *thread = argument;
     void *result;
-    settle(thread);
+    begin(thread);
     /* Also runs at pthread_exit() and at cancellation. */
     pthread_cleanup_push(release, thread);
     result = ((void *(*)(void *))thread->start)(thread->argument);
@@ -308,44 +353,225 @@ static int thread_main_c11(void *argument)
 {
     struct pin_thread *thread = argument;
     int result;
-    settle(thread);
+    begin(thread);
     pthread_cleanup_push(release, thread);
     result = ((int (*)(void *))thread->start)(thread->argument);
     pthread_cleanup_pop(1);
     return result;
 }
 
+/* C11 threads are POSIX threads here and in musl: their result is the number in the pointer. */
+static void *thread_main_of_c11(void *argument)
+{
+    return (void *)(intptr_t)thread_main_c11(argument);
+}
+
+/* -- birth -- */
+
+#ifndef NO_ATTRIBUTE_MASKS
+
+/* The mask that a thread is made with; false: that of its creator will do. A pool's thread that is
+ * left beside a team is made on the main thread's PU (masks.c, pass_by_main()). */
+static bool birth_mask(struct pin_thread *thread, struct profile_mask *out)
+{
+    const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
+    const struct profile_mask *view = pin_process_view();
+    *out = (struct profile_mask){0};
+    thread->born = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
+    if (thread->born >= 0) {
+        profile_mask_add(out, (uint32_t)thread->born);
+    } else if (view) {
+        *out = *view;
+    }
+    return thread->born >= 0 || view;
+}
+
+static void copy_stack(const pthread_attr_t *from, pthread_attr_t *to)
+{
+    void *lowest;
+    size_t size;
+    if (pthread_attr_getstack(from, &lowest, &size) != 0) {
+        return;
+    }
+    if ((uintptr_t)lowest + size != 0) { /* 0: the program has given none */
+        pthread_attr_setstack(to, lowest, size);
+    } else {
+        pthread_attr_setstacksize(to, size);
+    }
+}
+
+/* glibc 2.32 and later. */
+static void copy_signals(const pthread_attr_t *from, pthread_attr_t *to)
+{
+    static int (*get)(const pthread_attr_t *, sigset_t *);
+    static int (*set)(pthread_attr_t *, const sigset_t *);
+    sigset_t signals;
+    if (PIN_REAL(get, "pthread_attr_getsigmask_np") &&
+        PIN_REAL(set, "pthread_attr_setsigmask_np") && get(from, &signals) == 0) {
+        set(to, &signals);
+    }
+}
+
+/* Attributes have no copy of their own: what is behind their pointers is shared by a copied
+ * structure. 0 or an error number. */
+static int copy_attributes(const pthread_attr_t *from, pthread_attr_t *to)
+{
+    struct sched_param parameters;
+    int value, rc = from ? pthread_attr_init(to) : pthread_getattr_default_np(to);
+    size_t size;
+    if (rc != 0 || !from) {
+        return rc;
+    }
+    if (pthread_attr_getdetachstate(from, &value) == 0) {
+        pthread_attr_setdetachstate(to, value);
+    }
+    if (pthread_attr_getguardsize(from, &size) == 0) {
+        pthread_attr_setguardsize(to, size);
+    }
+    if (pthread_attr_getschedpolicy(from, &value) == 0) {
+        pthread_attr_setschedpolicy(to, value);
+    }
+    if (pthread_attr_getschedparam(from, &parameters) == 0) {
+        pthread_attr_setschedparam(to, &parameters);
+    }
+    if (pthread_attr_getinheritsched(from, &value) == 0) {
+        pthread_attr_setinheritsched(to, value);
+    }
+    copy_stack(from, to);
+    copy_signals(from, to);
+    return 0;
+}
+
+/* Attributes by which the thread starts on its mask. False: those of the program serve. */
+static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
+                            pthread_attr_t *out)
+{
+    struct profile_mask mask;
+    if (!birth_mask(thread, &mask) || copy_attributes(birth->attributes, out) != 0) {
+        return false;
+    }
+    if (pthread_attr_setaffinity_np(out, sizeof mask, (const cpu_set_t *)&mask) == 0) {
+        return true;
+    }
+    pthread_attr_destroy(out);
+    return false;
+}
+
+#else
+
+static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
+                            pthread_attr_t *out)
+{
+    (void)birth;
+    (void)out;
+    thread->born = atomic_load(&thread->pu) < 0 && !pin_process_view() ? PIN_LEFT : -1;
+    return false;
+}
+
+#endif
+
+/* The kernel has refused the mask: the thread is made as without the shim. */
+static void lose_place(struct pin_thread *thread, int error)
+{
+    pin_process_lock();
+    pin_pools_lose(&((struct pin_process *)pin_process_get())->pools, thread);
+    thread->born = -1;
+    pin_process_unlock();
+    if (error == EPERM) { /* and refuses all others */
+        pin_failure("cannot pin threads: %s", strerrordesc_np(error));
+        pin_process_give_up();
+    }
+}
+
+static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
 PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*start)(void *), void *argument)
 {
-    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!PIN_REAL(real, "pthread_create")) {
+    pthread_attr_t own;
+    struct birth birth = {
+        .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
+    if (!PIN_REAL(real_create, "pthread_create")) {
         return ENOSYS;
     }
-    struct pin_thread *ours = prepare_thread(attributes, (const void *)(uintptr_t)start, argument);
+    struct pin_thread *ours = prepare_thread(&birth);
     if (!ours) {
-        return real(thread, attributes, start, argument);
+        return real_create(thread, attributes, start, argument);
     }
-    int code = real(thread, attributes, thread_main, ours);
-    if (code != 0) {
-        forget_thread(ours);
+    const bool has_own = make_attributes(&birth, ours, &own);
+    int rc = real_create(thread, has_own ? &own : attributes, thread_main, ours);
+    if (has_own) {
+        pthread_attr_destroy(&own);
     }
-    return code;
+    if (has_own && rc != 0 && rc != EAGAIN) {
+        lose_place(ours, rc);
+        rc = real_create(thread, attributes, thread_main, ours);
+    }
+    if (rc != 0) {
+        end_thread(ours, false);
+    }
+    return rc;
 }
 
+/* libc makes these inside itself, and takes no attributes for them. */
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static int (*real)(thrd_t *, thrd_start_t, void *);
+    pthread_attr_t own;
+    struct birth birth = {.start = (const void *)(uintptr_t)start, .argument = argument};
     if (!PIN_REAL(real, "thrd_create")) {
         return thrd_error;
     }
-    struct pin_thread *ours = prepare_thread(NULL, (const void *)(uintptr_t)start, argument);
+    struct pin_thread *ours = prepare_thread(&birth);
     if (!ours) {
         return real(thread, start, argument);
     }
-    int code = real(thread, thread_main_c11, ours);
-    if (code != thrd_success) {
-        forget_thread(ours);
+    int rc = thrd_error;
+    if (make_attributes(&birth, ours, &own)) {
+        int error = PIN_REAL(real_create, "pthread_create")
+                        ? real_create(thread, &own, thread_main_of_c11, ours)
+                        : EAGAIN;
+        rc = error == 0 ? thrd_success : rc;
+        pthread_attr_destroy(&own);
+        if (error != 0 && error != EAGAIN) {
+            lose_place(ours, error);
+        }
     }
-    return code;
+    rc = rc == thrd_success ? rc : real(thread, thread_main_c11, ours);
+    if (rc != thrd_success) {
+        end_thread(ours, false);
+    }
+    return rc;
+}
+
+static void look_again(void)
+{
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pin_process_lock();
+    pin_process_look_again();
+    pin_process_unlock();
+    pthread_setcancelstate(cancel, NULL);
+    errno = saved;
+}
+
+/* While the program waits for a thread anyway, a look at what strangers keep busy can end. */
+PIN_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    static int (*real)(pthread_t, void **);
+    if (!PIN_REAL(real, "pthread_join")) {
+        return ENOSYS;
+    }
+    const uint64_t left_ns = pin_process_active() ? pin_look_left_ns() : 0;
+    if (left_ns > 0) {
+        uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + left_ns;
+        const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+                                       .tv_nsec = (long)(until_ns % 1000000000u)};
+        int rc = pthread_timedjoin_np(thread, result, &until);
+        if (rc != ETIMEDOUT) {
+            return rc;
+        }
+        look_again();
+    }
+    return real(thread, result);
 }

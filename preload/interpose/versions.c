@@ -23,7 +23,7 @@
 #include <time.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 
 /* `name`@`version` with the body that follows. */
 #define AT_VERSION(type, tag, name, version, parameters)                                           \

@@ -1,9 +1,8 @@
 /* Which PUs other people's work keeps busy at this moment, by the kernel's counters.
  *
- * /proc/stat counts each PU's idle time in ticks of 10 ms. A PU whose count stands still for two of
- * them has had no idle moment, whoever's work it was: in a container, and with other users'
- * processes hidden, too. That costs a wait, so it is asked for only where something else is
- * runnable at all; then for as short a time as shows that every PU idles. */
+ * /proc/stat counts each PU's idle time in ticks of 10 ms. A PU whose count stands still for longer
+ * has had no idle moment, whoever's work it was: in a container, and with other users' processes
+ * hidden, too. That costs a wait, so it is asked for only where something else is runnable. */
 #include "preload/node/node.h"
 
 #include <dirent.h>
@@ -29,22 +28,19 @@
  * thread and on those where others of its threads run: rather a stranger too few than a fellow
  * taken for one. */
 
-/* Processes and places that are looked at, at most; beyond them nobody is told from strangers. */
+/* More than those are not told from strangers. */
 #define MOST_PROCESSES 4096u
-#define MOST_SEEN 8192u
 
 struct process {
     pid_t pid;
-    uint64_t began_ns, ran_ns; /* its clock at the first look, and what it has run since */
+    uint64_t began_ns; /* its clock at the first look */
+    struct profile_mask pus;
 };
 
 struct fellows {
-    size_t count, seen_count;
+    size_t count;
     uint32_t running; /* threads, at the last look */
     struct process process[MOST_PROCESSES];
-    struct {
-        uint32_t process, pu;
-    } seen[MOST_SEEN];
 };
 
 static uint64_t clock_of(pid_t pid)
@@ -57,32 +53,18 @@ static uint64_t clock_of(pid_t pid)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static void add_seen(struct fellows *fellows, size_t process, uint32_t pu)
-{
-    for (size_t i = 0; i < fellows->seen_count; i++) {
-        if (fellows->seen[i].process == process && fellows->seen[i].pu == pu) {
-            return;
-        }
-    }
-    if (fellows->seen_count < MOST_SEEN) {
-        fellows->seen[fellows->seen_count].process = (uint32_t)process;
-        fellows->seen[fellows->seen_count++].pu = pu;
-    }
-}
-
 /* Where a thread is, and whether it runs. */
-static void see_thread(struct fellows *fellows, size_t process, const char *tid)
+static void see_thread(struct fellows *fellows, struct process *process, const char *tid)
 {
     char path[64], text[512];
-    pid_t pid = fellows->process[process].pid;
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)process->pid, tid);
     (void)profile_read_small(path, text, sizeof text);
     const char *state = profile_stat_find(text, PROFILE_STAT_STATE),
                *pu = profile_stat_find(text, PROFILE_STAT_PU);
     bool runs = state && *state == 'R'; /* without one it has ended */
     fellows->running += runs;
-    if (pu && (runs || atoi(tid) == pid)) {
-        add_seen(fellows, process, (uint32_t)strtoul(pu, NULL, 10));
+    if (pu && (runs || atoi(tid) == process->pid)) {
+        profile_mask_add(&process->pus, (uint32_t)strtoul(pu, NULL, 10));
     }
 }
 
@@ -126,18 +108,17 @@ static int add_children(struct fellows *fellows, pid_t pid, const char *tid, boo
     return rc;
 }
 
-static int see_process(struct fellows *fellows, size_t process, bool first)
+static int see_process(struct fellows *fellows, struct process *process, bool first)
 {
     char path[64];
     struct dirent *entry;
     int rc = 0;
-    pid_t pid = fellows->process[process].pid;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
     DIR *folder = opendir(path);
     while (folder && rc == 0 && (entry = readdir(folder))) {
         if (atoi(entry->d_name) > 0) {
             see_thread(fellows, process, entry->d_name);
-            rc = add_children(fellows, pid, entry->d_name, first);
+            rc = add_children(fellows, process->pid, entry->d_name, first);
         }
     }
     if (folder) {
@@ -151,7 +132,7 @@ static int see_all(struct fellows *fellows, bool first)
     int rc = 0;
     fellows->running = 0;
     for (size_t i = 0; rc == 0 && i < fellows->count; i++) {
-        rc = see_process(fellows, i, first);
+        rc = see_process(fellows, &fellows->process[i], first);
     }
     return rc;
 }
@@ -179,35 +160,13 @@ static int begin_fellows(pid_t launcher, struct fellows **out, uint32_t *running
     return 0;
 }
 
-/* Adds to `ran_ns` of each PU below `pus` how long they ran there since, and frees. A process that
- * was on two PUs counts in full on both. 0, and the errors of begin: then it is not known. */
-static int end_fellows(struct fellows *fellows, uint64_t *ran_ns, size_t pus)
-{
-    int rc = see_all(fellows, false);
-    for (size_t i = 0; i < fellows->count; i++) {
-        uint64_t now_ns = clock_of(fellows->process[i].pid),
-                 began_ns = fellows->process[i].began_ns;
-        fellows->process[i].ran_ns = now_ns > began_ns ? now_ns - began_ns : 0;
-    }
-    for (size_t i = 0; i < fellows->seen_count; i++) {
-        if (fellows->seen[i].pu < pus) {
-            ran_ns[fellows->seen[i].pu] += fellows->process[fellows->seen[i].process].ran_ns;
-        }
-    }
-    free(fellows);
-    return rc;
-}
-
 /* -- busy PUs -- */
 
 /* A PU is a stranger's when our own job ran there for less than this share of the time: beside one
  * stranger of its own weight a process has a half. */
 #define OURS 0.8
-/* Two ticks of the counters (USER_HZ is 100 everywhere), looked at in steps. */
-#define STEP_NS 5000000
-#define STEPS 4
-/* Threads that run or wait for each PU: a queue, and not a stranger and a job of ours or two. */
-#define CROWD 4
+/* One tick of the counters (USER_HZ is 100 everywhere), and some more. */
+#define LOOK_NS 11000000
 /* Fields of a line of /proc/stat: name, user, nice, system, idle, iowait. */
 #define IDLE_FIELD 4
 
@@ -250,83 +209,65 @@ int pin_busy_idle(uint32_t *ticks, size_t pus)
     return 0;
 }
 
-/* Highest PU + 1. */
-static size_t width_of(const struct profile_mask *mask)
+/* PUs below `pus` of `allowed` that do not idle once in the time of a look. */
+static void wait_for_idle(const struct profile_mask *allowed, size_t pus, struct profile_mask *busy)
 {
-    size_t width = 0;
-    PROFILE_MASK_EACH(mask, pu)
+    uint32_t *before = calloc(2 * pus, sizeof *before), *now = before + pus;
+    bool known = before && pin_busy_idle(before, pus) == 0 &&
+                 nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL) == 0 &&
+                 pin_busy_idle(now, pus) == 0;
+    PROFILE_MASK_EACH(allowed, pu)
     {
-        width = pu + 1;
-    }
-    return width;
-}
-
-static void compare(const struct profile_mask *allowed, const uint32_t *before, const uint32_t *now,
-                    size_t pus, struct profile_mask *out)
-{
-    *out = (struct profile_mask){0};
-    for (uint32_t pu = 0; pu < pus; pu++) {
-        if (profile_mask_has(allowed, pu) && before[pu] == now[pu]) {
-            profile_mask_add(out, pu);
+        if (known && before[pu] == now[pu]) {
+            profile_mask_add(busy, pu);
         }
     }
+    free(before);
 }
 
-/* Waits until every PU has idled, or the time is over, and leaves in `busy` those that have not.
- * Where more is runnable than there are PUs they will hardly all idle: then there is one look, and
- * 500 programs that start at once do not wake each other up for four. */
-static void wait_for_idle(const struct profile_mask *allowed, uint32_t running, uint32_t *before,
-                          size_t pus, struct profile_mask *busy)
+/* Leaves out what our own job has kept busy since the first look, `passed_ns` ago, and frees. A
+ * process that was on two PUs counts in full on both. */
+static void leave_out_ours(struct fellows *fellows, uint64_t passed_ns, struct profile_mask *busy)
 {
-    uint32_t *now = before + pus;
-    int steps = running > profile_mask_count(allowed) ? 1 : STEPS;
-    *busy = *allowed;
-    for (int step = 0; step < steps && !profile_mask_empty(busy); step++) {
-        nanosleep(&(struct timespec){.tv_nsec = STEP_NS * STEPS / steps}, NULL);
-        if (pin_busy_idle(now, pus) < 0) {
-            *busy = (struct profile_mask){0};
-            return;
+    uint64_t *ran_ns = calloc(PROFILE_MASK_PUS, sizeof *ran_ns);
+    const bool known = ran_ns && see_all(fellows, false) == 0;
+    for (size_t i = 0; known && i < fellows->count; i++) {
+        const struct process *process = &fellows->process[i];
+        const uint64_t now_ns = clock_of(process->pid);
+        PROFILE_MASK_EACH(&process->pus, pu)
+        {
+            ran_ns[pu] += now_ns > process->began_ns ? now_ns - process->began_ns : 0;
         }
-        compare(allowed, before, now, pus, busy);
     }
-}
-
-/* Leaves out what our own job has kept busy for `passed_ns`. */
-static void leave_out_ours(struct fellows *fellows, uint64_t passed_ns, size_t pus,
-                           struct profile_mask *busy)
-{
-    uint64_t *ran_ns = calloc(pus, sizeof *ran_ns);
-    bool known = end_fellows(fellows, ran_ns, ran_ns ? pus : 0) == 0 && ran_ns;
-    for (uint32_t pu = 0; pu < pus; pu++) {
+    PROFILE_MASK_EACH(busy, pu)
+    {
         if (!known || (double)ran_ns[pu] > OURS * (double)passed_ns) {
             profile_mask_remove(busy, pu);
         }
     }
     free(ran_ns);
-}
-
-bool pin_busy_is_crowd(uint32_t running, const struct profile_mask *allowed)
-{
-    return running > CROWD * profile_mask_count(allowed);
+    free(fellows);
 }
 
 void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out)
 {
     uint32_t ours = 1, running; /* itself */
     struct fellows *fellows = NULL;
+    size_t pus = 0;
     *out = (struct profile_mask){0};
     if (profile_mask_count(allowed) < 2 || (running = profile_running_tasks()) <= ours ||
         (launcher != 0 && begin_fellows(launcher, &fellows, &ours) < 0)) {
         return;
     }
-    size_t pus = width_of(allowed);
-    uint64_t begun_ns = profile_now_ns();
-    uint32_t *before = running > ours ? calloc(2 * pus, sizeof *before) : NULL;
-    if (before && pin_busy_idle(before, pus) == 0) {
-        wait_for_idle(allowed, running, before, pus, out);
+    PROFILE_MASK_EACH(allowed, pu)
+    {
+        pus = pu + 1;
+    }
+    const uint64_t begun_ns = profile_now_ns();
+    if (running > ours) {
+        wait_for_idle(allowed, pus, out);
     }
     if (fellows) {
-        leave_out_ours(fellows, profile_now_ns() - begun_ns, pus, out);
+        leave_out_ours(fellows, profile_now_ns() - begun_ns, out);
     }
-    free(before);
 }

@@ -1,6 +1,6 @@
 /* What the launcher of a parallel program says, and what servet-pin hands over to the rank it
  * becomes. */
-#include "preload/place/place.h"
+#include "preload/place/launcher.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
+#include "preload/place/plan.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
@@ -376,6 +377,14 @@ static uint64_t job_of_launcher(void)
     return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
+/* What it was bound to is a rank's own. */
+static void be_alone(struct pin_launcher *launcher)
+{
+    launcher->local_rank = 0;
+    launcher->local_size = 1;
+    launcher->job = 0;
+}
+
 void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
@@ -392,8 +401,7 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     out->node_rank = out->local_rank;
     out->node_ranks = out->local_size > out->local_rank ? out->local_size : out->local_rank + 1;
     if (out->binding == PIN_USERS_CHOICE) {
-        out->local_rank = 0;
-        out->local_size = 1;
+        be_alone(out);
     } else {
         out->job = job_of_launcher();
     }
@@ -418,12 +426,21 @@ static void find_job_pus(const struct pin_launcher *launcher, struct profile_mas
     }
 }
 
-void pin_launcher_allowed(const struct pin_launcher *launcher, const struct profile_mask *start,
+void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out)
 {
     *out = *start;
-    if (launcher->name && launcher->binding == PIN_LAUNCHERS_CHOICE) {
-        find_job_pus(launcher, out);
+    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
+        return;
+    }
+    find_job_pus(launcher, out);
+    bool beyond = launcher->node_ranks > profile_mask_count(out);
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        beyond = beyond || (start->word[i] & ~out->word[i]) != 0;
+    }
+    if (beyond) {
+        *out = *start;
+        be_alone(launcher);
     }
 }
 

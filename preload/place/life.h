@@ -5,12 +5,12 @@
 
 #include <pthread.h>
 
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 
 extern struct pin_process pin_here;
 
 enum { NEW, IDLE, PLANNED, FAILED, RETIRED };
-enum { MAIN_FREE = -1, MAIN_LOOSE = PIN_LOOSE, MAIN_CLAIMED = -3, MAIN_LEFT = -4 };
+enum { MAIN_FREE = -1, MAIN_LOOSE = PIN_LEFT, MAIN_CLAIMED = -3, MAIN_LEFT = -4 };
 
 struct pin_life {
     atomic_int state;
@@ -20,8 +20,11 @@ struct pin_life {
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
-    pid_t pid;             /* not a vfork child's */
-    pthread_once_t planning;
+    uint64_t
+        main_checked_ns; /* when the kernel was asked who has bound the main thread; 0: never */
+    bool main_bound;     /* the answer */
+    bool planned_for_team, memory_is_put;
+    pid_t pid; /* not a vfork child's */
 };
 extern struct pin_life pin_life;
 
@@ -31,9 +34,9 @@ struct pin_self {
     bool is_first;   /* the thread that the process began with, in a fork's child too */
     bool shut;       /* in a sandbox of its own */
     bool shut_child; /* its vfork child is */
-    enum { MASK_FREE, MASK_PU, MASK_SPREAD } mask; /* of a thread that is not main */
-    struct pin_thread *record;                     /* of MASK_PU and MASK_SPREAD */
-    int told; /* 1 + the PU of ours that it was last told to be on, 0: none */
+    struct pin_thread *record; /* of a thread that is not main and whose mask is ours; else NULL */
+    int told;                  /* 1 + the PU of ours that it was last told to be on, 0: none */
+    struct pin_thread *told_record; /* its record then */
 };
 extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 

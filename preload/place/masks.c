@@ -1,15 +1,38 @@
 /* Who changes which thread's mask, and when nobody may: threads that begin, that make children,
- * that the watch moves, and sandboxes, after whose beginning no call of ours comes from those who
- * are in it. The states are drawn in process.c. */
-#include <dirent.h>
+ * that lose or get a place, and sandboxes, after whose beginning no call of ours comes from those
+ * who are in it. The states are drawn in process.c. */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
+#include "preload/place/report.h"
+#include "preload/place/watch.h"
+#include "profile/base/clock.h"
 #include "profile/base/raw.h"
+
+/* -- masks of threads -- */
+
+static struct profile_mask one_pu(int32_t pu)
+{
+    struct profile_mask mask = {0};
+    profile_mask_add(&mask, (uint32_t)pu);
+    return mask;
+}
+
+const struct profile_mask *pin_process_left_mask(void)
+{
+    return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.children;
+}
+
+/* The mask of a thread whose PU is `pu`. */
+static struct profile_mask mask_of(int32_t pu)
+{
+    return pu == PIN_LEFT ? *pin_process_left_mask() : one_pu(pu);
+}
 
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
 {
@@ -22,47 +45,67 @@ int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu
     return rc;
 }
 
-int32_t pin_process_thread_pu(void)
+/* Of a thread of ours that runs (the lock is held), NULL: the main thread. Threads are asked for by
+ * the name that libc has for them: their number would be one more system call in every thread. */
+static bool get_mask(const struct pin_thread *thread, struct profile_mask *out)
 {
-    if (pin_self.is_main) {
-        int pu = atomic_load_explicit(&pin_life.main_pu, memory_order_relaxed);
-        return pu >= 0 ? pu : -1;
-    }
-    int pu = pin_self.mask == MASK_PU ? atomic_load(&pin_self.record->pu) : -1;
-    return pu >= 0 ? pu : -1;
+    static int (*real)(pthread_t, size_t, cpu_set_t *);
+    *out = (struct profile_mask){0};
+    return thread ? PIN_REAL(real, "pthread_getaffinity_np") &&
+                        real(thread->self, sizeof *out, (cpu_set_t *)out) == 0
+                  : profile_mask_get(pin_life.pid, out) == 0;
 }
 
-static bool is_loose(void)
+static bool set_mask(const struct pin_thread *thread, const struct profile_mask *mask)
 {
-    return pin_self.is_main
-               ? atomic_load(&pin_life.main_pu) == MAIN_LOOSE
-               : pin_self.mask == MASK_PU && atomic_load(&pin_self.record->pu) == PIN_LOOSE;
+    static int (*real)(pthread_t, size_t, const cpu_set_t *);
+    return thread ? PIN_REAL(real, "pthread_setaffinity_np") &&
+                        real(thread->self, sizeof *mask, (const cpu_set_t *)mask) == 0
+                  : profile_mask_set(pin_life.pid, mask) == 0;
+}
+
+/* A thread that we have pinned gets the one mask in place of the other, if it has that. */
+static bool exchange_mask(const struct pin_thread *thread, const struct profile_mask *from,
+                          const struct profile_mask *to)
+{
+    struct profile_mask now;
+    return get_mask(thread, &now) && profile_mask_equal(&now, from) && set_mask(thread, to);
+}
+
+/* -- the calling thread -- */
+
+int32_t pin_process_main_pu(void)
+{
+    return atomic_load_explicit(&pin_life.main_pu, memory_order_relaxed);
+}
+
+int32_t pin_process_thread_pu(void)
+{
+    int32_t pu = pin_self.is_main  ? pin_process_main_pu()
+                 : pin_self.record ? atomic_load(&pin_self.record->pu)
+                                   : -1;
+    return pu >= 0 ? pu : -1;
 }
 
 void pin_process_forget_thread(void)
 {
     if (!pin_self.is_main) {
-        if (pin_self.mask != MASK_FREE) {
+        if (pin_self.record) {
             atomic_store(&pin_self.record->watched.tid, 0);
         }
-        pin_self.mask = MASK_FREE;
-    } else if (atomic_load(&pin_life.main_pu) >= 0 || is_loose()) {
+        pin_self.record = NULL;
+    } else if (pin_process_main_pu() >= 0 || pin_process_main_pu() == MAIN_LOOSE) {
         atomic_store(&pin_life.main_pu, MAIN_LEFT);
     }
-}
-
-static void be_on_pu(struct pin_thread *record)
-{
-    pin_self.mask = MASK_PU;
-    pin_self.record = record;
-    if (pin_here.options.watch) {
-        atomic_store(&record->watched.tid, (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0));
+    if (pin_self.is_main) {
+        pin_life.main_checked_ns = 0;
     }
 }
 
 void pin_process_told_pu(void)
 {
     pin_self.told = pin_process_thread_pu() + 1;
+    pin_self.told_record = pin_self.record;
 }
 
 void pin_process_bound_by_program(const struct profile_mask *mask)
@@ -76,22 +119,35 @@ void pin_process_bound_by_program(const struct profile_mask *mask)
         pin_process_forget_thread();
     } else if (pin_self.is_main) {
         (void)atomic_compare_exchange_strong(&pin_life.main_pu, &left, pu);
-    } else if (pin_self.mask == MASK_FREE && atomic_load(&pin_self.record->pu) == pu) {
-        be_on_pu(pin_self.record);
+    } else if (!pin_self.record && pin_self.told_record &&
+               atomic_load(&pin_self.told_record->pu) == pu) {
+        pin_self.record = pin_self.told_record;
     }
 }
 
-int pin_process_settle_thread(struct pin_thread *record)
+int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
 {
-    int pu = atomic_load(&record->pu);
-    int rc = pin_life_change_mask(0, pu < 0 ? &pin_here.plan.own : NULL, (uint32_t)pu);
-    if (rc == 0 && pu >= 0) {
-        be_on_pu(record);
-    } else if (rc == 0) {
-        pin_self.mask = MASK_SPREAD;
-        pin_self.record = record;
+    pin_process_lock();
+    thread->self = pthread_self();
+    thread->runs = true;
+    const int32_t pu = atomic_load(&thread->pu);
+    pin_process_unlock();
+    pin_self.record = thread;
+    if (pin_here.options.watch) {
+        atomic_store(&thread->watched.tid, (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0));
     }
-    return rc;
+    if (atomic_load(&pin_life.gave_up)) {
+        return born >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
+    }
+    if (pu == born) {
+        return 0;
+    }
+    const struct profile_mask mask = mask_of(pu);
+    const int32_t main_pu = pin_process_main_pu();
+    if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != born) {
+        (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as pass_by_main() does */
+    }
+    return pin_life_change_mask(0, &mask, 0);
 }
 
 int pin_process_keep_pu(void)
@@ -102,38 +158,38 @@ int pin_process_keep_pu(void)
 
 bool pin_life_given_mask(struct profile_mask *out)
 {
-    int32_t pu = pin_process_thread_pu();
-    bool spread = pin_self.is_main ? atomic_load_explicit(&pin_life.main_pu,
-                                                          memory_order_relaxed) == MAIN_CLAIMED
-                                   : pin_self.mask == MASK_SPREAD;
+    int32_t pu = pin_self.is_main  ? pin_process_main_pu()
+                 : pin_self.record ? atomic_load(&pin_self.record->pu)
+                                   : MAIN_FREE;
     *out = (struct profile_mask){0};
-    if (pu >= 0) {
-        profile_mask_add(out, (uint32_t)pu);
-    } else if (is_loose()) {
-        *out = pin_here.allowed;
-    } else if (spread) {
+    if (pu == MAIN_CLAIMED) {
         *out = pin_here.plan.own;
+    } else if (pu >= 0 || pu == PIN_LEFT) {
+        *out = mask_of(pu);
     }
-    return pu >= 0 || spread || is_loose();
+    return pu >= 0 || pu == PIN_LEFT || pu == MAIN_CLAIMED;
 }
 
-/* Where the watch looks whether it may move the calling thread. */
+/* Whoever moves the calling thread looks there whether it may. */
 static void set_away(bool away)
 {
-    if (pin_here.options.watch && getpid() == pin_life.pid) { /* not the child of a vfork() */
-        atomic_store(pin_self.is_main || pin_self.mask == MASK_FREE
-                         ? &pin_life.main_away
-                         : &pin_self.record->watched.away,
-                     away);
+    if (getpid() == pin_life.pid) { /* not the child of a vfork() */
+        atomic_store(pin_self.record ? &pin_self.record->watched.away : &pin_life.main_away, away);
     }
 }
 
 bool pin_process_unpin_thread(void)
 {
     struct profile_mask given, now;
+    pin_life.main_checked_ns = 0; /* a child may change its parent's mask */
+    /* Children of any other thread inherit from it what they do without the shim. */
+    if (pin_self.shut_child || !pin_life_given_mask(&given) ||
+        profile_mask_equal(&given, &pin_here.children)) {
+        return false;
+    }
     set_away(true);
-    if (!pin_self.shut_child && pin_life_given_mask(&given) && profile_mask_get(0, &now) == 0 &&
-        profile_mask_equal(&now, &given) && pin_life_change_mask(0, &pin_here.children, 0) == 0) {
+    if (profile_mask_get(0, &now) == 0 && profile_mask_equal(&now, &given) &&
+        pin_life_change_mask(0, &pin_here.children, 0) == 0) {
         return true;
     }
     set_away(false);
@@ -165,74 +221,55 @@ const struct profile_mask *pin_process_view(void)
 
 /* -- sandboxes -- */
 
-static struct profile_mask one_pu(int32_t pu)
-{
-    struct profile_mask mask = {0};
-    profile_mask_add(&mask, (uint32_t)pu);
-    return mask;
-}
+/* A thread that has been made and has not begun is not known to libc by a name of ours yet. */
+#define LONGEST_BIRTH_NS 1000000000u
 
-/* One thread that we have pinned gets the one mask in place of the other, if it has that. */
-static bool exchange_mask(pid_t tid, const struct profile_mask *from, const struct profile_mask *to)
+static bool somebody_is_being_born(void)
 {
-    struct profile_mask now;
-    return profile_mask_get(tid, &now) == 0 && profile_mask_equal(&now, from) &&
-           profile_mask_set(tid, to) == 0;
-}
-
-/* The thread that is being looked at. Records do not know their threads by number: asking for it
- * would be one more system call in every thread, for what happens once in few programs. */
-static pid_t looked_at;
-
-static void unpin_if_it(struct pin_thread *thread)
-{
-    if (looked_at == 0 || thread->tid != 0 || thread->pu < 0 || !atomic_load(&thread->runs)) {
-        return;
+    bool born = false;
+    pin_process_lock();
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        const struct pin_thread *thread = pin_record_at(number);
+        born |= thread->place != PIN_NO_PLACE && !thread->runs;
     }
-    struct profile_mask given = one_pu(thread->pu);
-    if (exchange_mask(looked_at, &given, &pin_here.children)) {
-        thread->tid = looked_at;
-        looked_at = 0;
-    }
+    pin_process_unlock();
+    return born;
 }
 
-static void repin(struct pin_thread *thread)
+/* All threads that are pinned get the mask of children; or those get their PU back. */
+static void exchange_everybody(bool back)
 {
-    if (thread->tid != 0 && thread->pu >= 0) {
-        struct profile_mask given = one_pu(thread->pu);
-        (void)exchange_mask(thread->tid, &pin_here.children, &given);
-    }
-    thread->tid = 0;
-}
-
-static void unpin_everybody(void)
-{
-    struct dirent *entry;
-    int32_t main_pu = atomic_load(&pin_life.main_pu);
+    const struct profile_mask *children = &pin_here.children;
+    int32_t main_pu = pin_process_main_pu();
     if (main_pu >= 0) {
         struct profile_mask given = one_pu(main_pu);
-        (void)exchange_mask(pin_life.pid, &given, &pin_here.children);
+        (void)exchange_mask(NULL, back ? children : &given, back ? &given : children);
     }
-    DIR *folder = opendir("/proc/self/task");
-    while (folder && (entry = readdir(folder))) {
-        looked_at = atoi(entry->d_name);
-        pin_records_each(unpin_if_it);
+    pin_process_lock();
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        struct pin_thread *thread = pin_record_at(number);
+        const int32_t pu = atomic_load(&thread->pu);
+        if (thread->runs && pu >= 0 && thread->exchanged == back) {
+            struct profile_mask given = one_pu(pu);
+            thread->exchanged =
+                exchange_mask(thread, back ? children : &given, back ? &given : children) && !back;
+        }
     }
-    if (folder) {
-        closedir(folder);
-    }
+    pin_process_unlock();
 }
 
-/* What it was before. */
+/* The state before. */
 static int shut_everybody(void)
 {
     pin_watch_stop();
-    int before = atomic_exchange(&pin_life.state, RETIRED);
-    while (atomic_load(&pin_life.calls) > 0) {
+    const int before = atomic_exchange(&pin_life.state, RETIRED);
+    const uint64_t begun_ns = profile_now_ns();
+    while (atomic_load(&pin_life.calls) > 0 || (before == PLANNED && somebody_is_being_born() &&
+                                                profile_now_ns() - begun_ns < LONGEST_BIRTH_NS)) {
         sched_yield();
     }
     if (before == PLANNED) {
-        unpin_everybody();
+        exchange_everybody(false);
     }
     return before;
 }
@@ -241,13 +278,6 @@ void pin_process_give_up(void)
 {
     atomic_store(&pin_life.gave_up, true);
     shut_everybody();
-}
-
-void pin_process_settle_late(void)
-{
-    if (atomic_load(&pin_life.gave_up)) {
-        profile_mask_set(0, &pin_here.children);
-    }
 }
 
 bool pin_process_shut_begin(bool everybody)
@@ -280,11 +310,9 @@ void pin_process_shut_failed(bool everybody)
     int saved = errno;
     if (!pin_self.shut && !pin_self.shut_child && everybody) {
         int before = atomic_exchange(&pin_life.shut_of, 0);
-        if (before == PLANNED && atomic_load(&pin_life.main_pu) >= 0) {
-            struct profile_mask given = one_pu(atomic_load(&pin_life.main_pu));
-            (void)exchange_mask(pin_life.pid, &pin_here.children, &given);
+        if (before == PLANNED) {
+            exchange_everybody(true);
         }
-        pin_records_each(repin);
         atomic_store(&pin_life.state, before);
     } else {
         pin_self.shut = false;
@@ -295,40 +323,97 @@ void pin_process_shut_failed(bool everybody)
 
 /* -- moving -- */
 
-int32_t pin_process_main_pu(void)
+/* A thread that waits by sched_yield() beside another one is not moved by the kernel when it is set
+ * free. Beside the main thread, which mostly waits for it, it does not stand in the way. */
+static void pass_by_main(const struct pin_thread *thread)
 {
-    return atomic_load(&pin_life.main_pu);
+    const int32_t main_pu = pin_process_main_pu();
+    if (thread && main_pu >= 0) {
+        const struct profile_mask mask = one_pu(main_pu);
+        (void)set_mask(thread, &mask);
+    }
 }
 
-/* The mask of a thread whose PU is `pu`. */
-static struct profile_mask mask_of(int32_t pu)
+void pin_process_clear_way(void)
 {
-    return pu == PIN_LOOSE ? pin_here.allowed : one_pu(pu);
+    const struct profile_mask *left = pin_process_left_mask();
+    atomic_fetch_add(&pin_life.calls, 1);
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        const struct pin_thread *thread = pin_record_at(number);
+        struct profile_mask now;
+        if (thread->runs && thread->pool < PIN_POOLS && atomic_load(&thread->pu) == PIN_LEFT &&
+            atomic_load(&pin_life.state) == PLANNED && get_mask(thread, &now) &&
+            profile_mask_equal(&now, left)) {
+            pass_by_main(thread);
+            (void)set_mask(thread, left);
+        }
+    }
+    atomic_fetch_sub(&pin_life.calls, 1);
 }
 
 /* The number first, then the mask, so that a thread which looks at both at this moment takes its
  * mask for one that has not arrived yet. One that is making a child keeps the mask for it. */
-bool pin_process_move(struct pin_thread *record, int32_t pu)
+bool pin_process_move_mask(struct pin_thread *thread, int32_t pu)
 {
-    atomic_int *at = record ? &record->pu : &pin_life.main_pu;
-    atomic_bool *away = record ? &record->watched.away : &pin_life.main_away;
-    pid_t tid = record ? atomic_load(&record->watched.tid) : pin_life.pid;
-    int before = atomic_load(at);
+    atomic_int *at = thread ? &thread->pu : &pin_life.main_pu;
+    atomic_bool *away = thread ? &thread->watched.away : &pin_life.main_away;
+    int32_t before = atomic_load(at);
     bool moved = false;
-    if (before < 0 && before != PIN_LOOSE) {
+    if (before < 0 && before != PIN_LEFT) {
         return false;
+    }
+    if (thread && !thread->runs) {
+        atomic_store(at, pu); /* it sees it when it begins */
+        return true;
     }
     struct profile_mask from = mask_of(before), to = mask_of(pu);
     atomic_fetch_add(&pin_life.calls, 1);
-    if (atomic_load(&pin_life.state) == PLANNED && !atomic_load(away)) {
-        moved = tid != 0 && atomic_compare_exchange_strong(at, &before, pu) &&
-                exchange_mask(tid, &from, &to);
-        if (!moved && atomic_load(at) == pu) {
-            atomic_store(at, before);
-        } else if (moved && atomic_load(away)) {
-            (void)profile_mask_set(tid, &pin_here.children);
+    if (atomic_load(&pin_life.state) == PLANNED) {
+        moved = atomic_compare_exchange_strong(at, &before, pu);
+        if (moved && !atomic_load(away)) {
+            struct profile_mask now;
+            moved = get_mask(thread, &now) && profile_mask_equal(&now, &from);
+            if (moved && pu == PIN_LEFT) {
+                pass_by_main(thread);
+            }
+            moved = moved && set_mask(thread, &to);
+            if (!moved) {
+                atomic_store(at, before);
+            } else if (atomic_load(away)) {
+                (void)set_mask(thread, &pin_here.children);
+            }
         }
     }
     atomic_fetch_sub(&pin_life.calls, 1);
     return moved;
+}
+
+bool pin_process_move(struct pin_thread *thread, int32_t pu)
+{
+    bool moved = false;
+    pin_process_lock();
+    const int32_t before = thread ? atomic_load(&thread->pu) : pin_process_main_pu();
+    if (pin_pools_move(&pin_here.pools, thread, pu)) {
+        moved = pin_process_move_mask(thread, pu);
+        if (!moved) {
+            (void)pin_pools_move(&pin_here.pools, thread, before);
+        }
+    }
+    pin_process_unlock();
+    return moved;
+}
+
+void pin_process_leave(struct pin_thread *thread)
+{
+    if (pin_process_move_mask(thread, PIN_LEFT)) {
+        if (thread) {
+            thread->decided_by = PIN_LEFT_TEXT;
+        }
+        pin_report_left(thread ? thread->report_line : 0);
+        if (pin_here.options.verbose) {
+            const char *dso = thread && thread->dso && *thread->dso ? thread->dso : "the program";
+            pin_note("process %d: %s of %s " PIN_LEFT_TEXT, (int)getpid(),
+                     thread ? "a thread" : "the main thread", dso);
+        }
+    }
 }

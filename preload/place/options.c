@@ -30,8 +30,8 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_HELPERS] =
         {"SERVET_HELPERS", "none",
          "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
-    [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet-UID",
-                      "file in which the programs of one user keep apart on a node"},
+    [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet",
+                      "file by whose locks programs keep apart on a node"},
     [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
                      "local: memory touched before threads had places follows them; interleave: "
                      "over their nodes"},

@@ -1,5 +1,5 @@
 /* Who owns a thread. */
-#include "preload/place/place.h"
+#include "preload/place/owner.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -168,17 +168,20 @@ enum pin_owner pin_owner_of_code(const void *address, const char **dso)
     return pin_owner_of_name(path);
 }
 
-enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso)
+enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
+                                   const void **code)
 {
     const char *name;
     enum pin_owner owner = pin_owner_of_code(start, &name);
     if (argument && strncmp(name, "libstdc++", strlen("libstdc++")) == 0) {
-        const void *virtual_table;
-        memcpy(&virtual_table, argument, sizeof virtual_table);
-        owner = pin_owner_of_code(virtual_table, &name);
+        memcpy(&start, argument, sizeof start); /* the virtual table */
+        owner = pin_owner_of_code(start, &name);
     }
     if (dso) {
         *dso = name;
+    }
+    if (code) {
+        *code = start;
     }
     return owner;
 }

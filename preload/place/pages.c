@@ -5,10 +5,11 @@
  * a parser use up. So what has to be there whatever the program does is mapped, by system calls
  * that no library stands between.
  */
-#include "preload/place/place.h"
+#include "preload/place/pages.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 

@@ -1,5 +1,5 @@
-/* Where this process's threads go. */
-#include "preload/place/place.h"
+/* The plan of this process. */
+#include "preload/place/plan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +20,13 @@ struct site {
     const struct pin_options *options;
     const struct pin_launcher *launcher;
     uint32_t threads;
+    bool is_team;
     struct profile_mask may_use; /* as asked; `allowed`: what of that the profile knows */
     struct profile_set allowed, taken;
     char path[PATH_MAX];            /* of the profile; "": there is none */
-    struct servet_profile *profile; /* NULL: not needed so far */
-    struct pin_basis basis;
-    bool keeps;           /* plans on that basis */
-    size_t usable;        /* PUs allowed that the profile knows */
-    size_t known_workers; /* ranks or threads that will come; 0: one by one, any number */
+    struct servet_profile *profile; /* NULL: not read yet */
+    size_t usable;                  /* PUs allowed that the profile knows */
+    size_t known_workers;           /* ranks or threads that will come; 0: one by one, any number */
     struct map_node_view view;
     enum map_priority priority;
 };
@@ -71,8 +70,7 @@ static void find_path(struct site *site)
     }
 }
 
-/* The profile there, or the declared topology. One that is there and cannot be used is said once,
- * and by each program: no plan is kept of it. */
+/* The profile there, or the declared topology; what is wrong with it is said by each program. */
 static int read_profile(struct site *site, struct pin_plan *plan)
 {
     struct servet_error error = {0};
@@ -83,32 +81,11 @@ static int read_profile(struct site *site, struct pin_plan *plan)
         snprintf(plan->source, sizeof plan->source, "%.200s", site->path);
         return 0;
     }
-    site->keeps = false;
     if (site->launcher->node_rank == 0) { /* else said once for all */
         pin_failure("%s; using the declared topology instead%s", error.text,
                     site->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
     }
     return topology_profile(site, "profile not usable", plan, &site->profile);
-}
-
-/* What is kept is kept under what was seen before it was read, if that is the same afterwards. */
-static int need_profile(struct site *site, struct pin_plan *plan)
-{
-    struct pin_basis after;
-    if (site->profile) {
-        return 0;
-    }
-    int code = profile_mask_to_set(&site->may_use, &site->allowed);
-    if (code < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        return code;
-    }
-    code = read_profile(site, plan);
-    site->keeps =
-        code == 0 && site->keeps &&
-        pin_kept_basis(site->options, site->launcher, site->threads, site->path, &after) &&
-        memcmp(&after, &site->basis, sizeof after) == 0;
-    return code;
 }
 
 static char *host_name(char *name, size_t size)
@@ -200,13 +177,13 @@ static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
     size_t rank = site->launcher->local_rank,
            ranks = site->launcher->local_size ? site->launcher->local_size : 1;
     size_t workers = ranks > 1 ? ranks : threads, sure;
-    /* Without a number of threads any number may come, one at a time; beyond the PUs, threads share
-     * them in the order of the slots. */
-    sure = workers == 0 ? 1 : workers;
+    /* Without a number of threads any number may come, one at a time; of a team the main thread is
+     * there already. */
+    sure = workers == 0 ? site->is_team : workers;
     if (workers == 0 || (ranks == 1 && workers > site->usable)) {
         workers = site->usable;
     }
-    site->known_workers = sure == 1 && ranks == 1 ? 0 : workers;
+    site->known_workers = sure <= 1 && ranks == 1 ? 0 : workers;
     size_t total = workers > site->usable ? workers : site->usable, count = 0;
     uint32_t *order = malloc(total * sizeof *order);
     if (!order) {
@@ -345,157 +322,152 @@ uint32_t pin_plan_threads(void)
     return value <= PROFILE_MASK_PUS ? (uint32_t)value : 0;
 }
 
-/* NULL: there is none. */
-static const char *registry_of(const struct site *site)
-{
-    return site->options->no_registry ? NULL : site->options->registry;
-}
-
-/* PUs that strangers keep busy; none where every PU is needed, and where it is not known which
- * other processes are ranks of the same job. */
-static void find_busy(const struct site *site, struct pin_claims *claims, struct profile_mask *out)
+/* PUs that strangers keep busy. Only a team or a rank that does not need every PU waits for that
+ * look, and only where it is known which other processes are ranks of the same job. */
+static void find_busy(const struct site *site, struct profile_mask *out)
 {
     const struct pin_launcher *launcher = site->launcher;
-    const struct profile_mask *allowed = &site->may_use;
-    uint64_t workers = (uint64_t)(site->threads > 0 ? site->threads : 1) *
-                       (launcher->local_size ? launcher->local_size : 1);
+    const bool ranks = launcher->node_ranks > 1;
+    const uint64_t workers = (uint64_t)(site->threads > 0 ? site->threads : 1) *
+                             (launcher->local_size ? launcher->local_size : 1);
+    const pid_t process = ranks ? pin_launcher_process() : 0;
     *out = (struct profile_mask){0};
-    if (site->options->no_strangers || workers >= profile_mask_count(allowed)) {
-        return;
-    }
-    if (launcher->node_ranks <= 1) {
-        pin_claims_strangers(claims, registry_of(site), allowed, out);
-        return;
-    }
-    pid_t process = pin_launcher_process();
-    if (process > 0) {
-        pin_busy_pus(allowed, process, out);
+    if (site->is_team && !site->options->no_strangers &&
+        workers < profile_mask_count(&site->may_use) && (site->threads > 0 || launcher->name) &&
+        (!ranks || process > 0)) {
+        pin_busy_pus(&site->may_use, process, out);
     }
 }
 
-/* Must the ranks of a job see the same PUs as busy? */
-static bool looks_together(const struct site *site)
+/* Adds `busy` to `taken`, unless that would leave nothing: on a node that is busy everywhere, the
+ * PUs that others hold still tell PUs apart. */
+static void add_busy(const struct site *site, const struct profile_mask *busy,
+                     struct profile_mask *taken)
 {
-    return site->launcher->job != 0 && site->launcher->node_ranks > 1;
-}
-
-static void forget_choice(struct site *site, struct pin_plan *plan)
-{
-    free(plan->pus);
-    plan->pus = NULL;
-    plan->held = (struct profile_mask){0};
-    plan->nodes = (struct pin_nodes){0};
-    profile_set_free(&site->taken);
-}
-
-/* Finds a plan that an earlier program has made, in place of any plan made before. */
-static bool recall(struct site *site, const struct profile_mask *taken, struct pin_claims *claims,
-                   struct pin_plan *plan)
-{
-    const struct pin_around around = {&site->may_use, taken};
-    if (!site->keeps) {
-        return false;
+    unsigned long free_pus = 0;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        free_pus |= site->may_use.word[i] & ~(taken->word[i] | busy->word[i]);
     }
-    forget_choice(site, plan);
-    return pin_kept_recall(&site->basis, &around, claims, plan);
+    for (size_t i = 0; free_pus && i < PROFILE_MASK_WORDS; i++) {
+        taken->word[i] |= busy->word[i];
+    }
 }
 
 /* In place of any plan made before. */
 static int place_around(struct site *site, const struct profile_mask *taken, struct pin_plan *plan)
 {
-    forget_choice(site, plan);
-    int code = need_profile(site, plan);
-    if (code < 0) {
-        return code;
-    }
-    code = profile_mask_to_set(taken, &site->taken);
-    if (code < 0) {
+    pin_plan_free(plan);
+    profile_set_free(&site->allowed);
+    profile_set_free(&site->taken);
+    int rc = profile_mask_to_set(&site->may_use, &site->allowed);
+    rc = rc < 0 ? rc : profile_mask_to_set(taken, &site->taken);
+    if (rc < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
+        return rc;
     }
-    return code < 0 ? code : place(site, plan);
+    rc = site->profile ? 0 : read_profile(site, plan);
+    plan->avoid = *taken;
+    return rc < 0 ? rc : place(site, plan);
 }
 
-/* Opens the registry, and finds what is taken. True: it has looked for strangers, and no other rank
- * of the job may come before the choice. */
-static bool begin(struct site *site, struct pin_claims *claims, struct profile_mask *taken)
+/* Takes the PUs of `pus` that are sure to be used and that nobody was seen to hold. False: another
+ * job has come meanwhile, and nothing is taken. */
+static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 {
-    struct profile_mask busy;
-    pin_claims_begin(claims, registry_of(site), site->options->verbose, site->launcher->job,
-                     &site->may_use, taken);
-    if (!looks_together(site) || !claims->on || !claims->first) {
-        return false;
+    PROFILE_MASK_EACH(&plan->held, pu)
+    {
+        if (profile_mask_has(&plan->avoid, pu)) {
+            continue;
+        }
+        if (!pin_registry_take(registry, pu, pu == plan->pus[0], false)) {
+            PROFILE_MASK_EACH(&plan->ours, mine)
+            {
+                pin_registry_give_back(registry, mine);
+            }
+            plan->ours = (struct profile_mask){0};
+            return false;
+        }
+        profile_mask_add(&plan->ours, pu);
     }
-    find_busy(site, claims, &busy);
-    pin_claims_avoid(claims, &site->may_use, &busy, taken);
     return true;
 }
 
-/* A plan for what is taken, which is told: one that is kept, or one that is made. The registry is
- * open, and others wait for it, while it is looked up, and not while it is made: then it counts if
- * nobody has come meanwhile, and is chosen anew, of what is read already, if somebody has. 1: it is
- * one that is kept; 0, -errno. */
-static int choose(struct site *site, struct pin_claims *claims, struct profile_mask *taken,
-                  struct pin_plan *plan)
+/* So often another job may come between the look and the choice. */
+#define MOST_TRIES 8
+
+/* For a process by itself, and for the first rank of a job, whose look counts for all of them. */
+static int place_first(struct site *site, struct pin_registry *registry,
+                       const struct profile_mask *busy, struct pin_plan *plan)
 {
-    const struct profile_mask busy = *taken;
-    const bool has_looked = begin(site, claims, taken);
-    if (recall(site, taken, claims, plan)) {
-        return 1;
+    int rc = 0;
+    for (int i = 0; i < MOST_TRIES; i++) {
+        struct profile_mask taken;
+        pin_registry_look(registry, &site->may_use, &taken);
+        add_busy(site, busy, &taken);
+        rc = place_around(site, &taken, plan);
+        if (rc < 0 || take_all(registry, plan)) {
+            break;
+        }
     }
-    if (has_looked) {
-        return place_around(site, taken, plan);
-    }
-    pin_claims_release(claims);
-    const struct profile_mask foreseen = *taken;
-    int code = place_around(site, &foreseen, plan);
-    if (code < 0) {
-        return code;
-    }
-    *taken = busy;
-    begin(site, claims, taken);
-    if (profile_mask_equal(taken, &foreseen)) {
-        return 0;
-    }
-    return recall(site, taken, claims, plan) ? 1 : place_around(site, taken, plan);
+    return rc;
 }
 
-/* Of ranks that look together the first that comes to the registry does it, the others read there
- * what it saw. Without a registry nobody does. */
-static int place_among_others(struct site *site, struct pin_claims *claims, struct pin_plan *plan)
+/* A rank also holds its own PUs, of which the first rank of its job holds all: that may end
+ * earlier. */
+static void take_own(struct pin_registry *registry, struct pin_plan *plan)
 {
-    struct profile_mask taken = {0};
-    if (!looks_together(site)) {
-        find_busy(site, claims, &taken);
+    for (size_t i = 0; i < plan->count; i++) {
+        if (profile_mask_has(&plan->held, plan->pus[i])) {
+            pin_registry_take(registry, plan->pus[i], i == 0, true);
+            profile_mask_add(&plan->ours, plan->pus[i]);
+        }
     }
-    int code = choose(site, claims, &taken, plan);
-    if (code == 0 && site->keeps) {
-        pin_kept_keep(&site->basis, &(struct pin_around){&site->may_use, &taken}, claims, plan);
-    }
-    pin_claims_commit(claims, &plan->held, plan->pus, code < 0 ? 0 : plan->count);
-    return code < 0 ? code : 0;
 }
 
-int pin_plan_make(const struct pin_options *options, const struct pin_launcher *launcher,
-                  uint32_t threads, const struct profile_mask *allowed, struct pin_claims *claims,
+static int place_among_others(struct site *site, struct pin_registry *registry,
+                              struct pin_plan *plan)
+{
+    struct profile_mask busy = {0}, taken = {0};
+    const bool together = site->launcher->job != 0 && site->launcher->node_ranks > 1;
+    if (together && !registry->on) {
+        return place_around(site, &taken, plan);
+    }
+    if (together && !pin_registry_lead(registry, &site->may_use, &taken)) {
+        int rc = place_around(site, &taken, plan);
+        if (rc == 0) {
+            take_own(registry, plan);
+        }
+        return rc;
+    }
+    find_busy(site, &busy);
+    int rc = place_first(site, registry, &busy, plan);
+    if (together) {
+        pin_registry_publish(registry, &plan->avoid);
+    }
+    return rc;
+}
+
+int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out)
 {
-    struct site site = {.options = options,
-                        .launcher = launcher,
-                        .threads = threads,
-                        .may_use = *allowed,
-                        .priority = priority_of(options, launcher)};
+    struct site site = {.options = request->options,
+                        .launcher = request->launcher,
+                        .threads = request->threads,
+                        .is_team = request->is_team,
+                        .may_use = *request->allowed,
+                        .priority = priority_of(request->options, request->launcher)};
     struct pin_plan plan = {0};
     find_path(&site);
-    site.keeps =
-        !options->no_registry && pin_kept_basis(options, launcher, threads, site.path, &site.basis);
-    int code = place_among_others(&site, claims, &plan);
+    int rc = place_among_others(&site, registry, &plan);
     profile_free(site.profile);
     profile_set_free(&site.allowed);
     profile_set_free(&site.taken);
-    if (code == 0) {
+    if (rc == 0) {
         *out = plan;
+    } else {
+        pin_plan_free(&plan);
     }
-    return code;
+    return rc;
 }
 
 int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
@@ -527,5 +499,8 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
 void pin_plan_free(struct pin_plan *plan)
 {
     free(plan->pus);
-    *plan = (struct pin_plan){0};
+    plan->pus = NULL;
+    plan->count = 0;
+    plan->held = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
+    plan->nodes = (struct pin_nodes){0};
 }

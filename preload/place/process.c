@@ -10,22 +10,24 @@
  *                    |
  *                    +-- the child of a fork, from IDLE, PLANNED and FAILED
  *
- * The main thread's place (`main_pu`), which whoever makes the first worker gives to it:
+ * The main thread's place (`main_pu`), where it is a worker: thread 0 of an OpenMP team, or a rank.
+ * Else it stays MAIN_FREE.
  *
  *    MAIN_FREE --claim--> MAIN_CLAIMED --> its PU (>= 0) --the program binds it--> MAIN_LEFT
  *                              |              |   ^ the watch (SERVET_WATCH)
  *                              |              v   |
- *                              |           MAIN_LOOSE
+ *                              |           MAIN_LOOSE: left to the kernel
  *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
  *
- * And each thread's mask: its own business (MASK_FREE), one PU of ours (MASK_PU) or all PUs of the
- * plan by our doing (MASK_SPREAD); it is free again as soon as somebody else has changed it.
+ * The mask of any other thread of ours is that of its record's PU, or of threads that are left to
+ * the kernel; it is the thread's own as soon as somebody else has changed it.
  */
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 
 #include <errno.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,10 +38,15 @@
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
+#include "preload/place/look.h"
+#include "preload/place/pages.h"
+#include "preload/place/report.h"
+#include "preload/place/watch.h"
+#include "profile/base/clock.h"
 #include "profile/base/raw.h"
 
 struct pin_process pin_here;
-struct pin_life pin_life = {.main_pu = MAIN_FREE, .planning = PTHREAD_ONCE_INIT};
+struct pin_life pin_life = {.main_pu = MAIN_FREE};
 __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 
 static void after_fork_in_child(void);
@@ -89,6 +96,11 @@ bool pin_process_active(void)
     return !is_retired() && !pin_self.inside && !pin_self.shut;
 }
 
+bool pin_process_is_main(void)
+{
+    return pin_self.is_main;
+}
+
 const struct pin_process *pin_process_get(void)
 {
     return &pin_here;
@@ -113,17 +125,14 @@ static bool main_is_bound(const struct pin_process *this)
     if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
         return false;
     }
-    if (!this->plan.pus) {
-        return true; /* not planned yet: it may be */
-    }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
     profile_mask_add(&first, this->plan.pus[0]);
     return !this->places_exported || !profile_mask_equal(&now, &first);
 }
 
-static void make_plan(void)
+/* What the environment, the launcher and the user say; once in each process. */
+static void look_around(void)
 {
-    pin_resolve_process_calls();
     pin_options_say_refused(&pin_here.options);
     pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
     pin_here.places_exported = pin_places_read(&pin_here.launcher, &pin_here.children);
@@ -136,53 +145,159 @@ static void make_plan(void)
         pin_process_openmp_found();
     }
     recall_priority();
-    pin_here.claims.worker_comes =
-        pin_here.worker_comes && !pin_here.users_choice && !main_is_bound(&pin_here);
-    bool made = pin_plan_make(&pin_here.options, &pin_here.launcher, pin_plan_threads(),
-                              &pin_here.allowed, &pin_here.claims, &pin_here.plan) == 0;
-    if (made && pin_slots_make(pin_here.plan.count, &pin_here.slots) < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        made = false;
+    pin_here.pools = (struct pin_pools){.team = PIN_POOLS,
+                                        .main_place = PIN_NO_PLACE,
+                                        .force = pin_here.options.force,
+                                        .rank = pin_here.launcher.local_size > 1,
+                                        .registry = &pin_here.registry};
+    if (!pin_here.options.no_registry) {
+        int rc =
+            pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
+        if (rc < 0 && pin_here.options.verbose) {
+            pin_note("%s: %s; other jobs on this node are not seen", pin_here.registry.path,
+                     strerrordesc_np(-rc));
+        }
     }
-    if (made && pin_here.options.watch) {
+}
+
+/* The threads that the plan is made for; 0: any number. */
+static uint32_t threads_of(enum pin_comes comes)
+{
+    uint32_t threads = comes == PIN_REST_COMES && !pin_here.launcher.name ? 0 : pin_plan_threads();
+    bool fits = pin_here.pools.rank || threads <= profile_mask_count(&pin_here.allowed);
+    pin_here.pools.team_size = comes == PIN_TEAM_COMES ? threads : 0;
+    return fits ? threads : 0;
+}
+
+static bool make_plan(enum pin_comes comes)
+{
+    const struct pin_plan_request request = {
+        .options = &pin_here.options,
+        .launcher = &pin_here.launcher,
+        .threads = threads_of(comes),
+        .is_team = comes != PIN_REST_COMES || pin_here.launcher.name,
+        .allowed = &pin_here.allowed,
+    };
+    struct pin_plan before = pin_here.plan;
+    if (pin_plan_make(&request, &pin_here.registry, &pin_here.plan) < 0) {
+        return false;
+    }
+    pin_plan_free(&before);
+    if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
+        pin_report_main(&pin_here.options, -1, "nobody");
+    }
+    if (pin_pools_plan(&pin_here.pools, &pin_here.plan) < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        return false;
+    }
+    /* Threads of other jobs are no strangers: what they hold is known. */
+    pin_here.pools.strangers =
+        pin_here.options.no_strangers || pin_here.launcher.name
+            ? 0
+            : pin_look_begin(&pin_here.plan.own, 1 + pin_pools_threads(&pin_here.pools) +
+                                                     profile_mask_count(&pin_here.plan.avoid));
+    return true;
+}
+
+static void say_moved(struct pin_thread *thread, int32_t pu)
+{
+    pin_report_moved(thread->report_line, pu);
+    if (pin_here.options.verbose) {
+        pin_note("process %d: a thread of %s moved to PU %d", (int)getpid(),
+                 *thread->dso ? thread->dso : "the program", pu);
+    }
+}
+
+static void place_late(struct pin_thread *thread, int32_t pu)
+{
+    if (pin_process_move_mask(thread, pu)) {
+        say_moved(thread, pu);
+    }
+}
+
+void pin_process_look_again(void)
+{
+    struct profile_mask busy;
+    if (!pin_look_is_pending() || pin_look_left_ns() > 0 || pin_life_state() != PLANNED) {
+        return;
+    }
+    pin_look_end(&busy);
+    pin_pools_place_rest(&pin_here.pools, &busy, place_late);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static enum pin_comes planning_for;
+
+static void make_plan_aside(void)
+{
+    const bool first = pin_life_state() == IDLE;
+    if (first) {
+        look_around();
+    }
+    const bool made = make_plan(planning_for);
+    if (made && first && pin_here.options.watch) {
         int rc = pin_watch_start(&pin_here);
         if (rc < 0) {
             pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
         }
     }
-    atomic_store_explicit(&pin_life.state, made ? PLANNED : FAILED, memory_order_release);
-}
-
-static void make_plan_aside(void)
-{
-    pin_self.inside = true;
-    if (pin_pages_with_stack(pin_self.is_first, make_plan) < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
+    if (made && planning_for == PIN_REST_COMES && pin_here.options.verbose) {
+        pin_note("process %d: threads are placed (%s)", (int)getpid(), pin_here.plan.source);
     }
-    pin_self.inside = false;
+    if (first || !made) {
+        atomic_store_explicit(&pin_life.state, made ? PLANNED : FAILED, memory_order_release);
+    }
 }
 
-struct pin_process *pin_process_plan(bool worker_comes)
+struct pin_process *pin_process_plan(enum pin_comes comes)
 {
-    if (pin_life_state() == IDLE) {
-        atomic_store_explicit(&pin_here.worker_comes, worker_comes, memory_order_relaxed);
-        pthread_once(&pin_life.planning, make_plan_aside);
+    bool is_wanted =
+        pin_life_state() == IDLE || (pin_life_state() == PLANNED && comes == PIN_TEAM_COMES &&
+                                     !pin_life.planned_for_team && !pin_here.launcher.name);
+    if (is_wanted) {
+        pin_life.planned_for_team = comes != PIN_REST_COMES;
+        planning_for = comes;
+        if (pin_pages_with_stack(pin_self.is_first, make_plan_aside) < 0) {
+            pin_failure("no memory for the plan; threads are not pinned");
+            atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
+        }
     }
     return pin_life_state() == PLANNED ? &pin_here : NULL;
 }
 
+void pin_process_lock(void)
+{
+    if (pin_life_state() == IDLE) {
+        /* Takes the loader's lock, which a thread may have that waits for ours. */
+        pin_resolve_process_calls();
+    }
+    pthread_mutex_lock(&lock);
+    pin_self.inside = true;
+}
+
+void pin_process_unlock(void)
+{
+    pin_self.inside = false;
+    pthread_mutex_unlock(&lock);
+}
+
 /* -- who has chosen already -- */
+
+/* A change of the main thread's mask by the program is seen when it happens (affinity.c). One from
+ * outside is asked for so seldom: it would cost every thread that is made a system call. */
+#define CHECK_EVERY_NS 100000000u
 
 bool pin_process_thread_is_bound(const struct pin_process *this)
 {
     struct profile_mask given, now;
-    if (pin_self.is_main &&
-        atomic_load_explicit(&pin_life.main_pu, memory_order_relaxed) == MAIN_FREE) {
-        return main_is_bound(this);
+    if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
+        const uint64_t now_ns = profile_now_ns();
+        if (pin_life.main_checked_ns == 0 || now_ns - pin_life.main_checked_ns > CHECK_EVERY_NS) {
+            pin_life.main_checked_ns = now_ns;
+            pin_life.main_bound = main_is_bound(this);
+        }
+        return pin_life.main_bound;
     }
-    /* Where we have given it one, whoever changes that is seen when it happens (affinity.c), and
-     * asking would cost every thread that is made a system call. */
     if (pin_life_given_mask(&given) || profile_mask_get(0, &now) < 0) {
         return false;
     }
@@ -279,6 +394,14 @@ static void put_memory(const struct pin_options *options, const struct pin_nodes
     }
 }
 
+void pin_process_put_memory(const struct pin_process *this)
+{
+    if (!pin_life.memory_is_put) {
+        pin_life.memory_is_put = true;
+        put_memory(&this->options, &this->plan.nodes);
+    }
+}
+
 /* -- the main thread -- */
 
 static void say_main(const struct pin_process *this, uint32_t pu)
@@ -296,21 +419,25 @@ static void say_main(const struct pin_process *this, uint32_t pu)
     }
 }
 
-/* Only one thread gets true. */
-static bool claim_main(const struct pin_process *this)
+/* The choice of somebody else that keeps the main thread where it is; NULL: none. */
+static const char *main_stays_for(const struct pin_process *this)
 {
-    int expected = MAIN_FREE;
-    if (!atomic_compare_exchange_strong(&pin_life.main_pu, &expected, MAIN_CLAIMED)) {
+    if (pin_process_left_to_user(this)) {
+        return "the environment's OpenMP variables";
+    }
+    return !this->options.force && main_is_bound(this) ? "the program" : NULL;
+}
+
+/* False: the main thread has its place already, or is left alone. */
+static bool claim_main(struct pin_process *this)
+{
+    if (atomic_load(&pin_life.main_pu) != MAIN_FREE) {
         return false;
     }
-    const char *winner = NULL;
-    if (pin_process_left_to_user(this)) {
-        winner = "the environment's OpenMP variables";
-    } else if (!this->options.force && main_is_bound(this)) {
-        winner = "the program";
-    }
+    const char *winner = main_stays_for(this);
     if (!winner) {
-        put_memory(&this->options, &this->plan.nodes);
+        atomic_store(&pin_life.main_pu, MAIN_CLAIMED);
+        pin_process_put_memory(this);
         return true;
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);
@@ -321,45 +448,76 @@ static bool claim_main(const struct pin_process *this)
     return false;
 }
 
-static void place_main(const struct pin_process *this)
+void pin_process_say_main_stays(struct pin_process *this)
 {
-    uint32_t pu = this->plan.pus[0];
-    int code = pin_life_change_mask(pin_life.pid, NULL, pu);
-    atomic_store(&pin_life.main_pu, code < 0 ? MAIN_LEFT : (int)pu);
-    if (code == -ECANCELED) {
+    if (atomic_load(&pin_life.main_pu) == MAIN_FREE && main_stays_for(this)) {
+        (void)claim_main(this);
+    }
+}
+
+static void place_main(struct pin_process *this)
+{
+    const size_t place = pin_pools_place_main(&this->pools);
+    if (place == PIN_NO_PLACE) {
+        atomic_store(&pin_life.main_pu, MAIN_FREE);
         return;
     }
-    if (code < 0) {
-        pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-code));
+    const uint32_t pu = this->pools.places[place].pu;
+    int rc = pin_life_change_mask(pin_life.pid, NULL, pu);
+    atomic_store(&pin_life.main_pu, rc < 0 ? MAIN_LEFT : (int)pu);
+    if (rc == -ECANCELED) {
+        return;
+    }
+    if (rc < 0) {
+        pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-rc));
     } else {
         say_main(this, pu);
     }
-    pin_report_main(&this->options, code < 0 ? -1 : (int32_t)pu, "servet");
+    pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, "servet");
 }
 
-void pin_process_pin_main(const struct pin_process *this)
+void pin_process_pin_main(struct pin_process *this)
 {
-    if (atomic_load_explicit(&pin_life.main_pu, memory_order_relaxed) == MAIN_FREE &&
-        claim_main(this)) {
+    if (claim_main(this)) {
         place_main(this);
+        pin_process_clear_way();
     }
 }
 
-bool pin_process_widen_main(const struct pin_process *this)
+/* The PU of the calling thread. */
+static uint32_t pu_here(void)
+{
+    int pu = sched_getcpu();
+    return pu < 0 ? PROFILE_MASK_PUS : (uint32_t)pu;
+}
+
+void pin_process_make_room(struct pin_process *this, uint32_t pu)
+{
+    const struct pin_place *first = &this->pools.places[0];
+    if (pin_self.is_main && atomic_load(&pin_life.main_pu) == MAIN_FREE && first->pu != pu &&
+        first->threads == 0 && !first->avoided && pu_here() == pu &&
+        pin_life_change_mask(0, NULL, first->pu) == 0) {
+        (void)pin_life_change_mask(0, &this->children, 0);
+    }
+}
+
+bool pin_process_widen_main(struct pin_process *this)
 {
     if (!claim_main(this)) {
         return false;
     }
-    int code = pin_life_change_mask(pin_life.pid, &this->plan.own, 0);
-    if (code < 0 && code != -ECANCELED) {
-        pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-code));
+    int rc = pin_life_change_mask(pin_life.pid, &this->plan.own, 0);
+    if (rc < 0 && rc != -ECANCELED) {
+        pin_failure("cannot give the rank its PUs: %s", strerrordesc_np(-rc));
     }
     return true;
 }
 
-void pin_process_narrow_main(const struct pin_process *this)
+void pin_process_narrow_main(struct pin_process *this)
 {
-    place_main(this);
+    if (atomic_load(&pin_life.main_pu) == MAIN_CLAIMED) {
+        place_main(this);
+    }
 }
 
 /* -- ends -- */
@@ -370,7 +528,6 @@ void pin_process_narrow_main(const struct pin_process *this)
  */
 static void after_fork_in_child(void)
 {
-    static const pthread_once_t again = PTHREAD_ONCE_INIT;
     if (pin_self.shut || is_retired()) {
         atomic_store(&pin_life.state, RETIRED);
         return;
@@ -379,15 +536,13 @@ static void after_fork_in_child(void)
         pin_here.start = pin_here.children;
     }
     pin_self.is_main = true;
-    pin_self.mask = MASK_FREE;
+    pin_self.record = NULL;
     pin_self.told = 0;
-    pin_life.pid = getpid();
-    pin_life.planning = again;
-    atomic_store(&pin_life.main_away, false);
-    atomic_store(&pin_life.calls, 0);
-    atomic_store(&pin_life.main_pu, MAIN_FREE);
-    pin_claims_forget(&pin_here.claims);
+    pin_life = (struct pin_life){.main_pu = MAIN_FREE, .pid = getpid(), .state = NEW};
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pin_registry_forget(&pin_here.registry);
     pin_watch_forget();
+    pin_look_forget();
     pin_report_reset();
     pin_records_reset();
     atomic_store(&pin_life.state, IDLE);
@@ -395,15 +550,16 @@ static void after_fork_in_child(void)
 
 static void say_goodbye(void)
 {
-    struct pin_sharing sharing = pin_claims_end(&pin_here.claims);
+    struct pin_sharing sharing = {.whole_node = pin_here.registry.on};
+    sharing.pu = pin_registry_shared(&pin_here.registry, &pin_here.plan.ours);
     pin_report_write(&pin_here.options, &pin_here.launcher,
                      pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing);
 }
 
-/* A process that ends otherwise is dropped from the registry by the next one that looks. */
+/* Its locks end with the process. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (pin_life_state() != PLANNED || pin_self.shut) {
+    if (pin_life_state() != PLANNED || pin_self.shut || !pin_here.options.report[0]) {
         return;
     }
     pin_self.inside = true;

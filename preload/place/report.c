@@ -1,5 +1,5 @@
 /* What SERVET_REPORT asks for. */
-#include "preload/place/place.h"
+#include "preload/place/report.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "preload/place/pages.h"
+#include "preload/place/process.h"
+#include "preload/place/watch.h"
 #include "profile/base/file.h"
 #include "profile/base/raw.h"
 #include "profile/base/where.h"
@@ -90,6 +93,15 @@ void pin_report_moved(uint32_t number, int32_t pu)
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (all) {
         all[number].pu = pu;
+    }
+}
+
+void pin_report_left(uint32_t number)
+{
+    struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
+    if (all && atomic_load(&all[number].begun)) {
+        all[number].pu = -1;
+        all[number].decided_by = PIN_LEFT_TEXT;
     }
 }
 

@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "preload/place/place.h"
+#include "preload/place/report.h"
+#include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/raw.h"
@@ -75,21 +76,19 @@ struct subject {
 /* The main thread is number 0. False: there is none, or it is not ours to move. */
 static bool get_subject(uint32_t number, struct subject *out)
 {
-    const struct pin_plan *plan = &watch.process->plan;
     struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL};
     if (number == 0) {
         it.watched = &look.main;
         it.tid = getpid();
         it.pu = pin_process_main_pu();
-        it.home = (int32_t)plan->pus[0];
-    } else if (it.record && atomic_load(&it.record->runs) && it.record->has_slot) {
+    } else if (it.record && it.record->pool < PIN_POOLS) {
         it.watched = &it.record->watched;
         it.tid = atomic_load(&it.record->watched.tid);
         it.pu = atomic_load(&it.record->pu);
-        it.home = (int32_t)plan->pus[it.record->slot];
     }
+    it.home = it.watched ? it.watched->home - 1 : -1;
     *out = it;
-    return it.tid != 0 && (it.pu >= 0 || it.pu == PIN_LOOSE);
+    return it.tid != 0 && (it.pu >= 0 || (it.pu == PIN_LEFT && it.home >= 0));
 }
 
 static bool read_waited(pid_t tid, uint64_t *out)
@@ -141,6 +140,7 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
         return; /* it has been bound meanwhile, or has ended */
     }
     it->watched->moved_at_ns = look.at_ns;
+    it->watched->home = 1 + (pu >= 0 ? pu : it->pu);
     atomic_fetch_add(counted, 1);
     if (it->pu >= 0) {
         look.threads[it->pu]--;
@@ -159,28 +159,18 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
     }
 }
 
-/* The PU that the weights choose among those that idle; others' programs may have taken one. */
+/* The PU that the weights choose among those that idle. */
 static bool choose(uint32_t *out)
 {
     struct pin_process *process = watch.process;
-    while (!profile_mask_empty(&look.idle)) {
-        struct profile_mask taken = process->allowed;
-        uint32_t pu;
-        for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-            taken.word[i] &= ~look.idle.word[i];
-        }
-        if (pin_plan_next(&process->options, &process->launcher, &process->allowed, &taken, &pu) <
-                0 ||
-            !profile_mask_has(&look.idle, pu)) {
-            return false;
-        }
-        if (pin_claims_try(&process->claims, pu)) {
-            *out = pu;
-            return true;
-        }
-        profile_mask_remove(&look.idle, pu);
+    struct profile_mask taken = process->allowed;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        taken.word[i] &= ~look.idle.word[i];
     }
-    return false;
+    return !profile_mask_empty(&look.idle) &&
+           pin_plan_next(&process->options, &process->launcher, &process->allowed, &taken, out) ==
+               0 &&
+           profile_mask_has(&look.idle, *out);
 }
 
 static void treat(struct subject *it, bool waiting)
@@ -189,11 +179,11 @@ static void treat(struct subject *it, bool waiting)
     if (it->watched->moved_at_ns != 0 && look.at_ns - it->watched->moved_at_ns < MOVE_EVERY_NS) {
         return;
     }
-    if ((waiting || it->pu == PIN_LOOSE) && choose(&pu)) {
-        move(it, (int32_t)pu, it->pu == PIN_LOOSE ? &watch.tightened : &watch.moved);
+    if ((waiting || it->pu == PIN_LEFT) && choose(&pu)) {
+        move(it, (int32_t)pu, it->pu == PIN_LEFT ? &watch.tightened : &watch.moved);
     } else if (waiting && it->pu >= 0 && look.threads[it->pu] == 1) {
         /* With another thread of ours there, it is the program that has more threads than PUs. */
-        move(it, PIN_LOOSE, &watch.loosened);
+        move(it, PIN_LEFT, &watch.loosened);
     }
 }
 
@@ -221,7 +211,7 @@ static void tighten(void)
         return;
     }
     for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        if (get_subject(number, &it) && it.pu == PIN_LOOSE &&
+        if (get_subject(number, &it) && it.pu == PIN_LEFT &&
             look.at_ns - it.watched->moved_at_ns >= MOVE_EVERY_NS) {
             move(&it, it.home, &watch.tightened);
         }
@@ -241,6 +231,9 @@ static void look_round(void)
     if (pin_busy_idle(look.now, look.pus) < 0 || first) {
         return;
     }
+    pin_process_lock();
+    pin_process_look_again();
+    pin_process_unlock();
     count_threads();
     find_idle();
     look.anybody_waits = false;

@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 #include "preload/interpose/interpose.h"
+#include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/place/place.h"
+#include "preload/place/remembered.h"
 
 /* -- mpi -- */
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_VARIABLES 64

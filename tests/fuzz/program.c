@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "tests/fuzz/fuzz.h"
 
 const char *const fuzz_seeds[] = {

@@ -72,9 +72,9 @@ void child_run(struct child *child, const char *const *changes, const char *cons
 
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)
 {
-    const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD};
-    for (size_t i = 0; changes && changes[i] && i < 30; i++) {
-        all[i + 1] = changes[i];
+    const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD, "SERVET_STRANGERS=0"};
+    for (size_t i = 0; changes && changes[i] && i < 29; i++) {
+        all[i + 2] = changes[i];
     }
     child_run(child, all, argv);
 }
@@ -115,14 +115,20 @@ void child_worker(const struct child *child, int rank, int thread, char *pus, si
     snprintf(pus, size, "%.*s", (int)strcspn(line, " \n"), line);
 }
 
-void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
+void child_expect_pus(const struct child *child, int rank, int thread, const char *expected)
 {
-    char pus[256], expected[32];
+    char pus[256];
     child_worker(child, rank, thread, pus, sizeof pus);
-    snprintf(expected, sizeof expected, "%u", pu);
     ck_assert_msg(strcmp(pus, expected) == 0,
                   "worker %d of rank %d may run on %s, expected %s:\n%.1500s%.1500s", thread, rank,
                   pus, expected, child->out, child->err);
+}
+
+void child_expect(const struct child *child, int rank, int thread, uint32_t pu)
+{
+    char expected[32];
+    snprintf(expected, sizeof expected, "%u", pu);
+    child_expect_pus(child, rank, thread, expected);
 }
 
 void child_says(const struct child *child, const char *format, ...)

@@ -28,7 +28,10 @@ struct child {
  * run fails the test. */
 void child_run(struct child *child, const char *const *changes, const char *const *argv);
 
-/* The same with the shim in LD_PRELOAD. */
+/* In front of the changes: a rank, whose main thread is a worker. */
+#define RANK "OMPI_COMM_WORLD_LOCAL_RANK=0", "OMPI_COMM_WORLD_LOCAL_SIZE=1"
+
+/* The same with the shim in LD_PRELOAD; what else runs on this machine is no stranger to it. */
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv);
 
 /* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such
@@ -39,6 +42,8 @@ void child_says(const struct child *child, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* How many lines of stdout / stderr begin with `beginning`. */
 size_t child_lines(const char *text, const char *beginning);
+/* Fails the test unless worker `thread` of `rank` may run on just these PUs. */
+void child_expect_pus(const struct child *child, int rank, int thread, const char *pus);
 /* Fails the test unless worker `thread` of `rank` has exactly `pu`. */
 void child_expect(const struct child *child, int rank, int thread, uint32_t pu);
 

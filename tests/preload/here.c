@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 uint32_t order[2];
-char order_text[2][16], order_pair[32];
+char order_text[2][16], order_pair[32], order_pus[32], all_pus[256];
 
 static void read_allowed(struct profile_set *out)
 {
@@ -92,10 +92,20 @@ uint32_t here_write_uneven_profile(const char *path)
 void here_need_two_pus(void)
 {
     if (here_pus() >= 2) {
+        struct profile_set allowed;
+        read_allowed(&allowed);
+        char *text = profile_set_text(&allowed);
+        ck_assert_ptr_nonnull(text);
+        snprintf(all_pus, sizeof all_pus, "%s", text);
+        free(text);
+        profile_set_free(&allowed);
         here_order(MAP_MEMORY, 2, order);
         snprintf(order_text[0], sizeof order_text[0], "%u", order[0]);
         snprintf(order_text[1], sizeof order_text[1], "%u", order[1]);
         snprintf(order_pair, sizeof order_pair, "%u,%u", order[0], order[1]);
+        const uint32_t low = order[0] < order[1] ? order[0] : order[1],
+                       high = order[0] + order[1] - low;
+        snprintf(order_pus, sizeof order_pus, "%u%c%u", low, high == low + 1 ? '-' : ',', high);
         return;
     }
     fprintf(stderr, "skipped: needs two PUs, this process may use one\n");

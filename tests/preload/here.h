@@ -23,6 +23,10 @@ void here_need_two_pus(void);
 
 /* here_order() of two workers by memory priority. */
 extern uint32_t order[2];
+/* The PUs that this process may use, as programs print them: of threads that are left to the
+ * kernel. */
+extern char all_pus[256];
 extern char order_text[2][16], order_pair[32]; /* "0", "1"; "0,1" */
+extern char order_pus[32];                     /* the same two as the kernel prints them, "0-1" */
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/place/place.h"
+#include "preload/place/process.h"
 #include "profile/model.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
@@ -68,14 +68,19 @@ static void make_plan(const struct machine *m, uint32_t threads, struct pin_laun
                       struct pin_plan *plan)
 {
     static struct pin_options options;
-    static struct pin_claims claims;
+    static struct pin_registry registry;
+    const struct pin_plan_request request = {.options = &options,
+                                             .launcher = launcher,
+                                             .threads = threads,
+                                             .is_team = true,
+                                             .allowed = &m->all};
     memset(&options, 0, sizeof options);
     setenv("SERVET_PROFILE", m->path, 1);
     setenv("SERVET_REGISTRY", "0", 1);
     setenv("SERVET_STRANGERS", "0", 1); /* this machine's work is not that machine's */
     pin_options_read(&options);
     pin_launcher_read(options.rebind, launcher);
-    ck_assert_int_eq(pin_plan_make(&options, launcher, threads, &m->all, &claims, plan), 0);
+    ck_assert_int_eq(pin_plan_make(&request, &registry, plan), 0);
     ck_assert_uint_ge(plan->count, threads);
 }
 

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/place/place.h"
+#include "preload/place/launcher.h"
 #include "profile/base/clock.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"

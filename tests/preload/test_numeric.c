@@ -60,8 +60,8 @@ static void run_python(const char *change, const char *script, const char *argum
 TEST(threads_of_openblas_have_a_pu_each, .starts_programs = true)
 {
     run_python("SERVET_REPORT=stderr", BEGINNING PRODUCT, NULL);
-    child_says(&child, "import %u %u\n", order[0], order[1]);
-    child_says(&child, "product %u %u\n", order[0], order[1]);
+    child_says(&child, "import %s %u\n", order_pus, order[1]);
+    child_says(&child, "product %s %u\n", order_pus, order[1]);
     ck_assert_msg(strstr(child.err, " worker PU "), "%s", child.err);
     ck_assert_msg(strstr(child.err, "no two workers shared a PU"), "%s", child.err);
 }
@@ -74,7 +74,7 @@ TEST(python_and_openblas_go_on_counting_every_pu, .starts_programs = true)
     child_says(&child, "threads 2\n");
     run_python("OPENBLAS_NUM_THREADS=2", BEGINNING PRODUCT, NULL);
     child_says(&child, "threads 2\n");
-    child_says(&child, "product %u %u\n", order[0], order[1]);
+    child_says(&child, "product %s %u\n", order_pus, order[1]);
     run_python("OPENBLAS_NUM_THREADS=1", BEGINNING PRODUCT, NULL);
     child_says(&child, "threads 1\n");
 }
@@ -87,7 +87,7 @@ TEST(openblas_after_the_first_thread_has_its_whole_pool, .starts_programs = true
                "t = threading.Thread(target=int); t.start(); t.join()\n" BEGINNING PRODUCT,
                NULL);
     child_says(&child, "threads 2\n");
-    child_says(&child, "product %u %u\n", order[0], order[1]);
+    child_says(&child, "product %s %u\n", order_pus, order[1]);
 }
 
 TEST(the_result_is_the_same, .starts_programs = true)
@@ -100,8 +100,7 @@ TEST(the_result_is_the_same, .starts_programs = true)
     ck_assert_str_eq(child.err, plain.err);
 }
 
-/* The pool sleeps on slot 1: the team's worker goes there all the same, and the runtime counts
- * two. */
+/* The pool's thread gives its PU to the team's worker, and the runtime counts two. */
 TEST(an_openmp_runtime_after_it_has_its_whole_team, .starts_programs = true)
 {
     const char *team = PROGRAMS "/libteam_gcc.so";

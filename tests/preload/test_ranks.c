@@ -253,15 +253,23 @@ TEST(force_overrules_the_users_places)
     child_expect(&child, 1, 0, order[1]);
 }
 
-TEST(a_taskset_around_the_launcher_is_obeyed)
+/* hydra obeys it, and Open MPI binds ranks beyond it. Seen red: all of Open MPI's ranks on that one
+ * PU, and 200 times as slow. */
+TEST(a_taskset_around_the_launcher_means_what_it_does_without_the_shim)
 {
+    static struct child plain;
+    char pus[256];
     need(path_of("ranks"));
+    child_run(&plain, NULL,
+              ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", path_of("ranks")));
     child_run(
         &child, NULL,
         ARGV("taskset", "-c", order_text[1], launcher, "-n", "2", SERVET_PIN, path_of("ranks")));
     ck_assert_msg(child.status == 0, "%s", child.err);
-    child_expect(&child, 0, 0, order[1]);
-    child_expect(&child, 1, 0, order[1]);
+    for (int rank = 0; rank < 2; rank++) {
+        child_worker(&plain, rank, 0, pus, sizeof pus);
+        child_expect_pus(&child, rank, 0, pus);
+    }
 }
 
 /* Without a number of threads each rank has its share of the PUs, and what OpenMP sees is that

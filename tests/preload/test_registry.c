@@ -1,643 +1,807 @@
-/* Do programs that know nothing of each other keep apart while there are free PUs, take the least
- * loaded after that, and does a killed holder, a forged file or a reused pid do no harm?
+/* Do programs that know nothing of each other keep apart while there are free PUs, also when they
+ * choose at once, and does a killed or stopped holder, a program that closes what it did not open,
+ * or another user's file do no harm?
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
-#include "tests/preload/child.h"
-#include "tests/preload/here.h"
 
-static struct child child;
 static const char *path;
-static char change[96];
+static struct pin_registry here;
+static const struct profile_mask few = {.word = {0xff}};
 
 static void setup(void)
 {
     path = scratch_path("registry");
-    snprintf(change, sizeof change, "SERVET_REGISTRY=%s", path);
+    ck_assert_int_eq(pin_registry_open(&here, path, 0), 0);
 }
 
-/* A program that stays: its pid, the PU of its main thread, and what it waits for. */
-struct stayer {
+/* -- other processes -- */
+
+/* One that has done what it was told, and waits until it is ended. */
+struct other {
     pid_t pid;
-    int input;
-    uint32_t pu;
+    int said; /* the answer of `what` */
 };
 
-static struct stayer start_stayer(const char *threads)
+static struct other start(int (*what)(void))
 {
-    struct stayer stayer;
-    int in[2], out[2];
-    char text[4096];
-    size_t length = 0;
-    ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
-    ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
-    stayer.pid = fork();
-    if (stayer.pid == 0) {
-        dup2(in[0], STDIN_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        setenv("LD_PRELOAD", CHILD_PRELOAD, 1);
-        setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
-        setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
-        setenv("SERVET_REGISTRY", path, 1);
-        setenv("SERVET_STRANGERS", "0", 1);
-        execl(PROGRAMS "/stay", "stay", threads, NULL);
-        _exit(99);
+    struct other other = {0};
+    int ready[2];
+    ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+    other.pid = fork();
+    ck_assert_int_ge(other.pid, 0);
+    if (other.pid == 0) {
+        pin_registry_forget(&here);
+        int said = what();
+        _exit(write(ready[1], &said, sizeof said) == sizeof said ? pause() : 1);
     }
-    close(in[0]);
-    close(out[1]);
-    stayer.input = in[1];
-    while (!memmem(text, length, "ready\n", 6)) {
-        ssize_t got = read(out[0], text + length, sizeof text - 1 - length);
-        ck_assert_int_gt(got, 0);
-        length += (size_t)got;
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &other.said, sizeof other.said), sizeof other.said);
+    close(ready[0]);
+    return other;
+}
+
+static void end(const struct other *other)
+{
+    kill(other->pid, SIGKILL);
+    waitpid(other->pid, NULL, 0);
+}
+
+static uint64_t job; /* of those that are started */
+static uint32_t wanted;
+static bool as_main, beside;
+
+static int come(void)
+{
+    return pin_registry_open(&here, path, job);
+}
+
+/* Opens the registry and takes `wanted`: 1, 0: it is another's; -1. */
+static int take(void)
+{
+    return come() < 0 ? -1 : pin_registry_take(&here, wanted, as_main, beside);
+}
+
+static struct other start_holder(uint32_t pu)
+{
+    wanted = pu;
+    struct other other = start(take);
+    ck_assert_int_eq(other.said, 1);
+    return other;
+}
+
+static unsigned long held_here(void)
+{
+    struct profile_mask held;
+    (void)pin_registry_look(&here, &few, &held);
+    return held.word[0];
+}
+
+TEST(what_others_hold_is_seen_until_they_end)
+{
+    struct profile_mask held;
+    ck_assert(!pin_registry_look(&here, &few, &held) && profile_mask_empty(&held));
+    struct other one = start_holder(0), two = start_holder(5), far = start_holder(100);
+    ck_assert(pin_registry_look(&here, &few, &held));
+    ck_assert_uint_eq(held.word[0], 1 | 1 << 5);
+    ck_assert(!pin_registry_take(&here, 5, false, false) &&
+              pin_registry_take(&here, 1, false, false));
+    end(&one); /* by SIGKILL */
+    end(&two);
+    ck_assert(pin_registry_look(&here, &few, &held) && profile_mask_empty(&held));
+    ck_assert(pin_registry_take(&here, 5, false, false));
+    end(&far);
+    ck_assert(!pin_registry_look(&here, &few, &held));
+}
+
+/* Every set of holders of eight PUs is seen whole, in whatever order they came. */
+TEST(no_holder_is_missed, .loops = 16)
+{
+    struct other other[8];
+    unsigned long expected = 0;
+    size_t count = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned pu = i * (2u * (unsigned)(_i % 4) + 1) % 8;
+        if ((0xb7u * (unsigned)(_i + 1) >> i & 1) != 0) {
+            other[count++] = start_holder(pu);
+            expected |= 1ul << pu;
+        }
     }
-    text[length] = '\0';
-    close(out[0]);
-    ck_assert_int_eq(sscanf(strstr(text, "worker 0 0 "), "worker 0 0 %u", &stayer.pu), 1);
-    return stayer;
-}
-
-static void end_stayer(const struct stayer *stayer)
-{
-    close(stayer->input);
-    waitpid(stayer->pid, NULL, 0);
-}
-
-/* The PU of the main thread of one more program. */
-static uint32_t next_pu(void)
-{
-    char pus[256];
-    child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
-    ck_assert_msg(child.status == 0, "%s", child.err);
-    child_worker(&child, 0, 0, pus, sizeof pus);
-    return (uint32_t)strtoul(pus, NULL, 10);
-}
-
-static uint32_t count_entries(void)
-{
-    struct pin_registry registry;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    uint32_t count = registry.count;
-    pin_registry_close(&registry);
-    return count;
-}
-
-/* The entry of this process, for job 77. */
-static void hold(struct pin_registry *registry, struct profile_mask held)
-{
-    const struct profile_mask nothing = {0};
-    ck_assert_int_eq(pin_registry_open(path, registry), 0);
-    ck_assert_int_eq(pin_registry_enter(registry, 77, &nothing, &held), 0);
-}
-
-/* The file in words of 64 bits: two, a look of two and two masks, what is counted (four and two
- * numbers of 16 bits for each PU), the pids, two in a word, and the entries. */
-enum { LOOK = 4, COUNTED = 4, COUNTS = 2 * 64 * 2 / 8, ENTRY = 3, MASKS = 3, JOB = 1 };
-
-static size_t front_at(void)
-{
-    return LOOK + 2 * pin_registry_words();
-}
-
-#define COUNTED_AT front_at()
-#define CHECKED (front_at() + 1)
-#define SIGNALLED (front_at() + 3)
-
-static size_t pids_at(void)
-{
-    return front_at() + COUNTED + COUNTS * pin_registry_words();
-}
-
-static size_t entries_at(void)
-{
-    return pids_at() + PIN_REGISTRY_ENTRIES / 2;
-}
-
-static void write_words(size_t at, uint64_t word, size_t times)
-{
-    int file = open(path, O_WRONLY);
-    for (size_t i = 0; i < times; i++) {
-        off_t offset = (off_t)((at + i) * sizeof word);
-        ck_assert_int_eq(pwrite(file, &word, sizeof word, offset), sizeof word);
+    ck_assert_uint_eq(held_here(), expected);
+    while (count > 0) {
+        end(&other[--count]);
     }
-    close(file);
 }
 
-/* A job of one rank, as a launcher starts it: each has a name of its own. */
-static struct stayer start_rank(void)
+TEST(what_is_given_back_is_free)
 {
-    static int job;
-    char name[32];
-    snprintf(name, sizeof name, "job-%d", ++job);
-    setenv("PMIX_NAMESPACE", name, 1);
-    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
-    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
-    struct stayer stayer = start_stayer("0");
-    unsetenv("PMIX_NAMESPACE");
-    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    return stayer;
+    struct other other;
+    ck_assert(pin_registry_take(&here, 3, false, false));
+    wanted = 3;
+    other = start(take);
+    ck_assert_int_eq(other.said, 0);
+    end(&other);
+    pin_registry_give_back(&here, 3);
+    other = start_holder(3);
+    ck_assert(!pin_registry_take(&here, 3, false, false));
+    end(&other);
 }
 
-TEST(every_member_of_a_mask_is_found)
+/* Whoever is laid over others is counted, also when those end; and what a job holds it may take
+ * again, whoever has been laid over it. */
+TEST(jobs_on_one_pu_are_counted)
 {
-    static const uint32_t members[] = {0, 1, 31, 32, 63, 64, 4095, PROFILE_MASK_PUS - 1};
-    struct profile_mask mask = {0};
-    size_t found = 0;
-    ck_assert_uint_eq(profile_mask_next(&mask, 0), PROFILE_MASK_PUS);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        profile_mask_add(&mask, members[i]);
+    unsigned jobs, mains;
+    as_main = true;
+    struct other first = start_holder(2);
+    as_main = false;
+    beside = true;
+    struct other second = start_holder(2);
+    pin_registry_count(&here, 2, &jobs, &mains);
+    ck_assert(jobs == 2 && mains == 1);
+    ck_assert(pin_registry_take(&here, 2, false, true));
+    end(&first);
+    pin_registry_count(&here, 2, &jobs, &mains);
+    ck_assert(jobs == 1 && mains == 0);
+    ck_assert(pin_registry_take(&here, 2, true, false));
+    beside = false;
+    struct other third = start(take);
+    ck_assert_int_eq(third.said, 0);
+    end(&third);
+    pin_registry_give_back(&here, 2);
+    ck_assert(!pin_registry_take(&here, 2, false, false)); /* the second is in another lane */
+    end(&second);
+    ck_assert(pin_registry_take(&here, 2, false, false));
+}
+
+/* More than there are lanes: the last ones run, and are not recorded. */
+TEST(a_crowd_on_one_pu_is_no_failure)
+{
+    struct other other[12];
+    unsigned jobs, mains;
+    beside = true;
+    for (size_t i = 0; i < 12; i++) {
+        other[i] = start_holder(4);
     }
-    PROFILE_MASK_EACH(&mask, pu)
-    {
-        ck_assert_uint_eq(pu, members[found++]);
+    pin_registry_count(&here, 4, &jobs, &mains);
+    ck_assert_uint_eq(jobs, 8);
+    ck_assert(pin_registry_take(&here, 4, false, true));
+    for (size_t i = 0; i < 12; i++) {
+        end(&other[i]);
     }
-    ck_assert_uint_eq(found, sizeof members / sizeof *members);
-    ck_assert_uint_eq(profile_mask_next(&mask, PROFILE_MASK_PUS), PROFILE_MASK_PUS);
 }
 
-TEST(the_second_program_takes_a_free_pu)
-{
-    ck_assert_uint_eq(next_pu(), order[0]);
-    struct pin_registry registry;
-    struct profile_mask held = {0};
-    profile_mask_add(&held, order[0]);
-    hold(&registry, held);
-    pin_registry_close(&registry);
-    ck_assert_uint_eq(next_pu(), order[1]);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_registry_leave(&registry);
-    pin_registry_close(&registry);
-    ck_assert_uint_eq(next_pu(), order[0]);
-}
+/* -- choosing at once -- */
 
-/* As above, but newer calls of the kernel are answered "there is no such call". */
-TEST(an_older_kernel_keeps_programs_apart_as_well)
+/* At a byte from the pipe, the first PU that can be taken of those that are not held. */
+static int start_line[2];
+
+static int choose(void)
 {
-    char pus[256];
-    struct stayer first = start_stayer("0");
-    child_run_preloaded(&child, CHANGES(change),
-                        ARGV(PROGRAMS "/odd", "older", PROGRAMS "/pthreads", "1"));
-    end_stayer(&first);
-    if (child.status == 77) { /* no filters here */
-        return;
+    struct profile_mask held;
+    char byte;
+    if (come() < 0 || read(start_line[0], &byte, 1) != 1) {
+        return -1;
     }
-    ck_assert_msg(child.status == 0, "%s", child.err);
-    ck_assert_str_eq(child.err, "");
-    child_worker(&child, 0, 0, pus, sizeof pus);
-    ck_assert_uint_eq(first.pu, order[0]);
-    ck_assert_uint_eq((uint32_t)strtoul(pus, NULL, 10), order[1]);
-}
-
-TEST(running_programs_hold_and_ended_ones_do_not)
-{
-    if (here_pus() != 2) {
-        return;
+    for (int attempt = 0; attempt < 8; attempt++) {
+        (void)pin_registry_look(&here, &few, &held);
+        for (uint32_t pu = 0; pu < 8; pu++) {
+            if (!profile_mask_has(&held, pu)) {
+                if (pin_registry_take(&here, pu, true, false)) {
+                    return (int)pu;
+                }
+                break;
+            }
+        }
     }
-    struct stayer first = start_stayer("1"); /* both PUs */
-    ck_assert_uint_eq(first.pu, order[0]);
-    ck_assert_uint_eq(next_pu(), order[0]); /* all equally taken */
-    end_stayer(&first);
-    ck_assert_uint_eq(next_pu(), order[0]);
+    return -1;
 }
 
-TEST(a_killed_holder_holds_nothing)
+static void await(pid_t pid, int status)
 {
-    struct stayer killed = start_stayer("1");
-    kill(killed.pid, SIGKILL);
-    end_stayer(&killed);
-    ck_assert_uint_eq(count_entries(), 0);
-    ck_assert_uint_eq(next_pu(), order[0]);
+    int got;
+    ck_assert_int_eq(waitpid(pid, &got, 0), pid);
+    ck_assert(WIFEXITED(got));
+    ck_assert_int_eq(WEXITSTATUS(got), status);
 }
 
-/* Without the lock it is opened first, to see what others have looked at. */
-TEST(a_file_that_was_taken_away_meanwhile_is_not_begun)
+/* Two choose in the same moment, 200 times. Both hold what they chose until both have. */
+TEST(two_that_choose_at_once_never_choose_the_same)
 {
-    struct pin_registry registry;
-    int file = pin_registry_file(path, true);
-    ck_assert_int_ge(file, 0);
-    ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(pin_registry_begin(file, &registry), -ESTALE);
-    ck_assert_int_eq(fcntl(file, F_GETFD), -1);
-}
-
-TEST(a_reused_pid_is_recognised)
-{
-    struct pin_registry registry;
-    struct profile_mask held = {0};
-    profile_mask_add(&held, order[0]);
-    hold(&registry, held);
-    pin_registry_close(&registry);
-    write_words(CHECKED, 0, 1); /* it is long since anybody has looked */
-    ck_assert_uint_eq(count_entries(), 1);
-    write_words(entries_at(), 1, 1); /* it was written before this process began */
-    write_words(CHECKED, 0, 1);
-    ck_assert_uint_eq(count_entries(), 0);
-    ck_assert_uint_eq(next_pu(), order[0]);
-}
-
-/* Programs of 32 and of 64 bits share a node: all is in words of 64. */
-TEST(the_file_is_the_same_for_programs_of_32_bits)
-{
-    enum { MOST = 16384 };
-    static uint64_t word[MOST];
-    struct pin_registry registry;
-    struct profile_mask held = {0};
-    profile_mask_add(&held, 33);
-    hold(&registry, held);
-    pin_registry_close(&registry);
-    FILE *file = fopen(path, "r");
-    size_t words = fread(word, sizeof *word, MOST, file);
-    fclose(file);
-    const size_t each = (size_t)word[1], entry = entries_at();
-    ck_assert_uint_eq(word[COUNTED_AT], 1);
-    ck_assert_uint_eq(word[pids_at()], (uint64_t)getpid());
-    ck_assert_uint_eq(words, entry + ENTRY + MASKS * each);
-    ck_assert_uint_eq(word[entry + JOB], 77);
-    ck_assert_uint_eq(word[entry + ENTRY], 0);
-    ck_assert_uint_eq(word[entry + ENTRY + each], UINT64_C(1) << 33);
-}
-
-TEST(ranks_of_one_job_are_no_foreigners)
-{
-    struct pin_registry registry;
-    struct profile_mask held = {0}, allowed = {0}, taken;
-    profile_mask_add(&held, 3);
-    for (uint32_t pu = 0; pu < 4; pu++) {
-        profile_mask_add(&allowed, pu);
+    int chosen[2], done[2], pu[2];
+    for (int round = 0; round < 200; round++) {
+        pid_t pid[2];
+        ck_assert(pipe(start_line) == 0 && pipe(chosen) == 0 && pipe(done) == 0);
+        for (int i = 0; i < 2; i++) {
+            pid[i] = fork();
+            if (pid[i] == 0) {
+                char byte;
+                pin_registry_forget(&here);
+                close(done[1]);
+                int mine = choose();
+                _exit(write(chosen[1], &mine, sizeof mine) != sizeof mine ||
+                      read(done[0], &byte, 1) != 0);
+            }
+        }
+        ck_assert_int_eq(write(start_line[1], "..", 2), 2);
+        ck_assert_int_eq(read(chosen[0], &pu[0], sizeof *pu), sizeof *pu);
+        ck_assert_int_eq(read(chosen[0], &pu[1], sizeof *pu), sizeof *pu);
+        ck_assert_msg(pu[0] >= 0 && pu[1] >= 0 && pu[0] != pu[1], "round %d: PUs %d and %d", round,
+                      pu[0], pu[1]);
+        close(done[1]);
+        await(pid[0], 0);
+        await(pid[1], 0);
+        close(done[0]);
+        for (int i = 0; i < 2; i++) {
+            close(start_line[i]);
+            close(chosen[i]);
+        }
     }
-    hold(&registry, held);
-    pin_registry_taken(&registry, 77, &allowed, &taken);
-    ck_assert(profile_mask_empty(&taken));
-    pin_registry_taken(&registry, 78, &allowed, &taken);
-    ck_assert(profile_mask_equal(&taken, &held));
-    ck_assert(pin_registry_claim(&registry, 77, 3));
-    ck_assert(!pin_registry_claim(&registry, 78, 3));
-    pin_registry_close(&registry);
 }
 
-/* Two PUs, one held twice: a third job must see that one as taken although both are in use. */
-TEST(the_least_loaded_counts_as_free)
+/* Each a PU of its own, of as many: all of them get one. What look and take cost is printed. */
+static void crowd(uint32_t programs, uint32_t pus)
 {
-    struct pin_registry registry;
-    struct profile_mask held = {.word = {1}}, nothing = {0}, allowed = {.word = {3}}, taken;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_int_eq(pin_registry_enter(&registry, 5, &nothing, &allowed), 0);
-    pin_registry_close(&registry);
-    pid_t pid = fork();
-    if (pid == 0) {
-        _exit(pin_registry_open(path, &registry) == 0 &&
-                      pin_registry_enter(&registry, 6, &nothing, &held) == 0
-                  ? (pin_registry_close(&registry), pause(), 0)
-                  : 1);
+    enum { LOOKS = 11 };
+    static struct {
+        int pu;
+        double us;
+    } got[512];
+    struct profile_mask all = {0};
+    static double sample[512];
+    bool given[PROFILE_MASK_PUS] = {0};
+    int chosen[2], done[2];
+    for (uint32_t pu = 0; pu < pus; pu++) {
+        profile_mask_add(&all, pu);
     }
-    for (int i = 0; i < 1000; i++) {
-        usleep(2000);
-        if (pin_registry_open(path, &registry) < 0) {
+    ck_assert(pipe(chosen) == 0 && pipe(done) == 0);
+    for (uint32_t i = 0; i < programs; i++) {
+        pid_t pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid > 0) {
             continue;
         }
-        if (registry.count == 2) {
-            break;
+        struct profile_mask held;
+        char byte;
+        close(done[1]);
+        pin_registry_forget(&here);
+        uint64_t begun = profile_now_ns();
+        got->pu = come() < 0 ? -2 : -1;
+        for (int attempt = 0; got->pu == -1 && attempt < 1000; attempt++) {
+            (void)pin_registry_look(&here, &all, &held);
+            uint32_t pu = 0;
+            while (pu < pus && profile_mask_has(&held, pu)) {
+                pu++;
+            }
+            got->pu = pu < pus && pin_registry_take(&here, pu, true, false) ? (int)pu : -1;
         }
-        pin_registry_close(&registry);
+        got->us = (double)(profile_now_ns() - begun) / 1e3;
+        _exit(write(chosen[1], got, sizeof *got) != sizeof *got || read(done[0], &byte, 1) != 0);
     }
-    ck_assert_uint_eq(registry.count, 2);
-    pin_registry_taken(&registry, 7, &allowed, &taken);
-    ck_assert(profile_mask_has(&taken, 0));
-    ck_assert(!profile_mask_has(&taken, 1));
-    pin_registry_close(&registry);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    for (uint32_t i = 0; i < programs; i++) {
+        ck_assert_int_eq(read(chosen[0], &got[i], sizeof got[i]), sizeof got[i]);
+        ck_assert_msg(got[i].pu >= 0 && !given[got[i].pu], "program %u got PU %d", i, got[i].pu);
+        given[got[i].pu] = true;
+        sample[i] = got[i].us;
+    }
+    struct profile_mask held;
+    double look[LOOKS];
+    for (int i = 0; i < LOOKS; i++) {
+        uint64_t begun = profile_now_ns();
+        (void)pin_registry_look(&here, &all, &held);
+        look[i] = (double)(profile_now_ns() - begun) / 1e3;
+    }
+    printf("%u programs on %u PUs: a look at all %.1f us, begin, look and take: median %.1f us, "
+           "slowest %.1f us\n",
+           programs, pus, profile_quantile(look, LOOKS, 0.5),
+           profile_quantile(sample, programs, 0.5), profile_quantile(sample, programs, 1));
+    ck_assert_uint_eq(profile_mask_count(&held), programs);
+    close(done[1]);
+    while (wait(NULL) > 0) {
+        ;
+    }
+    close(done[0]);
+    close(chosen[0]);
+    close(chosen[1]);
 }
 
-static void expect_refused(int code)
+TEST(many_programs_at_once_all_see_each_other, .not_emulated = "500 emulators at once take minutes")
 {
-    struct pin_registry registry;
-    ck_assert_int_eq(pin_registry_open(path, &registry), code);
-    /* And the program runs as if there were none. */
-    ck_assert_uint_eq(next_pu(), order[0]);
-    ck_assert_str_eq(child.err, "");
+    crowd(20, 64);
+    crowd(64, 64);
+    crowd(500, 512);
 }
 
-TEST(a_forged_registry_is_not_used)
+/* A holder that is stopped keeps its PU, and nobody waits for it. */
+TEST(a_stopped_holder_delays_nobody)
 {
-    const char *target = scratch_path("target");
-    close(open(target, O_CREAT | O_WRONLY, 0600));
-    ck_assert_int_eq(symlink(target, path), 0);
-    expect_refused(-ELOOP);
-    unlink(path);
-    ck_assert_int_eq(link(target, path), 0);
-    expect_refused(-EINVAL);
-    unlink(path);
-    unlink(target);
-    ck_assert_int_eq(mkfifo(path, 0600), 0);
-    expect_refused(-EINVAL);
-    unlink(path);
-    close(open(path, O_CREAT | O_WRONLY, 0600));
-    ck_assert_int_eq(chmod(path, 0666), 0);
-    expect_refused(-EPERM);
-    ck_assert_int_eq(chmod(path, 0600), 0);
-    if (chown(path, 12345, 12345) == 0) { /* root, and of more than one user */
-        expect_refused(-EPERM);
-    }
-    unlink(path);
-}
-
-/* SERVET_REGISTRY=thesis.tex, and nothing that is shorter than a registry's first words. */
-TEST(a_file_that_is_no_registry_is_never_written)
-{
-    static const char *const texts[] = {"\\documentclass{book}\n% four years of work\n", "x"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct pin_registry registry;
-        scratch_file("registry", "%s", texts[i]);
-        chmod(path, 0600);
-        ck_assert_int_eq(pin_registry_open(path, &registry), -EINVAL);
-        ck_assert_uint_eq(next_pu(), order[0]);
-        ck_assert_str_eq(child.err, "");
-        ck_assert_str_eq(read_text(path), texts[i]);
-        unlink(path);
-    }
-}
-
-TEST(a_damaged_or_older_registry_is_begun_anew)
-{
-    struct stat about;
-    FILE *file = fopen(path, "w");
-    fputs("10tevres", file); /* "servet01" as a number of this machine's order of bytes */
-    for (int i = 0; i < 100000; i++) {
-        fputc(i * 7, file);
-    }
-    fclose(file);
-    chmod(path, 0600);
-    ck_assert_uint_eq(next_pu(), order[0]);
-    ck_assert_int_eq(stat(path, &about), 0);
-    ck_assert_int_lt(about.st_size, 10000);
-}
-
-/* A name of the default folder that somebody else has taken does not blind anybody. */
-TEST(a_default_name_says_whose_it_is)
-{
-    char name[PATH_MAX];
-    pin_registry_default_path(name, sizeof name);
-    ck_assert_msg(strncmp(name, "/dev/shm/servet-", 16) == 0, "%s", name);
-    pid_t pid = fork();
-    if (pid == 0) {
-        char inside[PATH_MAX];
-        if (unshare(CLONE_NEWUSER) < 0) {
-            _exit(77);
-        }
-        pin_registry_default_path(inside, sizeof inside);
-        _exit(strcmp(inside, name) == 0 || strcmp(inside, "/dev/shm/servet-0") == 0);
-    }
+    struct other stopped = start_holder(6);
     int status;
-    waitpid(pid, &status, 0);
-    ck_assert_msg(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77),
-                  "in a user namespace the name is that of the first one");
+    kill(stopped.pid, SIGSTOP);
+    ck_assert_int_eq(waitpid(stopped.pid, &status, WUNTRACED), stopped.pid);
+    alarm(5);
+    ck_assert_uint_eq(held_here(), 1 << 6);
+    ck_assert(!pin_registry_take(&here, 6, false, false) &&
+              pin_registry_take(&here, 7, false, false));
+    alarm(0);
+    end(&stopped);
 }
 
-/* The child of a fork while the registry is open must not keep others waiting. */
-TEST(a_fork_does_not_keep_the_lock)
+/* -- children -- */
+
+enum { FORK, BARE_FORK, CLONE, VFORK_EXEC, WAYS };
+
+/* A child made in the way `job`, by one that holds PU 1, and stays; its pid. */
+static int wanted_way;
+
+static int take_and_multiply(void)
 {
-    struct pin_registry registry;
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pid_t pid = fork();
+    wanted = 1;
+    if (take() != 1) {
+        return -1;
+    }
+    pid_t pid = wanted_way == FORK        ? fork()
+                : wanted_way == BARE_FORK ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+                : wanted_way == CLONE
+                    ? (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
+                : wanted_way == VFORK_EXEC ? vfork()
+                                           : -1;
+    if (pid == 0 && wanted_way == VFORK_EXEC) {
+        execl("/bin/sleep", "sleep", "100", (char *)NULL);
+        _exit(99);
+    }
     if (pid == 0) {
         pause();
-        _exit(0);
     }
-    pin_registry_close(&registry);
-    pid_t other = fork();
-    if (other == 0) {
-        uint64_t begun = profile_now_ns();
-        int rc = pin_registry_open(path, &registry);
-        _exit(rc == 0 && profile_now_ns() - begun < 5000000000u ? 0 : 1);
+    return pid;
+}
+
+TEST(no_child_holds_what_its_parent_held, .loops = WAYS, .starts_programs = true)
+{
+    wanted_way = _i;
+    struct other parent = start(take_and_multiply);
+    ck_assert_int_gt(parent.said, 0);
+    ck_assert_uint_eq(held_here(), 1 << 1);
+    end(&parent);
+    ck_assert_int_eq(kill(parent.said, 0), 0); /* it is still there */
+    ck_assert_uint_eq(held_here(), 0);
+    kill(parent.said, SIGKILL);
+}
+
+/* The child begins anew, and to begin does not end what its parent holds. */
+TEST(a_child_leaves_its_parents_locks)
+{
+    ck_assert(pin_registry_take(&here, 1, true, false));
+    wanted = 1;
+    struct other child = start(take);
+    ck_assert_int_eq(child.said, 0);
+    end(&child);
+    child = start(take);
+    ck_assert_int_eq(child.said, 0);
+    end(&child);
+}
+
+TEST(another_program_in_the_same_process_holds_nothing, .starts_programs = true)
+{
+    int ready[2], status;
+    char byte;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        pin_registry_forget(&here);
+        wanted = 1;
+        dup2(ready[1], STDOUT_FILENO);
+        if (take() == 1) {
+            execl("/bin/sh", "sh", "-c", "echo; exec sleep 100", (char *)NULL);
+        }
+        _exit(1);
     }
-    int status;
-    waitpid(other, &status, 0);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_uint_eq(held_here(), 0);
     kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    ck_assert_int_eq(status, 0);
+    waitpid(pid, &status, 0);
 }
 
-/* End to end: two jobs of one rank each, as two commands of one user. */
-TEST(independent_jobs_start_on_different_pus)
+/* -- what a program does to the file -- */
+
+TEST(a_file_that_is_cut_short_or_removed_is_no_failure)
 {
-    setenv("OMP_NUM_THREADS", "1", 1);
-    struct stayer first = start_rank();
-    struct stayer second = start_rank();
-    ck_assert_uint_eq(first.pu, order[0]);
-    ck_assert_uint_eq(second.pu, order[1]);
-    end_stayer(&first);
-    end_stayer(&second);
-    unsetenv("OMP_NUM_THREADS");
+    struct other other = start_holder(0);
+    ck_assert_int_eq(truncate(path, 100), 0);
+    ck_assert_uint_eq(held_here(), 1);
+    ck_assert_int_eq(truncate(path, 0), 0);
+    ck_assert_uint_eq(held_here(), 1);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_uint_eq(held_here(), 1);
+    ck_assert(pin_registry_take(&here, 1, false, false));
+    wanted = 1;
+    struct other next = start(take); /* in a new one */
+    ck_assert_int_eq(next.said, 1);
+    end(&next);
+    end(&other);
 }
 
-/* Two ranks of one job that have one PU between them, each with one worker. */
-TEST(two_ranks_on_one_pu_are_told)
+/* The next file that it opens has the number of ours, and is never locked. */
+TEST(a_file_of_the_program_is_never_locked)
 {
-    const char *report = scratch_path("report");
-    char expected[64];
-    setenv("PMIX_NAMESPACE", "two-on-one", 1);
-    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
-    setenv("SERVET_REPORT", report, 1);
-    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
-    cpu_set_t all, one;
-    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-    CPU_ZERO(&one);
-    CPU_SET(order[0], &one);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-    struct stayer first = start_stayer("0");
-    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
-    struct stayer second = start_stayer("0");
-    end_stayer(&second);
-    end_stayer(&first);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
-    unsetenv("PMIX_NAMESPACE");
-    unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    unsetenv("SERVET_REPORT");
-    const char *line = read_text(report);
-    snprintf(expected, sizeof expected, "check: workers shared a PU (%s), with another",
-             order_text[0]);
-    ck_assert_msg(strstr(line, expected), "%s", line);
-    ck_assert_msg(!strstr(line, "check: no two workers"), "%s", line);
+    struct profile_mask mask;
+    const int number = here.file;
+    ck_assert_int_ge(number, 1000); /* out of the way of a program that counts its own */
+    ck_assert(pin_registry_take(&here, 0, true, false));
+    closefrom(3);
+    const char *file = scratch_path("its own");
+    ck_assert_int_eq(dup2(open(file, O_RDWR | O_CREAT, 0600), number), number);
+    ck_assert(pin_registry_take(&here, 1, false, false));
+    pin_registry_publish(&here, &few);
+    ck_assert(!pin_registry_look(&here, &few, &mask) && !here.on);
+    pin_registry_forget(&here);
+    ck_assert_int_ge(fcntl(number, F_GETFD), 0);
+    /* What it held went with the file; nobody has a lock on the program's. */
+    path = file;
+    wanted = 0;
+    struct other other = start(take);
+    ck_assert_int_eq(other.said, 1);
+    end(&other);
+    path = scratch_path("registry");
+    other = start(take);
+    ck_assert_int_eq(other.said, 1);
+    end(&other);
 }
 
-/* Who leaves does not wait for the lock, and somebody else gets the place. */
-TEST(a_place_is_given_back_without_the_lock)
-{
-    struct pin_registry registry;
-    struct profile_mask held = {.word = {1}};
-    struct stayer stayer = start_stayer("1"), other;
-    hold(&registry, held);
-    ck_assert_uint_eq(registry.own, 1);
-    end_stayer(&stayer); /* while we have the lock */
-    uint32_t pid = 1;
-    off_t offset = (off_t)(pids_at() * sizeof(uint64_t));
-    ck_assert_int_eq(pread(registry.file, &pid, sizeof pid, offset), sizeof pid);
-    ck_assert_uint_eq(pid, 0);
-    pin_registry_close(&registry);
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 1);
-    ck_assert_uint_eq(registry.places, 2);
-    pin_registry_close(&registry);
-    other = start_stayer("0");
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    ck_assert_uint_eq(registry.count, 2);
-    ck_assert_uint_eq(registry.places, 2);
-    pin_registry_close(&registry);
-    ck_assert_int_lt(pin_registry_leave_place(path, 0), 0); /* that is the other one's */
-    ck_assert_int_ge(pin_registry_leave_place(path, 1), -1);
-    ck_assert_uint_eq(count_entries(), 1);
-    end_stayer(&other);
-}
+/* -- ranks -- */
 
-static bool looked(bool crowd, const struct profile_mask *allowed, struct profile_mask *seen)
-{
-    int file = pin_registry_file(path, false);
-    ck_assert_int_ge(file, 0);
-    bool found = pin_registry_looked(file, crowd, allowed, seen);
-    close(file);
-    return found;
-}
+static struct profile_mask first_taken;
 
-/* What one program's look has found serves the others for a while, longer where many come. */
-TEST(a_look_for_strangers_is_made_once)
+/* The first of its job, which takes PUs 0 and 1 for all ranks; it counts PU 7 as taken, too. */
+static int lead(void)
 {
-    struct pin_registry registry;
-    struct profile_mask allowed = {.word = {3}}, more = {.word = {7}}, busy = {.word = {2}}, seen;
-    uint64_t now = profile_now_ns();
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_registry_look(&registry, now, &allowed, NULL);
-    pin_registry_close(&registry);
-    ck_assert(!looked(false, &allowed, &seen));
-    ck_assert(looked(true, &allowed, &seen)); /* not a second look */
-    ck_assert(profile_mask_empty(&seen));
-    ck_assert_int_eq(pin_registry_open(path, &registry), 0);
-    pin_registry_look(&registry, now, &allowed, &busy);
-    pin_registry_close(&registry);
-    ck_assert(looked(true, &allowed, &seen));
-    ck_assert(profile_mask_equal(&seen, &busy));
-    ck_assert(!looked(true, &more, &seen)); /* PU 2 was not asked */
-    usleep(60000);
-    ck_assert(!looked(false, &allowed, &seen));
-    ck_assert(looked(true, &allowed, &seen));
-    usleep(1000000);
-    ck_assert(!looked(true, &allowed, &seen));
-}
-
-/* A registry with one entry, 100 times, all of a process that is gone; all were signalled just now,
- * or it is long since. */
-static void write_killed(bool just_signalled)
-{
-    enum { MANY = 100 };
-    struct pin_registry registry;
-    struct profile_mask held = {0};
-    profile_mask_add(&held, order[0]);
-    pid_t gone = fork();
-    if (gone == 0) {
-        _exit(0);
+    if (come() < 0 || !pin_registry_lead(&here, &few, &first_taken)) {
+        return -1;
     }
-    unlink(path);
-    hold(&registry, held);
-    pin_registry_close(&registry);
-    waitpid(gone, NULL, 0);
-    write_words(pids_at(), (uint64_t)gone << 32 | (uint64_t)gone, MANY / 2);
-    write_words(COUNTED_AT, MANY, 1);
-    write_words(SIGNALLED, just_signalled ? profile_now_ns() : 0, 1);
+    pin_registry_take(&here, 0, true, false);
+    pin_registry_take(&here, 0, false, false);
+    pin_registry_take(&here, 1, false, false);
+    profile_mask_add(&first_taken, 7);
+    pin_registry_publish(&here, &first_taken);
+    return 0;
 }
 
-/* Whose job was killed holds no PU of the next one. */
-TEST(many_that_were_killed_hold_nothing)
+static int follow(void)
 {
-    write_killed(false);
-    ck_assert_uint_eq(count_entries(), 0);
-    ck_assert_uint_eq(next_pu(), order[0]);
-}
-
-/* Of programs that come within ten milliseconds only the first asks for more than a few others;
- * on a busy machine those are over now and then before the registry is opened. */
-TEST(many_that_come_at_once_do_not_each_ask_for_all,
-     .not_emulated = "an emulator takes longer than those ten milliseconds")
-{
-    uint32_t left = 0;
-    for (int attempt = 0; attempt < 100 && left == 0; attempt++) {
-        write_killed(true);
-        left = count_entries();
+    struct profile_mask taken;
+    if (come() < 0 || pin_registry_lead(&here, &few, &taken)) {
+        return -1;
     }
-    ck_assert_uint_gt(left, 0);
-    usleep(20000);
-    ck_assert_uint_eq(count_entries(), 0);
+    return pin_registry_take(&here, 1, true, false) ? (int)taken.word[0] : -2;
 }
 
-/* All of them wait for each other's choice, and none loses patience with a holder that runs. */
-TEST(many_programs_at_once_all_see_each_other, .not_emulated = "200 emulators at once take minutes")
+TEST(ranks_start_from_what_the_first_one_found)
 {
-    child_run_preloaded(
-        &child, CHANGES(change, "SERVET_VERBOSE=1"),
-        ARGV("/bin/sh", "-c", "for i in $(seq 200); do " PROGRAMS "/pthreads 1 & done; wait"));
-    ck_assert_int_eq(child.status, 0);
-    ck_assert_msg(!strstr(child.err, "are not seen"), "%.2000s", strstr(child.err, "servet: /"));
-    ck_assert_msg(strstr(child.err, "main thread on PU"), "%.2000s", child.err);
+    struct other stranger = start_holder(4), later;
+    struct profile_mask used = {.word = {3}};
+    job = 5;
+    struct other first = start(lead), second = start(follow);
+    ck_assert_int_eq(first.said, 0);
+    ck_assert_int_eq(second.said, 1 << 4 | 1 << 7);
+    end(&stranger);
+    ck_assert_uint_eq(held_here(), 3);
+    struct other third = start(follow);
+    ck_assert_int_eq(third.said, 1 << 4 | 1 << 7);
+    end(&third);
+    end(&first); /* the second goes by it still, and holds PU 1 */
+    ck_assert_uint_eq(held_here(), 2);
+    ck_assert_int_eq(pin_registry_shared(&here, &used), 1);
+    third = start(follow);
+    ck_assert_int_eq(third.said, 1 << 4 | 1 << 7);
+    end(&third);
+    end(&second);
+    ck_assert_int_eq(pin_registry_shared(&here, &used), -1);
+    later = start(lead);
+    ck_assert_int_eq(later.said, 0);
+    end(&later);
 }
 
-TEST(a_running_program_can_be_looked_at, .not_emulated = "the emulator has a thread of its own")
+static int lead_only(void)
 {
-    char pid[16], expected[64];
-    struct stayer stayer = start_stayer("1");
-    snprintf(pid, sizeof pid, "%d", (int)stayer.pid);
-    child_run(&child, NULL, ARGV(SERVET_SHOW, "--live", pid));
-    ck_assert_msg(child.status == 0, "%s", child.err);
-#ifndef THREAD_SANITIZER /* has a thread of its own */
-    ck_assert_uint_eq(child_lines(child.out, ""), 3);
+    return come() < 0 || !pin_registry_lead(&here, &few, &first_taken) ? -1 : 0;
+}
+
+/* A first rank that is killed or stopped before it has said anything. */
+TEST(a_first_rank_that_says_nothing_is_not_waited_for)
+{
+    struct profile_mask taken;
+    job = 5;
+    pin_registry_forget(&here);
+    ck_assert_int_eq(pin_registry_open(&here, path, job), 0);
+    struct other first = start(lead_only);
+    ck_assert_int_eq(first.said, 0);
+    kill(first.pid, SIGSTOP);
+    job = 0;
+    struct other stranger = start_holder(3);
+    alarm(5);
+    ck_assert(!pin_registry_lead(&here, &few, &taken));
+    alarm(0);
+    ck_assert_uint_eq(taken.word[0], 1 << 3);
+    end(&first);
+    ck_assert(pin_registry_lead(&here, &few, &taken));
+    ck_assert_uint_eq(taken.word[0], 1 << 3);
+    end(&stranger);
+}
+
+/* What the first one holds for a fellow is no thread of its own there; what it uses is. */
+TEST(a_fellow_on_the_same_pu_is_told)
+{
+    struct profile_mask used = {.word = {2}}, both = {.word = {3}}, taken;
+    job = 5;
+    struct other first = start(lead);
+    pin_registry_forget(&here);
+    ck_assert_int_eq(pin_registry_open(&here, path, job), 0);
+    ck_assert(!pin_registry_lead(&here, &few, &taken));
+    ck_assert(pin_registry_take(&here, 1, true, false));
+    ck_assert_int_eq(pin_registry_shared(&here, &used), -1);
+    ck_assert_int_eq(pin_registry_shared(&here, &both), 0);
+    struct other other = start(follow);
+    ck_assert_int_eq(pin_registry_shared(&here, &used), 1);
+    end(&other);
+    end(&first);
+}
+
+/* -- which file -- */
+
+/* In a mount namespace of its own, with a /dev/shm of its own. False: no right to that. */
+static bool own_memory(void)
+{
+    return getuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", "/dev/shm", "tmpfs", 0, "mode=1777") == 0;
+}
+
+#define USER 12345
+#define NAME "/dev/shm/servet-12345"
+
+static void plant(int what)
+{
+    const char *target = scratch_path("another's");
+    switch (what) {
+    case 0:
+        return;
+    case 1:
+        ck_assert_int_ge(open(NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
+        break;
+    case 2:
+        ck_assert_int_eq(mkdir(NAME, 0777), 0);
+        break;
+    case 3:
+        ck_assert_int_eq(symlink("/dev/shm/nothing", NAME), 0);
+        break;
+    case 4:
+        ck_assert_int_eq(symlink(target, NAME), 0);
+        break;
+    case 5:
+        ck_assert_int_eq(mkfifo(NAME, 0600), 0);
+        ck_assert_int_eq(chmod(NAME, 0666), 0);
+        break;
+    case 6: /* of the user, by a link of another's */
+        ck_assert_int_ge(open("/dev/shm/file", O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
+        ck_assert_int_eq(chown("/dev/shm/file", USER, USER), 0);
+        ck_assert_int_eq(link("/dev/shm/file", NAME), 0);
+        break;
+    case 7: /* and a file that begins like the user's next name */
+        ck_assert_int_eq(mkdir(NAME, 0777), 0);
+        ck_assert_int_ge(open(NAME "-0", O_RDWR | O_CREAT | O_CLOEXEC, 0600), 0);
+        ck_assert_int_eq(chmod(NAME "-0", 0666), 0);
+        break;
+    default:
+        ck_assert_int_eq(symlink("/dev/shm/nothing", NAME "-0"), 0);
+    }
+}
+
+enum { PLANTED = 9 };
+
+static uid_t user;
+
+/* As that user, at the default place. */
+static int take_as_user(void)
+{
+    if (setresuid(user, user, user) < 0) {
+        return -2;
+    }
+    path = "";
+    return take();
+}
+
+/* Whatever another user has put where this user's file is to be, his programs see each other. */
+TEST(another_users_file_blinds_nobody, .loops = PLANTED)
+{
+    if (!own_memory()) {
+        return;
+    }
+    plant(_i);
+    user = USER;
+    wanted = 2;
+    struct other one = start(take_as_user), two = start(take_as_user);
+    ck_assert_int_eq(one.said, 1);
+    ck_assert_int_eq(two.said, 0);
+    end(&two);
+    end(&one);
+    two = start(take_as_user);
+    ck_assert_int_eq(two.said, 1);
+    end(&two);
+    ck_assert_int_lt(access("/dev/shm/nothing", F_OK), 0);
+    ck_assert_int_lt(access(scratch_path("another's"), F_OK), 0);
+}
+
+/* Two that find no name in the same moment agree on one, 300 times. */
+TEST(programs_that_make_a_name_at_once_agree)
+{
+    atomic_int *begun =
+        mmap(NULL, sizeof *begun, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char name[2][PATH_MAX];
+    int chosen[2];
+    if (!own_memory()) {
+        return;
+    }
+    plant(2);
+    ck_assert(begun != MAP_FAILED && pipe(chosen) == 0);
+    for (int round = 0; round < 300; round++) {
+        *begun = 0;
+        for (int i = 0; i < 2; i++) {
+            pid_t pid = fork();
+            if (pid == 0) {
+                pin_registry_forget(&here);
+                int rc = setresuid(USER, USER, USER);
+                for (++*begun; *begun < 2;) {
+                    ;
+                }
+                rc = rc < 0 ? rc : pin_registry_open(&here, "", 0);
+                _exit(rc < 0 || write(chosen[1], here.path, PATH_MAX) != PATH_MAX);
+            }
+        }
+        ck_assert_int_eq(read(chosen[0], name[0], PATH_MAX), PATH_MAX);
+        ck_assert_int_eq(read(chosen[0], name[1], PATH_MAX), PATH_MAX);
+        ck_assert_str_eq(name[0], name[1]);
+        ck_assert_int_eq(unlink(name[0]), 0);
+        while (wait(NULL) > 0) {
+            ;
+        }
+    }
+}
+
+/* Each user has a file of his own, unless there is one of root's for all. */
+TEST(users_keep_apart_where_there_is_a_file_for_all)
+{
+    if (!own_memory()) {
+        return;
+    }
+    for (int for_all = 0; for_all < 2; for_all++) {
+        if (for_all) {
+            close(open("/dev/shm/servet", O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+            ck_assert_int_eq(chmod("/dev/shm/servet", 0666), 0);
+        }
+        wanted = 2;
+        user = USER;
+        struct other one = start(take_as_user);
+        user = USER + 1;
+        struct other two = start(take_as_user);
+        ck_assert_int_eq(one.said, 1);
+        ck_assert_int_eq(two.said, !for_all);
+        end(&two);
+        end(&one);
+    }
+    /* Not one that another user has made. */
+    ck_assert_int_eq(chown("/dev/shm/servet", USER + 1, USER + 1), 0);
+    ck_assert_int_eq(chmod("/dev/shm/servet", 0666), 0);
+    user = USER;
+    struct other one = start(take_as_user), two;
+    user = USER + 1;
+    two = start(take_as_user);
+    ck_assert_int_eq(two.said, 1);
+    end(&two);
+    end(&one);
+}
+
+/* Whoever holds all of a file for all users makes the others start over one another, and soon. */
+TEST(who_holds_everything_stops_nobody)
+{
+    struct profile_mask held, all = {0};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int ready[2];
+    char byte;
+    unsigned jobs, mains;
+    profile_mask_all(&all);
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int file = open(path, O_RDWR | O_CLOEXEC);
+        _exit(fcntl(file, F_SETLK, &lock) == 0 && write(ready[1], "", 1) == 1 ? pause() : 1);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert(pin_registry_look(&here, &all, &held) && profile_mask_equal(&held, &all));
+    ck_assert(!pin_registry_take(&here, 3, false, false) &&
+              pin_registry_take(&here, 3, false, true));
+    pin_registry_count(&here, 3, &jobs, &mains);
+    ck_assert_uint_eq(jobs, 1);
+    ck_assert(!pin_registry_lead(&here, &few, &held));
+    end(&(struct other){.pid = pid});
+}
+
+/* From now on the kernel answers so to every lock of this process; false: no filters here. */
+static bool refuse_locks(int error)
+{
+#ifdef SYS_fcntl64
+    const uint32_t call = SYS_fcntl64;
+#else
+    const uint32_t call = SYS_fcntl;
 #endif
-    snprintf(expected, sizeof expected, " main PU %u ", order[0]);
-    ck_assert_msg(strstr(child.out, expected), "%s", child.out);
-    snprintf(expected, sizeof expected, " worker PU %u ", order[1]);
-    ck_assert_msg(strstr(child.out, expected), "%s", child.out);
-#ifndef THREAD_SANITIZER
-    ck_assert_ptr_nonnull(strstr(child.out, "check: no two workers share a PU\n"));
-#endif
-    end_stayer(&stayer);
-    child_run(&child, NULL, ARGV(SERVET_SHOW, "--live", pid));
-    ck_assert_int_eq(child.status, 2);
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_GETLK, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLK, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
-static const char *rank_seen(const char *const *environment)
+/* A kernel or file system without such locks; and one that runs out of them later. */
+TEST(without_locks_there_is_no_registry, .not_emulated = "the filter is of the emulator's calls")
 {
-    child_run(&child, environment, ARGV("/bin/sh", "-c", SERVET_SHOW " --live $$; :"));
-    const char *rank = strstr(child.out, " rank ");
-    return rank ? rank : child.err;
+    static struct pin_registry registry;
+    struct profile_mask held;
+    if (refuse_locks(ENOLCK)) {
+        ck_assert_int_eq(pin_registry_open(&registry, path, 0), -ENOLCK);
+        ck_assert(!registry.on && pin_registry_take(&registry, 0, false, false));
+        ck_assert(pin_registry_take(&here, 0, false, false) &&
+                  !pin_registry_look(&here, &few, &held));
+    }
 }
 
-/* The variables of every launcher that the shim knows; a batch script is no rank. */
-TEST(a_rank_is_known_by_its_launcher)
+/* The registry is of no use on a file that somebody else may write, has another name, or is none;
+ * and where there are no locks. */
+TEST(a_file_that_cannot_be_trusted_is_not_used)
 {
-    ck_assert_int_eq(strncmp(rank_seen(NULL), " rank - ", 8), 0);
-    ck_assert_int_eq(strncmp(rank_seen(CHANGES("SLURM_LOCALID=0")), " rank - ", 8), 0);
-    ck_assert_int_eq(strncmp(rank_seen(CHANGES("PALS_LOCAL_RANKID=3")), " rank 3 ", 8), 0);
-    ck_assert_int_eq(
-        strncmp(rank_seen(CHANGES("SLURM_LOCALID=2", "SLURM_STEP_TASKS_PER_NODE=4", "PMI_RANK=7")),
-                " rank 2 ", 8),
-        0);
-    ck_assert_int_eq(strncmp(rank_seen(CHANGES("MPI_LOCALRANKID=1", "SLURM_LOCALID=0",
-                                               "SLURM_STEP_TASKS_PER_NODE=4")),
-                             " rank 1 ", 8),
-                     0);
+    static struct pin_registry registry;
+    struct profile_mask held;
+    ck_assert_int_eq(pin_registry_open(&registry, "/dev/null", 0), -EINVAL);
+    ck_assert_int_eq(chmod(path, 0620), 0);
+    ck_assert_int_eq(pin_registry_open(&registry, path, 0), -EPERM);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(link(path, scratch_path("other name")), 0);
+    ck_assert_int_eq(pin_registry_open(&registry, path, 0), -EINVAL);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink(scratch_path("other name"), path), 0);
+    ck_assert_int_eq(pin_registry_open(&registry, path, 0), -ELOOP);
+    ck_assert_int_eq(pin_registry_open(&registry, "/nonexistent/registry", 0), -ENOENT);
+    ck_assert(!registry.on && !pin_registry_look(&registry, &few, &held) &&
+              profile_mask_empty(&held) && pin_registry_take(&registry, 0, false, false) &&
+              pin_registry_lead(&registry, &few, &held));
+    ck_assert_int_eq(pin_registry_shared(&registry, &few), -1);
 }
 
-TESTS(.begin = here_need_two_pus, .setup = setup)
+TESTS(.setup = setup)

@@ -19,21 +19,39 @@ TEST(threads_follow_the_mapper)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "1"));
     ck_assert_int_eq(child.status, 0);
-    child_expect(&child, 0, 0, order[0]);
+    child_expect_pus(&child, 0, 0, all_pus); /* it waits, and is no worker */
     child_expect(&child, 0, 1, order[1]);
     ck_assert_str_eq(child.err, "");
 }
 
-TEST(more_threads_than_pus_share_evenly)
+TEST(as_many_threads_as_pus_have_one_each)
 {
     char workers[24];
     size_t pus = here_pus();
     uint32_t *all = kept(calloc(pus, sizeof *all));
     here_order(MAP_MEMORY, pus, all);
-    snprintf(workers, sizeof workers, "%zu", 2 * pus - 1);
+    snprintf(workers, sizeof workers, "%zu", pus);
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
-    for (size_t i = 0; i < 2 * pus && i < 64; i++) {
-        child_expect(&child, 0, (int)i, all[i % pus]);
+    for (size_t i = 1; i < pus && i < 64; i++) {
+        child_expect(&child, 0, (int)i, all[i]);
+    }
+    child_expect(&child, 0, (int)pus, all[0]); /* the main thread's comes last */
+}
+
+TEST(more_threads_than_pus_are_left_unless_forced)
+{
+    char workers[24], pu[256];
+    size_t pus = here_pus();
+    unsigned on_pu[8192] = {0};
+    snprintf(workers, sizeof workers, "%zu", 2 * pus);
+    child_run_preloaded(&child, NULL, ARGV(PROGRAM, workers));
+    for (size_t i = 0; i <= 2 * pus && i < 64; i++) {
+        child_expect_pus(&child, 0, (int)i, all_pus);
+    }
+    child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"), ARGV(PROGRAM, workers));
+    for (size_t i = 1; i <= 2 * pus && i < 64; i++) {
+        child_worker(&child, 0, (int)i, pu, sizeof pu);
+        ck_assert_msg(!strpbrk(pu, ",-") && ++on_pu[atoi(pu)] <= 2, "%s", child.out);
     }
 }
 
@@ -43,10 +61,10 @@ TEST(the_profile_decides)
     char change[96];
     snprintf(change, sizeof change, "SERVET_PROFILE=%s", path);
     uint32_t capable = here_write_uneven_profile(path);
-    child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
+    child_run_preloaded(&child, CHANGES(RANK, change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
     ck_assert_str_eq(child.err, "");
-    child_run(&child, CHANGES("OMP_NUM_THREADS=1"),
+    child_run(&child, CHANGES(RANK, "OMP_NUM_THREADS=1"),
               ARGV(SERVET_PIN, "--profile", path, PROGRAM, "1"));
     child_expect(&child, 0, 0, capable);
 }
@@ -89,7 +107,7 @@ TEST(the_network_of_a_cluster_is_not_read)
     append_member(path, "\"network\": {\"layers\": 7}");
     child_run(&child, NULL, ARGV(SERVET_SHOW, path));
     ck_assert_int_ne(child.status, 0);
-    child_run_preloaded(&child, CHANGES(change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
+    child_run_preloaded(&child, CHANGES(RANK, change, "OMP_NUM_THREADS=1"), ARGV(PROGRAM, "1"));
     ck_assert_str_eq(child.err, "");
     child_expect(&child, 0, 0, capable);
 }
@@ -141,7 +159,7 @@ TEST(a_main_thread_that_the_program_has_bound_stays)
                   child.err);
     child_run_preloaded(&child, CHANGES("SERVET_FORCE=1"),
                         ARGV(PROGRAMS "/odd", "bound", order_text[1]));
-    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
 }
 
 TEST(only_allowed_pus_are_used)

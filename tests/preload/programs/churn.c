@@ -30,26 +30,6 @@ static void *lasting(void *argument)
     return NULL;
 }
 
-static void one(void)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    if (strcmp(way, "detach") == 0) {
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    }
-    if (pthread_create(&thread, &attributes, brief, NULL) != 0) {
-        exit(4);
-    }
-    if (strcmp(way, "detach") == 0) {
-        return;
-    }
-    if (strcmp(way, "cancel") == 0) {
-        pthread_cancel(thread);
-    }
-    pthread_join(thread, NULL);
-}
-
 static void wait_until_alone(void)
 {
     for (int i = 0; i < 2000; i++) {
@@ -66,6 +46,27 @@ static void wait_until_alone(void)
         }
         usleep(1000);
     }
+}
+
+static void one(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (strcmp(way, "detach") == 0) {
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    }
+    if (pthread_create(&thread, &attributes, brief, NULL) != 0) {
+        exit(4);
+    }
+    if (strcmp(way, "detach") == 0) {
+        wait_until_alone(); /* or there are more at once than PUs */
+        return;
+    }
+    if (strcmp(way, "cancel") == 0) {
+        pthread_cancel(thread);
+    }
+    pthread_join(thread, NULL);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,9 @@
-/* spin: a worker computes until stdin ends, and the main thread waits for it; both report where
- * they are. spin alone: the main thread ends before its worker, which ends at once. */
+/* spin: a worker computes until stdin ends, and the main thread waits for that; both report where
+ * they are. spin join: the main thread waits for the worker. spin alone: the main thread ends
+ * before its worker, which ends at once. */
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "report.h"
@@ -11,6 +13,15 @@ static volatile int ended;
 static void *computes(void *argument)
 {
     while (!ended) {
+    }
+    report_worker(0, 1);
+    return argument;
+}
+
+static void *computes_until_stdin_ends(void *argument)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (poll(&input, 1, 0) == 0) {
     }
     report_worker(0, 1);
     return argument;
@@ -31,10 +42,11 @@ int main(int argc, char **argv)
         }
         return 4;
     }
-    if (pthread_create(&worker, NULL, computes, NULL) != 0) {
+    bool joins = argc > 1 && strcmp(argv[1], "join") == 0;
+    if (pthread_create(&worker, NULL, joins ? computes_until_stdin_ends : computes, NULL) != 0) {
         return 4;
     }
-    while (read(STDIN_FILENO, &byte, 1) > 0) {
+    while (!joins && read(STDIN_FILENO, &byte, 1) > 0) {
     }
     ended = 1;
     pthread_join(worker, NULL);

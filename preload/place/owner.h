@@ -1,0 +1,48 @@
+/* The owner of a thread: the shared object, or the program, whose code the thread was made to run.
+ *
+ * Position says nothing: Open MPI starts two threads of its own before any OpenMP worker, MPICH
+ * one, a singleton none. */
+#ifndef SERVET_PRELOAD_PLACE_OWNER_H
+#define SERVET_PRELOAD_PLACE_OWNER_H
+
+#include <stdbool.h>
+
+enum pin_owner {
+    PIN_APPLICATION, /* the program, its libraries, and everything that no list names */
+    PIN_RUNTIME,     /* a worker of an OpenMP runtime */
+    PIN_POOL,        /* a worker of a numeric library's or task library's own pool */
+    PIN_HELPER,      /* progress, event and management threads: they never take a worker's place */
+};
+
+/* Lists that go before the built-in one: "pattern,…", where a pattern is the beginning of a file
+ * name, or matches all of it with the wildcards of a shell. The texts must stay. */
+void pin_owner_extend(const char *helpers, const char *workers);
+
+/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know
+ * by its name. */
+enum pin_owner pin_owner_of_name(const char *path);
+
+/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL)
+ * the file name without folder of the DSO, "" for the main program; valid while that DSO is loaded.
+ * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's
+ * virtual table counts. `*code` (may be NULL): that table, or the start routine, which tells kinds
+ * of threads apart. Takes no lock where glibc >= 2.35. */
+enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
+                                   const void **code);
+
+/* Class of the code at `address`, for answering by caller. */
+enum pin_owner pin_owner_of_code(const void *address, const char **dso);
+
+/* Is the DSO with this file name a library by which programs look where they are (hwloc,
+ * libnuma)? */
+bool pin_owner_looks(const char *name);
+
+/* Is this the program of a managed runtime (Java, Node, Ruby, .NET, Go, Erlang …), which sizes its
+ * pools by the processors it counts and schedules its own threads on them? Then it is left alone,
+ * unless SERVET_WORKERS names the program. Looked up once. */
+bool pin_owner_program_is_managed(void);
+
+/* Is an OpenMP runtime among the loaded DSOs? */
+bool pin_owner_runtime_loaded(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* Memory and stacks of the shim's own: the program's malloc and its threads' stacks may be too
+ * small, or not there yet. */
+#ifndef SERVET_PRELOAD_PLACE_PAGES_H
+#define SERVET_PRELOAD_PLACE_PAGES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What `*at` points to, mapped by the first of all threads that ask; never given back. NULL: there
+ * is no memory. */
+void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
+
+/* Called once in the thread that the process began with, on its stack. */
+void pin_pages_start(void);
+
+/* Calls `work`, on a stack of our own if the calling thread has little left of its own, or runs on
+ * one that the program has made for a coroutine. `is_first` is for the thread that the process
+ * began with, whose stack grows. 0 or -ENOMEM, and it has not been called. Keeps errno. */
+int pin_pages_with_stack(bool is_first, void (*work)(void));
+
+#endif

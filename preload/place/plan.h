@@ -1,0 +1,68 @@
+/* The plan of this process: the PUs that it may use, in the order in which its threads get them.
+ *
+ * It is the mapper's answer for the profile of this machine. A process by itself has every PU that
+ * it may use, in the order of `servet-map -n N`, and last those that other jobs hold or strangers
+ * keep busy. The ranks of one node deal the PUs out among themselves: with OMP_NUM_THREADS = T > 1
+ * each rank has its region of T PUs (map_domains); otherwise rank r of L has each L-th PU of the
+ * order from the r-th on, so that the first L are the ranks' main threads as `servet-map -n L`
+ * orders them. */
+#ifndef SERVET_PRELOAD_PLACE_PLAN_H
+#define SERVET_PRELOAD_PLACE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/node/node.h"
+#include "preload/place/launcher.h"
+#include "preload/place/options.h"
+#include "profile/base/mask.h"
+
+/* MAX_NUMNODES is at most 1 << 10 in every configuration of the kernel. */
+#define PIN_NODES 1024u
+#define PIN_NODE_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
+
+struct pin_nodes {
+    unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
+};
+
+struct pin_plan {
+    uint32_t *pus; /* in order; the first is the main thread's where that is a worker */
+    size_t count;  /* at least 1 */
+    /* PUs that the process, and all ranks of its job on this node, are sure to use */
+    struct profile_mask held;
+    struct profile_mask avoid; /* other jobs hold these, or strangers keep them busy */
+    struct profile_mask ours;  /* the registry knows that this process has them */
+    struct pin_nodes nodes;    /* NUMA nodes of the PUs of `own` */
+    struct profile_mask own;   /* those of `pus`: OpenMP runtimes are told that they have these */
+    char source[256];          /* the file that it was made from, or the declared topology */
+};
+
+/* The request for a plan. */
+struct pin_plan_request {
+    const struct pin_options *options;
+    const struct pin_launcher *launcher;
+    /* Threads of a team or of each rank, the main thread included; 0: they come one by one, any
+     * number. */
+    uint32_t threads;
+    bool is_team; /* of an OpenMP team or of a rank, which is placed beside strangers too */
+    const struct profile_mask *allowed;
+};
+
+/* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
+uint32_t pin_plan_threads(void);
+
+/* Makes the plan around the PUs that other jobs hold, and takes from the registry those that it is
+ * sure to use. A profile that cannot be used is one line on stderr, said by the first of a node's
+ * ranks, and the plan is made from the declared topology. 0 or -errno (said on stderr). */
+int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
+                  struct pin_plan *out);
+
+/* The PU that the weights give to one more worker where `taken` is taken. 0, -errno. */
+int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
+                  const struct profile_mask *allowed, const struct profile_mask *taken,
+                  uint32_t *out);
+
+void pin_plan_free(struct pin_plan *plan);
+
+#endif

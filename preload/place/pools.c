@@ -1,0 +1,481 @@
+/* Which thread of this process has which PU. The rules are drawn in pools.h. */
+#include "preload/place/pools.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "preload/place/pages.h"
+#include "profile/base/hash.h"
+
+/* -- records -- */
+
+#define BLOCK_RECORDS 256u
+#define BLOCKS 256u
+
+static _Atomic(void *) block[BLOCKS];
+static atomic_uint used; /* records ever handed out */
+static struct pin_thread *free_records;
+
+struct pin_thread *pin_record_at(uint32_t number)
+{
+    uint32_t index = number - 1;
+    struct pin_thread *records =
+        atomic_load_explicit(&block[index / BLOCK_RECORDS], memory_order_acquire);
+    return &records[index % BLOCK_RECORDS];
+}
+
+uint32_t pin_record_count(void)
+{
+    return atomic_load_explicit(&used, memory_order_acquire);
+}
+
+static struct pin_thread *fresh_record(void)
+{
+    uint32_t index = pin_record_count();
+    if (index >= BLOCKS * BLOCK_RECORDS - 1 ||
+        !pin_pages_map_once(&block[index / BLOCK_RECORDS],
+                            BLOCK_RECORDS * sizeof(struct pin_thread))) {
+        return NULL;
+    }
+    atomic_store_explicit(&used, index + 1, memory_order_release);
+    return pin_record_at(index + 1);
+}
+
+static void clear_record(struct pin_thread *record)
+{
+    record->pool = PIN_POOLS;
+    record->place = PIN_NO_PLACE;
+    record->runs = false;
+    record->exchanged = false;
+    record->report_line = 0;
+    record->watched = (struct pin_watched){0};
+    atomic_store_explicit(&record->pu, PIN_LEFT, memory_order_relaxed);
+}
+
+struct pin_thread *pin_record_take(void)
+{
+    struct pin_thread *record = free_records;
+    if (record) {
+        free_records = record->next_free;
+    } else if (!(record = fresh_record())) {
+        return NULL;
+    } else {
+        record->number = pin_record_count();
+    }
+    clear_record(record);
+    return record;
+}
+
+void pin_record_give_back(struct pin_thread *record)
+{
+    record->runs = false;
+    record->next_free = free_records;
+    free_records = record;
+}
+
+/* They are not given back: the calling thread's own is, when that ends. */
+void pin_records_reset(void)
+{
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        clear_record(pin_record_at(number));
+    }
+}
+
+/* -- threads that live briefly -- */
+
+/* A thread that another PU is to run costs some 40 us more than one beside its creator, and what it
+ * touches is cold there. With std::async in steps of 2 tasks (fork_join_async in
+ * benchmarks/preload/programs) placed threads lose where they live less than this, and gain beyond
+ * twice as much. */
+#define BRIEF_NS 300000u
+/* The last so many of a routine's threads decide, of which one may have waited for its PU. */
+#define BRIEF_LAST 4u
+#define BRIEF_LONGER 1u
+/* One in so many threads of a brief routine is looked at. The others are not touched at all: what
+ * the shim keeps of a thread would go from PU to PU for each. */
+#define BRIEF_SAMPLE 16u
+/* Routines that are told apart. */
+#define BRIEF_ROUTINES 64u
+
+static struct routine {
+    const void *start;
+    unsigned ended, asked;
+    uint64_t lived_ns[BRIEF_LAST];
+} routines[BRIEF_ROUTINES];
+
+static struct routine *find_routine(const void *start)
+{
+    struct routine *at = routines;
+    while (at < routines + BRIEF_ROUTINES && at->start && at->start != start) {
+        at++;
+    }
+    return at < routines + BRIEF_ROUTINES ? at : NULL;
+}
+
+bool pin_brief_is_sampled(const void *start)
+{
+    struct routine *routine = find_routine(start);
+    return routine && ++routine->asked % BRIEF_SAMPLE == 0;
+}
+
+bool pin_brief(const void *start)
+{
+    const struct routine *routine = find_routine(start);
+    unsigned longer = 0;
+    for (unsigned i = 0; routine && i < BRIEF_LAST && i < routine->ended; i++) {
+        longer += routine->lived_ns[i] >= BRIEF_NS;
+    }
+    return routine && longer < routine->ended && longer <= BRIEF_LONGER;
+}
+
+bool pin_brief_ended(const void *start, uint64_t lived_ns)
+{
+    struct routine *routine = find_routine(start);
+    if (routine) {
+        routine->start = start;
+        routine->lived_ns[routine->ended++ % BRIEF_LAST] = lived_ns;
+    }
+    return lived_ns < BRIEF_NS;
+}
+
+/* -- places -- */
+
+static bool is_free(const struct pin_place *place)
+{
+    return place->threads == 0 && !place->avoided;
+}
+
+/* Tells the registry, unless it knows. False: another job was there first. */
+static bool take(struct pin_pools *pools, struct pin_place *place, bool is_main, bool beside)
+{
+    if (!place->ours) {
+        place->ours = pin_registry_take(pools->registry, place->pu, is_main, beside);
+        place->avoided = !place->ours;
+    }
+    return place->ours;
+}
+
+static size_t hold(struct pin_pools *pools, size_t at, unsigned pool)
+{
+    pools->places[at].threads++;
+    pools->places[at].pool = pool;
+    return at;
+}
+
+/* The first place that nobody has. A main thread that is not placed waits on the first one, mostly:
+ * there the rest comes last. */
+static size_t take_free(struct pin_pools *pools, bool is_main, bool is_rest)
+{
+    const size_t from = is_rest && pools->main_place == PIN_NO_PLACE ? 1 : 0;
+    for (size_t i = 0; i < pools->count; i++) {
+        const size_t at = (from + i) % pools->count;
+        if (is_free(&pools->places[at]) && take(pools, &pools->places[at], is_main, false)) {
+            return at;
+        }
+    }
+    return PIN_NO_PLACE;
+}
+
+/* Of the places that no thread of this process has, the one with the fewest main threads of other
+ * jobs, then with the fewest jobs. */
+static size_t take_beside_others(struct pin_pools *pools, bool is_main)
+{
+    size_t best = PIN_NO_PLACE;
+    unsigned least_mains = 0, least_jobs = 0;
+    for (size_t at = 0; at < pools->count; at++) {
+        unsigned jobs, mains;
+        if (pools->places[at].threads > 0) {
+            continue;
+        }
+        pin_registry_count(pools->registry, pools->places[at].pu, &jobs, &mains);
+        if (best == PIN_NO_PLACE || mains < least_mains ||
+            (mains == least_mains && jobs < least_jobs)) {
+            best = at, least_mains = mains, least_jobs = jobs;
+        }
+    }
+    if (best != PIN_NO_PLACE) {
+        take(pools, &pools->places[best], is_main, true);
+    }
+    return best;
+}
+
+/* The place with the fewest threads of this process. */
+static size_t least_shared(const struct pin_pools *pools)
+{
+    size_t best = 0;
+    for (size_t at = 1; at < pools->count; at++) {
+        best = pools->places[at].threads < pools->places[best].threads ? at : best;
+    }
+    return best;
+}
+
+static void give_back(struct pin_pools *pools, size_t place)
+{
+    if (place != PIN_NO_PLACE) {
+        pools->places[place].threads--;
+    }
+}
+
+static size_t place_of_pu(const struct pin_pools *pools, uint32_t pu)
+{
+    size_t at = 0;
+    while (at < pools->count && pools->places[at].pu != pu) {
+        at++;
+    }
+    return at < pools->count ? at : PIN_NO_PLACE;
+}
+
+int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
+{
+    const uint32_t *pus = plan->pus;
+    const struct pin_pools before = *pools;
+    struct profile_mask seen = {0};
+    struct pin_place *places = calloc(plan->count, sizeof *places);
+    size_t count = 0;
+    if (!places) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < plan->count; k++) {
+        if (profile_mask_has(&seen, pus[k])) {
+            continue; /* of a rank with more threads than PUs */
+        }
+        const size_t i = count++, old = place_of_pu(&before, pus[k]);
+        profile_mask_add(&seen, pus[k]);
+        if (old != PIN_NO_PLACE) {
+            places[i] = before.places[old];
+        }
+        places[i].pu = pus[k];
+        places[i].ours = places[i].ours || profile_mask_has(&plan->ours, pus[k]);
+        places[i].avoided = !places[i].ours && profile_mask_has(&plan->avoid, pus[k]);
+    }
+    pools->places = places;
+    pools->count = count;
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        struct pin_thread *thread = pin_record_at(number);
+        if (thread->place != PIN_NO_PLACE) {
+            thread->place = place_of_pu(pools, before.places[thread->place].pu);
+        }
+    }
+    free(before.places);
+    return 0;
+}
+
+/* -- pools -- */
+
+unsigned pin_pools_find(struct pin_pools *pools, const char *name)
+{
+    const uint64_t key = profile_hash_text(PROFILE_HASH_BEGIN, name) | 1; /* 0 is free */
+    unsigned pool = 0;
+    while (pool < PIN_POOLS - 1 && pools->pool[pool].key != 0 && pools->pool[pool].key != key) {
+        pool++;
+    }
+    pools->pool[pool].key = key;
+    return pool;
+}
+
+static bool is_rest(const struct pin_pools *pools, unsigned pool)
+{
+    return pool < PIN_POOLS && pool != pools->team;
+}
+
+/* All threads of the rest; `several`: of more than one pool. */
+static size_t count_rest(const struct pin_pools *pools, bool *several)
+{
+    size_t threads = 0, with_threads = 0;
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        if (is_rest(pools, pool)) {
+            threads += pools->pool[pool].threads;
+            with_threads += pools->pool[pool].threads > 0;
+        }
+    }
+    *several = with_threads > 1;
+    return threads;
+}
+
+size_t pin_pools_place_main(struct pin_pools *pools)
+{
+    size_t at = 0;
+    if (pools->rank) {
+        take(pools, &pools->places[0], true, true);
+    } else {
+        at = take_free(pools, true, false);
+        at = at != PIN_NO_PLACE ? at : take_beside_others(pools, true);
+    }
+    at = at == PIN_NO_PLACE && pools->force ? 0 : at;
+    pools->main_place = at;
+    return at == PIN_NO_PLACE ? at : hold(pools, at, PIN_POOLS);
+}
+
+/* Threads that are placed without knowing where strangers run: in at most one of so many programs a
+ * thread meets one there. It then takes twice its time. */
+#define MEETS_ONE_IN 4u
+
+static bool meets_strangers(const struct pin_pools *pools, size_t threads)
+{
+    return threads * pools->strangers * MEETS_ONE_IN > pools->count;
+}
+
+/* Beside strangers, a program in which a team takes turns with another pool waits at each of its
+ * regions for the thread that shares its PU, and the other pool's threads are in the way. */
+static bool team_fits(const struct pin_pools *pools, size_t threads)
+{
+    bool several;
+    size_t needs = threads + 1; /* the main thread */
+    needs = pools->team_size > needs ? pools->team_size : needs;
+    return needs <= pools->count &&
+           !(count_rest(pools, &several) > 0 && meets_strangers(pools, needs));
+}
+
+bool pin_pools_team_fits(const struct pin_pools *pools)
+{
+    return team_fits(pools, pools->pool[pools->team].threads + 1);
+}
+
+/* Do all threads of the rest, one of which has just come, have places? */
+static bool rest_fits(const struct pin_pools *pools, unsigned pool)
+{
+    bool several;
+    size_t places = 0, needs = count_rest(pools, &several);
+    needs += pools->pool[pool].most - pools->pool[pool].threads;
+    needs += several && pools->main_place == PIN_NO_PLACE;
+    for (size_t at = 0; at < pools->count; at++) {
+        const struct pin_place *place = &pools->places[at];
+        places += is_free(place) || (place->threads > 0 && is_rest(pools, place->pool));
+    }
+    return needs <= places && !meets_strangers(pools, needs);
+}
+
+static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
+{
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        pools->pool[pool].left |= pools->pool[pool].threads > 0 && is_rest(pools, pool) == !team;
+    }
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        struct pin_thread *thread = pin_record_at(number);
+        if (thread->pool < PIN_POOLS && is_rest(pools, thread->pool) == !team &&
+            thread->place != PIN_NO_PLACE) {
+            give_back(pools, thread->place);
+            thread->place = PIN_NO_PLACE;
+            leave(thread);
+        }
+    }
+    if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
+        give_back(pools, pools->main_place);
+        pools->main_place = PIN_NO_PLACE;
+        leave(NULL);
+    }
+}
+
+static size_t admit_to_team(struct pin_pools *pools, void (*leave)(struct pin_thread *))
+{
+    size_t at = PIN_NO_PLACE;
+    bool several;
+    if (team_fits(pools, pools->pool[pools->team].threads)) {
+        at = take_free(pools, false, false);
+        if (at == PIN_NO_PLACE && count_rest(pools, &several) > 0) {
+            leave_pools(pools, false, leave);
+            at = take_free(pools, false, false);
+        }
+        at = at != PIN_NO_PLACE ? at : take_beside_others(pools, false);
+    }
+    if (at == PIN_NO_PLACE && !pools->force) {
+        leave_pools(pools, true, leave);
+    }
+    return at;
+}
+
+static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
+                            void (*leave)(struct pin_thread *))
+{
+    size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
+    if (at == PIN_NO_PLACE && !pools->force) {
+        leave_pools(pools, false, leave);
+    }
+    return at;
+}
+
+size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
+                       void (*leave)(struct pin_thread *thread))
+{
+    struct pin_pool *mine = &pools->pool[pool];
+    mine->left = mine->left && mine->threads > 0;
+    mine->threads++;
+    mine->most = mine->threads > mine->most ? mine->threads : mine->most;
+    size_t at = wanted;
+    if (wanted != PIN_NO_PLACE) {
+        take(pools, &pools->places[at], false, true);
+    } else if (!mine->left) {
+        at = is_rest(pools, pool) ? admit_to_rest(pools, pool, leave) : admit_to_team(pools, leave);
+    }
+    at = at == PIN_NO_PLACE && pools->force ? least_shared(pools) : at;
+    return at == PIN_NO_PLACE ? at : hold(pools, at, pool);
+}
+
+size_t pin_pools_threads(const struct pin_pools *pools)
+{
+    size_t threads = 0;
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        threads += pools->pool[pool].threads;
+    }
+    return threads;
+}
+
+void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *busy,
+                          void (*placed)(struct pin_thread *thread, int32_t pu))
+{
+    for (size_t at = 0; at < pools->count; at++) {
+        pools->places[at].avoided |= profile_mask_has(busy, pools->places[at].pu);
+    }
+    pools->strangers = 0;
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        bool stays = is_rest(pools, pool) && !rest_fits(pools, pool);
+        pools->pool[pool].left = stays || (pools->pool[pool].left && !is_rest(pools, pool));
+    }
+    for (uint32_t number = 1; number <= pin_record_count(); number++) {
+        struct pin_thread *thread = pin_record_at(number);
+        if (!thread->runs || thread->place != PIN_NO_PLACE || !is_rest(pools, thread->pool) ||
+            pools->pool[thread->pool].left) {
+            continue;
+        }
+        size_t at = take_free(pools, false, true);
+        if (at == PIN_NO_PLACE) {
+            return;
+        }
+        thread->place = hold(pools, at, thread->pool);
+        placed(thread, (int32_t)pools->places[at].pu);
+    }
+}
+
+void pin_pools_lose(struct pin_pools *pools, struct pin_thread *thread)
+{
+    give_back(pools, thread->place);
+    thread->place = PIN_NO_PLACE;
+    atomic_store(&thread->pu, PIN_LEFT);
+}
+
+void pin_pools_end(struct pin_pools *pools, struct pin_thread *thread, bool was_brief)
+{
+    if (thread->pool < PIN_POOLS) {
+        struct pin_pool *pool = &pools->pool[thread->pool];
+        pool->threads--;
+        pool->most = was_brief ? pool->threads : pool->most;
+    }
+    pin_pools_lose(pools, thread);
+    thread->pool = PIN_POOLS;
+}
+
+bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t pu)
+{
+    size_t *held = thread ? &thread->place : &pools->main_place, at = PIN_NO_PLACE;
+    if (pu >= 0) {
+        at = place_of_pu(pools, (uint32_t)pu);
+        if (at == PIN_NO_PLACE || pools->places[at].threads > 0 ||
+            !take(pools, &pools->places[at], !thread, false)) {
+            return false;
+        }
+        hold(pools, at, thread ? thread->pool : PIN_POOLS);
+    }
+    give_back(pools, *held);
+    *held = at;
+    return true;
+}

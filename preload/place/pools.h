@@ -1,0 +1,150 @@
+/* Threads, pools and places: which thread of this process has which PU.
+ *
+ * A *place* is one PU of the process's plan, in the order of the weights. At most one thread of the
+ * process has it; what finds no place is left to the kernel, within the process's own set.
+ *
+ * A *pool* is the threads of one library, or of the program itself. The *team* is the pool of the
+ * first OpenMP runtime whose threads the main thread makes: its threads depend on one another, and
+ * the main thread is the first of them. All other pools are the *rest*: they are placed whole or
+ * left whole, and give their places back when the team needs them.
+ *
+ *   team    places that are free; else those of the rest; else, where other jobs hold every PU, it
+ *           is laid over them, main threads apart. More threads than PUs: left.
+ *   rest    places that no other thread, job or busy program has. A main thread that is in no team
+ *           waits in most programs with one pool and is not counted; with several pools it works.
+ *
+ * The lock of the process guards all of it. */
+#ifndef SERVET_PRELOAD_PLACE_POOLS_H
+#define SERVET_PRELOAD_PLACE_POOLS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "preload/node/node.h"
+#include "preload/place/plan.h"
+#include "profile/base/mask.h"
+
+/* In place of a PU: the kernel places the thread, within the set that the process may use. */
+#define PIN_LEFT (-2)
+#define PIN_NO_PLACE SIZE_MAX
+
+/* -- threads -- */
+
+/* The figures that the watch keeps of a thread. */
+struct pin_watched {
+    atomic_int tid;                 /* 0: not watched */
+    atomic_bool away;               /* on the mask of children for a moment */
+    pid_t seen_tid;                 /* of the thread that the figures are of */
+    uint64_t seen_at_ns, waited_ns; /* the last look, and how long it had waited in all */
+    uint64_t moved_at_ns;           /* 0: never */
+    int32_t home;                   /* 1 + the PU that the watch took it from; 0: none */
+};
+
+/* One record for each thread that the shim has a hand in, from before its creation until it
+ * ends. */
+struct pin_thread {
+    struct pin_thread *next_free;
+    uint32_t number; /* 1, 2, … */
+    unsigned pool;   /* PIN_POOLS: none, a helper or a thread that lives briefly */
+    size_t place;    /* or PIN_NO_PLACE */
+    atomic_int pu;   /* or PIN_LEFT */
+    int32_t born;    /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
+    bool runs;       /* it has begun, and not ended: `self` is valid */
+    bool exchanged;  /* the sandbox that is being made has unpinned it */
+    pthread_t self;
+    uint64_t born_ns;
+    const void *routine; /* the code that it was made to run; its lifetime is counted there */
+    struct pin_watched watched;
+    uint32_t report_line; /* 0: none */
+    const char *dso, *role, *decided_by;
+    void *start, *argument;
+};
+
+/* Records come from memory of the shim's own (mapped in blocks, never given back, reused): the
+ * program's malloc may be its own, may create threads, and may be what is being set up. NULL:
+ * memory is short, or 65,535 are in use. The lock is held. */
+struct pin_thread *pin_record_take(void);
+void pin_record_give_back(struct pin_thread *record);
+/* How many there are, also of threads that do not run, and each by its number (1 …). */
+uint32_t pin_record_count(void);
+struct pin_thread *pin_record_at(uint32_t number);
+/* In the child of a fork, where none of those threads is. */
+void pin_records_reset(void);
+
+/* -- threads that live briefly -- */
+
+/* Does `routine` make threads that end before a move to another PU has paid? */
+bool pin_brief(const void *routine);
+/* Is the next one of its threads to be looked at? */
+bool pin_brief_is_sampled(const void *routine);
+/* One of its threads has ended after `lived_ns`. Was that brief? */
+bool pin_brief_ended(const void *routine, uint64_t lived_ns);
+
+/* -- pools and places -- */
+
+/* Pools that are told apart; any further ones share the last. */
+#define PIN_POOLS 8u
+
+struct pin_place {
+    uint32_t pu;
+    unsigned threads; /* of this process: 0 or 1; more only by SERVET_FORCE */
+    unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
+    bool ours;        /* the registry knows that this job has it */
+    bool avoided;     /* another job has it, or strangers keep it busy */
+};
+
+struct pin_pool {
+    uint64_t key; /* 0: free */
+    size_t threads, most;
+    bool left;
+};
+
+struct pin_pools {
+    size_t count;
+    struct pin_place *places;
+    struct pin_pool pool[PIN_POOLS];
+    unsigned team;     /* a pool's number, PIN_POOLS: there is none */
+    size_t main_place; /* or PIN_NO_PLACE */
+    size_t team_size;  /* the main thread included, as OMP_NUM_THREADS says; 0: unknown */
+    size_t strangers;  /* threads of others that run, and nobody knows on which PUs */
+    bool rank;         /* the plan is this rank's part of the node */
+    bool force;        /* PUs may be shared */
+    struct pin_registry *registry;
+};
+
+/* The places of a plan, in place of those of an earlier one: threads that have a place keep it.
+ * 0, -ENOMEM. */
+int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
+
+/* The pool of the DSO called `name`. */
+unsigned pin_pools_find(struct pin_pools *pools, const char *name);
+
+/* A place for the main thread, PIN_NO_PLACE: none. Of a rank: the first of its part. */
+size_t pin_pools_place_main(struct pin_pools *pools);
+/* Does the team have room with one thread more? */
+bool pin_pools_team_fits(const struct pin_pools *pools);
+/* A place for one more thread of the pool, which counts from now on; `wanted`: this very one, or
+ * PIN_NO_PLACE. PIN_NO_PLACE: it, and with it all threads that `leave` is then called for, which
+ * may be of other pools, are left to the kernel. */
+size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
+                       void (*leave)(struct pin_thread *thread));
+/* Threads of all pools. */
+size_t pin_pools_threads(const struct pin_pools *pools);
+/* It is known which PUs strangers keep busy: threads of the rest that were left get places, if all
+ * have one, by `placed`. */
+void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *busy,
+                          void (*placed)(struct pin_thread *thread, int32_t pu));
+/* The thread has no place any more, and counts on. */
+void pin_pools_lose(struct pin_pools *pools, struct pin_thread *thread);
+/* The thread has ended, or could not be made. A pool is as large as it ever was, but for threads
+ * that live briefly. */
+void pin_pools_end(struct pin_pools *pools, struct pin_thread *thread, bool was_brief);
+/* Gives the thread (NULL: the main thread) the place of `pu`, if no thread of this process has it
+ * and no other job; PIN_LEFT: takes its place from it. False: nothing was changed. */
+bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t pu);
+
+#endif

@@ -1,0 +1,153 @@
+/* The process that the shim lives in: what the environment asks for, the mask it was started with,
+ * its plan and its pools, the main thread's place, and what each thread may be told of its mask. */
+#ifndef SERVET_PRELOAD_PLACE_PROCESS_H
+#define SERVET_PRELOAD_PLACE_PROCESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "preload/node/node.h"
+#include "preload/place/launcher.h"
+#include "preload/place/options.h"
+#include "preload/place/owner.h"
+#include "preload/place/plan.h"
+#include "preload/place/pools.h"
+#include "preload/place/remembered.h"
+#include "profile/base/mask.h"
+
+struct pin_process {
+    struct profile_mask allowed; /* its threads may use these; valid with the plan */
+    struct pin_launcher launcher;
+    struct pin_plan plan;
+    struct pin_pools pools;
+    struct pin_registry registry;
+    struct profile_mask children; /* the mask of its children: `start`, or what was there before
+                                     servet-pin exported places; as above */
+    bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
+    struct pin_remembered recalled;
+    bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
+                             plan */
+    bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */
+    /* At the end: most pages of the options are never touched, and of the others only these at the
+     * start of a program. */
+    struct profile_mask start;
+    struct pin_options options;
+};
+
+/* False when there is nothing to do: switched off, retired, or inside the shim's own work (a
+ * parser's allocation can end in an allocator that creates a thread), or in a thread that has shut
+ * itself in. */
+bool pin_process_active(void);
+
+/* The calling thread is about to shut itself in a sandbox (seccomp), with `everybody` all threads
+ * of the process. A sandbox kills the program for a call that is not on its list, so no call of
+ * ours comes after it from a thread that is in it, not even at exit; whoever is pinned is unpinned
+ * before. False: nothing was done. */
+bool pin_process_shut_begin(bool everybody);
+/* The kernel has refused the sandbox: all is as it was. */
+void pin_process_shut_failed(bool everybody);
+
+/* Nothing is placed from now on, and every thread gets the mask of children: as without the shim.
+ * The lock is not held. */
+void pin_process_give_up(void);
+
+/* Is the calling thread the main thread? */
+bool pin_process_is_main(void);
+
+/* The options and the start mask, which are there when an interposer has been called. */
+const struct pin_process *pin_process_get(void);
+
+/* Guards the plan and the pools. A thread that has it does the shim's own work
+ * (pin_process_active()). */
+void pin_process_lock(void);
+void pin_process_unlock(void);
+
+/* The worker for which a plan is made. */
+enum pin_comes {
+    PIN_REST_COMES, /* a thread of a pool */
+    PIN_TEAM_COMES, /* the first thread of an OpenMP team */
+    PIN_RANK_COMES, /* the main thread, as a rank */
+};
+
+/* Makes the plan if there is none yet, and anew for a team whose number of threads is known. NULL
+ * when it cannot be made (said once on stderr): the program runs unpinned. The lock is held. */
+struct pin_process *pin_process_plan(enum pin_comes comes);
+
+/* Places the threads of pools that were left because strangers ran, if it can be known by now which
+ * PUs these keep busy. The lock is held. */
+void pin_process_look_again(void);
+
+/* An OpenMP runtime is at work in this process. */
+void pin_process_openmp_found(void);
+bool pin_process_has_openmp(void);
+/* Has the user placed this process's threads by OMP_PLACES and the like? */
+bool pin_process_left_to_user(const struct pin_process *process);
+/* Does the calling thread run on a mask that the program, or somebody outside, has given to it?
+ * The threads that it makes inherit that mask, as without the shim. */
+bool pin_process_thread_is_bound(const struct pin_process *process);
+
+/* Puts the main thread, which is a worker, on its place if that has not been done, unless the user
+ * or the program has bound it. The lock is held. */
+void pin_process_pin_main(struct pin_process *process);
+/* Does what SERVET_MEMBIND asks for, once, before the first worker is made. */
+void pin_process_put_memory(const struct pin_process *process);
+/* A thread that the calling thread makes gets `pu`: a main thread that is not placed and happens to
+ * run there, goes to the first place of the plan, if that is free, and stays free to go
+ * elsewhere. The lock is held. */
+void pin_process_make_room(struct pin_process *process, uint32_t pu);
+/* Threads that are left to the kernel go to the main thread's PU, and are free there. The lock is
+ * held. */
+void pin_process_clear_way(void);
+/* It stays where it is: said where the user asks. */
+void pin_process_say_main_stays(struct pin_process *process);
+
+/* The same in two steps around MPI_Init: first the whole plan, which the MPI library's own threads
+ * inherit, then its place. False when the main thread has its place already or is left alone: then
+ * there is no second step. The lock is held. */
+bool pin_process_widen_main(struct pin_process *process);
+void pin_process_narrow_main(struct pin_process *process);
+
+#define PIN_LEFT_TEXT "left to the kernel: no PU of its own"
+
+/* A thread of ours, NULL: the main thread, has lost its place: it gets the mask of threads that are
+ * left to the kernel. The lock is held. */
+void pin_process_leave(struct pin_thread *thread);
+/* The mask of threads that are left to the kernel. */
+const struct profile_mask *pin_process_left_mask(void);
+
+/* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
+ * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
+int pin_process_begin_thread(struct pin_thread *thread, int32_t born);
+/* The calling thread, which we have pinned, gets its PU again. */
+int pin_process_keep_pu(void);
+
+/* A thread of this process, NULL: the main thread, gets `pu`, or is left to the kernel (PIN_LEFT),
+ * if it is still where we put it. False: nothing was changed. */
+bool pin_process_move(struct pin_thread *thread, int32_t pu);
+/* Its mask and its record alone; the lock is held. */
+bool pin_process_move_mask(struct pin_thread *thread, int32_t pu);
+/* The main thread's PU, PIN_LEFT, or another number below 0. */
+int32_t pin_process_main_pu(void);
+/* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
+void pin_process_forget_thread(void);
+/* The program is about to be told the true mask of the calling thread, which we have pinned. */
+void pin_process_told_pu(void);
+/* The program has given the calling thread this mask, which is its own choice, unless it is the one
+ * that it was told the thread had: then the thread is ours as it was. */
+void pin_process_bound_by_program(const struct profile_mask *mask);
+
+/* A thread or process that is about to be made by the calling thread and is not ours to place:
+ * gives the calling thread the mask of children, if its mask is (still) one that we gave it.
+ * False: nothing was changed. */
+bool pin_process_unpin_thread(void);
+/* And its place back, where the calling thread goes on, unless it has been bound meanwhile. */
+void pin_process_repin_thread(void);
+
+/* The mask of the calling thread as it would be without the shim, if we have pinned it to one PU,
+ * else NULL. */
+const struct profile_mask *pin_process_view(void);
+
+/* The calling thread's PU if we pinned it, else -1. */
+int32_t pin_process_thread_pu(void);
+
+#endif

@@ -1,0 +1,43 @@
+/* The memory of SERVET_AUTO: whether the last run of a program was communication intensive. */
+#ifndef SERVET_PRELOAD_PLACE_REMEMBERED_H
+#define SERVET_PRELOAD_PLACE_REMEMBERED_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/place/options.h"
+
+/* Where the user's cache keeps what is of that kind for `of`: $XDG_CACHE_HOME/servet/KIND/ and a
+ * hash (~/.cache without the variable). 0, -ENOENT (neither it nor $HOME is an absolute path),
+ * -ENAMETOOLONG. */
+int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX]);
+/* Makes the folders above the last part of `path`, for the user alone. 0, -errno. */
+int pin_cache_make_folders(char *path);
+
+/* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
+ *
+ * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
+ * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
+ * modification where there is none. An interpreter's scripts share its entry.
+ */
+
+struct pin_remembered {
+    bool communication; /* communication intensive, else memory bound or computing */
+    double share;       /* of the time after MPI_Init in MPI: of the rank for which it is least */
+    int32_t ranks;
+};
+
+/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
+ * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
+int pin_remembered_recall(const char *path, struct pin_remembered *out);
+
+/* Remembers. 0, -errno. */
+int pin_remembered_keep(const char *path, const struct pin_remembered *what);
+
+/* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
+ * did, and `out` is what is remembered. */
+bool pin_remembered_apply(struct pin_options *options, const char *path,
+                          struct pin_remembered *out);
+
+#endif

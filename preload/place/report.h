@@ -1,0 +1,48 @@
+/* The report (SERVET_REPORT): one line for every thread that ran. */
+#ifndef SERVET_PRELOAD_PLACE_REPORT_H
+#define SERVET_PRELOAD_PLACE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/node/node.h"
+#include "preload/place/launcher.h"
+#include "preload/place/options.h"
+#include "preload/place/remembered.h"
+
+/* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
+ * it was put and where it last ran, and whether two workers ever shared a PU.
+ *
+ * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
+ * nothing.
+ */
+
+/* Threads that are remembered; of any further ones only the number is told. */
+#define PIN_REPORT_THREADS 4096u
+
+/* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts
+ * that stay. */
+void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by);
+
+/* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is
+ * kept. */
+uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
+                          const char *decided_by);
+void pin_report_end(uint32_t line);
+/* The thread of a line, 0: the main thread, is on `pu` from now on. */
+void pin_report_moved(uint32_t line, int32_t pu);
+/* It is left to the kernel from now on. */
+void pin_report_left(uint32_t line);
+
+/* A worker was put on a PU on which another one lives. */
+void pin_report_shared(uint32_t pu);
+
+/* Forgets everything: for the child of a fork. */
+void pin_report_reset(void);
+
+/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
+ * by, or NULL. `sharing`: what the registry knows of other processes on this one's PUs. */
+void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing);
+
+#endif

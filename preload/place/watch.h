@@ -1,0 +1,27 @@
+/* The watch (SERVET_WATCH): a thread of ours that looks twice a second whether pinned threads wait
+ * for their PU, and moves them. */
+#ifndef SERVET_PRELOAD_PLACE_WATCH_H
+#define SERVET_PRELOAD_PLACE_WATCH_H
+
+#include <stdbool.h>
+
+#include "preload/place/process.h"
+
+/* The name of that thread. */
+#define PIN_WATCH_NAME "servet-watch"
+
+/* What it did. */
+struct pin_watch_counts {
+    unsigned moved, loosened, tightened;
+};
+
+/* Starts it for a process with a plan. 0, -errno: nobody watches. */
+int pin_watch_start(struct pin_process *process);
+/* Ends it before a sandbox of all threads is made. */
+void pin_watch_stop(void);
+/* In the child of a fork, where it is not. */
+void pin_watch_forget(void);
+/* False: nobody watches. */
+bool pin_watch_get(struct pin_watch_counts *out);
+
+#endif
