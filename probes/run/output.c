@@ -46,6 +46,24 @@ static int try_folder(const char *path)
     return unlink(temporary) < 0 ? -errno : 0;
 }
 
+/* The folder of a file that was named, where only that one is missing: /etc/servet on a machine
+ * without a profile. Of a path that lies further away the first part may be misspelt. */
+static int make_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder) {
+        return 0;
+    }
+    *slash = '\0';
+    if (stat(folder, &status) == 0 || errno != ENOENT) {
+        return 0;
+    }
+    return mkdir(folder, 0755) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 static int check_place(const char *path, struct servet_error *error)
 {
     char target[PATH_MAX];
@@ -71,7 +89,10 @@ int probe_output_choose(const char *wanted, char *path, size_t size, struct serv
     }
     if (wanted) {
         snprintf(path, size, "%s", wanted);
-        return check_place(path, error);
+        rc = make_folder_of(path);
+        return rc < 0
+                   ? profile_error(error, rc, "%s: cannot make its folder: %s", path, strerror(-rc))
+                   : check_place(path, error);
     }
     rc = profile_default_path(path, size, error);
     if (rc < 0) {

@@ -30,6 +30,13 @@ refused 1 "name too long" -o "$(printf '%05000d' 0)"
 echo '{"servet_machine": 1' >"$folder/torn.json"
 refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 
+# the folder of the profile is made, and none above it
+"$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/etc/profile.json" ||
+    fail "a folder that is missing is not made"
+[ -s "$folder/etc/profile.json" ] || fail "no profile in the folder that was made"
+refused 1 "No such file" -o "$folder/no/such/profile.json"
+[ ! -e "$folder/no" ] || fail "folders above the profile's are made"
+
 # a simulated machine, end to end, through the default place
 "$probe" --machine "simulated:$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
 profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
