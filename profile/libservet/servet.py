@@ -4,7 +4,8 @@
 
     with servet.Profile() as machine:
         l2 = machine.cache(2, machine.pus[0])
-        tile = int(((l2.bytes or l2.interval[0]) / l2.sharers / 8 / 3) ** 0.5)
+        size = l2 and (l2.bytes or (l2.interval or [0])[0])
+        tile = int((size / l2.sharers / (3 * 8)) ** 0.5) if size else 64
 
 Nothing is compiled: the module asks libservet.so.0 (servet(3) has every figure's unit and source). What was not measured,
 or is not there, is None; what cannot be read is a servet.Error, an OSError that names the file and what is wrong with it.

@@ -4,9 +4,9 @@
  *   tile_size [PROFILE [N]]     without a profile this machine's, or what the operating system
  *                               declares; N x N matrices
  *
- * Three tiles (of A, B and C) fit into what one PU may count on of its L2 cache: the effective size
- * divided by the PUs that share it. The result is compared with that of the plain product. Build it
- * with
+ * Three tiles (of A, B and C) fill one PU's share of its L2 cache: the effective size, or its least
+ * where it is not settled, divided by the PUs that share it, by three and by the bytes of a number,
+ * is the square of the tile. The result is compared with that of the plain product. Build it with
  *   cc tile_size.c $(pkg-config --cflags --libs servet) -lm
  */
 #include <math.h>
@@ -17,18 +17,25 @@
 #include <time.h>
 
 #define LEVEL 2     /* the last level that most machines give each core alone */
-#define FALLBACK 32 /* nothing is known of that level */
+#define FALLBACK 64 /* nothing is known of that level */
 #define N_MOST 4096
 #define AGREEMENT 1e-9 /* sums of N products of numbers below 1, in another order */
+
+static uint64_t size_of(const servet_profile *profile, uint32_t pu)
+{
+    uint64_t bytes = servet_cache_bytes(profile, LEVEL, pu), least = 0;
+    if (bytes == 0) {
+        servet_cache_interval(profile, LEVEL, pu, &least, NULL);
+    }
+    return bytes ? bytes : least;
+}
 
 static size_t choose_tile(const servet_profile *profile, uint32_t pu)
 {
     uint32_t sharers = servet_cache_sharers(profile, LEVEL, pu);
-    double bytes = (double)servet_cache_bytes(profile, LEVEL, pu) / (sharers ? sharers : 1);
-    double elements = bytes / sizeof(double) / 3;
-    size_t line = servet_cache_line_bytes(profile, LEVEL, pu) / sizeof(double);
-    size_t tile = (size_t)sqrt(elements);
-    return tile < 1 ? FALLBACK : line && tile > line ? tile / line * line : tile;
+    double bytes = (double)size_of(profile, pu);
+    size_t tile = sharers ? (size_t)sqrt(bytes / sharers / (3 * sizeof(double))) : 0;
+    return tile ? tile : FALLBACK;
 }
 
 static size_t least(size_t a, size_t b)
@@ -99,7 +106,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "tile_size: expected N from 1 to %d\n", N_MOST);
         return 2;
     }
-    if (servet_profile_open(argc > 1 ? argv[1] : NULL, &profile, &error) < 0) {
+    const char *path = argc > 1 ? argv[1] : NULL;
+    int rc = servet_profile_open(path, &profile, &error);
+    if (rc < 0 && (path || servet_topology_open(&profile, &error) < 0)) {
         fprintf(stderr, "tile_size: %s\n", error.text);
         return 2;
     }
@@ -108,8 +117,8 @@ int main(int argc, char **argv)
     size_t tile = choose_tile(profile, pu);
     printf("L%d of PU %u: %s %llu bytes, shared by %u: tile %zu\n", LEVEL, pu,
            servet_measured(profile) ? "effective" : "declared",
-           (unsigned long long)servet_cache_bytes(profile, LEVEL, pu),
-           servet_cache_sharers(profile, LEVEL, pu), tile);
+           (unsigned long long)size_of(profile, pu), servet_cache_sharers(profile, LEVEL, pu),
+           tile);
     servet_profile_close(profile);
     return compute(n, tile);
 }

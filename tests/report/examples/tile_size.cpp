@@ -15,7 +15,7 @@
 namespace
 {
 constexpr std::uint32_t level = 2;
-constexpr std::size_t fallback = 32;
+constexpr std::size_t fallback = 64;
 constexpr double agreement = 1e-9; // sums of N products of numbers below 1, in another order
 
 struct closes {
@@ -27,10 +27,13 @@ std::size_t tile_of(const servet_profile &profile)
     std::uint32_t pu = 0;
     servet_pus(&profile, &pu, 1);
     const std::uint32_t sharers = std::max(servet_cache_sharers(&profile, level, pu), 1U);
-    const double bytes = static_cast<double>(servet_cache_bytes(&profile, level, pu)) / sharers;
-    const auto tile = static_cast<std::size_t>(std::sqrt(bytes / sizeof(double) / 3));
+    std::uint64_t bytes = servet_cache_bytes(&profile, level, pu);
+    if (bytes == 0)
+        servet_cache_interval(&profile, level, pu, &bytes, nullptr);
+    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(bytes) / sharers / (3 * sizeof(double))));
+    const std::size_t tile = root < 1 ? fallback : root;
     std::printf("L%u, shared by %u: tile %zu\n", level, sharers, tile);
-    return tile < 1 ? fallback : tile;
+    return tile;
 }
 
 using matrix = std::vector<double>;
@@ -60,7 +63,9 @@ int main(int argc, char **argv)
         std::fprintf(stderr, "tile_size_cpp: expected N from 1 to 4096\n");
         return 2;
     }
-    if (servet_profile_open(argc > 1 ? argv[1] : nullptr, &opened, &error) < 0) {
+    const char *path = argc > 1 ? argv[1] : nullptr;
+    const int status = servet_profile_open(path, &opened, &error);
+    if (status < 0 && (path || servet_topology_open(&opened, &error) < 0)) {
         std::fprintf(stderr, "tile_size_cpp: %s\n", error.text);
         return 2;
     }

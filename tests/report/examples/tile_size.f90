@@ -5,13 +5,14 @@ program tile_size_f
    use, intrinsic :: iso_c_binding
    use servet
    implicit none
-   integer, parameter :: level = 2, fallback = 32
+   integer, parameter :: level = 2, fallback = 64
    real(8), parameter :: agreement = 1d-9  ! sums of N products of numbers below 1, in another order
    type(c_ptr) :: profile
    type(servet_error) :: error
    character(len=4096) :: path, number
    integer(c_int32_t) :: pus(1), sharers
    integer(c_size_t) :: known
+   integer(c_int64_t) :: bytes
    integer :: n, tile, state, status
    real(8) :: plain_s, tiled_s
    real(8), allocatable :: a(:, :), b(:, :), plain(:, :), tiled(:, :)
@@ -27,11 +28,14 @@ program tile_size_f
       status = servet_profile_open(path=trim(path)//c_null_char, profile=profile, error=error)
    else
       status = servet_profile_open(profile=profile, error=error)
+      if (status < 0) status = servet_topology_open(profile, error)
    end if
    if (status < 0) call fail(servet_error_line(error))
    known = servet_pus(profile, pus, 1_c_size_t)
    sharers = max(servet_cache_sharers(profile, level, pus(1)), 1)
-   tile = int(sqrt(real(servet_cache_bytes(profile, level, pus(1)), 8) / sharers / 8 / 3))
+   bytes = servet_cache_bytes(profile, level, pus(1))
+   if (bytes == 0) status = servet_cache_interval(profile, level, pus(1), low_bytes=bytes)
+   tile = int(sqrt(real(bytes, 8) / sharers / (3 * 8)))
    if (tile < 1) tile = fallback
    print '(a,i0,a,i0,a,i0)', 'L', level, ', shared by ', sharers, ': tile ', tile
    call servet_profile_close(profile)

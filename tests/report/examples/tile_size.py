@@ -13,7 +13,7 @@ import time
 import servet
 
 LEVEL = 2
-FALLBACK = 32  # nothing is known of that level
+FALLBACK = 64  # nothing is known of that level
 
 try:
     import numpy
@@ -23,12 +23,20 @@ except ImportError:
 
 def tile_of(machine):
     cache = machine.cache(LEVEL, machine.pus[0])
-    if not cache or not cache.bytes:
-        return FALLBACK
-    tile = int((cache.bytes / cache.sharers / 8 / 3) ** 0.5)
-    known = cache.quality.origin if cache.quality else "not known"
-    print(f"L{LEVEL} of PU {machine.pus[0]}: {cache.bytes} bytes ({known}), shared by {cache.sharers}: tile {tile}")
-    return max(tile, 1)
+    size = cache and (cache.bytes or (cache.interval or [0])[0])
+    tile = int((size / cache.sharers / (3 * 8)) ** 0.5) if size else FALLBACK
+    print(f"L{LEVEL} of PU {machine.pus[0]}: {size or 0} bytes, shared by {cache.sharers if cache else 0}: tile {tile}")
+    return tile or FALLBACK
+
+
+def open_profile(path):
+    """The profile; what the operating system declares where this machine's cannot be used."""
+    try:
+        return servet.Profile(path)
+    except servet.Error:
+        if path:
+            raise
+        return servet.Profile.declared()
 
 
 def with_numpy(n, tile):
@@ -63,7 +71,7 @@ def timed(function, *arguments):
 
 def main(path=None, n="100"):
     try:
-        with servet.Profile(path) as machine:
+        with open_profile(path) as machine:
             tile = tile_of(machine)
     except servet.Error as error:
         print(f"tile_size.py: {error.strerror}", file=sys.stderr)
