@@ -23,7 +23,7 @@ static cpu_set_t only(int pu)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(pu, &set);
+    CPU_SET((size_t)pu, &set);
     return set;
 }
 
