@@ -176,7 +176,7 @@ TEST(posix_threads_are_where_servet_map_says)
 {
     struct truth_map map;
     for (size_t priority = 0; priority < PRIORITIES; priority++) {
-        child_run_preloaded(&child, ARGV(priorities[priority].variable),
+        child_run_preloaded(&child, ARGV(RANK, priorities[priority].variable),
                             ARGV(PROGRAMS "/pthreads", "11"));
         truth_ask_map(&map, ARGV("-n", "12", "--one-by-one", priorities[priority].option));
         truth_expect(&child, &map, 1, 12);

@@ -1,5 +1,5 @@
-/* nested [REGIONS]: parallel regions within parallel regions, two by two threads, whose inner teams are
- * made anew each time. Prints the seconds. */
+/* nested [REGIONS]: parallel regions within parallel regions, two by two threads, whose inner
+ * teams are made anew each time. Prints the seconds. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* short_threads N HAND: the microseconds of the first thread, and of each of N further ones, created
- * and joined. HAND 1: pinned by their attributes, to PU 0 and 1 in turns; HAND 2: all to PU 1, and
- * the main thread is bound to PU 0. */
+/* short_threads N HAND: the microseconds of the first thread, and of each of N further ones,
+ * created and joined. HAND 1: pinned by their attributes, to PU 0 and 1 in turns; HAND 2: all
+ * to PU 1, and the main thread is bound to PU 0. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* start_latency N HAND: the microseconds from pthread_create() to the thread's first instruction while
- * its creator goes on computing; median, 90th percentile and longest of N. HAND 1: the thread has PU 1
- * by its attribute and the main thread is bound to PU 0. */
+/* start_latency N HAND: the microseconds from pthread_create() to the thread's first
+ * instruction while its creator goes on computing; median, 90th percentile and longest of N.
+ * HAND 1: the thread has PU 1 by its attribute and the main thread is bound to PU 0. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* teams [REGIONS]: many short parallel regions, as iterative solvers and phylogenetics have. Two such
- * programs at once fill the machine twice, and the runtimes' threads spin for one another: here
- * pinning gains. Prints the seconds. */
+/* teams [REGIONS]: many short parallel regions, as iterative solvers and phylogenetics have.
+ * Two such programs at once fill the machine twice, and the runtimes' threads spin for one
+ * another: here pinning gains. Prints the seconds. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

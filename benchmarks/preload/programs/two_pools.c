@@ -1,5 +1,5 @@
-/* two_pools [ROUNDS [WORKERS]]: two pools in one program, OpenMP regions in turns with a pool of its
- * own whose threads wait by sched_yield(), as OpenBLAS's do. Prints the seconds. */
+/* two_pools [ROUNDS [WORKERS]]: two pools in one program, OpenMP regions in turns with a pool
+ * of its own whose threads wait by sched_yield(), as OpenBLAS's do. Prints the seconds. */
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>

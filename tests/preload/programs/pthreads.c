@@ -11,6 +11,7 @@ static pthread_barrier_t all_here;
 
 static void *work(void *argument)
 {
+    pthread_barrier_wait(&all_here);
     report_worker(0, (int)(long)argument);
     pthread_barrier_wait(&all_here);
     return NULL;
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
             return 4;
         }
     }
+    pthread_barrier_wait(&all_here);
     report_worker(0, 0);
     pthread_barrier_wait(&all_here);
     for (int i = 0; i < threads; i++) {
