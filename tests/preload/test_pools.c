@@ -36,6 +36,7 @@ static void begin(size_t count)
         pus[i] = i;
     }
     const struct pin_plan plan = {.pus = pus, .count = count};
+    free(pools.places);
     pools =
         (struct pin_pools){.team = PIN_POOLS, .main_place = PIN_NO_PLACE, .registry = &registry};
     left_count = 0;
