@@ -570,15 +570,18 @@ TEST(a_fellow_on_the_same_pu_is_told)
 
 /* -- which file -- */
 
-/* In a mount namespace of its own, with a /dev/shm of its own. False: no right to that. */
+#define USER 12345
+
+/* In a mount namespace of its own, with a /dev/shm of its own. False: no right to that, or in a user
+ * namespace without other users. */
 static bool own_memory(void)
 {
     return getuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
            mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("none", "/dev/shm", "tmpfs", 0, "mode=1777") == 0;
+           mount("none", "/dev/shm", "tmpfs", 0, "mode=1777") == 0 &&
+           chown("/dev/shm", USER, USER) == 0 && chown("/dev/shm", 0, 0) == 0;
 }
 
-#define USER 12345
 #define NAME "/dev/shm/servet-12345"
 
 static void plant(int what)
