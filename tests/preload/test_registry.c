@@ -572,8 +572,8 @@ TEST(a_fellow_on_the_same_pu_is_told)
 
 #define USER 12345
 
-/* In a mount namespace of its own, with a /dev/shm of its own. False: no right to that, or in a user
- * namespace without other users. */
+/* In a mount namespace of its own, with a /dev/shm of its own. False: no right to that, or in a
+ * user namespace without other users. */
 static bool own_memory(void)
 {
     return getuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
