@@ -1,15 +1,11 @@
-/* The checks that hold for every backend, the journal of answers for --resume, and the guard that
- * repeats what was disturbed. */
+/* The checks that hold for every backend, and the guard that repeats what was disturbed. */
 #include "probes/machine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/checkpoint.h"
 
 /* -- when to end -- */
 
@@ -145,45 +141,6 @@ bool probe_machine_was_busy(const struct machine *machine)
     return (double)machine->guard.disturbed > busy_share * (double)machine->guard.operations;
 }
 
-/* -- the journal -- */
-
-/* All that is asked, for a run that is resumed to know its own question again. */
-struct key_words {
-    const char *kind;
-    const uint64_t *words;
-    size_t count;
-};
-
-/* The answer of an earlier run, or one measured now and kept for a later run. */
-static int journaled(struct machine *machine, const struct machine_question *question,
-                     const struct key_words *asked, double *values)
-{
-    if (!machine->journal) {
-        return guarded(machine, question, values);
-    }
-    machine->guard.apart = false; /* such answers are not kept */
-    uint64_t key = probe_checkpoint_key(machine->name, asked->kind, asked->words, asked->count);
-    if (probe_checkpoint_take(machine->journal, key, values, question->count)) {
-        return 0;
-    }
-    int rc = guarded(machine, question, values);
-    if (rc == 0 && !machine->guard.apart) {
-        probe_checkpoint_put(machine->journal, key, values, question->count);
-    }
-    return rc;
-}
-
-/* PUs or nodes as one word: what tells questions apart need not be kept in full. */
-static uint64_t digest(const uint32_t *ids, size_t count)
-{
-    uint64_t hash = count;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t words[] = {hash, ids[i]};
-        hash = probe_checkpoint_key("", "", words, 2);
-    }
-    return hash;
-}
-
 /* -- the operations -- */
 
 /* Quadratic, but an operation that keeps n PUs busy costs far more than n * n comparisons. */
@@ -244,20 +201,8 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
         !nodes_fit(what) || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {what->bytes,
-                              what->stride_bytes,
-                              what->nodes ? digest(what->nodes, what->node_count) : 0,
-                              (uint64_t)what->order,
-                              (uint64_t)what->pages,
-                              what->scatter,
-                              what->warm_passes,
-                              what->seed,
-                              what->on_node,
-                              (uint64_t)(int64_t)what->numa,
-                              digest(pus, count)};
-    return journaled(machine, &(struct machine_question){run_traverse, what, pus, count, count},
-                     &(struct key_words){"traverse", words, sizeof words / sizeof *words},
-                     seconds_per_access);
+    return guarded(machine, &(struct machine_question){run_traverse, what, pus, count, count},
+                   seconds_per_access);
 }
 
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
@@ -273,16 +218,8 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    const uint64_t words[] = {what->bytes,
-                              what->passes,
-                              what->part,
-                              what->burst,
-                              (uint64_t)(int64_t)what->numa,
-                              (uint64_t)what->pages,
-                              (uint64_t)what->kernel,
-                              digest(pus, count)};
-    return journaled(machine, &(struct machine_question){run_copy, what, pus, count, count},
-                     &(struct key_words){"copy", words, sizeof words / sizeof *words}, bytes_per_s);
+    return guarded(machine, &(struct machine_question){run_copy, what, pus, count, count},
+                   bytes_per_s);
 }
 
 /* Who is woken has its PU soon, beside 8 others as well; a few times it is not so for both. */
@@ -324,13 +261,8 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
             }
         }
     }
-    /* Pairs are two numbers each, and nothing else. */
-    static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair has padding");
-    const uint64_t words[] = {what->bytes, what->round_trips, what->batches, what->unwritten,
-                              digest(&pairs->a, 2 * count)};
-    return journaled(machine,
-                     &(struct machine_question){run_exchange, what, pairs, count, 2 * count},
-                     &(struct key_words){"exchange", words, sizeof words / sizeof *words}, seconds);
+    return guarded(machine, &(struct machine_question){run_exchange, what, pairs, count, 2 * count},
+                   seconds);
 }
 
 double probe_machine_elapsed(struct machine *machine)

@@ -186,8 +186,6 @@ struct machine {
     /* on its clock; 0: none. From then on operations end, with a figure or without */
     double until_s;
     struct machine_guard guard;
-    /* answers kept for --resume (checkpoint.h); may be NULL. Not owned */
-    struct machine_journal *journal;
     void *state;
 };
 

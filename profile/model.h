@@ -94,8 +94,7 @@ struct profile_quality {
     enum profile_origin origin;
     uint32_t repetitions; /* measurements behind the figure */
     /* relative: (third quartile - first quartile) / median of those measurements; of messages and
-     * cache lines how far looks apart in time, of this run and of those before it on a virtual
-     * machine, reach beyond the least; < 0: not known */
+     * cache lines how far looks apart in time reach beyond the least; < 0: not known */
     double spread;
     char *note; /* what looked suspicious, one line, or NULL */
 };

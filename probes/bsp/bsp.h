@@ -268,8 +268,9 @@ void probe_bsp_options_check(const struct bsp_options *options, const struct mac
  * declares. */
 int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
                            struct servet_error *error);
-/* The BSP entries of an earlier profile of the same machine go over to `profile`. */
-void probe_bsp_keep(struct servet_profile *earlier, struct servet_profile *profile);
+/* The BSP entries of the profile in the file `path`, if there is one and it is of the same machine,
+ * go over to `profile`. "": none. */
+void probe_bsp_keep(const char *path, struct servet_profile *profile);
 
 /* Measures and stores into `profile`; plots if asked for. */
 int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,

@@ -162,6 +162,23 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
     return 0;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Of one machine, by what both profiles say of themselves. 0 or -ESTALE. */
+static int is_alike(const struct servet_profile *a, const struct servet_profile *b,
+                    struct servet_error *error)
+{
+    bool alike = a->host_name && same_text(a->host_name, b->host_name) &&
+                 same_text(a->topology_signature, b->topology_signature) && a->class_count == 1 &&
+                 b->class_count == 1 && profile_set_equal(&a->classes[0].pus, &b->classes[0].pus);
+    return alike ? 0
+                 : profile_error(error, -ESTALE, "the profile is of %s, not of this machine",
+                                 a->host_name ? a->host_name : "another one");
+}
+
 int probe_bsp_base_profile(struct machine *machine, const char *path, struct servet_profile **out,
                            struct servet_error *error)
 {
@@ -176,7 +193,7 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     if (rc < 0) {
         return rc;
     }
-    rc = probe_bsp_is_described(machine) ? probe_earlier_is_alike(profile, machine->declared, &why)
+    rc = probe_bsp_is_described(machine) ? is_alike(profile, machine->declared, &why)
                                          : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
@@ -187,14 +204,20 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     return 0;
 }
 
-void probe_bsp_keep(struct servet_profile *earlier, struct servet_profile *profile)
+void probe_bsp_keep(const char *path, struct servet_profile *profile)
 {
-    if (!profile->bsp_count) {
+    struct servet_profile *earlier;
+    struct servet_error ignored;
+    if (path[0] == '\0' || profile->bsp_count > 0 || profile_load(path, &earlier, &ignored) < 0) {
+        return;
+    }
+    if (is_alike(earlier, profile, &ignored) == 0) {
         profile->bsp = earlier->bsp;
         profile->bsp_count = earlier->bsp_count;
         earlier->bsp = NULL;
         earlier->bsp_count = 0;
     }
+    profile_free(earlier);
 }
 
 /* -- one backend -- */

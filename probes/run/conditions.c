@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "probes/checkpoint.h"
 #include "probes/machine.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
@@ -443,12 +442,6 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     rc = rc < 0 ? rc : add_budget(run, results, profile);
     rc = rc < 0 ? rc : add_quota(run, results, profile);
     rc = rc < 0 ? rc : add_incomplete(run, results, profile);
-    size_t taken = probe_checkpoint_taken(run->journal);
-    if (rc == 0 && taken > 0) {
-        char text[96];
-        snprintf(text, sizeof text, "%zu measurements are of an earlier, interrupted run", taken);
-        rc = probe_conditions_add(profile, "resumed", text);
-    }
     if (rc == 0 && run->largest_bytes > 0 && results->of[0].caches.count > 0) {
         char text[64];
         snprintf(text, sizeof text, "%zu KiB, a limit set by the user", run->largest_bytes >> 10);

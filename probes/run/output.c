@@ -1,10 +1,8 @@
-/* Where the profile goes, and what an interrupted run must have in common with the one that goes
- * on: the same kernel, page settings and machine. */
+/* Where the profile goes. */
 #include "probes/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probes/checkpoint.h"
-#include "profile/base/file.h"
 #include "profile/model.h"
 
 static int make_folders(const char *folder)
@@ -106,49 +102,4 @@ int probe_output_choose(const char *wanted, char *path, size_t size, struct serv
     }
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc))
                   : check_place(path, error);
-}
-
-static const char simulated[] = "simulated:";
-
-/* Its first line, in which the setting in force is marked ("always [madvise] never"); "?" if it
- * cannot be read. */
-static void read_setting(const char *root, const char *name, char *line, size_t size)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s%s", root, name);
-    if (!profile_first_line(path, line, size)) {
-        strcpy(line, "?");
-    }
-}
-
-/* Of what a file holds; 0 if it cannot be read. */
-static uint64_t checksum(const char *path)
-{
-    uint64_t sum = 0, words[512];
-    size_t length;
-    FILE *file = fopen(path, "re");
-    while (file &&
-           (memset(words, 0, sizeof words), length = fread(words, 1, sizeof words, file)) > 0) {
-        char before[32];
-        snprintf(before, sizeof before, "%" PRIx64 " %zu", sum, length);
-        sum = probe_checkpoint_key(before, "file", words, sizeof words / sizeof *words);
-    }
-    if (file) {
-        fclose(file);
-    }
-    return sum;
-}
-
-char *probe_run_identity(const char *root, const char *machine)
-{
-    char kernel[256], enabled[256], defrag[256], *text = NULL;
-    if (strncmp(machine, simulated, strlen(simulated)) == 0) {
-        int length = asprintf(&text, "file=%" PRIx64, checksum(machine + strlen(simulated)));
-        return length < 0 ? NULL : text;
-    }
-    read_setting(root, "/proc/sys/kernel/osrelease", kernel, sizeof kernel);
-    read_setting(root, "/sys/kernel/mm/transparent_hugepage/enabled", enabled, sizeof enabled);
-    read_setting(root, "/sys/kernel/mm/transparent_hugepage/defrag", defrag, sizeof defrag);
-    int length = asprintf(&text, "kernel=%s huge_pages=%s defrag=%s", kernel, enabled, defrag);
-    return length < 0 ? NULL : text;
 }

@@ -130,53 +130,47 @@ static size_t caches_within(const struct profile_relation *whole,
     return count;
 }
 
-static uint64_t next_tried(const struct cache_curve *curve, uint64_t bytes)
+/* Sizes closer than this agree: the grids have eight sizes an octave. */
+static const double agreement = 1.1;
+
+static bool agree(double a, double b)
 {
-    size_t i = 0;
-    while (i < curve->count && curve->bytes[i] <= (double)bytes) {
-        i++;
-    }
-    return i < curve->count ? (uint64_t)curve->bytes[i] : 0;
+    return a <= agreement * b && b <= agreement * a;
 }
 
-static void note_disagreement(FILE *stream, const struct probe_cache *caches, size_t i,
-                              const struct profile_cache *declared,
-                              const struct probe_sharing_level *sharing,
-                              const struct disagreement_machine *machine)
+/* Levels from here on are shared by the cores of a chip on the machines at hand. */
+static const uint32_t usually_shared = 3;
+
+/* A measured size that is not the declared one: both, and why if one of three reasons holds. */
+static void note_mismatch(FILE *stream, const struct probe_cache_level *level,
+                          const struct profile_cache *declared,
+                          const struct probe_sharing_level *sharing,
+                          const struct measured_on *where)
 {
-    const struct probe_cache_level *level = &caches->levels[i];
-    if (!declared || !probe_disagreement_is_one(level->size_bytes, declared->declared_size_bytes)) {
+    const uint64_t size = declared ? declared->declared_size_bytes : 0;
+    if (size == 0 || agree((double)level->size_bytes, (double)size)) {
         return;
     }
-    struct disagreement d = {
-        .level = declared->level,
-        .measured_bytes = level->size_bytes,
-        .declared_bytes = declared->declared_size_bytes,
-        .low_bytes = level->low_bytes,
-        .high_bytes = level->high_bytes,
-        .next_bytes = next_tried(&caches->curve, level->size_bytes),
-        .line_bytes = declared->line_bytes,
-        .ways = declared->associativity,
-        .before_bytes = i > 0 ? caches->levels[i - 1].size_bytes : 0,
-        .shared = group_of(sharing ? &sharing->sharing : &declared->sharing, machine->pu) != NULL,
-        .virtual = machine->virtual,
-        .busy = machine->busy,
-    };
-    if (sharing) {
-        d.parts = caches_within(&declared->sharing, &sharing->sharing, machine->pu);
-        d.merged = caches_within(&sharing->sharing, &declared->sharing, machine->pu);
+    const struct profile_relation *shared = sharing ? &sharing->sharing : &declared->sharing;
+    const size_t parts = sharing ? caches_within(&declared->sharing, shared, where->pu) : 1;
+    const bool taken = level->size_bytes < size &&
+                       (declared->level >= usually_shared || group_of(shared, where->pu) != NULL);
+    fprintf(stream, "measured %s, declared %s", profile_figure_bytes(level->size_bytes).text,
+            profile_figure_bytes(size).text);
+    if (level->low_bytes <= size && size <= level->high_bytes) {
+        fputs(": the measurement leaves room for the declared size", stream);
+    } else if (parts > 1 && agree((double)(level->size_bytes * parts), (double)size)) {
+        fprintf(stream, ": the declared size is the sum of %zu separate caches", parts);
+    } else if (taken && (where->guest || where->busy)) {
+        fprintf(stream, ": %s may hold part of it",
+                where->guest ? "the host's other guests" : "other programs");
     }
-    if (machine->root &&
-        probe_resctrl_share(machine->root, machine->task, machine->pu, d.level, &d.share) < 0) {
-        d.share = (struct resctrl_share){0}; /* not mounted, mostly */
-    }
-    probe_disagreement_explain(&d, stream);
 }
 
 /* 0 or -ENOMEM; *note NULL: there is nothing to say. */
 static int cache_note(const struct probe_cache *caches, size_t i, const struct profile_cache *cache,
-                      const struct probe_sharing_level *sharing,
-                      const struct disagreement_machine *machine, char **note)
+                      const struct probe_sharing_level *sharing, const struct measured_on *where,
+                      char **note)
 {
     const struct probe_cache_level *level = &caches->levels[i];
     size_t length;
@@ -188,8 +182,8 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
         fprintf(stream, "%s by the curve alone, which leaves room for the declared size",
                 profile_figure_bytes(level->alone_bytes).text);
     }
-    note_disagreement(stream, caches, i, cache, sharing, machine);
-    note_other_sharing(stream, cache, sharing, machine->virtual);
+    note_mismatch(stream, level, cache, sharing, where);
+    note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
         fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
@@ -243,7 +237,7 @@ static struct profile_quality quality_of_sharing(const struct probe_sharing_leve
 /* `out->level` is set. */
 static int make_cache(const struct probe_cache *caches, size_t i,
                       const struct profile_cache *declared, struct probe_sharing_level *sharing,
-                      const struct disagreement_machine *machine, struct profile_cache *out)
+                      const struct measured_on *where, struct profile_cache *out)
 {
     const struct probe_cache_level *level = &caches->levels[i];
     *out = (struct profile_cache){
@@ -263,7 +257,7 @@ static int make_cache(const struct probe_cache *caches, size_t i,
                     .repetitions = level->repetitions,
                     .spread = level->spread},
     };
-    int rc = cache_note(caches, i, declared, sharing, machine, &out->quality.note);
+    int rc = cache_note(caches, i, declared, sharing, where, &out->quality.note);
     if (rc < 0) {
         return rc;
     }
@@ -298,8 +292,7 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
 }
 
 int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                            struct probe_sharing *sharing,
-                            const struct disagreement_machine *machine)
+                            struct probe_sharing *sharing, const struct measured_on *where)
 {
     struct profile_cache *result =
         calloc(caches->count + node_class->cache_count + 1, sizeof *result);
@@ -319,7 +312,7 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
         if (rc == 0) {
             result[count].level = number;
             rc = make_cache(caches, i, pairs.declared[i], sharing ? &sharing->levels[i] : NULL,
-                            machine, &result[count++]);
+                            where, &result[count++]);
         }
         last = number;
     }

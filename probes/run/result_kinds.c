@@ -225,15 +225,14 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
 }
 
 int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                                     struct kind_results *results,
-                                     const struct disagreement_machine *machine)
+                                     struct kind_results *results, const struct measured_on *where)
 {
     size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
     struct profile_class merged = {.caches = calloc(room + 1, sizeof *merged.caches)};
     int rc = merged.caches ? 0 : -ENOMEM;
     for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
         struct probe_sharing *sharing = &results[kind].sharing;
-        struct disagreement_machine here = *machine;
+        struct measured_on here = *where;
         struct profile_class view;
         here.pu = kinds->pus[kind].ids[0];
         rc = view_of(node_class, here.pu, &view);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "probes/cache/cache.h"
-#include "probes/checkpoint.h"
 #include "probes/machine.h"
 #include "probes/pairs/memory.h"
 #include "probes/probe.h"
@@ -66,7 +65,6 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
     if (native && several && run->mpi && probe_budget_fits_ranks(run, results)) {
         rc = probe_machine_open_mpi(&run->machine->pus, run->machine->cancel, out, reason);
         out->cpu_quota = rc == 0 ? run->machine->cpu_quota : 0;
-        out->journal = rc == 0 ? run->journal : NULL;
         if (rc == -EINTR) {
             return rc;
         }
@@ -416,31 +414,25 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
     return rc < 0 ? rc : in_time(run_second_looks(run, results, error));
 }
 
-/* With the conditions of a machine that is not simulated. */
-static struct disagreement_machine evidence(const struct probe_results *results, bool native,
-                                            const struct servet_profile *profile)
+/* A simulated machine has neither guests nor other programs. */
+static struct measured_on where_measured(const struct probe_results *results, bool native,
+                                         const struct servet_profile *profile)
 {
-    struct disagreement_machine evidence = {.pu = results->kinds.pus[0].ids[0]};
-    if (native) {
-        evidence.root = "";
-        evidence.task = getpid();
-        evidence.virtual = probe_conditions_virtual_machine();
-        evidence.busy = probe_conditions_others_ran(profile);
-    }
-    return evidence;
+    return (struct measured_on){.pu = results->kinds.pus[0].ids[0],
+                                .guest = native && probe_conditions_virtual_machine(),
+                                .busy = native && probe_conditions_others_ran(profile)};
 }
 
 static int assemble(const struct probe_run *run, struct probe_results *results,
-                    const struct disagreement_machine *machine)
+                    const struct measured_on *where)
 {
     int rc = 0;
     if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
         struct kind_results *of = results->of;
         rc = results->kinds.count > 1
-                 ? probe_result_set_caches_of_kinds(results->node_class, &results->kinds, of,
-                                                    machine)
+                 ? probe_result_set_caches_of_kinds(results->node_class, &results->kinds, of, where)
                  : probe_result_set_caches(results->node_class, &of->caches,
-                                           of->sharing.count > 0 ? &of->sharing : NULL, machine);
+                                           of->sharing.count > 0 ? &of->sharing : NULL, where);
         rc = rc < 0 ? rc : probe_result_set_cache_curve(results->node_class, &of->caches.curve);
         rc = rc < 0 ? rc
                     : probe_result_set_tlb(results->node_class, &of->caches,
@@ -471,16 +463,13 @@ static int set_texts(struct servet_profile *profile, const char *started)
     return profile->tool && profile->started ? 0 : -ENOMEM;
 }
 
-/* Warming up is not part of what is resumed. */
-static int probe_with_journal(const struct probe_run *run, struct probe_results *results,
-                              struct servet_error *error)
+static int measure(const struct probe_run *run, struct probe_results *results,
+                   struct servet_error *error)
 {
     struct telling telling = {run, results};
     results->probe.progress = tell;
     results->probe.progress_argument = &telling;
-    run->machine->journal = run->journal;
     int rc = run_probes(run, results, error);
-    run->machine->journal = NULL;
     run->machine->until_s = 0;
     return rc;
 }
@@ -541,13 +530,19 @@ static int conclude(const struct probe_run *run, const char *started,
         rc = probe_topology_restrict(results->node_class, &run->machine->pus);
     }
     if (rc == 0) {
-        const struct disagreement_machine known = evidence(results, around != NULL, profile);
-        rc = assemble(run, results, &known);
+        const struct measured_on where = where_measured(results, around != NULL, profile);
+        rc = assemble(run, results, &where);
     }
     if (rc == 0) {
         rc = set_texts(profile, started);
     }
     return rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
+}
+
+/* What was finished before is a profile all the same. */
+static bool ends_early(int rc)
+{
+    return rc == -ENODEV || rc == -ENOMEM || rc == -EINTR;
 }
 
 int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error)
@@ -567,13 +562,13 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     probe_budget_start(run, &results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
-                : probe_with_journal(run, &results, error);
+                : measure(run, &results, error);
     rc = rc == 0 && results.done == 0 && results.left_out != 0
              ? probe_budget_fail(run, &results, error)
              : rc;
     run->expected_s =
         probe_budget_expected_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
-    run->incomplete = (rc == -ENODEV || rc == -ENOMEM) && results.done != 0 ? rc : 0;
+    run->incomplete = ends_early(rc) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);
     }

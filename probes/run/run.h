@@ -74,65 +74,6 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
 
-/* -- resctrl -- */
-
-/* How much of a cache the kernel's resctrl lets this process allocate in (Intel CAT, AMD QoS, Arm
- * MPAM): what /sys/fs/resctrl says, in the format of the kernel's
- * Documentation/arch/x86/resctrl.rst. */
-
-struct resctrl_share {
-    uint32_t parts, of; /* bits set in the mask of the group that holds the task, and bits that a
-                           mask has: the ways, or equal parts, of the cache */
-};
-
-/* Of the cache of `level` that `pu` is behind. The group is the one that lists the task; else the
- * one that the PU is assigned to; else the root. `root` is "" or the folder of a captured tree;
- * `task` a thread's id.
- * 0; -ENOENT when resctrl is not mounted or does not partition that level or the cache's number is
- * not said; -EINVAL when its files are not as the kernel writes them; -ENOMEM. */
-int probe_resctrl_share(const char *root, long task, uint32_t pu, uint32_t level,
-                        struct resctrl_share *out);
-
-/* -- disagreement -- */
-
-/* Why the measured size of a cache is not the declared one, as far as there is evidence for it.
- *
- * Each explanation is a rule with its condition (disagreement.c, one table); the condition asks for
- * evidence: what resctrl allocates, whose groups were measured, which sizes were tried, what the
- * machine says of itself. A rule that accounts for the difference ends the list. One that only
- * makes it possible says "may", and others are said as well.
- */
-
-/* What is known of the machine, the same for all caches. */
-struct disagreement_machine {
-    const char *root; /* of /sys: "" or a captured tree; NULL: not this machine, nothing is read */
-    long task;        /* in whose resctrl group the measurement ran */
-    uint32_t pu;      /* that it ran on */
-    bool virtual;     /* a hypervisor says so */
-    bool busy;        /* other programs ran before or while it was measured */
-};
-
-struct disagreement {
-    uint32_t level;
-    uint64_t measured_bytes, declared_bytes;
-    uint64_t low_bytes, high_bytes; /* sizes that explain the measurement about as well */
-    uint64_t next_bytes;       /* the next larger size of a working set that was tried; 0: none */
-    uint32_t line_bytes, ways; /* declared; 0: not said */
-    uint64_t before_bytes;     /* measured size of the level before; 0: none */
-    size_t parts;  /* measured caches that the declared one was found to be; 0: not measured */
-    size_t merged; /* declared caches that were found to be one; 0: not measured */
-    bool shared;   /* by several PUs, measured or declared */
-    struct resctrl_share share; /* of 0: nothing is known */
-    bool virtual, busy;         /* as above */
-};
-
-/* Do the two sizes differ by more than such measurements err? Not if one of them is 0. */
-bool probe_disagreement_is_one(uint64_t measured_bytes, uint64_t declared_bytes);
-
-/* "measured 24 MiB, declared 35.75 MiB: " and the explanations, separated by semicolons; where
- * there is none it says so. */
-void probe_disagreement_explain(const struct disagreement *disagreement, FILE *stream);
-
 /* -- estimate -- */
 
 /* How long the probes will take, before anything is measured: from what is planned to be measured
@@ -205,33 +146,8 @@ extern const struct argp probe_options_argp;
  * empty name, or something that is no regular file; -errno. */
 int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error);
 
-/* What measurements of an interrupted run must have in common with those that go on with them,
- * beside the options. */
-
-/* One line without blanks at its ends. Of the native machine: the kernel's release and what it does
- * about huge pages, as read below `root` ("" for this machine). Of "simulated:FILE": a checksum of
- * the file. To be freed; NULL: no memory. */
-char *probe_run_identity(const char *root, const char *machine);
-
-/* -- earlier -- */
-
-/* The profile that this run's replaces. */
-
 /* How a profile says when its measurement began (strftime(), in UTC). */
 #define PROBE_STARTED_FORMAT "%Y-%m-%dT%H:%M:%SZ"
-
-/* Of one machine, by what both say of themselves: a simulated one cannot be asked, and has no
- * signature. 0 or -ESTALE. */
-int probe_earlier_is_alike(const struct servet_profile *earlier, const struct servet_profile *now,
-                           struct servet_error *error);
-/* What is at `path`, if it is a profile of the machine of `profile`; else NULL. To be freed. */
-struct servet_profile *probe_earlier_load(const char *path, const struct servet_profile *profile);
-/* Is what was looked at first then (PROBE_STARTED_FORMAT; NULL: not told) of this boot, since which
- * `up_s` have passed, and not old? Another may have been of another kernel, host or firmware. */
-bool probe_earlier_is_recent(const char *first, time_t now, double up_s);
-/* What that one said of messages and cache lines counts as looks of `profile`, too, where they are
- * of the same layers and way, of the same boot of a virtual machine, and not old. */
-void probe_earlier_keep(const struct servet_profile *earlier, struct servet_profile *profile);
 
 /* -- result -- */
 
@@ -239,13 +155,18 @@ void probe_earlier_keep(const struct servet_profile *earlier, struct servet_prof
  * (packages, cores, NUMA nodes) and the declared sizes; every figure that was measured replaces the
  * declared one and says so. */
 
+/* Where the caches were measured, for the notes. */
+struct measured_on {
+    uint32_t pu;
+    bool guest; /* a virtual machine */
+    bool busy;  /* other programs ran before or while it was measured */
+};
+
 /* Puts the measured levels in the place of the declared caches. A declared level that was not seen
  * in the measurement stays, marked as declared. `sharing` (may be NULL): else the declared groups
- * are kept. Where a size is not the declared one, the level's note says so, and why as far as that
- * is known (disagreement.c). 0 or -ENOMEM. */
+ * are kept. Where a size is not the declared one, the level's note says so. 0 or -ENOMEM. */
 int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                            struct probe_sharing *sharing,
-                            const struct disagreement_machine *machine);
+                            struct probe_sharing *sharing, const struct measured_on *where);
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
 void probe_result_free_cache(struct profile_cache *cache);
@@ -287,8 +208,7 @@ int probe_result_holders(const struct profile_class *node_class, const struct ki
 /* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
  * the first. 0 or -ENOMEM. */
 int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                                     struct kind_results *results,
-                                     const struct disagreement_machine *machine);
+                                     struct kind_results *results, const struct measured_on *where);
 
 /* -- run -- */
 
@@ -323,16 +243,15 @@ struct probe_run {
     size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared
                              caches suggest */
     uint64_t seed;
-    struct machine_journal *journal; /* of an interrupted run, or for one; may be NULL */
     struct machine *machine;
     struct progress *progress;
     double expected_s; /* set by the run: what it would take here without a budget, about */
     double took_s;     /* set by the command: what this run took, BSP parameters as well */
-    int incomplete;    /* set by the run: -ENODEV or -ENOMEM that ended it after some probe had its
-                       result; 0: none */
+    int incomplete;    /* set by the run: -ENODEV, -ENOMEM or -EINTR that ended it after some probe
+                          had its result; 0: none */
 };
 
-/* Runs it. When a PU goes offline or memory does not do, the probes that were done make a partial
+/* Runs it. When a PU goes offline, memory does not do or it is interrupted, the probes that were done make a partial
  * profile, marked by the condition "incomplete"; before the first one is done that is -ENODEV or
  * -ENOMEM. The machine's declared profile becomes the result (machine->declared is NULL
  * afterwards). What could not be measured is said in one line on stderr each, and stays as

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "probes/bsp/bsp.h"
-#include "probes/checkpoint.h"
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
 #include "probes/run/run.h"
@@ -36,7 +35,7 @@ struct options {
     unsigned probes;
     size_t largest_bytes;
     bool no_mpi, paper, one_by_one, unwritten;
-    bool check, resume;
+    bool check;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
     struct bsp_options bsp;
@@ -79,10 +78,7 @@ static const struct argp_option table[] = {
      "Never measure several pairs of PUs at the same time, not even where a check shows that it "
      "does no harm",
      0},
-    {"resume", OPTION_RESUME, NULL, 0,
-     "Keep what is measured beside the output, and go on from there if an earlier run was "
-     "interrupted",
-     0},
+    {"resume", OPTION_RESUME, NULL, OPTION_HIDDEN, NULL, 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or "
      "on descriptor FD",
@@ -183,8 +179,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->check_file = argument;
         return 0;
     case OPTION_RESUME:
-        options->resume = true;
-        return 0;
+        cli_usage("--resume: there is no such option any more, expected none: an interrupted run "
+                  "leaves what it had finished in FILE.partial");
     case OPTION_PROGRESS:
         options->events = parse_progress(argument);
         return 0;
@@ -305,45 +301,6 @@ static void save_partial(const struct servet_profile *profile, const char *path,
 static const struct argp_child more_options[] = {
     {&probe_options_argp, 0, NULL, 0}, {&probe_bsp_argp, 0, NULL, 0}, {0}};
 
-/* Everything that decides which questions are asked, and what else bends the answers, on one
- * line. */
-static int open_journal(const struct options *options, const struct machine *machine,
-                        const char *path, struct machine_journal **out, struct servet_error *error)
-{
-    char *file = NULL, *run = NULL, *pus = profile_set_text(&machine->pus);
-    char *identity = probe_run_identity("", options->machine);
-    int rc = -ENOMEM;
-    if (pus && identity && asprintf(&file, "%s.resume", path) >= 0 &&
-        asprintf(&run,
-                 "servet %s signature=%s machine=%s seed=%llu pus=%s probes=%u mpi=%d paper=%d "
-                 "exhaustive=%d alone=%d unwritten=%d "
-                 "budget=%g largest=%zu %s",
-                 SERVET_VERSION, machine->declared->topology_signature, options->machine,
-                 (unsigned long long)options->run.seed, pus, options->probes, !options->no_mpi,
-                 options->paper, options->run.exhaustive, options->one_by_one, options->unwritten,
-                 options->run.budget_s, options->largest_bytes, identity) >= 0) {
-        rc = probe_checkpoint_open(file, run, out, error);
-    } else {
-        profile_error(error, rc, "--resume: %s", strerror(ENOMEM));
-    }
-    free(identity);
-    free(pus);
-    free(run);
-    free(file);
-    return rc;
-}
-
-/* What the file that is replaced holds of this machine goes on into the new one. */
-static void keep_earlier(const char *path, struct servet_profile *profile)
-{
-    struct servet_profile *earlier = probe_earlier_load(path, profile);
-    if (earlier) {
-        probe_bsp_keep(earlier, profile);
-        probe_earlier_keep(earlier, profile);
-        profile_free(earlier);
-    }
-}
-
 /* The probes that were asked for. */
 static int measure(const struct options *options, struct probe_run *run, const char *path,
                    struct servet_profile **profile, struct servet_error *error)
@@ -353,7 +310,7 @@ static int measure(const struct options *options, struct probe_run *run, const c
     int rc = alone ? probe_bsp_base_profile(run->machine, path, profile, error)
                    : probe_run_run(run, profile, error);
     if (rc == 0 && !alone && !run->incomplete) {
-        keep_earlier(path, *profile);
+        probe_bsp_keep(path, *profile);
     }
     if (rc == 0 && options->bsp.wanted && !run->incomplete) {
         rc = probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error);
@@ -428,9 +385,6 @@ static void choose_place(const struct options *options, char *path, size_t size)
     if (path[0] != '\0' && !options->run.force && !profile_replaceable(path)) {
         cli_usage("%s: is no profile, expected one, no file, or --force", path);
     }
-    if (options->resume && to_stdout) {
-        cli_usage("--resume: expected --output with a file, got '-'");
-    }
     if (options->cpuset.count > 0 && strcmp(options->machine, "native") != 0) {
         cli_usage("--cpuset: expected the native machine with it; a simulated one is measured as "
                   "it is described");
@@ -442,14 +396,13 @@ static int settle(const struct options *options, struct probe_run *run, int rc,
                   struct servet_profile *profile, const char *path,
                   const struct servet_error *error)
 {
-    bool whole = !interrupted && rc == 0 && !run->incomplete;
-    if (!whole) {
-        probe_checkpoint_close(run->journal, false);
+    if (interrupted && run->incomplete && path[0] != '\0') {
+        save_partial(profile, path, "interrupted");
+        return 128 + interrupted;
     }
     if (interrupted) {
-        cli_note("interrupted; %s%s",
-                 path[0] ? "no profile was written, an older one is untouched" : "no profile",
-                 options->resume ? "; the same command goes on from here" : "");
+        cli_note("interrupted; %s",
+                 path[0] ? "no profile was written, an older one is untouched" : "no profile");
         return 128 + interrupted;
     }
     if (rc == -ESTALE || (rc == -EINVAL && options->bsp.wanted)) {
@@ -463,7 +416,6 @@ static int settle(const struct options *options, struct probe_run *run, int rc,
         return cli_finish(CLI_FAILED);
     }
     save(options, profile, run, path);
-    probe_checkpoint_close(run->journal, true);
     return cli_finish(CLI_OK);
 }
 
@@ -496,8 +448,7 @@ int main(int argc, char **argv)
     struct probe_run run = run_of(&options);
     run.machine = &machine;
     run.progress = &progress;
-    int rc = options.resume ? open_journal(&options, &machine, path, &run.journal, &error) : 0;
-    rc = rc < 0 ? rc : measure(&options, &run, path, &profile, &error);
+    int rc = measure(&options, &run, path, &profile, &error);
     probe_progress_end(&progress);
     bool failed = rc < 0 || run.incomplete;
     probe_progress_outcome(&progress, interrupted ? "interrupted" : failed ? "failed" : "done");

@@ -58,7 +58,7 @@ static bool is_one_group(const struct profile_relation *sharing, size_t members)
 /* The last level as the profile has it. */
 static struct profile_cache *put_into_profile(struct probe_sharing *found)
 {
-    const struct disagreement_machine elsewhere = {.busy = true};
+    const struct measured_on elsewhere = {.busy = true};
     struct profile_class *node_class = &machine.declared->classes[0];
     ck_assert_int_eq(probe_result_set_caches(node_class, &caches, found, &elsewhere), 0);
     return &node_class->caches[LAST];

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Does the command keep what it promises, on this machine: a valid profile of what it may use, resumption, marks for a busy
+# Does the command keep what it promises, on this machine: a valid profile of what it may use, marks for a busy
 # machine and for one that stood still, the old profile and no child process after an interruption?
 # usage: servet_probe.sh SERVET-PROBE MACHINES
 # shellcheck source=probe_command.sh
@@ -49,32 +49,6 @@ if taskset -c 0,1 true 2>/dev/null; then
     grep -q '"message_bytes": 32768' "$folder/caches.json" || fail "caches of no size: messages of another size"
 else
     echo "not checked: PUs 0 and 1 are not ours"
-fi
-
-# resumed: what an interrupted run had is not measured again
-"$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" &
-child=$!
-sleep 1
-if [ -e "$folder/resumed.json.resume" ]; then
-    refused 1 "another run" --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json"
-fi
-kill -INT $child 2>/dev/null
-wait $child
-if [ $? -eq 130 ]; then
-    entries=$(wc -l <"$folder/resumed.json.resume")
-    [ "$entries" -gt 3 ] || fail "resume: only $entries entries were kept"
-    grep -q "; the same command goes on from here" "$folder/err" || fail "resume: not said: $(cat "$folder/err")"
-    refused 2 "expected the state of a run with the same" --resume --seed 7 --cpuset "$allowed" --probes cache \
-        --no-mpi -o "$folder/resumed.json"
-    refused 2 "expected the state of a run with the same" --resume --largest 1M --cpuset "$allowed" --probes cache \
-        --no-mpi -o "$folder/resumed.json"
-    [ "$(wc -l <"$folder/resumed.json.resume")" -eq "$entries" ] || fail "resume: a refused run changed the state"
-    printf '123 1 0x1.8p' >>"$folder/resumed.json.resume" # torn by a crash
-    "$probe" -q --resume --cpuset "$allowed" --probes cache --no-mpi -o "$folder/resumed.json" 2>"$folder/err" ||
-        fail "resume: $(cat "$folder/err")"
-    grep -q "\"resumed\": \"$((entries - 1)) measurements" "$folder/resumed.json" ||
-        fail "resume: not $((entries - 1)) but $(grep resumed "$folder/resumed.json")"
-    [ -e "$folder/resumed.json.resume" ] && fail "resume: the state is left after success"
 fi
 
 # another task on the measured PU is noticed and marked
@@ -162,6 +136,25 @@ for what in message cache; do
     left=$(ranks_left)
     [ -z "$left" ] || fail "interrupted $what: ranks are left: $left"
 done
+
+# interrupted later, what was finished is a profile beside the old one
+echo '"servet_profile": the old one' >"$folder/kept.json"
+"$probe" --cpuset "$allowed" --probes cache,memory --largest 64K --progress=json:3 -o "$folder/kept.json" \
+    3>"$folder/events" 2>"$folder/err" &
+child=$!
+until grep -q '"probe": "memory"' "$folder/events" || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
+kill -INT $child 2>/dev/null
+wait $child
+status=$?
+if [ $status -eq 0 ]; then
+    echo "note: memory was done before it could be interrupted"
+else
+    [ $status -eq 130 ] || fail "interrupted memory: status $status"
+    [ "$(cat "$folder/kept.json")" = '"servet_profile": the old one' ] || fail "interrupted memory: the old profile is gone"
+    grep -q '"incomplete": "interrupted; not measured: memory"' "$folder/kept.json.partial" ||
+        fail "interrupted memory: no partial profile: $(cat "$folder/err")"
+    grep -q '"cache_curve"' "$folder/kept.json.partial" || fail "interrupted memory: the caches are not in the partial profile"
+fi
 
 # A program of servet-probe's own, started by hand, says so before it asks MPI for anything.
 for ranks in "$(dirname "$probe")"/servet-ranks-*; do

@@ -1,0 +1,85 @@
+/* Does the note of a cache give a measured size that is not the declared one, and one of the three
+ * reasons where it holds? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/run/run.h"
+#include "tests/base/runner.h"
+#include "tests/base/scratch.h"
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+
+/* What was measured of one L3 of 11 MiB, declared for each of two pairs of PUs. */
+struct measured {
+    uint64_t size, high;
+    const char *shared; /* one group of PUs; NULL: each PU has its own; "?": not measured */
+    struct measured_on where;
+};
+
+static void add_group(struct profile_relation *relation, const char *pus)
+{
+    ck_assert_int_eq(profile_set_parse(pus, &relation->groups[relation->group_count++]), 0);
+}
+
+static const char *note_of(const struct measured *of)
+{
+    struct profile_class node_class = {.cache_count = 1};
+    node_class.caches = calloc(1, sizeof *node_class.caches);
+    struct profile_cache *declared = &node_class.caches[0];
+    *declared =
+        (struct profile_cache){.level = 3, .size_bytes = 11 * MIB, .declared_size_bytes = 11 * MIB};
+    declared->sharing.groups = calloc(2, sizeof *declared->sharing.groups);
+    add_group(&declared->sharing, "0-1");
+    add_group(&declared->sharing, "2-3");
+    struct probe_cache caches = {
+        .count = 1,
+        .levels = {{.size_bytes = of->size, .low_bytes = of->size, .high_bytes = of->high}}};
+    struct probe_sharing sharing = {.count = 1, .levels = {{.measured = 1, .pairs = 1}}};
+    const bool asked = !of->shared || strcmp(of->shared, "?") != 0;
+    if (of->shared && asked) {
+        sharing.levels[0].sharing.groups = calloc(1, sizeof(struct profile_set));
+        add_group(&sharing.levels[0].sharing, of->shared);
+    }
+    ck_assert_int_eq(
+        probe_result_set_caches(&node_class, &caches, asked ? &sharing : NULL, &of->where), 0);
+    ck_assert_uint_eq(node_class.caches[0].declared_size_bytes, 11 * MIB);
+    ck_assert_uint_eq(node_class.caches[0].size_bytes, of->size);
+    const char *note = node_class.caches[0].quality.note;
+    note = kept(strdup(note ? note : ""));
+    probe_result_free_cache(&node_class.caches[0]);
+    free(node_class.caches);
+    return note;
+}
+
+#define AS_DECLARED "; who shares it as declared, not measured"
+
+static const struct {
+    struct measured of;
+    const char *note;
+} cases[] = {
+    {{10 * MIB + 512 * KIB, 10 * MIB + 512 * KIB, "?", {2, true, true}},
+     "who shares it as declared, not measured"},
+    {{22 * MIB, 22 * MIB, "?", {2, true, true}}, "measured 22 MiB, declared 11 MiB" AS_DECLARED},
+    {{9 * MIB, 12 * MIB, "?", {2, true, false}},
+     "measured 9 MiB, declared 11 MiB: the measurement leaves room for the declared "
+     "size" AS_DECLARED},
+    {{5632 * KIB, 5632 * KIB, NULL, {2, true, false}},
+     "measured 5.5 MiB, declared 11 MiB: the declared size is the sum of 2 separate caches; "
+     "shared by nobody as measured, by 0-1 2-3 as declared: a virtual machine's PUs move between "
+     "those of its host, so a later run may find otherwise"},
+    {{4 * MIB, 4 * MIB, "?", {2, true, false}},
+     "measured 4 MiB, declared 11 MiB: the host's other guests may hold part of it" AS_DECLARED},
+    {{4 * MIB, 4 * MIB, "?", {2, false, true}},
+     "measured 4 MiB, declared 11 MiB: other programs may hold part of it" AS_DECLARED},
+    {{4 * MIB, 4 * MIB, "?", {2, false, false}}, "measured 4 MiB, declared 11 MiB" AS_DECLARED},
+    {{11 * MIB, 11 * MIB, "0-3", {2, false, false}},
+     "shared by 0-3 as measured, by 0-1 2-3 as declared"},
+};
+
+TEST(a_size_that_is_not_the_declared_one_is_named, .loops = sizeof cases / sizeof *cases)
+{
+    ck_assert_str_eq(note_of(&cases[_i].of), cases[_i].note);
+}
+
+TESTS()
