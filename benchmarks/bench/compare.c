@@ -219,17 +219,6 @@ static bool also_loaded(const struct request *request)
     return request->conditions.load_pus == 0 && request->conditions.jobs == 1;
 }
 
-size_t bench_compare_kernels_count(const struct request *request)
-{
-    struct programs suite, loaded;
-    bench_kernels(1, &suite);
-    bench_kernels_loaded(1, &loaded);
-    size_t count = suite.count + (also_loaded(request) ? 2 * loaded.count : 0);
-    bench_programs_free(&suite);
-    bench_programs_free(&loaded);
-    return count;
-}
-
 void bench_compare_kernels(const struct request *request, struct results *results)
 {
     struct programs suite;

@@ -38,8 +38,6 @@ struct results {
 /* The kernels of our own: alone, with plots if request->plot is a folder, then on a loaded
  * machine. */
 void bench_compare_kernels(const struct request *request, struct results *results);
-/* How many comparisons that makes, for results->share. */
-size_t bench_compare_kernels_count(const struct request *request);
 /* Those of NPB in request->npb_folder; cli_usage() when there are none. */
 void bench_compare_npb(const struct request *request, struct results *results);
 /* The user's program: a name or path and its arguments. cli_fail() when it runs under no

@@ -23,7 +23,17 @@ static const char *terminal(const char *path)
     return NULL;
 }
 
-FILE *bench_plot_open(const char *path, unsigned width, unsigned height)
+static void plot_text(FILE *gnuplot, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\' || *text == '`') {
+            fputc('\\', gnuplot);
+        }
+        fputc(*text == '\n' ? ' ' : *text, gnuplot);
+    }
+}
+
+static FILE *plot_open(const char *path, unsigned width, unsigned height)
 {
     const char *format = terminal(path);
     if (!format) {
@@ -45,26 +55,16 @@ FILE *bench_plot_open(const char *path, unsigned width, unsigned height)
     fprintf(gnuplot, format, width, height);
 #pragma GCC diagnostic pop
     fprintf(gnuplot, "\nset output \"");
-    bench_plot_text(gnuplot, path);
+    plot_text(gnuplot, path);
     fprintf(gnuplot, "\"\n");
     return gnuplot;
 }
 
-void bench_plot_close(FILE *gnuplot, const char *path)
+static void plot_close(FILE *gnuplot, const char *path)
 {
     int status = pclose(gnuplot);
     if (status != 0) {
         cli_fail("gnuplot could not draw %s", path);
-    }
-}
-
-void bench_plot_text(FILE *gnuplot, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\' || *text == '`') {
-            fputc('\\', gnuplot);
-        }
-        fputc(*text == '\n' ? ' ' : *text, gnuplot);
     }
 }
 
@@ -103,7 +103,7 @@ static size_t bars(FILE *gnuplot, const struct comparison *comparisons, size_t c
             }
         }
         fprintf(gnuplot, "\"");
-        bench_plot_text(gnuplot, base_name(comparisons[i].program->label));
+        plot_text(gnuplot, base_name(comparisons[i].program->label));
         if (!found || found->left_out) {
             fprintf(gnuplot, "\" NaN NaN NaN\n");
         } else {
@@ -123,7 +123,7 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
 {
     enum { WIDTH_EACH = 130, LEAST_WIDTH = 700, HEIGHT = 480 };
     unsigned width = (unsigned)count * WIDTH_EACH;
-    FILE *gnuplot = bench_plot_open(path, width > LEAST_WIDTH ? width : LEAST_WIDTH, HEIGHT);
+    FILE *gnuplot = plot_open(path, width > LEAST_WIDTH ? width : LEAST_WIDTH, HEIGHT);
     const struct comparison *first = &comparisons[0];
     double highest = 0.0;
     bool drawn[MOST_COMPARATORS] = {false};
@@ -149,5 +149,5 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
         fprintf(gnuplot, ", $%s using 2:3:4:xtic(1) title '%s'", block, name);
     }
     fprintf(gnuplot, "\n");
-    bench_plot_close(gnuplot, path);
+    plot_close(gnuplot, path);
 }

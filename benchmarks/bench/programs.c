@@ -119,21 +119,9 @@ static const struct entry {
     char problem;
     enum form form;
 } entries[] = {
-    {"ep", 'S', OMP},   {"cg", 'W', OMP},    {"mg", 'W', OMP},    {"ft", 'W', OMP},
-    {"is", 'A', OMP},   {"triad", 'A', OMP}, {"halo", 'W', OMP},  {"random_access", 'W', OMP},
-    {"cg", 'W', MPI},   {"mg", 'W', MPI},    {"ft", 'W', MPI},    {"is", 'W', MPI},
-    {"halo", 'W', MPI}, {"triad", 'A', MPI}, {"mz", 'S', HYBRID}, {"mg", 'W', HYBRID},
+    {"cg", 'W', OMP}, {"triad", 'A', OMP}, {"halo", 'W', OMP}, {"random_access", 'W', OMP},
+    {"cg", 'W', MPI}, {"triad", 'A', MPI}, {"halo", 'W', MPI}, {"halo", 'W', HYBRID},
 };
-
-/* MG and FT want powers of two. */
-static size_t power_of_two(size_t n)
-{
-    size_t power = 1;
-    while (2 * power <= n) {
-        power *= 2;
-    }
-    return power;
-}
 
 static void add_kernel(struct programs *suite, const char *folder, const struct entry *entry,
                        size_t threads)
@@ -147,7 +135,7 @@ static void add_kernel(struct programs *suite, const char *folder, const struct 
     snprintf(label, sizeof label, "%s.%c %s", entry->kernel, entry->problem, suffixes[entry->form]);
     *program = (struct program){.label = bench_copy(label), .threads = threads};
     if (entry->form == MPI) {
-        program->ranks = power_of_two(threads);
+        program->ranks = threads;
         program->threads = 1;
     }
     if (entry->form == HYBRID) {

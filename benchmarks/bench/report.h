@@ -37,14 +37,4 @@ json_t *bench_json_machine(void);
  * format follows the name (.svg, .png). Fails by cli_fail(). */
 void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count);
 
-/* -- gnuplot -- */
-
-/* Starts gnuplot with a terminal that follows the name of `path` (.svg, .png). cli_fail()
- * when it cannot, or the name says none of these. */
-FILE *bench_plot_open(const char *path, unsigned width, unsigned height);
-/* Ends it; cli_fail() when gnuplot was not content. */
-void bench_plot_close(FILE *gnuplot, const char *path);
-/* Writes `text` with what gnuplot would take for markup or quotes made harmless. */
-void bench_plot_text(FILE *gnuplot, const char *text);
-
 #endif

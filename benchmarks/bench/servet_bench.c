@@ -1,8 +1,6 @@
 /* servet-bench: what placing a program gains here, side by side with the other ways to place it.
  *
- * It measures programs of the user's, and kernels to try it with. What makes this project's own
- * figures (costs of the shim, figures of the papers, everything in one run) is benchmarks/lab,
- * which is not installed; its former options say so. */
+ * It measures programs of the user's, and kernels to try it with. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -32,7 +30,7 @@ enum {
     KEY_NPB,
     KEY_KERNELS,
     KEY_LIST,
-    KEY_MOVED,
+    KEY_GONE,
 };
 
 static const struct argp_option options[] = {
@@ -62,10 +60,10 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE|DIR", 0,
      "Draw the ratios with gnuplot: into a file (.svg or .png), or a folder, which is made", 3},
-    {"all", KEY_MOVED, NULL, OPTION_HIDDEN, NULL, 4},
-    {"costs", KEY_MOVED, NULL, OPTION_HIDDEN, NULL, 4},
-    {"figures", KEY_MOVED, NULL, OPTION_HIDDEN, NULL, 4},
-    {"within", KEY_MOVED, "SECONDS", OPTION_HIDDEN, NULL, 4},
+    {"all", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
+    {"costs", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
+    {"figures", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
+    {"within", KEY_GONE, "SECONDS", OPTION_HIDDEN, NULL, 4},
     {"output", KEY_OUTPUT, "DIR", OPTION_HIDDEN, NULL, 4},
     {0},
 };
@@ -114,9 +112,8 @@ static error_t parse_what(int key, char *argument, struct request *request)
     case KEY_OUTPUT:
         cli_usage("--output: expected --plot %s, which makes the folder and draws into it",
                   argument);
-    case KEY_MOVED:
-        cli_usage("--all, --costs, --figures, --within: no longer here; they make figures of this "
-                  "project's own: benchmarks/lab/lab in a build folder");
+    case KEY_GONE:
+        cli_usage("--all, --costs, --figures, --within: there are no such options any more");
     default:
         return ARGP_ERR_UNKNOWN;
     }

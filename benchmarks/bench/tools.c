@@ -110,16 +110,6 @@ static char *first_folder(const char *const places[2])
     return NULL;
 }
 
-char *bench_tools_built(const char *path)
-{
-    char folder[PATH_MAX], candidate[2 * PATH_MAX];
-    if (!own_folder(folder)) {
-        return NULL;
-    }
-    snprintf(candidate, sizeof candidate, "%s/%s", folder, path);
-    return access(candidate, R_OK | X_OK) == 0 ? realpath(candidate, NULL) : NULL;
-}
-
 char *bench_tools_kernels(void)
 {
     static const char *const places[2] = {"../kernels", SERVET_KERNELS_FROM_BIN};

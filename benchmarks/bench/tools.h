@@ -14,9 +14,6 @@ char *bench_tools_ours(const char *name);
 char *bench_tools_find(const char *name);
 /* The folder of our kernels, as a new string, or NULL. */
 char *bench_tools_kernels(void);
-/* A program, script or folder of the build folder by its path from that of servet-bench, as a new
- * string, or NULL. */
-char *bench_tools_built(const char *path);
 /* `count` zeroed things of `size` bytes (one, where count is 0), and a copy of a text. Where there
  * is no memory the command ends: one line, status 1. */
 void *bench_memory(size_t count, size_t size);

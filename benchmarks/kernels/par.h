@@ -33,17 +33,9 @@ void par_sum(double *values, size_t count);
 void par_sum_integers(int64_t *values, size_t count);
 void par_maximum(double *values, size_t count);
 
-/* Every rank gives `bytes` and gets those of all, in rank order. */
-void par_gather(const void *mine, size_t bytes, void *all);
-/* The same with parts of different sizes, in place: part r is bytes first[r] to first[r + 1] of
+/* Parts of different sizes of all ranks, in place: part r is bytes first[r] to first[r + 1] of
  * `all`. */
 void par_gather_parts(void *all, const size_t *first);
-
-/* Block d of `send` goes to rank d; block s of `receive` comes from rank s. */
-void par_exchange(const void *send, void *receive, size_t bytes_each);
-/* The same with blocks of different sizes: block d is bytes first[d] to first[d + 1]. */
-void par_exchange_parts(const void *send, const size_t *send_first, void *receive,
-                        const size_t *receive_first);
 
 /* Sends to one neighbour on the ring of ranks while receiving from the other; on one rank a
  * copy. */

@@ -1,5 +1,5 @@
 /* par.h for a program of MPI ranks. Counts are kept below MPI's int by sending 8-byte or larger
- * items as bytes: the largest block of class B (FT on one rank, 512 MiB) is below 2^31 bytes. */
+ * items as bytes. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -75,11 +75,6 @@ void par_maximum(double *values, size_t count)
     MPI_Allreduce(MPI_IN_PLACE, values, as_count(count), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
-void par_gather(const void *mine, size_t bytes, void *all)
-{
-    MPI_Allgather(mine, as_count(bytes), MPI_BYTE, all, as_count(bytes), MPI_BYTE, MPI_COMM_WORLD);
-}
-
 /* Counts and places of parts as MPI wants them: one array of 2 x ranks. */
 static int *parts_of(const size_t *first)
 {
@@ -101,22 +96,6 @@ void par_gather_parts(void *all, const size_t *first)
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, parts, parts + ranks, MPI_BYTE,
                    MPI_COMM_WORLD);
     free(parts);
-}
-
-void par_exchange(const void *send, void *receive, size_t bytes_each)
-{
-    MPI_Alltoall(send, as_count(bytes_each), MPI_BYTE, receive, as_count(bytes_each), MPI_BYTE,
-                 MPI_COMM_WORLD);
-}
-
-void par_exchange_parts(const void *send, const size_t *send_first, void *receive,
-                        const size_t *receive_first)
-{
-    int *out = parts_of(send_first), *in = parts_of(receive_first);
-    MPI_Alltoallv(send, out, out + ranks, MPI_BYTE, receive, in, in + ranks, MPI_BYTE,
-                  MPI_COMM_WORLD);
-    free(out);
-    free(in);
 }
 
 static void to_neighbour(const void *send, void *receive, size_t bytes, size_t to, size_t from)

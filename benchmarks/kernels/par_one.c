@@ -50,27 +50,10 @@ void par_maximum(double *values, size_t count)
     (void)count;
 }
 
-void par_gather(const void *mine, size_t bytes, void *all)
-{
-    memcpy(all, mine, bytes);
-}
-
 void par_gather_parts(void *all, const size_t *first)
 {
     (void)all;
     (void)first;
-}
-
-void par_exchange(const void *send, void *receive, size_t bytes_each)
-{
-    memcpy(receive, send, bytes_each);
-}
-
-void par_exchange_parts(const void *send, const size_t *send_first, void *receive,
-                        const size_t *receive_first)
-{
-    memcpy((char *)receive + receive_first[0], (const char *)send + send_first[0],
-           send_first[1] - send_first[0]);
 }
 
 void par_to_next(const void *send, void *receive, size_t bytes)

@@ -251,11 +251,11 @@ struct probe_run {
                           had its result; 0: none */
 };
 
-/* Runs it. When a PU goes offline, memory does not do or it is interrupted, the probes that were done make a partial
- * profile, marked by the condition "incomplete"; before the first one is done that is -ENODEV or
- * -ENOMEM. The machine's declared profile becomes the result (machine->declared is NULL
- * afterwards). What could not be measured is said in one line on stderr each, and stays as
- * declared. */
+/* Runs it. When a PU goes offline, memory does not do or it is interrupted, the probes that were
+ * done make a partial profile, marked by the condition "incomplete"; before the first one is done
+ * that is -ENODEV, -ENOMEM or -EINTR. The machine's declared profile becomes the result
+ * (machine->declared is NULL afterwards). What could not be measured is said in one line on stderr
+ * each, and stays as declared. */
 int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error);
 
 /* What the probes of one run have found so far; for run.c, budget.c and conditions.c alone. */

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "benchmarks/cluster/fat_tree.h"
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
+#include "tests/cluster/fat_tree.h"
 
 static struct fat_tree usual_tree(uint32_t nodes)
 {

@@ -1,6 +1,6 @@
 /* Heat transfer in two dimensions, explicit: every task gives part of its warmth to its four
  * neighbours. */
-#include "benchmarks/spmd/field.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 const char kernel_name[] = "heat";
 const int kernel_dimensions = 2;

@@ -6,8 +6,8 @@
  * Both call the same kernel on boxes of the same arrays, so their results are equal to the last
  * bit.
  */
-#ifndef SERVET_BENCHMARKS_SPMD_FIELD_H
-#define SERVET_BENCHMARKS_SPMD_FIELD_H
+#ifndef SERVET_TESTS_SPMD_FIELD_H
+#define SERVET_TESTS_SPMD_FIELD_H
 
 #include <mpi.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What the SPMD applications share: their command line, two arrays with a halo, start and border
  * values, the report. */
-#include "benchmarks/spmd/field.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 #include <errno.h>
 #include <stdarg.h>

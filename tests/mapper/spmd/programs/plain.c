@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmarks/spmd/field.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 enum { TAG = 1 };
 

@@ -1,6 +1,6 @@
 /* The wave equation in one dimension: `next` still holds the step before `now` when it is
  * overwritten. */
-#include "benchmarks/spmd/field.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 const char kernel_name[] = "wave";
 const int kernel_dimensions = 1;

@@ -2,8 +2,8 @@
  * ($SERVET_SPMD_PLAN) says how large the problem is and how it is cut. */
 #include <stdlib.h>
 
-#include "benchmarks/spmd/field.h"
 #include "mapper/spmd/library/servet_spmd.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 static void compute(void *context, const struct servet_spmd_box *box)
 {

@@ -1,7 +1,7 @@
 /* A simulated network of nodes as a machine: switches of `per_switch` nodes, pods of `per_pod`
  * switches, and pods. */
-#ifndef SERVET_BENCHMARKS_CLUSTER_FAT_TREE_H
-#define SERVET_BENCHMARKS_CLUSTER_FAT_TREE_H
+#ifndef SERVET_TESTS_CLUSTER_FAT_TREE_H
+#define SERVET_TESTS_CLUSTER_FAT_TREE_H
 
 #include "probes/machine.h"
 #include "probes/network/network.h"

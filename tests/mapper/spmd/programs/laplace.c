@@ -1,6 +1,6 @@
 /* Laplace's equation in two dimensions by Jacobi's method: every task becomes the mean of its four
  * neighbours. */
-#include "benchmarks/spmd/field.h"
+#include "tests/mapper/spmd/programs/field.h"
 
 const char kernel_name[] = "laplace";
 const int kernel_dimensions = 2;

@@ -1,6 +1,6 @@
 /* A simulated network of nodes under switches under a core, with noise: the survey is judged on
  * networks that nobody here has. */
-#include "benchmarks/cluster/fat_tree.h"
+#include "tests/cluster/fat_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
