@@ -31,9 +31,6 @@ static const double disturbed_least_s = 0.5e-3;
 static const double repeats_most_s = 5;
 /* And of a budget. */
 static const double repeats_share = 0.1;
-/* That somebody has his PU for before the others have theirs: a tick of most kernels. Who needs no
- * more waits for nobody. */
-static const double turn_s = 4e-3;
 /* Of all operations. Medians and minima bear fewer. */
 static const double busy_share = 0.05;
 
@@ -99,10 +96,6 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     guard->last_s = first.seconds;
     guard->asked_s += first.seconds * (double)question->workers;
     guard->ran_s += first.ran_s;
-    if (first.ran_s > turn_s * (double)question->workers) {
-        guard->long_asked_s += first.seconds * (double)question->workers;
-        guard->long_ran_s += first.ran_s;
-    }
     if (!is_disturbed(&first, question->workers)) {
         return 0;
     }
@@ -275,23 +268,14 @@ double probe_machine_others(struct machine *machine)
     return machine->ops->others ? machine->ops->others(machine) : 0;
 }
 
-/* Less than some turns of everybody says little. Who needs its PU for a moment only has it sooner
- * than its share says, and who is in nobody's way (nice) takes nothing. */
-static double pace_of(struct machine *machine, double asked_s, double ran_s)
-{
-    const double shared = 1 + probe_machine_others(machine);
-    const bool known = ran_s > 0 && asked_s >= MACHINE_PACE_LEAST_S;
-    return known ? fmax(1, fmin(shared, asked_s / ran_s)) : shared;
-}
-
+/* A task that needs its PU for a moment has it sooner than its share says, and tasks of the least
+ * priority (nice) take nothing: what operations waited so far counts, at most the share. */
 double probe_machine_pace(struct machine *machine)
 {
-    return pace_of(machine, machine->guard.asked_s, machine->guard.ran_s);
-}
-
-double probe_machine_long_pace(struct machine *machine)
-{
-    return pace_of(machine, machine->guard.long_asked_s, machine->guard.long_ran_s);
+    const struct machine_guard *guard = &machine->guard;
+    const double shared = 1 + probe_machine_others(machine);
+    const bool known = guard->ran_s > 0 && guard->asked_s >= MACHINE_PACE_LEAST_S;
+    return known ? fmax(1, fmin(shared, guard->asked_s / guard->ran_s)) : shared;
 }
 
 size_t probe_machine_at_once(const struct machine *machine)

@@ -156,8 +156,7 @@ struct machine_guard {
     bool apart; /* of the last copy some PU had its figure while the others did not run: it is what
                    one gets alone */
     double asked_s, ran_s; /* of workers: from being asked to the answer; of that, on their PUs */
-    double long_asked_s, long_ran_s; /* the same, of operations of more than a turn */
-    double budget_s;                 /* of the run, of which repeating takes a part; 0: none */
+    double budget_s;       /* of the run, of which repeating takes a part; 0: none */
     double still_s; /* that workers stood still with an operation at hand: stopped, or the machine
                          asleep */
 };
@@ -227,10 +226,6 @@ double probe_machine_others(struct machine *machine);
 /* How long something takes here for each second of processor time that it needs: 1 on a machine
  * that does nothing else. Good to a factor of two. */
 double probe_machine_pace(struct machine *machine);
-
-/* The same of what needs its PU for longer than a turn, as most of a run does: everybody's share,
- * until such operations have told. */
-double probe_machine_long_pace(struct machine *machine);
 
 /* How many workers may run at a time without being throttled by a quota; at least 1, SIZE_MAX where
  * there is none. */

@@ -254,7 +254,7 @@ struct bsp_run {
     struct machine *machine;
     struct profile_set counts; /* of processors. Owned */
     struct probe tell;
-    double share; /* of the progress, of each backend */
+    size_t step; /* of the progress */
     struct servet_profile *profile;
     struct servet_error *error;
 };
@@ -269,8 +269,7 @@ static int measure_all(struct bsp_run *run, struct series *series)
                                               options->runs,  run->tell.seed,  patience_s};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < run->counts.count; i++) {
-        probe_progress_next(run->tell.progress_argument, "bsp",
-                            run->share / (double)run->counts.count);
+        probe_progress_next(run->tell.progress_argument, ++run->step, "bsp");
         rc = probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell,
                        &series->found[i], run->error);
         series->count += rc == 0;
@@ -362,20 +361,21 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
     const bool described = probe_bsp_is_described(machine);
     const unsigned all = BSP_BACKEND_THREADS | (options->no_mpi ? 0u : BSP_BACKEND_MPI),
                    backends = options->backends ? options->backends : all;
-    struct bsp_run run = {
-        .options = options,
-        .machine = machine,
-        .tell = {.machine = machine,
-                 .progress = probe_progress_step,
-                 .progress_argument = progress,
-                 .seed = seed},
-        .share = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described ? 0.5 : 1,
-        .profile = profile,
-        .error = error};
+    struct bsp_run run = {.options = options,
+                          .machine = machine,
+                          .tell = {.machine = machine,
+                                   .progress = probe_progress_step,
+                                   .progress_argument = progress,
+                                   .seed = seed},
+                          .step = progress->steps,
+                          .profile = profile,
+                          .error = error};
     int rc = processor_counts(options, (uint32_t)machine->pus.count, &run.counts);
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
     }
+    const bool both = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described;
+    probe_progress_plan(progress, described ? machine : NULL, (both ? 2 : 1) * run.counts.count);
     if (described) {
         rc = run_described(&run);
     }

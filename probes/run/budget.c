@@ -1,27 +1,90 @@
-/* How the time that a run has is divided among its probes: what each is expected to take on this
- * machine as busy as it is, what it takes at the least, what is left out before it starts. */
+/* How the time of a run is shared out: one deadline, steps in a fixed order, of which each has its
+ * least and by its share of what is left.
+ *
+ * Operations of the machine end at 1.1 of the budget, beside other tasks at up to 1.45. A step is begun where its least fits before
+ * the least of those after it; it repeats nothing that need not be repeated once its part is over.
+ * Time that a step leaves goes to those after it. */
 #include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
-/* Rather a little late than without a figure; half as much again is a budget's limit. */
-static const double tolerated = 1.25, limit = 1.5;
-/* Of the processor, about: what was measured is put together and written, and whoever sleeps over
- * it waits for the PU again. */
-static const double writing_s = 0.15;
-/* A budget below that asks for the least there is, however long it takes. */
+/* Seconds of an idle machine for a first figure, and shares of the time, from whole runs of machines
+ * of 2 to 64 PUs. The least of the caches is one look at every other size and the fit; of memory,
+ * touching the arrays of one PU, as large as the last level. */
+static const struct step {
+    unsigned probe;
+    const char *name;
+    double least_s;
+    double after_s; /* of that: of the processor, after its operations */
+    double share;
+} steps[] = {
+    {PROBE_CACHE, "cache", 1.0, 0.45, 6}, {PROBE_SHARING, "sharing", 0.1, 0, 2},
+    {PROBE_MEMORY, "memory", 0.25, 0, 3}, {PROBE_MESSAGE, "message", 0.2, 0, 3},
+    {PROBE_SETS, "sets", 0, 0, 2},        {PROBE_REPEATS, "repeats", 0, 0, 1},
+};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+/* Of the budget, over it: for each second of pace, and at most. What was measured is put together
+ * and written then, which takes about so much of the processor. */
+static const double over_share = 0.1, over_most = 0.45, writing_s = 0.1;
+/* A smaller budget asks for the least there is, however long it takes. */
 static const double kept_from_s = 2;
+/* Starting the ranks of MPI, and their first messages; ranks wait awake, so each needs its PU. */
+static const double ranks_s = 0.5;
 
-/* Of what later probes need first: an operation that is ended waits for its PU once more. */
-static const double kept_for_later = 2;
+/* Seconds here for each second that an idle machine takes. */
+static double pace_of(const struct probe_run *run)
+{
+    return probe_machine_pace(run->machine);
+}
 
-/* When operations end at the latest, and no probe is begun that would not have its first part. */
 static double end_of(const struct probe_run *run)
 {
-    const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine);
-    return fmax(fmin(tolerated * budget_s, limit * budget_s - writing_s * pace), budget_s / limit);
+    const double budget_s = run->budget_s, pace = pace_of(run),
+                 over_s = fmin(over_share * pace, over_most) * budget_s;
+    return fmax(budget_s + over_s - writing_s * pace, budget_s / 2);
+}
+
+/* In the order of the run: sharing comes after messages where their layers say which pairs are
+ * similar. */
+static size_t place_of(const struct probe_results *results, unsigned probe)
+{
+    return probe == PROBE_SHARING && results->messages_first ? PROBE_MESSAGE + 1 : probe;
+}
+
+static const struct step *step_of(unsigned probe)
+{
+    size_t i = 0;
+    while (steps[i].probe != probe) {
+        i++;
+    }
+    return &steps[i];
+}
+
+/* A quota of one worker at a time leaves too few for it. */
+static bool lacks_workers(const struct probe_run *run, unsigned probe)
+{
+    return probe & (PROBE_SHARING | PROBE_MESSAGE | PROBE_SETS) &&
+           probe_machine_at_once(run->machine) < 2 && run->machine->pus.count > 1;
+}
+
+/* Sets come with memory, repetitions with memory or messages. */
+static bool is_asked(const struct probe_run *run, unsigned probe)
+{
+    const unsigned asked = run->probes | (run->probes & PROBE_MEMORY ? PROBE_SETS : 0) |
+                           (run->probes & (PROBE_MEMORY | PROBE_MESSAGE) ? PROBE_REPEATS : 0);
+    return asked & probe && !lacks_workers(run, probe);
+}
+
+size_t probe_budget_steps(const struct probe_run *run)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < STEPS; i++) {
+        count += is_asked(run, steps[i].probe);
+    }
+    return count;
 }
 
 void probe_budget_start(const struct probe_run *run, struct probe_results *results)
@@ -31,130 +94,22 @@ void probe_budget_start(const struct probe_run *run, struct probe_results *resul
     run->machine->guard.budget_s = run->budget_s;
 }
 
-/* What a probe is expected to take, and what it takes at the least, however late it is: some of it
- * for a probe that comes at all. */
-struct expected {
-    double s, least_s;
+/* Of the steps after `probe`: what they need at the least here, and their shares. */
+struct rest {
+    double least_s, share;
 };
 
-static struct expected expected_of(const struct probe_results *results, unsigned probe)
+static struct rest rest_after(const struct probe_run *run, const struct probe_results *results,
+                              unsigned probe)
 {
-    const struct probe_estimate *of = &results->estimate;
-    return probe == PROBE_CACHE     ? (struct expected){of->cache_s, of->cache_least_s}
-           : probe == PROBE_SHARING ? (struct expected){of->sharing_s, of->sharing_least_s}
-           : probe == PROBE_MEMORY  ? (struct expected){of->memory_s, of->memory_least_s}
-                                    : (struct expected){of->message_s, of->message_least_s};
-}
-
-static double least(const struct probe_results *results, unsigned probe)
-{
-    return expected_of(results, probe).least_s;
-}
-
-/* What a probe that is begun needs here for a figure that says something. Caches are asked for in a
- * hundred short operations, for each of which two threads have to have a PU in turn. */
-static double first_here(const struct probe_run *run, const struct probe_results *results,
-                         unsigned probe)
-{
-    const double wakes_s = 1, pace = probe_machine_pace(run->machine),
-                 first_s = probe == PROBE_MEMORY ? results->estimate.memory_alone_s
-                                                 : least(results, probe);
-    return first_s * pace + (probe == PROBE_CACHE ? wakes_s * (pace - 1) : 0);
-}
-
-static double expected_here(const struct probe_run *run, const struct probe_results *results,
-                            unsigned probe)
-{
-    return expected_of(results, probe).s * probe_machine_pace(run->machine);
-}
-
-typedef double seconds_function(const struct probe_run *run, const struct probe_results *results,
-                                unsigned probe);
-
-/* A quota of one worker at a time leaves too few for it. */
-static bool lacks_workers(const struct probe_run *run, unsigned probe)
-{
-    return probe & (PROBE_SHARING | PROBE_MESSAGE) && probe_machine_at_once(run->machine) < 2 &&
-           run->machine->pus.count > 1;
-}
-
-/* Is it asked for, and may it be measured? */
-static bool asks(const struct probe_run *run, unsigned probe)
-{
-    return run->probes & probe && !lacks_workers(run, probe);
-}
-
-/* Is it still to come, from `first` on? */
-static bool is_from(const struct probe_results *results, unsigned probe, unsigned first)
-{
-    const bool postponed = probe == PROBE_SHARING && results->estimate.messages_first;
-    return first == PROBE_CACHE || ((probe >= first || postponed) && !(results->done & probe));
-}
-
-/* Of the probes asked for, from `first` on. */
-static double sum_from(const struct probe_run *run, const struct probe_results *results,
-                       unsigned first, seconds_function *seconds)
-{
-    double sum = 0;
-    for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
-        const bool counts = asks(run, probe) && is_from(results, probe, first);
-        sum += counts ? seconds(run, results, probe) : 0;
+    struct rest rest = {0};
+    for (size_t i = 0; i < STEPS; i++) {
+        const bool after = place_of(results, steps[i].probe) > place_of(results, probe) &&
+                           is_asked(run, steps[i].probe);
+        rest.least_s += after ? steps[i].least_s * pace_of(run) : 0;
+        rest.share += after ? steps[i].share : 0;
     }
-    return sum;
-}
-
-/* What comes after all probes that have a name. */
-static double expected_after(const struct probe_run *run, const struct probe_results *results)
-{
-    const struct probe_estimate *estimate = &results->estimate;
-    return ((run->probes & PROBE_MEMORY ? estimate->sets_s + estimate->kernels_s : 0) +
-            (asks(run, PROBE_MESSAGE) ? estimate->looks_s : 0)) *
-           probe_machine_pace(run->machine);
-}
-
-double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
-                                  unsigned first)
-{
-    return sum_from(run, results, first, expected_here) + expected_after(run, results);
-}
-
-static double messages_wait(const struct probe_run *run, const struct probe_results *results)
-{
-    return results->estimate.mpi_s > 0 ? probe_machine_long_pace(run->machine) : 1;
-}
-
-double probe_budget_said(const struct probe_run *run, const struct probe_results *results,
-                         unsigned probe)
-{
-    return expected_of(results, probe).s * probe_machine_long_pace(run->machine) *
-           (probe == PROBE_MESSAGE ? messages_wait(run, results) : 1);
-}
-
-double probe_budget_said_sets(const struct probe_run *run, const struct probe_results *results)
-{
-    return (run->probes & PROBE_MEMORY ? results->estimate.sets_s : 0) *
-           probe_machine_long_pace(run->machine);
-}
-
-double probe_budget_said_last(const struct probe_run *run, const struct probe_results *results)
-{
-    const struct probe_estimate *of = &results->estimate;
-    return ((run->probes & PROBE_MEMORY ? of->kernels_s : 0) +
-            (asks(run, PROBE_MESSAGE) ? of->looks_s * messages_wait(run, results) : 0)) *
-           probe_machine_long_pace(run->machine);
-}
-
-double probe_budget_said_from(const struct probe_run *run, const struct probe_results *results,
-                              unsigned first)
-{
-    return sum_from(run, results, first, probe_budget_said) + probe_budget_said_sets(run, results) +
-           probe_budget_said_last(run, results);
-}
-
-double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
-                               unsigned first)
-{
-    return sum_from(run, results, first, first_here);
+    return rest;
 }
 
 double probe_budget_left(const struct probe_results *results)
@@ -164,69 +119,50 @@ double probe_budget_left(const struct probe_results *results)
 
 bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results)
 {
-    /* ranks that wait for each other do not sleep: they need two PUs at the same time */
-    const double pace = probe_machine_pace(run->machine);
-    return (results->estimate.mpi_s + results->estimate.message_least_s * pace) * pace <
-           probe_budget_left(results);
+    return ranks_s * pace_of(run) < probe_budget_left(results);
 }
 
 void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
                         double of)
 {
-    const double now = probe_elapsed(&results->probe), left = probe_budget_left(results),
-                 share = left * expected_here(run, results, probe) /
-                         probe_budget_expected_from(run, results, probe),
-                 spare = left - probe_budget_expected_from(run, results, probe << 1),
-                 most = left - probe_budget_first_from(run, results, probe << 1),
-                 granted = fmin(fmax(share, spare), fmax(most, first_here(run, results, probe)));
-    results->probe.deadline = results->until_s > 0 ? now + granted / of : 0;
-    if (run->machine->until_s > 0) { /* nor do operations that are late take it from them */
-        const double later_s = kept_for_later * probe_budget_first_from(run, results, probe << 1);
-        run->machine->until_s = fmax(end_of(run) - later_s, now + granted);
+    const struct step *step = step_of(probe);
+    const struct rest rest = rest_after(run, results, probe);
+    const double now = probe_elapsed(&results->probe), left_s = probe_budget_left(results),
+                 share_s = left_s * step->share / (step->share + rest.share),
+                 granted_s =
+                     fmax(fmin(share_s, left_s - rest.least_s), step->least_s * pace_of(run));
+    if (results->until_s > 0) {
+        results->probe.deadline = now + granted_s / of;
+    }
+    if (run->machine->until_s > 0) { /* operations that are late take nothing from later steps */
+        const double after_s = step->after_s * pace_of(run);
+        run->machine->until_s = fmax(end_of(run) - rest.least_s, now + granted_s) - after_s;
     }
 }
 
-/* Even the least of it takes longer than there is time for: it is left out where it is not all that
- * was asked for, and others can have the time or a machine that is less busy would have it. Caches
- * and who shares them are declared on most machines, what memory and messages get nowhere: what
- * those need first is not taken from them, nor what messages need from memory, which takes more. */
+/* The least of it does not fit before that of the steps after it, and is not all that was asked. */
 static bool is_too_long(const struct probe_run *run, const struct probe_results *results,
                         unsigned probe)
 {
-    const double left = end_of(run) - probe_elapsed(&results->probe);
-    bool others =
-        (run->probes & (probe - 1)) != 0 || (run->probes != probe && least(results, probe) < left);
-    double kept_s = 0;
-    for (unsigned later = probe << 1; later < PROBE_ALL; later <<= 1) {
-        const double first_s = first_here(run, results, later);
-        const bool fits = asks(run, later) && !(results->done & later) && later != PROBE_SHARING &&
-                          least(results, later) > 0 && first_s < left;
-        others |= fits;
-        kept_s += fits ? first_s : 0;
+    const double now = probe_elapsed(&results->probe),
+                 least_s = step_of(probe)->least_s * pace_of(run);
+    if (run->budget_s < kept_from_s || run->probes == probe) {
+        return run->probes != probe && now > results->until_s;
     }
-    return others && first_here(run, results, probe) + kept_s > left;
+    return now + least_s + rest_after(run, results, probe).least_s > end_of(run);
 }
 
-int probe_budget_fail(const struct probe_run *run, const struct probe_results *results,
-                      struct servet_error *error)
+int probe_budget_fail(const struct probe_run *run, struct servet_error *error)
 {
     const double others = probe_machine_others(run->machine);
-    double least_s = INFINITY;
     char busy[96] = "";
-    for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
-        const bool asked = (run->probes & probe) && least(results, probe) > 0;
-        least_s = asked && probe != PROBE_SHARING ? fmin(least_s, first_here(run, results, probe))
-                                                  : least_s;
-    }
     if (others >= 1) {
-        snprintf(busy, sizeof busy,
-                 " beside %.0f other task%s for each PU; measure when nothing else runs, or",
-                 others, others < 1.5 ? "" : "s");
+        snprintf(busy, sizeof busy, " beside %.0f other task%s for each PU", others,
+                 others < 1.5 ? "" : "s");
     }
-    /* what was used up was too little, whatever is expected */
-    return profile_error(error, -ETIME, "nothing could be measured in %g s%s with --budget %.0f",
-                         run->budget_s, *busy ? busy : "; expected to do",
-                         ceil(fmax(2 * run->budget_s, run->budget_s + least_s)));
+    return profile_error(error, -ETIME,
+                         "nothing could be measured in %g s%s; expected a larger --budget",
+                         run->budget_s, busy);
 }
 
 bool probe_budget_asks_nothing(const struct probe_results *results, unsigned probe)
@@ -234,44 +170,20 @@ bool probe_budget_asks_nothing(const struct probe_results *results, unsigned pro
     return probe & (PROBE_SHARING | PROBE_MESSAGE) && results->probe.machine->pus.count == 1;
 }
 
-bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe)
+bool probe_budget_begins(const struct probe_run *run, struct probe_results *results, unsigned probe)
 {
-    if (!(run->probes & probe)) {
+    if (!is_asked(run, probe)) {
+        results->throttled |= run->probes & probe;
         return false;
     }
-    if (lacks_workers(run, probe)) {
-        results->throttled |= probe;
-        return false;
-    }
+    results->step++;
     const bool unknown = probe == PROBE_SHARING && (results->left_out & PROBE_CACHE);
     if (results->until_s > 0 && !probe_budget_asks_nothing(results, probe) &&
         (unknown || is_too_long(run, results, probe))) {
-        results->left_out |= probe;
-        results->not_begun |= probe;
+        results->left_out |= probe & PROBE_ALL;
         return false;
     }
     probe_budget_grant(run, results, probe, 1);
+    probe_progress_next(run->progress, results->step, step_of(probe)->name);
     return true;
-}
-
-/* A look that is late has its seconds all the same, and the fit after it only its share of the
- * processor: begun after 3 of 5 s beside nine tasks the two ended after 8.8. */
-static bool may_fit_yet(const struct probe_run *run, const struct probe_results *results,
-                        unsigned probe)
-{
-    const double fit_s = results->estimate.cache_fit_s * probe_machine_pace(run->machine);
-    return probe != PROBE_CACHE ||
-           probe_elapsed(&results->probe) + CACHE_LOOK_LEAST_S + fit_s < end_of(run);
-}
-
-bool probe_budget_wants_yet(const struct probe_run *run, struct probe_results *results,
-                            unsigned probe)
-{
-    const bool yet = results->not_begun & probe && run->machine->until_s > 0 &&
-                     probe_budget_left(results) > 0 && may_fit_yet(run, results, probe);
-    if (yet) {
-        results->not_begun &= ~probe;
-        probe_budget_grant(run, results, probe, 1);
-    }
-    return yet;
 }

@@ -520,10 +520,10 @@ static unsigned named_by_budget(const struct servet_profile *profile, const char
     return probes;
 }
 
-/* "; measure again when nothing else runs and without --budget (about 20 s)". `apart`: rounds are;
+/* "; measure again when nothing else runs and without --budget". `apart`: rounds are;
  * `cut`: the budget left something out. */
-static void add_advice(const struct servet_profile *profile, bool apart, bool cut,
-                       double expected_s, char *text, size_t size)
+static void add_advice(const struct servet_profile *profile, bool apart, bool cut, char *text,
+                       size_t size)
 {
     const char *alone = apart ? changed_alone(profile) : NULL;
     size_t used = strlen(text);
@@ -532,12 +532,9 @@ static void add_advice(const struct servet_profile *profile, bool apart, bool cu
     }
     if ((!alone || cut) && used < size) {
         const bool wait = apart && !alone;
-        used += (size_t)snprintf(text + used, size - used, "; measure again%s%s%s",
-                                 wait ? " when nothing else runs" : "", wait && cut ? " and" : "",
-                                 cut ? " without --budget" : "");
-    }
-    if (cut && used < size && expected_s > 0) {
-        snprintf(text + used, size - used, " (about %.0f s)", ceil(expected_s));
+        snprintf(text + used, size - used, "; measure again%s%s%s",
+                 wait ? " when nothing else runs" : "", wait && cut ? " and" : "",
+                 cut ? " without --budget" : "");
     }
 }
 
@@ -547,8 +544,7 @@ static const char *why(bool cut_short, bool beside_others)
     return cut_short ? "cut short" : beside_others ? "beside others" : NULL;
 }
 
-bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
-                                size_t size)
+bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size)
 {
     const struct profile_class *node_class = &profile->classes[0];
     double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
@@ -589,6 +585,6 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
     if (text[0] == '\0') {
         return false;
     }
-    add_advice(profile, apart, cut | left_out, expected_s, text, size);
+    add_advice(profile, apart, cut | left_out, text, size);
     return true;
 }

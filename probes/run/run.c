@@ -117,39 +117,29 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     return result;
 }
 
-/* How much slower this machine is than those that the estimate is of, as its memory says: a probe
- * that will not fit into a budget is known before it starts. */
-static void learn_pace(struct probe_results *results)
-{
-    const struct probe_cache *caches = &results->of[0].caches;
-    if (caches->memory_seconds > 0) {
-        probe_estimate_scale(&results->estimate, caches->memory_seconds);
-    }
-    if (results->node_class->cache_count == 0 && caches->count > 0) {
-        probe_estimate_last_level(&results->estimate, caches->levels[caches->count - 1].size_bytes);
-    }
-}
-
-/* And how fast it copies, once the first PU has. */
-static void learn_rate(struct probe_results *results)
-{
-    results->copies_known = true;
-    probe_estimate_copies(&results->probe, results->probe.alone_bytes_per_s, &results->estimate);
-}
-
 static bool over(const struct probe_results *results)
 {
     return probe_budget_left(results) < 0;
+}
+
+/* Bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
+ * native_region). */
+static const double touched_rate = 0.3e9;
+
+/* Would touching the arrays of two PUs take longer than this step may? */
+static bool hurries(const struct probe_run *run, const struct probe_results *results)
+{
+    const struct probe *probe = &results->probe;
+    const double arrays = 2 * 2 * (double)probe_memory_bytes(probe, largest_cache(results)),
+                 touch_s = arrays / touched_rate * probe_machine_pace(run->machine);
+    return probe->deadline > 0 && touch_s > probe->deadline - probe_elapsed(probe);
 }
 
 static int run_memory(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
     struct probe_memory *memory = &results->memory;
-    const double later_s = probe_budget_first_from(run, results, PROBE_MEMORY << 1);
-    results->probe.hurried =
-        probe_estimate_hurries(&results->estimate, (probe_budget_left(results) - later_s) /
-                                                       probe_machine_pace(run->machine));
+    results->probe.hurried = hurries(run, results);
     int rc = probe_memory(&results->probe, largest_cache(results), memory, error);
     if (rc < 0) {
         return rc;
@@ -223,41 +213,6 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-/* What a step of the probe at hand is told to; memory is planned anew when a copy was timed. */
-struct telling {
-    const struct probe_run *run;
-    struct probe_results *results;
-};
-
-static void expect(const struct probe_run *run, struct probe_results *results, unsigned probe)
-{
-    probe_progress_expect(run->progress, probe_budget_said(run, results, probe),
-                          probe_budget_said_from(run, results, probe << 1));
-}
-
-static void tell(void *argument, const char *what, double done, const struct probe_pairs *pairs)
-{
-    const struct telling *telling = argument;
-    struct probe_results *results = telling->results;
-    if (results->probe.alone_bytes_per_s > 0 && !results->copies_known) {
-        learn_rate(results);
-        expect(telling->run, results, PROBE_MEMORY);
-    }
-    probe_progress_step(telling->run->progress, what, done, pairs);
-}
-
-static void next(const struct probe_run *run, struct probe_results *results, unsigned probe,
-                 const char *name)
-{
-    const double all = probe_budget_said_from(run, results, PROBE_CACHE),
-                 this = probe_budget_said(run, results, probe);
-    probe_progress_next(run->progress, name, all > 0 ? this / all : 0);
-    /* of a run that begins with memory its first copy says more than any plan */
-    if (probe != PROBE_MEMORY || results->done) {
-        expect(run, results, probe);
-    }
-}
-
 /* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
  * said to. */
 struct candidates {
@@ -300,7 +255,6 @@ static int add_candidates(struct probe_results *results, struct candidates *out)
 static int run_sets(struct probe_results *results, struct servet_error *error)
 {
     struct candidates candidates = {0};
-    results->probe.deadline = results->until_s;
     int rc = add_candidates(results, &candidates);
     rc = rc < 0 ? profile_error(error, rc, "measuring sets of PUs: %s", strerror(-rc))
                 : probe_memory_sets(&results->probe, candidates.relations, candidates.count,
@@ -349,69 +303,76 @@ static int in_time(int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-static int run_caches_now(const struct probe_run *run, struct probe_results *results,
-                          struct servet_error *error)
-{
-    next(run, results, PROBE_CACHE, "cache");
-    int rc = run_caches(run, results, error);
-    learn_pace(results);
-    return finished(results, PROBE_CACHE, rc);
-}
-
-static int try_sharing(const struct probe_run *run, struct probe_results *results,
+static int step_caches(const struct probe_run *run, struct probe_results *results,
                        struct servet_error *error)
 {
-    if (!probe_budget_wants(run, results, PROBE_SHARING) || results->of[0].caches.count == 0) {
-        return 0;
-    }
-    next(run, results, PROBE_SHARING, "sharing");
-    return finished(results, PROBE_SHARING, run_sharing(results, error));
+    return probe_budget_begins(run, results, PROBE_CACHE)
+               ? finished(results, PROBE_CACHE, run_caches(run, results, error))
+               : 0;
 }
 
-/* After messages, by whose layers pairs are alike. */
-static int try_postponed_sharing(const struct probe_run *run, struct probe_results *results,
-                                 struct servet_error *error)
+static int step_sharing(const struct probe_run *run, struct probe_results *results,
+                        struct servet_error *error)
 {
-    results->estimate.messages_first = false; /* its turn has come */
-    results->probe.layers = &results->messages;
-    int rc = try_sharing(run, results, error);
+    if (!probe_budget_begins(run, results, PROBE_SHARING) || results->of[0].caches.count == 0) {
+        return 0;
+    }
+    results->probe.layers = results->messages_first ? &results->messages : NULL;
+    int rc = finished(results, PROBE_SHARING, run_sharing(results, error));
     results->probe.layers = NULL;
     return rc;
+}
+
+static int step_memory(const struct probe_run *run, struct probe_results *results,
+                       struct servet_error *error)
+{
+    return probe_budget_begins(run, results, PROBE_MEMORY)
+               ? finished(results, PROBE_MEMORY, run_memory(run, results, error))
+               : 0;
+}
+
+static int step_messages(const struct probe_run *run, struct probe_results *results,
+                         struct servet_error *error)
+{
+    return probe_budget_begins(run, results, PROBE_MESSAGE)
+               ? finished(results, PROBE_MESSAGE, run_messages(run, results, true, error))
+               : 0;
+}
+
+static int step_sets(const struct probe_run *run, struct probe_results *results,
+                     struct servet_error *error)
+{
+    const bool begins = probe_budget_begins(run, results, PROBE_SETS);
+    return begins && (results->done & PROBE_MEMORY) && !over(results)
+               ? in_time(run_sets(results, error))
+               : 0;
+}
+
+static int step_repeats(const struct probe_run *run, struct probe_results *results,
+                        struct servet_error *error)
+{
+    return probe_budget_begins(run, results, PROBE_REPEATS)
+               ? in_time(run_second_looks(run, results, error))
+               : 0;
 }
 
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
-    const bool postponed = results->estimate.messages_first;
+    typedef int step_function(const struct probe_run *run, struct probe_results *results,
+                              struct servet_error *error);
+    const bool late = results->messages_first;
+    step_function *const order[] = {step_caches,
+                                    late ? step_memory : step_sharing,
+                                    late ? step_messages : step_memory,
+                                    late ? step_sharing : step_messages,
+                                    step_sets,
+                                    step_repeats};
     int rc = 0;
-    if (probe_budget_wants(run, results, PROBE_CACHE)) {
-        rc = run_caches_now(run, results, error);
+    for (size_t i = 0; rc == 0 && i < sizeof order / sizeof *order; i++) {
+        rc = order[i](run, results, error);
     }
-    rc = rc < 0 || postponed ? rc : try_sharing(run, results, error);
-    if (rc == 0 && probe_budget_wants(run, results, PROBE_MEMORY)) {
-        next(run, results, PROBE_MEMORY, "memory");
-        rc = run_memory(run, results, error);
-        rc = finished(results, PROBE_MEMORY, rc);
-    }
-    if (rc == 0 && probe_budget_wants(run, results, PROBE_MESSAGE)) {
-        next(run, results, PROBE_MESSAGE, "message");
-        rc = run_messages(run, results, true, error);
-        rc = finished(results, PROBE_MESSAGE, rc);
-    }
-    if (rc == 0 && probe_budget_wants_yet(run, results, PROBE_CACHE)) {
-        rc = run_caches_now(run, results, error);
-    }
-    rc = rc == 0 && postponed ? try_postponed_sharing(run, results, error) : rc;
-    if (rc == 0 && (results->done & PROBE_MEMORY) && !over(results) &&
-        probe_machine_at_once(run->machine) > 1) {
-        const double all_s = probe_budget_said_from(run, results, PROBE_CACHE),
-                     sets_s = probe_budget_said_sets(run, results);
-        probe_progress_next(run->progress, "sets", sets_s / all_s);
-        probe_progress_expect(run->progress, sets_s, probe_budget_said_last(run, results));
-        rc = in_time(run_sets(results, error));
-    }
-    probe_progress_expect(run->progress, probe_budget_said_last(run, results), 0);
-    return rc < 0 ? rc : in_time(run_second_looks(run, results, error));
+    return rc;
 }
 
 /* A simulated machine has neither guests nor other programs. */
@@ -466,9 +427,8 @@ static int set_texts(struct servet_profile *profile, const char *started)
 static int measure(const struct probe_run *run, struct probe_results *results,
                    struct servet_error *error)
 {
-    struct telling telling = {run, results};
-    results->probe.progress = tell;
-    results->probe.progress_argument = &telling;
+    results->probe.progress = probe_progress_step;
+    results->probe.progress_argument = run->progress;
     int rc = run_probes(run, results, error);
     run->machine->until_s = 0;
     return rc;
@@ -500,7 +460,25 @@ static struct probe_results results_of(const struct probe_run *run)
     };
 }
 
-/* What there is to measure, and how long that takes here. */
+/* Do messages say which of many pairs are similar, because nothing that is declared does? */
+static int order(const struct probe_run *run, struct probe_results *results)
+{
+    const struct profile_set *pus = &run->machine->pus;
+    struct schedule schedule;
+    int rc = probe_schedule_init(&schedule, pus, results->node_class);
+    if (rc < 0) {
+        return rc;
+    }
+    schedule.exhaustive = run->exhaustive;
+    results->messages_first =
+        (run->probes & PROBE_MESSAGE) &&
+        (results->node_class->cache_count == 0 || schedule.class_count == 1) &&
+        probe_schedule_planned(&schedule, NULL) < probe_pair_count(pus->count);
+    probe_schedule_free(&schedule);
+    return 0;
+}
+
+/* What there is to measure, and in which order. */
 static int plan(const struct probe_run *run, bool native, struct probe_results *results,
                 struct servet_error *error)
 {
@@ -509,13 +487,12 @@ static int plan(const struct probe_run *run, bool native, struct probe_results *
         return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
     }
     results->probe.kinds = &results->kinds;
-    rc = probe_estimate_make(&results->probe, native, native && run->mpi, run->probes,
-                             &results->estimate);
+    rc = order(run, results);
     if (rc < 0) {
         free_results(results);
         return profile_error(error, rc, "planning: %s", strerror(-rc));
     }
-    probe_progress_clock(run->progress, native ? NULL : run->machine, run->budget_s);
+    probe_progress_plan(run->progress, native ? NULL : run->machine, probe_budget_steps(run));
     return 0;
 }
 
@@ -563,11 +540,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     probe_budget_start(run, &results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : measure(run, &results, error);
-    rc = rc == 0 && results.done == 0 && results.left_out != 0
-             ? probe_budget_fail(run, &results, error)
-             : rc;
-    run->expected_s =
-        probe_budget_expected_from(run, &results, PROBE_CACHE) / probe_machine_pace(run->machine);
+    rc = rc == 0 && results.done == 0 && results.left_out != 0 ? probe_budget_fail(run, error) : rc;
     run->incomplete = ends_early(rc) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);

@@ -60,11 +60,10 @@ bool probe_conditions_others_ran(const struct servet_profile *profile);
 /* Which figures of the profile a second run might not confirm, because their rounds lie more than a
  * fifth apart, the budget cut them short or left them out, or a virtual machine's PUs shared
  * caches otherwise than declared, and how to measure them again: "memory (spread 41 %), message
- * (cut short); measure again when nothing else runs and without --budget (about 20 s)". Where
+ * (cut short); measure again when nothing else runs and without --budget". Where
  * nothing else ran, waiting for that is no advice: it says that the machine itself changes.
- * `expected_s`: what a whole run takes; 0: not known. False: none, and `text` is empty. */
-bool probe_conditions_unsettled(const struct servet_profile *profile, double expected_s, char *text,
-                                size_t size);
+ * False: none, and `text` is empty. */
+bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size);
 
 /* Of a cache level that the PUs of a virtual machine share otherwise than declared, in its note;
  * such a level is not settled. */
@@ -74,54 +73,8 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, double exp
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
 
-/* -- estimate -- */
-
-/* How long the probes will take, before anything is measured: from what is planned to be measured
- * (pairs of each class, sizes of working sets by the declared caches) and what that takes on usual
- * machines. For the time left that is shown, and for what each probe may have of a budget; good to
- * a factor of two.
- */
-
 /* Where no cache is declared, nor measured. */
 #define PROBE_USUAL_LAST_LEVEL_BYTES ((size_t)32 << 20)
-
-/* Seconds. */
-struct probe_estimate {
-    double cache_s, sharing_s, memory_s, message_s;
-    /* of which nobody asks by name: sets and other loops come with memory, looks with messages */
-    double sets_s, kernels_s, looks_s;
-    /* however late it is */
-    double mpi_s;   /* starting the ranks */
-    double touch_s; /* of memory's: until the system has given the arrays out */
-    double cache_least_s, sharing_least_s, memory_least_s, message_least_s;
-    double cache_fit_s;       /* of the caches' least: of the processor, without a wait */
-    double memory_alone_s;    /* of memory's least: one PU alone, which is worth beginning for */
-    double unhurried_least_s; /* of memory, with arrays of the usual size */
-    double touch_least_s;     /* of memory's least, in a hurry */
-    /* Nothing says which of many pairs are alike: messages tell, and who shares caches is asked
-     * after them. */
-    bool messages_first;
-};
-
-/* After the caches: everything but what the system does takes longer where a load from memory
- * takes `memory_s`, longer than usual. */
-void probe_estimate_scale(struct probe_estimate *estimate, double memory_s);
-
-/* After the first copy: what they take where one PU copies so much. */
-void probe_estimate_copies(const struct probe *probe, double bytes_per_s,
-                           struct probe_estimate *estimate);
-
-/* Are arrays of the usual size too much for memory that has so many seconds of a PU? Memory of
- * simulated machines is there, and needs no touching. */
-bool probe_estimate_hurries(const struct probe_estimate *estimate, double seconds);
-
-/* After the caches, where none was declared: who shares the last one, which is so large. */
-void probe_estimate_last_level(struct probe_estimate *estimate, size_t bytes);
-
-/* `native`: this machine; `mpi`: messages go through MPI, which has to be started; `probes`: asked
- * for. 0 or -ENOMEM. */
-int probe_estimate_make(const struct probe *probe, bool native, bool mpi, unsigned probes,
-                        struct probe_estimate *out);
 
 /* -- options -- */
 
@@ -221,6 +174,10 @@ enum probe_run_probes {
     PROBE_MEMORY = 4,
     PROBE_MESSAGE = 8,
     PROBE_ALL = 15,
+    /* steps that nobody asks for by name: domains that only sets of PUs fill, and repetitions
+     * that have to be apart in time */
+    PROBE_SETS = 16,
+    PROBE_REPEATS = 32,
 };
 
 /* As --probes calls them, by bit of enum probe_run_probes. */
@@ -245,9 +202,8 @@ struct probe_run {
     uint64_t seed;
     struct machine *machine;
     struct progress *progress;
-    double expected_s; /* set by the run: what it would take here without a budget, about */
-    double took_s;     /* set by the command: what this run took, BSP parameters as well */
-    int incomplete;    /* set by the run: -ENODEV, -ENOMEM or -EINTR that ended it after some probe
+    double took_s;  /* set by the command: what this run took, BSP parameters as well */
+    int incomplete; /* set by the run: -ENODEV, -ENOMEM or -EINTR that ended it after some probe
                           had its result; 0: none */
 };
 
@@ -269,11 +225,11 @@ struct probe_results {
     struct probe_numa numa;
     struct profile_communication messages;
     char layer_note[640];
-    struct probe_estimate estimate;
+    /* messages say which pairs are similar, so they come before sharing */
+    bool messages_first;
+    size_t step;    /* of those asked for, from 1 on */
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
-    bool copies_known;  /* the estimate is of what a PU copies here */
     unsigned left_out;  /* probes that the budget left no time for */
-    unsigned not_begun; /* of those, the ones that were not even tried */
     unsigned throttled; /* and those that a quota leaves too few workers for */
     unsigned shortened; /* and those that it cut short */
     unsigned done;
@@ -281,54 +237,31 @@ struct probe_results {
 
 /* -- budget -- */
 
-/* The budget counts from when the machine was opened. A little after its end the machine's
- * operations end, whatever they have. */
+/* The time of a run: one deadline, from when the machine was opened, and steps in a fixed order
+ * (budget.c). */
+
+/* How many steps were asked for. */
+size_t probe_budget_steps(const struct probe_run *run);
 void probe_budget_start(const struct probe_run *run, struct probe_results *results);
 
-/* Seconds that all probes that were asked for, from `first` on, take here beside what else runs:
- * expected, and before any of them has a figure that says something. */
-double probe_budget_expected_from(const struct probe_run *run, const struct probe_results *results,
-                                  unsigned first);
-double probe_budget_first_from(const struct probe_run *run, const struct probe_results *results,
-                               unsigned first);
-
-/* Seconds that are said to be left. A plan is shared out at the pace of all operations so far, of
- * which most need their PU for a moment; these are at that of longer ones, and of messages through
- * ranks, which wait for each other awake, at that of two PUs at the same time. */
-double probe_budget_said(const struct probe_run *run, const struct probe_results *results,
+/* The next step: was it asked for, and does it fit? Grants it its part and shows it. A step that
+ * does not fit is left out and stays as declared. */
+bool probe_budget_begins(const struct probe_run *run, struct probe_results *results,
                          unsigned probe);
-double probe_budget_said_from(const struct probe_run *run, const struct probe_results *results,
-                              unsigned first);
-/* Of what comes after: sets of PUs, and the rest. */
-double probe_budget_said_sets(const struct probe_run *run, const struct probe_results *results);
-double probe_budget_said_last(const struct probe_run *run, const struct probe_results *results);
-
-/* Seconds; infinity without a budget. */
-double probe_budget_left(const struct probe_results *results);
-
-/* Is there time to start the ranks of MPI, and then for the least that is asked of them? */
-bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results);
-
-/* Grants the probe its part of the time that is left, by what it and those after it are expected to
- * take, or all that those are not expected to need; but what they need first stays theirs.
- * `of` parts of it. */
+/* Grants one of `of` equal parts of the step's time, from now on. */
 void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
                         double of);
 
-/* No probe of those asked for had a figure: -ETIME, and a line that says why and what budget would
- * do. */
-int probe_budget_fail(const struct probe_run *run, const struct probe_results *results,
-                      struct servet_error *error);
+/* Seconds; infinity without a budget. */
+double probe_budget_left(const struct probe_results *results);
+/* Is there time to start the ranks of MPI? */
+bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results);
+
+/* No probe of those asked for had a figure: -ETIME, and a line that says why. */
+int probe_budget_fail(const struct probe_run *run, struct servet_error *error);
 
 /* One PU shares nothing and sends nothing: there is nothing to be late with. */
 bool probe_budget_asks_nothing(const struct probe_results *results, unsigned probe);
-
-/* Asked for, and still within the budget. What is left out stays as declared. */
-bool probe_budget_wants(const struct probe_run *run, struct probe_results *results, unsigned probe);
-/* Was left out before it was begun, for those that are done by now, and there is time: it is tried
- * once, whatever it is expected to take. */
-bool probe_budget_wants_yet(const struct probe_run *run, struct probe_results *results,
-                            unsigned probe);
 
 /* Under what conditions it was measured, and what of it was left out or cut short. 0 or -ENOMEM. */
 int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,

@@ -254,10 +254,10 @@ static bool bsp_alone(const struct options *options)
 }
 
 /* The last line: what to measure again, and when. */
-static void note_unsettled(const struct servet_profile *profile, double expected_s)
+static void note_unsettled(const struct servet_profile *profile)
 {
     char what[256];
-    if (probe_conditions_unsettled(profile, expected_s, what, sizeof what)) {
+    if (probe_conditions_unsettled(profile, what, sizeof what)) {
         cli_note("not settled: %s", what);
     }
 }
@@ -275,7 +275,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
     if (path[0] != '\0' && !options->run.quiet && !bsp_alone(options)) {
         note_conditions(profile);
-        note_unsettled(profile, run->expected_s);
+        note_unsettled(profile);
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);

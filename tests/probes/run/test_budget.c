@@ -263,7 +263,6 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     ck_assert_double_le(probe_machine_elapsed(&machine), 1.5 * budget_s);
-    ck_assert_double_gt(run.expected_s, budget_s);
     ck_assert_double_gt((double)profile->classes[0].caches[0].size_bytes, 0);
     probe_machine_close(&machine);
     profile_free(profile);
@@ -272,7 +271,7 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
 TEST(operations_end_a_little_after_the_budget)
 {
     struct machine machine;
-    struct probe_results results = {.estimate = {0}};
+    struct probe_results results = {0};
     struct probe_run run = {.machine = &machine, .budget_s = 10};
     open_machine_of("two-packages", &machine);
     probe_budget_start(&run, &results);
@@ -298,32 +297,6 @@ static double others(struct machine *machine)
     return others_now;
 }
 
-TEST(ranks_of_mpi_are_started_where_they_and_their_least_fit)
-{
-    static const struct {
-        double others, left_s;
-        bool fits;
-    } cases[] = {{0, 0.40, false}, {0, 0.46, true}, {8, 7.5, false}, {8, 7.7, true}};
-    struct machine machine;
-    open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.others = others;
-    machine.ops = &ops;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        /* a rank needs a PU, messages two at a time: 9 * 0.4 s and 81 * 0.05 s beside eight others
-         */
-        struct probe_results results = {.probe = {.machine = &machine},
-                                        .estimate = {.mpi_s = 0.4, .message_least_s = 0.05},
-                                        .until_s = cases[i].left_s};
-        const struct probe_run run = {.machine = &machine, .budget_s = cases[i].left_s};
-        others_now = cases[i].others;
-        ck_assert_msg(probe_budget_fits_ranks(&run, &results) == cases[i].fits, "case %zu", i);
-    }
-    struct probe_results endless = {.probe = {.machine = &machine}, .estimate = {.mpi_s = 1e6}};
-    ck_assert(probe_budget_fits_ranks(&(struct probe_run){.machine = &machine}, &endless));
-    probe_machine_close(&machine);
-}
-
 static double clock_now;
 
 static double clock_of(struct machine *machine)
@@ -343,36 +316,30 @@ static void open_on_our_clock(struct machine *machine)
     machine->ops = &ops;
 }
 
-/* Estimates of this machine; whatever is begun takes as long as operations may. */
-TEST(who_is_begun_leaves_those_after_it_what_they_need_first)
+/* Whatever is begun takes as long as operations may, and time after them. */
+TEST(a_step_leaves_those_after_it_their_least)
 {
     struct machine machine;
+    struct progress progress = {.events = -1};
     open_on_our_clock(&machine);
     size_t all = 0;
     for (others_now = 0; others_now < 40; others_now += 3) {
         for (double budget_s = 2; budget_s < 300; budget_s *= 1.2) {
-            const struct probe_run run = {
-                .machine = &machine, .budget_s = budget_s, .probes = PROBE_ALL};
-            struct probe_results results = {.probe = {.machine = &machine},
-                                            .estimate = {.cache_s = 5,
-                                                         .cache_least_s = 0.95,
-                                                         .sharing_s = 0.3,
-                                                         .sharing_least_s = 0.04,
-                                                         .memory_s = 1.2,
-                                                         .memory_least_s = 0.54,
-                                                         .memory_alone_s = 0.25,
-                                                         .message_s = 0.5,
-                                                         .message_least_s = 0.05}};
+            const struct probe_run run = {.machine = &machine,
+                                          .budget_s = budget_s,
+                                          .probes = PROBE_ALL,
+                                          .progress = &progress};
+            struct probe_results results = {.probe = {.machine = &machine}};
             bool before = false;
             clock_now = 0.02;
             probe_budget_start(&run, &results);
             for (unsigned probe = PROBE_CACHE; probe < PROBE_ALL; probe <<= 1) {
-                const bool begun = probe_budget_wants(&run, &results, probe);
+                const bool begun = probe_budget_begins(&run, &results, probe);
                 ck_assert_msg(begun || !before || probe == PROBE_SHARING,
                               "%u is left out of %g s beside %g others", probe, budget_s,
                               others_now);
                 before |= begun;
-                clock_now = begun ? fmax(clock_now, machine.until_s) : clock_now;
+                clock_now = begun ? fmax(clock_now, machine.until_s - 1e-3) : clock_now;
             }
             ck_assert_double_le(clock_now, 1.5 * budget_s);
             all += results.left_out == 0;
@@ -382,82 +349,46 @@ TEST(who_is_begun_leaves_those_after_it_what_they_need_first)
     probe_machine_close(&machine);
 }
 
-/* Beside many others caches are expected to take more than there is, and what is measured in their
- * place takes next to nothing of it; of what a quota forbids nothing is waited for. */
-TEST(what_was_left_out_has_the_time_that_is_left, .loops = 2)
+TEST(an_idle_machine_has_every_step_from_five_seconds_on)
+{
+    struct machine machine;
+    struct progress progress = {.events = -1};
+    open_on_our_clock(&machine);
+    others_now = 0;
+    for (double budget_s = 5; budget_s < 100; budget_s *= 1.5) {
+        const struct probe_run run = {
+            .machine = &machine, .budget_s = budget_s, .probes = PROBE_ALL, .progress = &progress};
+        struct probe_results results = {.probe = {.machine = &machine}};
+        clock_now = 0.3;
+        probe_budget_start(&run, &results);
+        for (unsigned probe = PROBE_CACHE; probe <= PROBE_REPEATS; probe <<= 1) {
+            ck_assert(probe_budget_begins(&run, &results, probe));
+            clock_now = fmax(clock_now, results.probe.deadline);
+        }
+        ck_assert_uint_eq(results.step, probe_budget_steps(&run));
+        ck_assert_double_le(clock_now, 1.2 * budget_s);
+    }
+    probe_machine_close(&machine);
+}
+
+/* A quota that leaves too few workers for it waits for nothing. */
+TEST(what_a_quota_forbids_takes_no_step)
 {
     struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct progress progress = {.events = -1};
-    struct probe_run run = {.probes = _i ? PROBE_ALL : PROBE_CACHE | PROBE_MEMORY,
-                            .seed = 1,
-                            .budget_s = 10,
-                            .machine = &machine,
-                            .progress = &progress};
+    struct probe_run run = {
+        .probes = PROBE_ALL, .seed = 1, .budget_s = 10, .machine = &machine, .progress = &progress};
     open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.others = others;
-    others_now = 20;
-    machine.ops = &ops;
-    machine.cpu_quota = _i ? 1.5 : 0;
+    machine.cpu_quota = 1.5;
+    ck_assert_uint_eq(probe_budget_steps(&run), 3); /* caches, memory, repetitions */
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_int_eq(profile->classes[0].caches[0].quality.origin, PROFILE_MEASURED);
     ck_assert_double_gt(profile->classes[0].memory.reference_bytes_per_s, 0);
     const char *budget = profile_condition(profile, "budget");
     ck_assert(!budget || !strstr(budget, "not measured"));
     profile_free(profile);
-    probe_machine_close(&machine);
-}
-
-/* A look has some seconds in any case, and the fit has only its share of the processor: caches are
- * tried once more where both end in time. */
-TEST(what_is_tried_once_more_has_time_for_its_fit)
-{
-    static const struct {
-        double now, others;
-        bool wanted;
-    } cases[] = {{3, 0, true}, {3, 9, false}, {0.5, 4, true}, {0.5, 9, false}, {4, 0, false}};
-    struct machine machine;
-    open_on_our_clock(&machine);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct probe_run run = {.machine = &machine, .budget_s = 5, .probes = PROBE_ALL};
-        struct probe_results results = {
-            .probe = {.machine = &machine},
-            .estimate = {.cache_s = 5, .cache_least_s = 0.95, .cache_fit_s = 0.45},
-            .not_begun = PROBE_CACHE};
-        others_now = cases[i].others;
-        clock_now = 0;
-        probe_budget_start(&run, &results);
-        clock_now = cases[i].now;
-        ck_assert_msg(probe_budget_wants_yet(&run, &results, PROBE_CACHE) == cases[i].wanted,
-                      "case %zu", i);
-    }
-    probe_machine_close(&machine);
-}
-
-/* What needs its PU for longer than a turn takes its share of it, whatever operations of a moment
- * took; ranks of MPI that wait for each other need two PUs at the same time. */
-TEST(what_is_said_to_be_left_is_at_the_pace_of_long_operations)
-{
-    struct machine machine;
-    open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
-    ops.others = others;
-    machine.ops = &ops;
-    machine.guard = (struct machine_guard){.asked_s = 10, .ran_s = 10};
-    others_now = 3;
-    const struct probe_run run = {.machine = &machine, .probes = PROBE_ALL};
-    struct probe_results results = {
-        .probe = {.machine = &machine},
-        .estimate = {
-            .cache_s = 5, .memory_s = 1, .kernels_s = 2, .message_s = 0.5, .looks_s = 0.25}};
-    ck_assert_double_eq(probe_budget_said(&run, &results, PROBE_CACHE), 20);
-    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 4 + 8 + 2 + 1);
-    results.estimate.mpi_s = 0.4;
-    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 4 + 8 + 8 + 4);
-    machine.guard.long_asked_s = machine.guard.long_ran_s = 1; /* they have told */
-    ck_assert_double_eq(probe_budget_said_from(&run, &results, PROBE_MEMORY), 1 + 2 + 0.75);
     probe_machine_close(&machine);
 }
 

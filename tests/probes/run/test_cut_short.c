@@ -109,7 +109,7 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
     ck_assert_int_eq(note != NULL, _i);
     ck_assert(!_i || strstr(note, "loops not all measured: other tasks"));
     char text[256];
-    ck_assert_int_eq(probe_conditions_unsettled(profile, 20, text, sizeof text), _i);
+    ck_assert_int_eq(probe_conditions_unsettled(profile, text, sizeof text), _i);
     ck_assert_str_eq(text,
                      _i ? "memory (beside others); measure again when nothing else runs" : "");
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
@@ -365,7 +365,7 @@ static int no_time(struct machine *machine, const struct machine_copy *what, con
     return -ETIME;
 }
 
-TEST(a_budget_in_which_nothing_could_be_measured_says_what_would_do)
+TEST(a_budget_in_which_nothing_could_be_measured_says_so)
 {
     struct machine machine;
     struct servet_profile *profile;
@@ -373,10 +373,7 @@ TEST(a_budget_in_which_nothing_could_be_measured_says_what_would_do)
     struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 7};
     open_machine_of("two-packages", &machine);
     ck_assert_int_eq(run_with(&machine, no_time, &run, &profile, &error), -ETIME);
-    const char *than = strstr(error.text, "nothing could be measured in 7 s"),
-               *given = strstr(error.text, "--budget ");
-    ck_assert_msg(than && given, "%s", error.text);
-    ck_assert_double_ge(strtod(given + strlen("--budget "), NULL), 14);
+    ck_assert_str_eq(error.text, "nothing could be measured in 7 s; expected a larger --budget");
     probe_machine_close(&machine);
 }
 
@@ -427,14 +424,6 @@ TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
 
 /* -- arrays of the last level's size where there is no time to touch larger ones -- */
 
-static struct probe_estimate estimate_of(struct machine *machine, bool native)
-{
-    const struct probe probe = {.machine = machine, .declared = &machine->declared->classes[0]};
-    struct probe_estimate estimate;
-    ck_assert_int_eq(probe_estimate_make(&probe, native, false, PROBE_ALL, &estimate), 0);
-    return estimate;
-}
-
 TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
 {
     struct machine machine;
@@ -448,24 +437,6 @@ TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
     probe_machine_close(&machine);
 }
 
-TEST(the_least_of_memory_is_with_arrays_of_a_hurry)
-{
-    struct machine machine;
-    struct probe_estimate native, simulated_one;
-    open_machine_of("epyc-7402", &machine);
-    native = estimate_of(&machine, true);
-    simulated_one = estimate_of(&machine, false);
-    ck_assert_double_lt(native.touch_least_s, native.touch_s);
-    ck_assert_double_lt(native.memory_least_s, native.unhurried_least_s);
-    ck_assert(probe_estimate_hurries(&native, 0.9 * native.unhurried_least_s));
-    ck_assert(!probe_estimate_hurries(&native, 1.1 * native.unhurried_least_s));
-    ck_assert(!probe_estimate_hurries(&native, INFINITY));
-    /* nothing has to be touched there */
-    ck_assert(simulated_one.memory_least_s == simulated_one.unhurried_least_s);
-    ck_assert(!probe_estimate_hurries(&simulated_one, 0));
-    probe_machine_close(&machine);
-}
-
 TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
 {
     struct machine machine;
@@ -474,17 +445,13 @@ TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
     const bool hurried = _i == 1;
     struct probe_run run = {.probes = PROBE_MEMORY};
     open_machine_of("epyc-7402", &machine);
-    const char *name = machine.name;
-    machine.name = "native"; /* whose memory has to be touched first */
-    const double least_s = estimate_of(&machine, true).unhurried_least_s;
-    run.budget_s = hurried ? least_s * 0.9 : least_s * 1e4;
+    run.budget_s = hurried ? 0.5 : 1e4;
     most_copied = 0;
     ck_assert_msg(run_with(&machine, copy_noting, &run, &profile, &error) == 0, "%s", error.text);
     const struct probe asked = {.machine = &machine, .hurried = hurried};
     ck_assert_uint_eq(most_copied, probe_memory_bytes(&asked, 16u << 20));
     const char *budget = profile_condition(profile, "budget");
     ck_assert(hurried == (budget && strstr(budget, "cut short: memory")));
-    machine.name = name;
     profile_free(profile);
     probe_machine_close(&machine);
 }
