@@ -1,18 +1,18 @@
 /* How the time of a run is shared out: one deadline, steps in a fixed order, of which each has its
  * least and by its share of what is left.
  *
- * Operations of the machine end at 1.1 of the budget, beside other tasks at up to 1.45. A step is begun where its least fits before
- * the least of those after it; it repeats nothing that need not be repeated once its part is over.
- * Time that a step leaves goes to those after it. */
+ * Operations of the machine end at 1.1 of the budget, beside other tasks at up to 1.45. A step is
+ * begun where its least fits before the least of those after it; it repeats nothing that need not
+ * be repeated once its part is over. Time that a step leaves goes to those after it. */
 #include "probes/run/run.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
-/* Seconds of an idle machine for a first figure, and shares of the time, from whole runs of machines
- * of 2 to 64 PUs. The least of the caches is one look at every other size and the fit; of memory,
- * touching the arrays of one PU, as large as the last level. */
+/* Seconds of an idle machine for a first figure, and shares of the time, from whole runs of
+ * machines of 2 to 64 PUs. The least of the caches is one look at every other size and the fit; of
+ * memory, touching the arrays of one PU, as large as the last level. */
 static const struct step {
     unsigned probe;
     const char *name;

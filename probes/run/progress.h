@@ -20,8 +20,8 @@ struct progress {
 
 /* `events` < 0: a bar, if `wanted`. */
 void probe_progress_start(struct progress *progress, bool wanted, int events);
-/* So many steps come, after those that were planned before; seconds are counted on that clock (NULL:
- * the wall clock). */
+/* So many steps come, after those that were planned before; seconds are counted on that clock
+ * (NULL: the wall clock). */
 void probe_progress_plan(struct progress *progress, struct machine *clock, size_t steps);
 /* Step `step`, from 1 on, begins. */
 void probe_progress_next(struct progress *progress, size_t step, const char *probe);
