@@ -320,3 +320,11 @@ int probe_note(struct profile_quality *quality, const char *note)
     quality->note = both;
     return 0;
 }
+
+int probe_note_beside_others(struct profile_quality *quality, const char *what)
+{
+    char text[160];
+    quality->beside_others = true;
+    snprintf(text, sizeof text, "%s: " PROBE_WORDS_BESIDE_OTHERS, what);
+    return probe_note(quality, text);
+}

@@ -96,7 +96,12 @@ struct profile_quality {
     /* relative: (third quartile - first quartile) / median of those measurements; of messages and
      * cache lines how far looks apart in time reach beyond the least; < 0: not known */
     double spread;
-    char *note; /* what looked suspicious, one line, or NULL */
+    /* What is decided by; the note says it in words. */
+    bool cut_short;       /* the budget ended it early */
+    bool beside_others;   /* other tasks kept its PUs from running at the same time */
+    bool through_threads; /* a message between threads, not through MPI */
+    bool pus_move;        /* the PUs of a virtual machine move between those of its host */
+    char *note;           /* what looked suspicious, one line, or NULL */
 };
 
 struct profile_pair {

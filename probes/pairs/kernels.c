@@ -158,7 +158,7 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
 
 static int say_apart(struct profile_memory *memory)
 {
-    return probe_note(&memory->quality, "loops not all measured: " PROBE_MEMORY_APART);
+    return probe_note_beside_others(&memory->quality, "loops not all measured");
 }
 
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,

@@ -545,7 +545,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
                 : probe_pair_figures(&probe->machine->pus, rounds.slower, outcome.measured,
                                      &result->memory.pair_rates, &result->memory.pair_rate_count);
     rc = rc == 0 && result->apart
-             ? probe_note(&result->memory.quality, "pairs not measured: " PROBE_MEMORY_APART)
+             ? probe_note_beside_others(&result->memory.quality, "pairs not measured")
              : rc;
     result->array_bytes = bytes;
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {

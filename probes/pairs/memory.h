@@ -98,8 +98,6 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
  * (probe_machine_copy_together()). */
 int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
                       double *bytes_per_s);
-/* That nothing is known of pairs is not that none collide; nor of sets. */
-#define PROBE_MEMORY_APART "other tasks kept their PUs from running at the same time"
 /* Where there are kinds of cores, what one of each copies alone, so that a slow core does not pass
  * for a disturbed one. 0 or -errno. */
 int probe_memory_rounds_kinds(struct memory_rounds *rounds);

@@ -419,9 +419,10 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     const bool late = end == -ETIME, apart = end == -EAGAIN || rc == -EAGAIN;
     rc = rc == -EAGAIN ? 0 : rc;
     if (rc == 0 && (apart || late)) {
-        rc = probe_note(&found->memory.quality,
-                        apart ? "sets of PUs not all measured: " PROBE_MEMORY_APART
-                              : "sets of PUs not all measured: the budget was used up");
+        rc = apart
+                 ? probe_note_beside_others(&found->memory.quality, "sets of PUs not all measured")
+                 : probe_note(&found->memory.quality,
+                              "sets of PUs not all measured: the budget was used up");
     }
     found->apart |= apart;
     found->searched = rc >= 0 && !found->apart && !late && !probe_late(probe);

@@ -357,9 +357,6 @@ static int add_incomplete(const struct probe_run *run, const struct probe_result
     return probe_conditions_add(profile, "incomplete", text);
 }
 
-/* Before the names of probes in the condition "budget". */
-static const char mark_short[] = "cut short:", mark_left_out[] = "not measured:";
-
 static int add_budget(const struct probe_run *run, const struct probe_results *results,
                       struct servet_profile *profile)
 {
@@ -367,9 +364,9 @@ static int add_budget(const struct probe_run *run, const struct probe_results *r
     bool out = results->left_out != 0, shortened = results->shortened != 0;
     const struct probe_cache *caches = &results->of[0].caches;
     size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s%s%s", run->budget_s,
-                                   shortened ? "; " : "", shortened ? mark_short : "",
+                                   shortened ? "; " : "", shortened ? "cut short:" : "",
                                    names_of(results->shortened).text, out ? "; " : "",
-                                   out ? mark_left_out : "", names_of(results->left_out).text);
+                                   out ? "not measured:" : "", names_of(results->left_out).text);
     if (results->shortened & PROBE_CACHE && used < sizeof text &&
         caches->sweeps + caches->coarse > 0) {
         snprintf(text + used, sizeof text - used,
@@ -456,31 +453,13 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 /* How high the load average may be before the first probe without a word. */
 static const double idle_load = 0.5;
 
-static double wider(double spread, const struct profile_quality *quality)
-{
-    return quality->origin == PROFILE_MEASURED ? fmax(spread, quality->spread) : spread;
-}
-
-/* `why` it is not settled where no spread says so; NULL: then it is. */
-static void add_unsettled(char *text, size_t size, const char *name, double spread, const char *why)
-{
-    size_t length = strlen(text);
-    if (spread > PROFILE_SETTLED_SPREAD) {
-        snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
-                 100 * spread);
-    } else if (why) {
-        snprintf(text + length, size - length, "%s%s (%s)", length ? ", " : "", name, why);
-    }
-}
-
 /* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
 static void add_moved(const struct profile_class *node_class, char *text, size_t size)
 {
     const char *word = text[0] ? ", sharing of L" : "sharing of L";
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        const char *note = node_class->caches[i].quality.note;
         size_t length = strlen(text);
-        if (note && strstr(note, PROBE_NOTE_PUS_MOVE)) {
+        if (node_class->caches[i].quality.pus_move) {
             snprintf(text + length, size - length, "%s%u", word, node_class->caches[i].level);
             word = ", L";
         }
@@ -506,20 +485,6 @@ static const char *changed_alone(const struct servet_profile *profile)
                : "; nothing else ran: the machine itself changes";
 }
 
-/* The probes that the condition "budget" names after this mark. */
-static unsigned named_by_budget(const struct servet_profile *profile, const char *mark)
-{
-    const char *budget = profile_condition(profile, "budget");
-    const char *names = budget ? strstr(budget, mark) : NULL;
-    const size_t length = names ? strcspn(names, ";") : 0;
-    unsigned probes = 0;
-    for (size_t i = 0; names && i < PROBE_NAMES; i++) {
-        const char *at = strstr(names, probe_run_names[i]);
-        probes |= at && at < names + length ? 1u << i : 0;
-    }
-    return probes;
-}
-
 /* "; measure again when nothing else runs and without --budget". `apart`: rounds are;
  * `cut`: the budget left something out. */
 static void add_advice(const struct servet_profile *profile, bool apart, bool cut, char *text,
@@ -538,53 +503,83 @@ static void add_advice(const struct servet_profile *profile, bool apart, bool cu
     }
 }
 
-/* A figure is not settled where no spread says so; NULL: it is. */
-static const char *why(bool cut_short, bool beside_others)
+/* What of a kind of figures is not settled. */
+struct unsettled {
+    double spread; /* the widest */
+    bool cut_short, beside_others;
+};
+
+static void widen(struct unsettled *of, const struct profile_quality *quality)
 {
-    return cut_short ? "cut short" : beside_others ? "beside others" : NULL;
+    of->spread =
+        quality->origin == PROFILE_MEASURED ? fmax(of->spread, quality->spread) : of->spread;
+    of->cut_short |= quality->cut_short;
+    of->beside_others |= quality->beside_others;
 }
 
-bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size)
+static void add_unsettled(char *text, size_t size, const char *name, const struct unsettled *of)
 {
-    const struct profile_class *node_class = &profile->classes[0];
-    double caches = 0, memory = wider(0, &node_class->memory.quality), messages = 0;
-    bool beside_others = false;
-    const unsigned cut = named_by_budget(profile, mark_short),
-                   left_out = named_by_budget(profile, mark_left_out);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        caches = wider(caches, &node_class->caches[i].quality);
+    const char *why = of->cut_short ? "cut short" : of->beside_others ? "beside others" : NULL;
+    size_t length = strlen(text);
+    if (of->spread > PROFILE_SETTLED_SPREAD) {
+        snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
+                 100 * of->spread);
+    } else if (why) {
+        snprintf(text + length, size - length, "%s%s (%s)", length ? ", " : "", name, why);
     }
-    for (size_t i = 0; i < node_class->memory.level_count; i++) {
-        memory = wider(memory, &node_class->memory.levels[i].quality);
-    }
-    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
-        const struct profile_layer *layer = &node_class->communication.layers[i];
-        messages = wider(wider(messages, &layer->quality), &layer->line_quality);
+}
+
+static struct unsettled messages_of(const struct servet_profile *profile)
+{
+    const struct profile_communication *all = &profile->classes[0].communication;
+    struct unsettled of = {0};
+    bool unknown = false;
+    for (size_t i = 0; i < all->layer_count; i++) {
+        const struct profile_layer *layer = &all->layers[i];
+        widen(&of, &layer->quality);
+        widen(&of, &layer->line_quality);
         for (size_t k = 0; k < layer->curve_count; k++) {
-            messages = fmax(messages, layer->curve[k].spread);
-            beside_others |= layer->curve[k].spread < 0;
+            of.spread = fmax(of.spread, layer->curve[k].spread);
+            unknown |= layer->curve[k].spread < 0;
         }
     }
     /* without a spread is also what there was no time to see again */
-    beside_others = beside_others && probe_conditions_others_ran(profile);
-    const char *note = node_class->memory.quality.note;
-    const bool kept_apart = note && strstr(note, PROBE_MEMORY_APART);
-    bool apart = beside_others || kept_apart ||
-                 fmax(caches, fmax(memory, messages)) > PROFILE_SETTLED_SPREAD;
+    of.beside_others |= unknown && probe_conditions_others_ran(profile);
+    return of;
+}
+
+bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
+                                size_t size)
+{
+    const struct profile_class *node_class = &profile->classes[0];
+    struct unsettled caches = {0}, sharing = {0}, memory = {0}, messages = messages_of(profile);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        widen(&caches, &node_class->caches[i].quality);
+        sharing.cut_short |= node_class->caches[i].sharing_quality.cut_short;
+    }
+    widen(&memory, &node_class->memory.quality);
+    for (size_t i = 0; i < node_class->memory.level_count; i++) {
+        widen(&memory, &node_class->memory.levels[i].quality);
+    }
+    const bool apart =
+        memory.beside_others || messages.beside_others ||
+        fmax(caches.spread, fmax(memory.spread, messages.spread)) > PROFILE_SETTLED_SPREAD;
+    const bool cut =
+        caches.cut_short || sharing.cut_short || memory.cut_short || messages.cut_short;
     text[0] = '\0';
-    add_unsettled(text, size, "cache", caches, why(cut & PROBE_CACHE, false));
-    add_unsettled(text, size, "sharing", 0, why(cut & PROBE_SHARING, false));
+    add_unsettled(text, size, "cache", &caches);
+    add_unsettled(text, size, "sharing", &sharing);
     add_moved(node_class, text, size);
-    add_unsettled(text, size, "memory", memory, why(cut & PROBE_MEMORY, kept_apart));
-    add_unsettled(text, size, "message", messages, why(cut & PROBE_MESSAGE, beside_others));
+    add_unsettled(text, size, "memory", &memory);
+    add_unsettled(text, size, "message", &messages);
     if (left_out) {
         size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s%s", used ? ", " : "", mark_left_out,
+        snprintf(text + used, size - used, "%snot measured:%s", used ? ", " : "",
                  names_of(left_out).text);
     }
     if (text[0] == '\0') {
         return false;
     }
-    add_advice(profile, apart, cut | left_out, text, size);
+    add_advice(profile, apart, cut || left_out, text, size);
     return true;
 }

@@ -67,18 +67,22 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
 }
 
-/* Who shares it is not what the system declares. Where the system is a guest that may be so for a
- * while: which of the host's PUs a guest's are on is the host's business, and two may be siblings
- * of a core now. */
-static void note_other_sharing(FILE *stream, const struct profile_cache *declared,
-                               const struct probe_sharing_level *sharing, bool virtual)
+/* Is who shares it not what the system declares? */
+static bool is_shared_otherwise(const struct profile_cache *declared,
+                                const struct probe_sharing_level *sharing)
 {
-    if (!declared || !sharing || profile_relation_equal(&declared->sharing, &sharing->sharing)) {
-        return;
+    return declared && sharing && !profile_relation_equal(&declared->sharing, &sharing->sharing);
+}
+
+static void note_other_sharing(FILE *stream, const struct profile_cache *declared,
+                               const struct probe_sharing_level *sharing, bool pus_move)
+{
+    if (is_shared_otherwise(declared, sharing)) {
+        fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
+                ftell(stream) > 0 ? "; " : "", profile_figure_sharers(&sharing->sharing).text,
+                profile_figure_sharers(&declared->sharing).text,
+                pus_move ? ": " PROBE_WORDS_PUS_MOVE : "");
     }
-    fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
-            ftell(stream) > 0 ? "; " : "", profile_figure_sharers(&sharing->sharing).text,
-            profile_figure_sharers(&declared->sharing).text, virtual ? PROBE_NOTE_PUS_MOVE : "");
 }
 
 /* What of the geometry was not measured but taken from the declared cache, and whether what was
@@ -257,6 +261,8 @@ static int make_cache(const struct probe_cache *caches, size_t i,
                     .repetitions = level->repetitions,
                     .spread = level->spread},
     };
+    /* which of the host's PUs a guest's are on is the host's business */
+    out->quality.pus_move = where->guest && is_shared_otherwise(declared, sharing);
     int rc = cache_note(caches, i, declared, sharing, where, &out->quality.note);
     if (rc < 0) {
         return rc;
@@ -567,13 +573,26 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
     return 0;
 }
 
-int probe_result_note_layers(struct profile_class *node_class, const char *note)
+int probe_result_through_threads(struct profile_class *node_class)
 {
-    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
-        int rc = probe_note(&node_class->communication.layers[i].quality, note);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < node_class->communication.layer_count; i++) {
+        struct profile_quality *quality = &node_class->communication.layers[i].quality;
+        quality->through_threads = true;
+        rc = probe_note(quality, PROBE_WORDS_THROUGH_THREADS);
     }
-    return 0;
+    return rc;
+}
+
+void probe_result_cut_short(struct profile_class *node_class, unsigned probes)
+{
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        struct profile_cache *cache = &node_class->caches[i];
+        cache->quality.cut_short = (probes & PROBE_CACHE) != 0;
+        cache->sharing_quality.cut_short = (probes & PROBE_SHARING) != 0;
+    }
+    node_class->memory.quality.cut_short = (probes & PROBE_MEMORY) != 0;
+    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
+        node_class->communication.layers[i].quality.cut_short = (probes & PROBE_MESSAGE) != 0;
+    }
 }

@@ -69,10 +69,7 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
             return rc;
         }
     }
-    if (first && native && several && rc < 0) {
-        snprintf(results->layer_note, sizeof results->layer_note,
-                 PROBE_NOTE_THREADS " through shared memory, not through MPI");
-    }
+    results->through_threads |= first && native && several && rc < 0;
     return rc < 0 ? -ENOTSUP : 0;
 }
 
@@ -80,7 +77,7 @@ static int open_messenger(const struct probe_run *run, struct probe_results *res
 static void note_threads(const struct probe_run *run, const struct probe_results *results,
                          const char *reason)
 {
-    if (run->mpi && results->layer_note[0] && results->messages.layer_count > 0) {
+    if (run->mpi && results->through_threads && results->messages.layer_count > 0) {
         probe_progress_end(run->progress);
         cli_note("message latency through MPI skipped: %s; measured between threads instead",
                  reason);
@@ -93,7 +90,7 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
 {
     struct machine messenger = {0};
     struct servet_error reason = {.text = "the budget leaves no time to start it"};
-    bool threads = !first && results->layer_note[0] != '\0';
+    bool threads = !first && results->through_threads;
     int rc = threads ? -ENOTSUP : open_messenger(run, results, first, &messenger, &reason);
     if (rc == -EINTR) {
         return profile_error(error, rc, "%s", reason.text);
@@ -408,10 +405,11 @@ static int assemble(const struct probe_run *run, struct probe_results *results,
     }
     if (rc == 0 && (results->done & PROBE_MESSAGE)) {
         rc = probe_result_set_layers(results->node_class, &results->messages);
-        if (rc == 0 && results->layer_note[0]) {
-            rc = probe_result_note_layers(results->node_class, results->layer_note);
+        if (rc == 0 && results->through_threads) {
+            rc = probe_result_through_threads(results->node_class);
         }
     }
+    probe_result_cut_short(results->node_class, results->shortened);
     return rc;
 }
 
@@ -541,6 +539,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : measure(run, &results, error);
     rc = rc == 0 && results.done == 0 && results.left_out != 0 ? probe_budget_fail(run, error) : rc;
+    run->left_out = results.left_out;
     run->incomplete = ends_early(rc) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {
         name_memory_limit(run->machine, error);

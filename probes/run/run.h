@@ -62,13 +62,9 @@ bool probe_conditions_others_ran(const struct servet_profile *profile);
  * caches otherwise than declared, and how to measure them again: "memory (spread 41 %), message
  * (cut short); measure again when nothing else runs and without --budget". Where
  * nothing else ran, waiting for that is no advice: it says that the machine itself changes.
- * False: none, and `text` is empty. */
-bool probe_conditions_unsettled(const struct servet_profile *profile, char *text, size_t size);
-
-/* Of a cache level that the PUs of a virtual machine share otherwise than declared, in its note;
- * such a level is not settled. */
-#define PROBE_NOTE_PUS_MOVE                                                                        \
-    ": a virtual machine's PUs move between those of its host, so a later run may find otherwise"
+ * `left_out`: probes that the budget left no time for. False: none, and `text` is empty. */
+bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
+                                size_t size);
 
 /* Does the CPU say that it is one of a virtual machine (x86)? */
 bool probe_conditions_virtual_machine(void);
@@ -139,10 +135,10 @@ void probe_result_set_memory(struct profile_class *node_class, struct probe_memo
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
-/* What a note says of layers that were not measured through MPI. */
-#define PROBE_NOTE_THREADS "between threads"
-/* A note on every layer. 0 or -ENOMEM. */
-int probe_result_note_layers(struct profile_class *node_class, const char *note);
+/* Every layer was measured between threads. 0 or -ENOMEM. */
+int probe_result_through_threads(struct profile_class *node_class);
+/* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
+void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
 /* Caches of several kinds of cores in one class. */
 
@@ -202,8 +198,9 @@ struct probe_run {
     uint64_t seed;
     struct machine *machine;
     struct progress *progress;
-    double took_s;  /* set by the command: what this run took, BSP parameters as well */
-    int incomplete; /* set by the run: -ENODEV, -ENOMEM or -EINTR that ended it after some probe
+    double took_s;     /* set by the command: what this run took, BSP parameters as well */
+    unsigned left_out; /* set by the run: probes that the budget left no time for */
+    int incomplete;    /* set by the run: -ENODEV, -ENOMEM or -EINTR that ended it after some probe
                           had its result; 0: none */
 };
 
@@ -224,7 +221,7 @@ struct probe_results {
     struct probe_memory memory;
     struct probe_numa numa;
     struct profile_communication messages;
-    char layer_note[640];
+    bool through_threads; /* messages */
     /* messages say which pairs are similar, so they come before sharing */
     bool messages_first;
     size_t step;    /* of those asked for, from 1 on */

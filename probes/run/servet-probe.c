@@ -254,10 +254,10 @@ static bool bsp_alone(const struct options *options)
 }
 
 /* The last line: what to measure again, and when. */
-static void note_unsettled(const struct servet_profile *profile)
+static void note_unsettled(const struct servet_profile *profile, unsigned left_out)
 {
     char what[256];
-    if (probe_conditions_unsettled(profile, what, sizeof what)) {
+    if (probe_conditions_unsettled(profile, left_out, what, sizeof what)) {
         cli_note("not settled: %s", what);
     }
 }
@@ -275,7 +275,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
     if (path[0] != '\0' && !options->run.quiet && !bsp_alone(options)) {
         note_conditions(profile);
-        note_unsettled(profile);
+        note_unsettled(profile, run->left_out);
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);

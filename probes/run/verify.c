@@ -165,8 +165,7 @@ static int ask_messages(struct sample *sample, bool mpi)
         return 0;
     }
     struct machine *machine = sample->probe.machine, messenger;
-    bool threads = strcmp(machine->name, "native") != 0 ||
-                   (layer->quality.note && strstr(layer->quality.note, PROBE_NOTE_THREADS));
+    bool threads = strcmp(machine->name, "native") != 0 || layer->quality.through_threads;
     if (!threads && !mpi) {
         fputs("left out  message: it was measured through MPI\n", sample->out);
         return 0;

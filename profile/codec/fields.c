@@ -41,10 +41,21 @@ const char *const profile_kernel_names[] = {
     PROFILE_FIELD(FIELD_U32, holder, repetitions, REPETITIONS_SAYS),                               \
         PROFILE_FIELD(FIELD_NUMBER, holder, spread, SPREAD_SAYS, NOT_KNOWN)
 
+#define CUT_SHORT                                                                                  \
+    PROFILE_FIELD(FIELD_BOOL, struct profile_quality, cut_short, "true: the budget ended it early.")
+
 static const struct profile_field quality_fields[] = {
     PROFILE_FIELD(FIELD_WORD, struct profile_quality, origin, ORIGIN_SAYS, REQUIRED,
                   .words = profile_origin_names),
     REPEATED(struct profile_quality),
+    CUT_SHORT,
+    PROFILE_FIELD(FIELD_BOOL, struct profile_quality, beside_others,
+                  "true: other tasks kept its PUs from running at the same time."),
+    PROFILE_FIELD(FIELD_BOOL, struct profile_quality, through_threads,
+                  "true: messages between threads, not through MPI."),
+    PROFILE_FIELD(FIELD_BOOL, struct profile_quality, pus_move,
+                  "true: the PUs of a virtual machine move between those of its host, so a later "
+                  "run may find otherwise."),
     PROFILE_FIELD(FIELD_STRING, struct profile_quality, note,
                   "What looked suspicious, in one line."),
 };
@@ -62,6 +73,7 @@ static const struct profile_field evidence_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_quality, repetitions, REPETITIONS_SAYS),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_quality, spread,
                   SPREAD_SAYS " Absent: not known, or 0."),
+    CUT_SHORT,
 };
 static const struct profile_object evidence = PROFILE_OBJECT(
     "evidence", struct profile_quality, evidence_fields, "How a thing is known; absent: declared.");

@@ -97,6 +97,8 @@ bool profile_field_absent(const struct profile_field *field, const void *object)
         /* A negative absent value stands for every negative number ("not known"). */
         return field->absent < 0 ? *(const double *)member < 0
                                  : *(const double *)member == field->absent;
+    case FIELD_BOOL:
+        return !field->required && !*(const bool *)member;
     case FIELD_SET:
         return ((const struct profile_set *)member)->count == 0;
     case FIELD_GROUPS:

@@ -51,7 +51,8 @@ TEST(every_field_survives_the_way_through_a_file)
         "\"pairs\":[[0,9],[1,9]]",
         "\"memory_bytes\":9007199254740993",
         "\"seconds\":0.1,",
-        "\"spread\":0.25,\"note\":\"n\"",
+        "\"spread\":0.25,\"cut_short\":true,\"beside_others\":true,\"through_threads\":true,"
+        "\"pus_move\":true,\"note\":\"n\"",
         "\"spread\":0.0}",
         "\"pus\":\"0-1,9\",\"sharing\"",
         "{\"os_index\":2,\"pus\":\"\"}",
@@ -62,7 +63,8 @@ TEST(every_field_survives_the_way_through_a_file)
         "\"cache_curve\":[{\"bytes\":12,\"seconds_per_access\":4e-9,\"repetitions\":7,\"spread\":0."
         "125},{\"bytes\":13,",
         "\"seconds_per_access\":5e-9}]",
-        "\"sharing_quality\":{\"origin\":\"measured\",\"repetitions\":6,\"spread\":0.5}",
+        "\"sharing_quality\":{\"origin\":\"measured\",\"repetitions\":6,\"spread\":0.5,"
+        "\"cut_short\":true}",
         "\"curve\":[{\"bytes\":0,\"seconds\":1e-9,\"repetitions\":9,\"spread\":0.03125},{\"bytes\":"
         "8,\"seconds\":2.0}]",
         "\"concurrency\":[{\"messages\":1,\"seconds\":3.0,\"repetitions\":10,\"spread\":0.0}]",

@@ -64,7 +64,7 @@ if [ -r /proc/self/schedstat ]; then
     "$probe" -q --probes message -o "$folder/ranks.json" 2>"$folder/ranks.err"
     kill $hog
     wait $hog 2>/dev/null
-    if grep -q '"note": "between threads' "$folder/ranks.json"; then
+    if grep -q '"through_threads": true' "$folder/ranks.json"; then
         echo "note: no MPI, its ranks were not watched"
     elif grep -q '"layers": \[\]' "$folder/ranks.json" || ! grep -q '"curve"' "$folder/ranks.json"; then
         echo "note: one PU, no messages"

@@ -109,7 +109,7 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
     ck_assert_int_eq(note != NULL, _i);
     ck_assert(!_i || strstr(note, "loops not all measured: other tasks"));
     char text[256];
-    ck_assert_int_eq(probe_conditions_unsettled(profile, text, sizeof text), _i);
+    ck_assert_int_eq(probe_conditions_unsettled(profile, 0, text, sizeof text), _i);
     ck_assert_str_eq(text,
                      _i ? "memory (beside others); measure again when nothing else runs" : "");
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);

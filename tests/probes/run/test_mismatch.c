@@ -45,8 +45,9 @@ static const char *note_of(const struct measured *of)
         probe_result_set_caches(&node_class, &caches, asked ? &sharing : NULL, &of->where), 0);
     ck_assert_uint_eq(node_class.caches[0].declared_size_bytes, 11 * MIB);
     ck_assert_uint_eq(node_class.caches[0].size_bytes, of->size);
-    const char *note = node_class.caches[0].quality.note;
-    note = kept(strdup(note ? note : ""));
+    const char *note = node_class.caches[0].quality.note ? node_class.caches[0].quality.note : "";
+    ck_assert_int_eq(node_class.caches[0].quality.pus_move, strstr(note, "PUs move") != NULL);
+    note = kept(strdup(note));
     probe_result_free_cache(&node_class.caches[0]);
     free(node_class.caches);
     return note;

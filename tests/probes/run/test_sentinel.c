@@ -375,55 +375,52 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
                    .levels = &level,
                    .level_count = 1},
         .communication = {.layers = &layer, .layer_count = 1}};
-    struct profile_condition budget = {"budget", "5 s granted; cut short: message"};
-    struct servet_profile profile = {
-        .classes = &node_class, .class_count = 1, .conditions = &budget};
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    struct servet_profile profile = {.classes = &node_class, .class_count = 1};
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "memory (spread 41 %); measure again when nothing else runs");
-    profile.condition_count = 1;
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    layer.quality.cut_short = true;
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "memory (spread 41 %), message (cut short); measure again when nothing "
                            "else runs and without --budget");
-    profile.condition_count = 0;
+    layer.quality.cut_short = false;
     level.quality.origin = PROFILE_INFERRED;
-    ck_assert(!probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(!probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "");
     /* of messages whatever is said of them: lines, and each size */
     struct profile_message_point curve[] = {{.bytes = 1, .spread = 0.1}, {.bytes = 8, .spread = 2}};
     layer.line_quality = (struct profile_quality){.origin = PROFILE_MEASURED, .spread = 0.5};
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "message (spread 50 %); measure again when nothing else runs");
     layer.curve = curve;
     layer.curve_count = 2;
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "message (spread 200 %); measure again when nothing else runs");
     layer.line_quality.spread = 0;
     curve[1].spread = -1;
-    ck_assert(!probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(!probe_conditions_unsettled(&profile, 0, text, sizeof text));
     profile.conditions = &(struct profile_condition){"busy", "other tasks ran"};
     profile.condition_count = 1;
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "message (beside others); measure again when nothing else runs");
     layer.curve_count = 0;
-    profile.conditions = &budget;
-    profile.condition_count = 1;
-    budget.value = "5 s granted; not measured: sharing memory; cache sizes from 1 sweep";
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
-    ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
-    /* whatever spread and note the figures have */
-    budget.value = "5 s granted; cut short: cache sharing memory; not measured: message";
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
-    ck_assert_str_eq(text, "cache (cut short), sharing (cut short), memory (cut short), not "
-                           "measured: message; measure again without --budget");
-    struct profile_cache cache[3] = {
-        {.level = 1, .quality.note = "shared" PROBE_NOTE_PUS_MOVE "; and more"},
-        {.level = 2, .quality.note = "shared" PROBE_NOTE_PUS_MOVE},
-        {.level = 3, .quality.note = "shared by 0-1 as measured"}};
     profile.condition_count = 0;
+    ck_assert(
+        probe_conditions_unsettled(&profile, PROBE_SHARING | PROBE_MEMORY, text, sizeof text));
+    ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
+    struct profile_cache cache[3] = {{.level = 1, .quality.pus_move = true},
+                                     {.level = 2, .quality.pus_move = true},
+                                     {.level = 3, .quality.note = "shared by 0-1 as measured"}};
     node_class.caches = cache;
     node_class.cache_count = 3;
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     ck_assert_str_eq(text, "sharing of L1, L2; measure again");
+    /* whatever spread and note the figures have */
+    node_class.cache_count = 1;
+    cache[0] = (struct profile_cache){.quality.cut_short = true, .sharing_quality.cut_short = true};
+    node_class.memory.quality.cut_short = true;
+    ck_assert(probe_conditions_unsettled(&profile, PROBE_MESSAGE, text, sizeof text));
+    ck_assert_str_eq(text, "cache (cut short), sharing (cut short), memory (cut short), not "
+                           "measured: message; measure again without --budget");
 }
 
 TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
@@ -446,12 +443,11 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
     ck_assert_int_eq(probe_conditions_add(&profile, "load_average", cases[_i].load), 0);
     ck_assert_int_eq(probe_conditions_add(&profile, cases[_i].key, cases[_i].value), 0);
     ck_assert_int_eq(probe_conditions_others_ran(&profile), cases[_i].says == waits);
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     snprintf(expected, sizeof expected, "message (spread 30 %%)%s", cases[_i].says);
     ck_assert_str_eq(text, expected);
-    ck_assert_int_eq(probe_conditions_add(&profile, "budget", "5 s granted; cut short: message"),
-                     0);
-    ck_assert(probe_conditions_unsettled(&profile, text, sizeof text));
+    layer.quality.cut_short = true;
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     snprintf(expected, sizeof expected, "message (spread 30 %%)%s%s without --budget",
              cases[_i].says, cases[_i].says == waits ? " and" : "; measure again");
     ck_assert_str_eq(text, expected);
