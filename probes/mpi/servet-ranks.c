@@ -23,6 +23,7 @@
 #include "probes/mpi/mpi.h"
 #include "probes/network/network.h"
 #include "probes/pairs/pairs.h"
+#include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"

@@ -4,6 +4,7 @@
  * nodes of the class are only compared with it.
  */
 #include "probes/network/network.h"
+#include "probes/run/result.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* What held while measuring and might have bent the figures: load, stolen time, siblings at
  * work, governors, virtual machines. Recorded beside the figures, for a reader to weigh. */
+#include "probes/run/conditions.h"
+#include "probes/run/budget.h"
 #include "probes/run/run.h"
 
 #include <errno.h>
@@ -20,6 +22,10 @@ static const double settle_agreement = 0.02, settle_most_s = 0.3;
  * tenths of a per cent.
  */
 static const double steal_least = 0.005, siblings_least = 0.05;
+/* A shorter standstill is a page fault that had to wait for memory; suspending takes as much. */
+static const double still_least_s = 0.2, suspended_least_s = 0.1;
+/* A machine is idle where the load average before the first probe is lower. */
+static const double idle_load = 0.5;
 
 static char *read_text(const char *path)
 {
@@ -171,9 +177,6 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
     return probe_conditions_add(profile, "busy", text);
 }
 
-/* Shorter is a page fault that had to wait for memory. */
-static const double still_least_s = 0.2;
-
 static int add_standstill(const struct machine *machine, struct servet_profile *profile)
 {
     char text[160];
@@ -186,8 +189,6 @@ static int add_standstill(const struct machine *machine, struct servet_profile *
              machine->guard.still_s);
     return probe_conditions_add(profile, "stood_still", text);
 }
-
-static const double suspended_least_s = 0.1; /* what entering and leaving it takes at least */
 
 /* Said even if no measurement was under way: caches are cold then, and frequencies may be
  * others. */
@@ -449,9 +450,6 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 }
 
 /* -- what is not settled -- */
-
-/* How high the load average may be before the first probe without a word. */
-static const double idle_load = 0.5;
 
 /* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
 static void add_moved(const struct profile_class *node_class, char *text, size_t size)

@@ -1,6 +1,7 @@
 /* From what the probes found to a profile. The declared topology gives the names of things and
  * the declared sizes; every figure that was measured stands beside the declared one and says so,
  * neither for the other. */
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 
 #include <errno.h>
@@ -12,6 +13,11 @@
 #include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
+
+/* Sizes closer than this agree: the grids have eight sizes an octave. */
+static const double agreement = 1.1;
+/* Levels from here on are shared by the cores of a chip on the machines at hand. */
+static const uint32_t usually_shared = 3;
 
 /* -- caches -- */
 
@@ -134,16 +140,10 @@ static size_t caches_within(const struct profile_relation *whole,
     return count;
 }
 
-/* Sizes closer than this agree: the grids have eight sizes an octave. */
-static const double agreement = 1.1;
-
 static bool agree(double a, double b)
 {
     return a <= agreement * b && b <= agreement * a;
 }
-
-/* Levels from here on are shared by the cores of a chip on the machines at hand. */
-static const uint32_t usually_shared = 3;
 
 /* A measured size that is not the declared one: both, and why if one of three reasons holds. */
 static void note_mismatch(FILE *stream, const struct probe_cache_level *level,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "profile/query.h"
 

@@ -2,6 +2,9 @@
  * it. Later probes use what earlier ones found (sizes of caches, groups), so their order is
  * fixed. */
 #include "probes/run/run.h"
+#include "probes/run/budget.h"
+#include "probes/run/conditions.h"
+#include "probes/run/result.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +19,10 @@
 #include "probes/pairs/memory.h"
 #include "probes/probe.h"
 #include "profile/base/cli.h"
+
+/* Bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
+ * native_region). */
+static const double touched_rate = 0.3e9;
 
 static void free_results(struct probe_results *results)
 {
@@ -118,10 +125,6 @@ static bool over(const struct probe_results *results)
 {
     return probe_budget_left(results) < 0;
 }
-
-/* Bytes/s at which a system gives out memory that it has to ask a hypervisor for (struct
- * native_region). */
-static const double touched_rate = 0.3e9;
 
 /* Would touching the arrays of two PUs take longer than this step may? */
 static bool hurries(const struct probe_run *run, const struct probe_results *results)

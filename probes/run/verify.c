@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "probes/cache/cache.h"
+#include "probes/pairs/memory.h"
+#include "probes/pairs/pairs.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "probes/pairs/pairs.h"
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

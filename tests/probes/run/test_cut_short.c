@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "probes/pairs/memory.h"
+#include "probes/run/conditions.h"
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"
 #include "profile/query.h"

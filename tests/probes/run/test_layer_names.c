@@ -3,6 +3,7 @@
 
 #include "probes/pairs/pairs.h"
 #include "probes/probe.h"
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 

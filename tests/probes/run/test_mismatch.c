@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"

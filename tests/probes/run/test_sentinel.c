@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "probes/machine.h"
+#include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
