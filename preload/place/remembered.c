@@ -1,11 +1,8 @@
 /* The memory of SERVET_AUTO. */
 #include "preload/place/remembered.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,79 +12,12 @@
 #include "preload/node/node.h"
 #include "profile/base/hash.h"
 
-/* Longest build ID that is told apart: SHA-256 has 32 bytes. */
-#define BUILD_ID_BYTES 32
 #define IDENTITY_SIZE 96
 #define MEMORY_SIZE (PATH_MAX + 512)
 
 static const char beginning[] = "servet-auto 1";
 
 /* -- which build -- */
-
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 3) / 4 * 4;
-}
-
-/* Notes larger than that (core files) are nobody's build ID. */
-#define NOTES_BYTES 1024
-
-/* Finds the build ID among these ELF notes. Its bytes; 0: there is none. */
-static size_t find_build(const unsigned char *notes, size_t length, const unsigned char **id)
-{
-    ElfW(Nhdr) note;
-    for (size_t at = 0; at + sizeof note <= length;) {
-        memcpy(&note, notes + at, sizeof note);
-        size_t name = at + sizeof note, data = name + round_up(note.n_namesz);
-        if (note.n_namesz > NOTES_BYTES || note.n_descsz > NOTES_BYTES ||
-            data + note.n_descsz > length) {
-            return 0;
-        }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-            note.n_descsz > 0 && memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
-            *id = notes + data;
-            return note.n_descsz;
-        }
-        at = data + round_up(note.n_descsz);
-    }
-    return 0;
-}
-
-static void print_bytes(const unsigned char *bytes, size_t count, char *out, size_t size)
-{
-    int used = snprintf(out, size, "build-id ");
-    for (size_t i = 0; i < count && i < BUILD_ID_BYTES; i++) {
-        used += snprintf(out + used, size - (size_t)used, "%02x", bytes[i]);
-    }
-}
-
-static bool read_build_id(int file, char *out, size_t size)
-{
-    ElfW(Ehdr) header;
-    ElfW(Phdr) part;
-    unsigned char notes[NOTES_BYTES];
-    const unsigned char *id;
-    if (pread(file, &header, sizeof header, 0) != sizeof header ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof part) {
-        return false;
-    }
-    for (size_t i = 0; i < header.e_phnum; i++) {
-        off_t at = (off_t)(header.e_phoff + i * sizeof part);
-        if (pread(file, &part, sizeof part, at) != sizeof part) {
-            return false;
-        }
-        if (part.p_type != PT_NOTE || part.p_filesz > sizeof notes) {
-            continue;
-        }
-        ssize_t length = pread(file, notes, part.p_filesz, (off_t)part.p_offset);
-        size_t bytes = length > 0 ? find_build(notes, (size_t)length, &id) : 0;
-        if (bytes > 0) {
-            print_bytes(id, bytes, out, size);
-            return true;
-        }
-    }
-    return false;
-}
 
 /* `path` gets the executable's real path. */
 static int identify(const char *executable, char *path, char *identity)
@@ -96,17 +26,12 @@ static int identify(const char *executable, char *path, char *identity)
     if (!realpath(executable ? executable : "/proc/self/exe", path)) {
         return -errno;
     }
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
+    if (stat(path, &info) < 0) {
         return -errno;
     }
-    int code = fstat(file, &info) < 0 ? -errno : 0;
-    if (code == 0 && !read_build_id(file, identity, IDENTITY_SIZE)) {
-        snprintf(identity, IDENTITY_SIZE, "file %lld bytes of %lld.%09ld", (long long)info.st_size,
-                 (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    }
-    close(file);
-    return code;
+    snprintf(identity, IDENTITY_SIZE, "file %lld bytes of %lld.%09ld", (long long)info.st_size,
+             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    return 0;
 }
 
 /* -- where -- */

@@ -18,8 +18,8 @@ int pin_cache_make_folders(char *path);
 /* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
  *
  * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
- * ~/.cache/servet/auto). It counts only for the same build: the same build ID, or size and time of
- * modification where there is none. An interpreter's scripts share its entry.
+ * ~/.cache/servet/auto). It counts only for the same build: the same size and time of modification.
+ * An interpreter's scripts share its entry.
  */
 
 struct pin_remembered {

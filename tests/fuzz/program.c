@@ -1,5 +1,4 @@
-/* A program's file, of which the shim asks the build ID, and what SERVET_AUTO remembers of it: both
- * are files that anybody may have written. */
+/* What SERVET_AUTO remembers of a program: a file that anybody may have written. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -372,7 +372,7 @@ TEST(a_memory_that_is_not_ours_is_not_read)
     static const char *const harms[] = {
         "chmod o+w *",
         "f=$(ls) && chmod o-w $f && mv $f ../x && ln -s ../x $f",
-        "f=$(ls) && sed 's/^build-id ./&0/' ../x >y && mv y $f",
+        "f=$(ls) && sed 's/^file ./&0/' ../x >y && mv y $f",
     };
     ck_assert_uint_eq(run_auto("talk", "OMP_DYNAMIC=0", "auto: communication intensive"), 1);
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "auto: communication priority"), 2);
