@@ -25,6 +25,7 @@
 
 static const char *const machines[] = {
     FIXTURES "/dunnington.json",
+    FIXTURES "/measured/guest-16.json",
     FIXTURES "/superdome.json",
     FIXTURES "/two-packages-256.json",
     "package:2 [numa] l3:8 core:2 pu:2",
