@@ -17,32 +17,30 @@
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-enum {
-    KEY_MEM = 'm',
-    KEY_COMM = 'c',
-    KEY_PROFILE = 'p',
-    KEY_VERBOSE = 'v',
-    KEY_FORCE = 'f',
-    KEY_TRACE = 't',
-    KEY_VARIABLES = 0x100,
-    KEY_AUTO,
-    KEY_WATCH
-};
+enum { KEY_AUTO = 0x100, KEY_WATCH, KEY_VARIABLES };
 
 struct request {
-    bool mem, comm, verbose, force, variables, automatic, watch;
-    const char *profile, *trace;
+    const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
+    bool variables;
+};
+
+/* Which variable each option sets. */
+static const struct {
+    int key;
+    size_t variable;
+} sets[] = {
+    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR}, {'p', PIN_PROFILE},   {'v', PIN_VERBOSE},
+    {'f', PIN_FORCE},     {'t', PIN_TRACE},      {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH},
 };
 
 static const struct argp_option choices[] = {
-    {"mem-prior", KEY_MEM, NULL, 0, "Place threads and ranks to collide least in memory (default)",
+    {"mem-prior", 'm', NULL, 0, "Place threads and ranks to collide least in memory (default)", 0},
+    {"comm-prior", 'c', NULL, 0, "Place threads and ranks to exchange messages fastest", 0},
+    {"profile", 'p', "FILE", 0, "Profile of this machine", 0},
+    {"verbose", 'v', NULL, 0, "Say on stderr where every thread and rank goes", 0},
+    {"force", 'f', NULL, 0, "Place threads even where the user or the program has chosen already",
      0},
-    {"comm-prior", KEY_COMM, NULL, 0, "Place threads and ranks to exchange messages fastest", 0},
-    {"profile", KEY_PROFILE, "FILE", 0, "Profile of this machine", 0},
-    {"verbose", KEY_VERBOSE, NULL, 0, "Say on stderr where every thread and rank goes", 0},
-    {"force", KEY_FORCE, NULL, 0,
-     "Place threads even where the user or the program has chosen already", 0},
-    {"trace", KEY_TRACE, "FILE", 0,
+    {"trace", 't', "FILE", 0,
      "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the priority by what the last run of an MPI program was like", 0},
@@ -56,37 +54,14 @@ static const struct argp_option choices[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
-    switch (key) {
-    case KEY_MEM:
-        request->mem = true;
-        return 0;
-    case KEY_COMM:
-        request->comm = true;
-        return 0;
-    case KEY_PROFILE:
-        request->profile = argument;
-        return 0;
-    case KEY_VERBOSE:
-        request->verbose = true;
-        return 0;
-    case KEY_FORCE:
-        request->force = true;
-        return 0;
-    case KEY_TRACE:
-        request->trace = argument;
-        return 0;
-    case KEY_AUTO:
-        request->automatic = true;
-        return 0;
-    case KEY_WATCH:
-        request->watch = true;
-        return 0;
-    case KEY_VARIABLES:
-        request->variables = true;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (sets[i].key == key) {
+            request->values[sets[i].variable] = argument ? argument : "1";
+            return 0;
+        }
     }
+    request->variables |= key == KEY_VARIABLES;
+    return key == KEY_VARIABLES ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 /* The table of variables, below the options in --help. */
@@ -245,29 +220,20 @@ static void set_profile(const char *profile)
     set(pin_option_table[PIN_PROFILE].name, realpath(profile, absolute) ? absolute : profile);
 }
 
+/* Either priority turns the other off. */
 static void set_variables(const struct request *request)
 {
-    if (request->mem || request->comm) {
-        set(pin_option_table[PIN_MEM_PRIOR].name, request->mem ? "1" : "0");
-        set(pin_option_table[PIN_COMM_PRIOR].name, request->comm ? "1" : "0");
+    const char *const *values = request->values;
+    if (values[PIN_MEM_PRIOR] || values[PIN_COMM_PRIOR]) {
+        set(pin_option_table[PIN_MEM_PRIOR].name, values[PIN_MEM_PRIOR] ? "1" : "0");
+        set(pin_option_table[PIN_COMM_PRIOR].name, values[PIN_COMM_PRIOR] ? "1" : "0");
     }
-    if (request->profile) {
-        set_profile(request->profile);
-    }
-    if (request->verbose) {
-        set(pin_option_table[PIN_VERBOSE].name, "1");
-    }
-    if (request->force) {
-        set(pin_option_table[PIN_FORCE].name, "1");
-    }
-    if (request->trace) {
-        set(pin_option_table[PIN_TRACE].name, request->trace);
-    }
-    if (request->watch) {
-        set(pin_option_table[PIN_WATCH].name, "1");
-    }
-    if (request->automatic) {
-        set(pin_option_table[PIN_AUTO].name, "1");
+    for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
+        if (i == PIN_PROFILE && values[i]) {
+            set_profile(values[i]);
+        } else if (values[i]) {
+            set(pin_option_table[i].name, values[i]);
+        }
     }
 }
 
@@ -393,15 +359,16 @@ int main(int argc, char **argv)
     if (request.variables) {
         return print_variables();
     }
-    if (request.mem && request.comm) {
+    if (request.values[PIN_MEM_PRIOR] && request.values[PIN_COMM_PRIOR]) {
         cli_usage("--mem-prior and --comm-prior exclude each other");
     }
     const char *program = argv[first];
     if (!program) { /* argv ends with it */
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
     }
-    if (request.trace && (!*request.trace || strcmp(request.trace, "-") == 0)) {
-        cli_usage("--trace: '%s', expected the name of a file", request.trace);
+    const char *trace = request.values[PIN_TRACE];
+    if (trace && (!*trace || strcmp(trace, "-") == 0)) {
+        cli_usage("--trace: '%s', expected the name of a file", trace);
     }
     set_variables(&request);
     set_preloads();

@@ -1,9 +1,50 @@
-/* Interposed: what goes from one rank to another, by messages, persistent requests and one-sided
- * communication, and what waits for it. */
+/* Interposed: the calls of table.h. One function interprets the row of a call that sends; trace.h
+ * says how each of them counts.
+ *
+ * Arguments pass as words of the size of a pointer: numbers, pointers and handles of either kind
+ * take one register or stack slot each (x86-64, AArch64, POWER, RISC-V). Of an int only the low
+ * half counts. Programs of 32 bits have no tracer.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "preload/trace/table.h"
 #include "preload/trace/trace.h"
+
+_Static_assert(sizeof(trace_word) == sizeof(int64_t), "MPI_Count takes one argument");
+
+enum direction {
+    TO_PEER,
+    TO_WINDOW,   /* to the peer in the window's group */
+    FROM_WINDOW, /* fetched: counts as sent by the peer */
+    BOTH_WAYS,
+    FROM_ROOT, /* to each other rank */
+    TO_ROOT,
+    TO_EACH, /* from each rank to each other one */
+    REDUCED,
+    TO_NEXT,
+    TO_NEIGHBOURS,
+    KEPT,          /* TO_PEER, but later */
+    STARTED,       /* persistent requests */
+    REQUEST_FREED, /* `where` points to the handle */
+    GROUP_FREED,   /* likewise, of a communicator or window */
+};
+
+enum form {
+    ONE,        /* the same number of elements for all */
+    MANY,       /* an array: a number for each of them */
+    MANY_TYPES, /* and an array of types */
+    OWN,        /* one to send; of the array in the receive buffer's place, the own */
+};
+
+enum { NO = UINT8_MAX };
+
+struct call {
+    enum direction direction;
+    enum form form;
+    uint8_t count, type, peer, where, in_count, in_type;
+    bool large; /* numbers are MPI_Count */
+};
 
 /* -- persistent requests that send -- */
 
@@ -43,18 +84,6 @@ static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-static bool request_find(trace_word request, int32_t *peer, uint64_t *bytes)
-{
-    pthread_mutex_lock(&lock);
-    struct entry *entry = *find(request);
-    if (entry) {
-        *peer = entry->peer;
-        *bytes = entry->bytes;
-    }
-    pthread_mutex_unlock(&lock);
-    return entry;
-}
-
 static void request_forget(trace_word request)
 {
     pthread_mutex_lock(&lock);
@@ -66,270 +95,358 @@ static void request_forget(trace_word request)
     free(entry);
 }
 
-/* Interposed: one-sided communication. What is fetched counts as sent by the rank that it is
- * fetched from. */
-
-static void put(trace_word window, int peer, int64_t count, trace_word type)
+static void request_start(trace_word request)
 {
-    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(window);
-    if (group) {
-        pin_trace_count_to(group, peer, pin_trace_bytes(count, type));
+    static const struct trace_group world = {.size = INT32_MAX, .me = -1};
+    pthread_mutex_lock(&lock);
+    const struct entry *entry = *find(request);
+    if (entry) {
+        pin_trace_count_to(&world, entry->peer < 0 ? pin_trace_counts.ranks : entry->peer,
+                           entry->bytes);
+        if (pin_trace_timing) {
+            pin_trace_time_message(entry->peer);
+        }
     }
+    pthread_mutex_unlock(&lock);
 }
 
-static void get(trace_word window, int peer, int64_t count, trace_word type)
+/* -- counting by the row -- */
+
+/* Element `i` of an argument that is a number (one for all) or an array of them. */
+static int64_t number(const struct call *call, trace_word word, size_t i, bool array)
 {
-    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(window);
-    if (group) {
-        pin_trace_count_from(group, peer, pin_trace_bytes(count, type));
+    if (array) {
+        return call->large ? ((const int64_t *)word)[i] : ((const int *)word)[i];
     }
+    return call->large ? (int64_t)word : (int)word;
 }
 
-static void swap(trace_word window, int peer, trace_word type)
+static uint64_t bytes_at(const struct call *call, const trace_word *words, size_t i, uint8_t count,
+                         uint8_t type)
 {
-    put(window, peer, 1, type);
-    get(window, peer, 1, type);
+    bool array = call->form == MANY || call->form == MANY_TYPES ||
+                 (call->form == OWN && count == call->in_count);
+    return pin_trace_bytes(count == NO ? 1 : number(call, words[count], i, array),
+                           call->form == MANY_TYPES ? trace_handle_at((const void *)words[type], i)
+                                                    : words[type]);
 }
 
-/* `more` and `it`: those that end with a request. */
-#define MORE_REQUEST , void *request
-#define THE_REQUEST , request
-#define PUT(name, number, more, it)                                                                \
-    TRACE_CALL(name,                                                                               \
-               (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word window more),                            \
-               (data, count, type, to, at, there, kind, window it), put(window, to, count, type))
-#define GET(name, number, more, it)                                                                \
-    TRACE_CALL(name,                                                                               \
-               (void *data, number count, trace_word type, int from, intptr_t at, number there,    \
-                trace_word kind, trace_word window more),                                          \
-               (data, count, type, from, at, there, kind, window it),                              \
-               get(window, from, count, type))
-#define ACCUMULATE(name, number, more, it)                                                         \
-    TRACE_CALL(name,                                                                               \
-               (const void *data, number count, trace_word type, int to, intptr_t at,              \
-                number there, trace_word kind, trace_word operation, trace_word window more),      \
-               (data, count, type, to, at, there, kind, operation, window it),                     \
-               put(window, to, count, type))
-
-#define RMA(number, suffix)                                                                        \
-    PUT(Put##suffix, number, , )                                                                   \
-    PUT(Rput##suffix, number, MORE_REQUEST, THE_REQUEST)                                           \
-    GET(Get##suffix, number, , )                                                                   \
-    GET(Rget##suffix, number, MORE_REQUEST, THE_REQUEST)                                           \
-    ACCUMULATE(Accumulate##suffix, number, , )                                                     \
-    ACCUMULATE(Raccumulate##suffix, number, MORE_REQUEST, THE_REQUEST)
-
-RMA(int, )
-RMA(int64_t, _c)
-
-TRACE_CALL(Get_accumulate,
-           (const void *data, int count, trace_word type, void *result, int result_count,
-            trace_word result_type, int peer, intptr_t at, int there, trace_word kind,
-            trace_word operation, trace_word window),
-           (data, count, type, result, result_count, result_type, peer, at, there, kind, operation,
-            window),
-           put(window, peer, count, type);
-           get(window, peer, result_count, result_type))
-TRACE_CALL(Fetch_and_op,
-           (const void *data, void *result, trace_word type, int peer, intptr_t at,
-            trace_word operation, trace_word window),
-           (data, result, type, peer, at, operation, window), swap(window, peer, type))
-TRACE_CALL(Compare_and_swap,
-           (const void *data, const void *compared, void *result, trace_word type, int peer,
-            intptr_t at, trace_word window),
-           (data, compared, result, type, peer, at, window), swap(window, peer, type))
-
-TRACE_CALL(Win_free, (void *window), (window), pin_trace_group_forget(trace_handle_at(window, 0)))
-
-TRACE_TIMED(Win_fence, (int assertion, trace_word window), (assertion, window))
-TRACE_TIMED(Win_start, (trace_word group, int assertion, trace_word window),
-            (group, assertion, window))
-TRACE_TIMED(Win_post, (trace_word group, int assertion, trace_word window),
-            (group, assertion, window))
-TRACE_TIMED(Win_complete, (trace_word window), (window))
-TRACE_TIMED(Win_wait, (trace_word window), (window))
-TRACE_TIMED(Win_lock, (int kind, int rank, int assertion, trace_word window),
-            (kind, rank, assertion, window))
-TRACE_TIMED(Win_unlock, (int rank, trace_word window), (rank, window))
-TRACE_TIMED(Win_lock_all, (int assertion, trace_word window), (assertion, window))
-TRACE_TIMED(Win_unlock_all, (trace_word window), (window))
-TRACE_TIMED(Win_flush, (int rank, trace_word window), (rank, window))
-TRACE_TIMED(Win_flush_all, (trace_word window), (window))
-TRACE_TIMED(Win_flush_local, (int rank, trace_word window), (rank, window))
-TRACE_TIMED(Win_flush_local_all, (trace_word window), (window))
-
-/* Interposed: messages from one rank to another, in C and through the Fortran entries that call
- * these.
- *
- * The number of elements is an int, or MPI_Count (64 bits) in the MPI 4 functions whose names end
- * in _c.
- */
-
-static inline void count_message(trace_word comm, int to, int64_t count, trace_word type)
+/* What is for rank or neighbour `i`. */
+static uint64_t bytes_for(const struct call *call, const trace_word *words, int32_t i)
 {
-    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(comm);
+    bool in_place = call->in_count != NO && words[0] == (trace_word)pin_trace_mpi.in_place;
+    return bytes_at(call, words, (size_t)i, in_place ? call->in_count : call->count,
+                    in_place ? call->in_type : call->type);
+}
+
+static void count_message(const struct call *call, const trace_word *words)
+{
+    int to = (int)words[call->peer];
+    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
     if (!group) {
         return;
     }
-    pin_trace_count_to(group, to, pin_trace_bytes(count, type));
+    pin_trace_count_to(group, to, bytes_for(call, words, 0));
     if (!pin_trace_timing) {
-        pin_trace_recent_set(group, type);
+        pin_trace_recent_set(group, words[call->type]);
     } else if (to < group->size) {
         pin_trace_time_message(group->world ? group->world[to] : to);
     }
 }
 
+static void count_one_sided(const struct call *call, const trace_word *words)
+{
+    int peer = (int)words[call->peer];
+    struct trace_group *group = peer < 0 ? NULL : pin_trace_group_of_window(words[call->where]);
+    if (!group) {
+        return;
+    }
+    if (call->direction != FROM_WINDOW) {
+        pin_trace_count_to(group, peer, bytes_at(call, words, 0, call->count, call->type));
+    }
+    if (call->direction == FROM_WINDOW) {
+        pin_trace_count_from(group, peer, bytes_at(call, words, 0, call->count, call->type));
+    } else if (call->direction == BOTH_WAYS) {
+        pin_trace_count_from(group, peer, bytes_at(call, words, 0, call->in_count, call->in_type));
+    }
+}
+
+static void count_to_each(const struct call *call, const trace_word *words,
+                          struct trace_group *group)
+{
+    if (call->form == ONE || call->form == OWN) {
+        pin_trace_count_each(group, bytes_for(call, words, group->me > 0 ? group->me : 0));
+        return;
+    }
+    for (int32_t peer = 0; peer < group->size; peer++) {
+        if (peer != group->me) {
+            pin_trace_count_to(group, peer, bytes_for(call, words, peer));
+        }
+    }
+}
+
+static void count_to_neighbours(const struct call *call, const trace_word *words,
+                                struct trace_group *group)
+{
+    if (__atomic_load_n(&group->neighbour_count, __ATOMIC_ACQUIRE) < 0) {
+        pin_trace_group_find_neighbours(group);
+    }
+    for (int32_t i = 0; i < group->neighbour_count; i++) {
+        pin_trace_count_to(group, group->neighbours[i], bytes_for(call, words, i));
+    }
+}
+
+static void count_collective(const struct call *call, const trace_word *words)
+{
+    struct trace_group *group = pin_trace_group_of_comm(words[call->where]);
+    int root = call->peer == NO ? 0 : (int)words[call->peer];
+    if (!group) {
+        return;
+    }
+    switch (call->direction) {
+    case FROM_ROOT:
+        if (root == (group->inter ? pin_trace_mpi.root : group->me)) {
+            count_to_each(call, words, group);
+        }
+        break;
+    case TO_ROOT: /* which is below 0 on the root's side of an intercommunicator */
+        if (root != group->me) {
+            pin_trace_count_to(group, root, bytes_for(call, words, 0));
+        }
+        break;
+    case REDUCED:
+        pin_trace_count_reduced(group, bytes_for(call, words, 0));
+        break;
+    case TO_NEXT:
+        pin_trace_count_to(group, group->me + 1, bytes_for(call, words, 0));
+        break;
+    case TO_NEIGHBOURS:
+        count_to_neighbours(call, words, group);
+        break;
+    default:
+        count_to_each(call, words, group);
+    }
+}
+
+static void count_call(const struct call *call, const trace_word *words)
+{
+    const void *handles = (const void *)words[call->where];
+    switch (call->direction) {
+    case TO_PEER:
+        count_message(call, words);
+        break;
+    case TO_WINDOW:
+    case FROM_WINDOW:
+    case BOTH_WAYS:
+        count_one_sided(call, words);
+        break;
+    case KEPT:
+        break;
+    case STARTED:
+        for (int i = 0; i < (call->count == NO ? 1 : (int)words[call->count]); i++) {
+            request_start(trace_handle_at(handles, (size_t)i));
+        }
+        break;
+    case REQUEST_FREED:
+        request_forget(trace_handle_at(handles, 0));
+        break;
+    case GROUP_FREED:
+        pin_trace_group_forget(trace_handle_at(handles, 0));
+        break;
+    default:
+        count_collective(call, words);
+    }
+}
+
+/* After the call that made a persistent request, its last argument. */
+static void keep(const struct call *call, const trace_word *words, trace_word request)
+{
+    int to = (int)words[call->peer];
+    struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
+    if (group && to < group->size) {
+        request_keep(trace_handle_at((const void *)request, 0),
+                     group->world ? group->world[to] : to, bytes_for(call, words, 0));
+    }
+}
+
+/* -- the functions -- */
+
+/* Counts a message if its communicator and type are the recent ones. False: it did not. */
+static inline bool count_recent(trace_word comm, int32_t peer, int64_t count, trace_word type)
+{
+    if ((((comm ^ pin_trace_recent.comm) | (type ^ pin_trace_recent.type)) &
+         pin_trace_recent.mask) ||
+        (uint32_t)peer >= pin_trace_recent.size || count < 0) {
+        return false;
+    }
+    int32_t rank = pin_trace_recent.world[peer];
+    if (__builtin_expect(rank < 0, 0)) {
+        return false;
+    }
+    uint64_t bytes = (uint64_t)count * pin_trace_recent.type_size;
+    pin_trace_counts.sent[rank].bytes += bytes;
+    pin_trace_counts.sent[rank].messages++;
+    if (__builtin_expect(bytes > pin_trace_counts.largest, 0)) {
+        pin_trace_counts.largest = bytes;
+    }
+    return true;
+}
+
+/* False: the call is passed on as it is, without leave(). */
+static inline bool enter(void)
+{
+    int state = __atomic_load_n(&pin_trace_state, __ATOMIC_RELAXED);
+    if (pin_trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !pin_trace_begin()))) {
+        return false;
+    }
+    pin_trace_inside = true;
+    if (pin_trace_timing) {
+        pin_trace_time_enter();
+    }
+    return true;
+}
+
+static inline void leave(void)
+{
+    if (pin_trace_timing) {
+        pin_trace_time_leave();
+    }
+    pin_trace_inside = false;
+}
+
+#define W1 trace_word a0
+#define W2 W1, trace_word a1
+#define W3 W2, trace_word a2
+#define W4 W3, trace_word a3
+#define W5 W4, trace_word a4
+#define W6 W5, trace_word a5
+#define W7 W6, trace_word a6
+#define W8 W7, trace_word a7
+#define W9 W8, trace_word a8
+#define W10 W9, trace_word a9
+#define W12 W10, trace_word a10, trace_word a11
+#define W13 W12, trace_word a12
+#define A1 a0
+#define A2 A1, a1
+#define A3 A2, a2
+#define A4 A3, a3
+#define A5 A4, a4
+#define A6 A5, a5
+#define A7 A6, a6
+#define A8 A7, a7
+#define A9 A8, a8
+#define A10 A9, a9
+#define A12 A10, a10, a11
+#define A13 A12, a12
+
+/* Passes the call on to `real`; if it is one to count, counts it by row `call_`. */
+#define PASS(n)                                                                                    \
+    if (!enter())                                                                                  \
+        return real(A##n);                                                                         \
+    const trace_word words_[] = {A##n};                                                            \
+    count_call(&call_, words_);                                                                    \
+    int code_ = real(A##n);                                                                        \
+    if (call_.direction == KEPT && code_ == 0)                                                     \
+        keep(&call_, words_, words_[n - 1]);                                                       \
+    leave();                                                                                       \
+    return code_
+
+#define COUNTED_NAME(name, n, ...)                                                                 \
+    PIN_EXPORT int name(W##n);                                                                     \
+    PIN_EXPORT int name(W##n)                                                                      \
+    {                                                                                              \
+        static const struct call call_ = {__VA_ARGS__};                                            \
+        static int (*found)(W##n);                                                                 \
+        int (*real)(W##n) = PIN_ONCE(found, pin_next(#name));                                      \
+        if (!real)                                                                                 \
+            return TRACE_NO_MPI;                                                                   \
+        PASS(n);                                                                                   \
+    }
+
 /* A plain send goes the short way if it is like the one before it and nothing lies between here and
  * the library, which calls no MPI function itself to send: then it needs no mark that it is
  * counted, and the library returns to the program. Another tool in between may have its MPI_X call
  * PMPI_X, which comes by here again. */
-#define SHORT_NAME(name, twin, parameters, arguments)                                              \
-    PIN_EXPORT int name parameters;                                                                \
-    static int(*short_##name) parameters; /* NULL: not, or not yet */                              \
-    __attribute__((noinline)) static int long_##name parameters                                    \
+#define SEND_NAME(name, twin, is_large, n, ...)                                                    \
+    PIN_EXPORT int name(W##n);                                                                     \
+    static int (*short_##name)(W##n); /* NULL: not, or not yet */                                  \
+    __attribute__((noinline)) static int long_##name(W##n)                                         \
     {                                                                                              \
-        static int(*real) parameters;                                                              \
-        TRACE_PASS(                                                                                \
-            name, arguments, count_message(comm, to, count, type);                                 \
-            if (!short_##name && !pin_trace_timing && real == (__typeof__(real))pin_next(#twin))   \
-                __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED),                           \
-            (void)0);                                                                              \
+        static const struct call call_ = {__VA_ARGS__, is_large};                                  \
+        static int (*found)(W##n);                                                                 \
+        int (*real)(W##n) = PIN_ONCE(found, pin_next(#name));                                      \
+        if (!real)                                                                                 \
+            return TRACE_NO_MPI;                                                                   \
+        if (!short_##name && pin_trace_state == TRACE_ON && !pin_trace_timing &&                   \
+            real == (__typeof__(real))pin_next(#twin))                                             \
+            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                               \
+        PASS(n);                                                                                   \
     }                                                                                              \
-    PIN_EXPORT int name parameters                                                                 \
+    PIN_EXPORT int name(W##n)                                                                      \
     {                                                                                              \
-        __typeof__(short_##name) real = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);          \
-        if (__builtin_expect(                                                                      \
-                real && !pin_trace_inside && trace_recent_count(comm, to, count, type), 1))        \
-            return real arguments;                                                                 \
-        return long_##name arguments;                                                              \
+        int (*real)(W##n) = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);                      \
+        if (__builtin_expect(real && !pin_trace_inside &&                                          \
+                                 count_recent(a5, (int)a3, is_large ? (int64_t)a1 : (int)a1, a2),  \
+                             1))                                                                   \
+            return real(A##n);                                                                     \
+        return long_##name(A##n);                                                                  \
     }
 
-#define SHORT(name, parameters, arguments)                                                         \
-    SHORT_NAME(MPI_##name, PMPI_##name, parameters, arguments)                                     \
-    SHORT_NAME(PMPI_##name, MPI_##name, parameters, arguments)
-
-#define SEND(name, number, more, it)                                                               \
-    SHORT(                                                                                         \
-        name,                                                                                      \
-        (const void *data, number count, trace_word type, int to, int tag, trace_word comm more),  \
-        (data, count, type, to, tag, comm it))
-
-#define SENDRECV(name, number)                                                                     \
-    TRACE_CALL(                                                                                    \
-        name,                                                                                      \
-        (const void *out, number out_count, trace_word out_type, int to, int out_tag, void *in,    \
-         number in_count, trace_word in_type, int from, int in_tag, trace_word comm, void *end),   \
-        (out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, end),   \
-        count_message(comm, to, out_count, out_type))
-
-#define SENDRECV_REPLACE(name, number)                                                             \
-    TRACE_CALL(name,                                                                               \
-               (void *data, number count, trace_word type, int to, int out_tag, int from,          \
-                int in_tag, trace_word comm, void *end),                                           \
-               (data, count, type, to, out_tag, from, in_tag, comm, end),                          \
-               count_message(comm, to, count, type))
-
-/* Kept until the request is freed; counted at every start. */
-static void keep(int code, trace_word comm, int to, int64_t count, trace_word type,
-                 const void *request)
-{
-    struct trace_group *group = code != 0 || to < 0 ? NULL : pin_trace_group_of_comm(comm);
-    if (group && to < group->size) {
-        request_keep(trace_handle_at(request, 0), group->world ? group->world[to] : to,
-                     pin_trace_bytes(count, type));
+/* A call that is only timed. Without times it is passed on at once: `pass_` is then the library's
+ * function from the first call on. */
+#define TIMED_NAME(name, n)                                                                        \
+    PIN_EXPORT int name(W##n);                                                                     \
+    static int first_##name(W##n);                                                                 \
+    static int (*pass_##name)(W##n) = first_##name;                                                \
+    static int (*real_##name)(W##n);                                                               \
+    static int timed_##name(W##n)                                                                  \
+    {                                                                                              \
+        if (!pin_trace_timing || !enter())                                                         \
+            return real_##name(A##n);                                                              \
+        int code_ = real_##name(A##n);                                                             \
+        leave();                                                                                   \
+        return code_;                                                                              \
+    }                                                                                              \
+    __attribute__((noinline, cold)) static int first_##name(W##n)                                  \
+    {                                                                                              \
+        if (!PIN_ONCE(real_##name, pin_next(#name)))                                               \
+            return TRACE_NO_MPI;                                                                   \
+        __typeof__(pass_##name) pass = pin_trace_times_wanted() ? timed_##name : real_##name;      \
+        __atomic_store_n(&pass_##name, pass, __ATOMIC_RELEASE);                                    \
+        return pass(A##n);                                                                         \
+    }                                                                                              \
+    PIN_EXPORT int name(W##n)                                                                      \
+    {                                                                                              \
+        return __atomic_load_n(&pass_##name, __ATOMIC_ACQUIRE)(A##n);                              \
     }
-}
 
-#define SEND_INIT(name, number)                                                                    \
-    TRACE_BOTH(name,                                                                               \
-               (const void *data, number count, trace_word type, int to, int tag, trace_word comm, \
-                void *request),                                                                    \
-               (data, count, type, to, tag, comm, request), (void)0,                               \
-               keep(trace_code_, comm, to, count, type, request))
+#define SINGLE(name, n, ...)                                                                       \
+    COUNTED_NAME(MPI_##name, n, __VA_ARGS__, false)                                                \
+    COUNTED_NAME(PMPI_##name, n, __VA_ARGS__, false)
+#define BOTH_SIZES(name, n, ...)                                                                   \
+    SINGLE(name, n, __VA_ARGS__)                                                                   \
+    COUNTED_NAME(MPI_##name##_c, n, __VA_ARGS__, true)                                             \
+    COUNTED_NAME(PMPI_##name##_c, n, __VA_ARGS__, true)
+#define COUNTED(name, second, n, m, ...)                                                           \
+    BOTH_SIZES(name, n, __VA_ARGS__) BOTH_SIZES(second, m, __VA_ARGS__)
 
-#define SENDS(number, suffix)                                                                      \
-    SEND(Send##suffix, number, , )                                                                 \
-    SEND(Bsend##suffix, number, , )                                                                \
-    SEND(Ssend##suffix, number, , )                                                                \
-    SEND(Rsend##suffix, number, , )                                                                \
-    SEND(Isend##suffix, number, MORE_REQUEST, THE_REQUEST)                                         \
-    SEND(Ibsend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
-    SEND(Issend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
-    SEND(Irsend##suffix, number, MORE_REQUEST, THE_REQUEST)                                        \
-    SENDRECV(Sendrecv##suffix, number)                                                             \
-    SENDRECV(Isendrecv##suffix, number)                                                            \
-    SENDRECV_REPLACE(Sendrecv_replace##suffix, number)                                             \
-    SENDRECV_REPLACE(Isendrecv_replace##suffix, number)                                            \
-    SEND_INIT(Send_init##suffix, number)                                                           \
-    SEND_INIT(Bsend_init##suffix, number)                                                          \
-    SEND_INIT(Ssend_init##suffix, number)                                                          \
-    SEND_INIT(Rsend_init##suffix, number)
+#define SEND_SIZE(name, large, n, ...)                                                             \
+    SEND_NAME(MPI_##name, PMPI_##name, large, n, __VA_ARGS__)                                      \
+    SEND_NAME(PMPI_##name, MPI_##name, large, n, __VA_ARGS__)
+#define SEND(name, second, n, m, ...)                                                              \
+    SEND_SIZE(name, false, n, __VA_ARGS__)                                                         \
+    SEND_SIZE(name##_c, true, n, __VA_ARGS__)                                                      \
+    SEND_SIZE(second, false, m, __VA_ARGS__)                                                       \
+    SEND_SIZE(second##_c, true, m, __VA_ARGS__)
 
-SENDS(int, )
-SENDS(int64_t, _c)
+#define TIMED(name, second, n, m)                                                                  \
+    TIMED_NAME(MPI_##name, n)                                                                      \
+    TIMED_NAME(PMPI_##name, n)                                                                     \
+    TIMED_NAME(MPI_##second, m)                                                                    \
+    TIMED_NAME(PMPI_##second, m)
 
-static void start(const void *requests, int count)
-{
-    for (int i = 0; i < count; i++) {
-        int32_t peer;
-        uint64_t bytes;
-        static const struct trace_group world = {.size = INT32_MAX, .me = -1};
-        if (!request_find(trace_handle_at(requests, (size_t)i), &peer, &bytes)) {
-            continue;
-        }
-        pin_trace_count_to(&world, peer < 0 ? pin_trace_counts.ranks : peer, bytes);
-        if (pin_trace_timing) {
-            pin_trace_time_message(peer);
-        }
-    }
-}
-
-TRACE_CALL(Start, (void *request), (request), start(request, 1))
-TRACE_CALL(Startall, (int count, void *requests), (count, requests), start(requests, count))
-TRACE_CALL(Request_free, (void *request), (request), request_forget(trace_handle_at(request, 0)))
-
-/* Interposed: receiving and waiting. They send nothing; only their time counts. */
-
-#define RECEIVE(name, number)                                                                      \
-    TRACE_TIMED(name,                                                                              \
-                (void *data, number count, trace_word type, int from, int tag, trace_word comm,    \
-                 void *end),                                                                       \
-                (data, count, type, from, tag, comm, end))
-#define MATCHED(name, number)                                                                      \
-    TRACE_TIMED(name, (void *data, number count, trace_word type, void *message, void *end),       \
-                (data, count, type, message, end))
-
-RECEIVE(Recv, int)
-RECEIVE(Irecv, int)
-RECEIVE(Recv_c, int64_t)
-RECEIVE(Irecv_c, int64_t)
-MATCHED(Mrecv, int)
-MATCHED(Imrecv, int)
-MATCHED(Mrecv_c, int64_t)
-MATCHED(Imrecv_c, int64_t)
-
-TRACE_TIMED(Probe, (int from, int tag, trace_word comm, void *status), (from, tag, comm, status))
-TRACE_TIMED(Iprobe, (int from, int tag, trace_word comm, int *flag, void *status),
-            (from, tag, comm, flag, status))
-TRACE_TIMED(Mprobe, (int from, int tag, trace_word comm, void *message, void *status),
-            (from, tag, comm, message, status))
-TRACE_TIMED(Improbe, (int from, int tag, trace_word comm, int *flag, void *message, void *status),
-            (from, tag, comm, flag, message, status))
-
-TRACE_TIMED(Wait, (void *request, void *status), (request, status))
-TRACE_TIMED(Waitall, (int count, void *requests, void *statuses), (count, requests, statuses))
-TRACE_TIMED(Waitany, (int count, void *requests, int *index, void *status),
-            (count, requests, index, status))
-TRACE_TIMED(Waitsome, (int count, void *requests, int *done, int *indices, void *statuses),
-            (count, requests, done, indices, statuses))
-TRACE_TIMED(Test, (void *request, int *flag, void *status), (request, flag, status))
-TRACE_TIMED(Testall, (int count, void *requests, int *flag, void *statuses),
-            (count, requests, flag, statuses))
-TRACE_TIMED(Testany, (int count, void *requests, int *index, int *flag, void *status),
-            (count, requests, index, flag, status))
-TRACE_TIMED(Testsome, (int count, void *requests, int *done, int *indices, void *statuses),
-            (count, requests, done, indices, statuses))
-
-TRACE_TIMED(Barrier, (trace_word comm), (comm))
-TRACE_TIMED(Ibarrier, (trace_word comm, void *request), (comm, request))
+TRACE_SENDS(SEND)
+TRACE_COUNTED(COUNTED)
+TRACE_KEPT(COUNTED)
+TRACE_SINGLE(SINGLE)
+TRACE_TIMED(TIMED)

@@ -173,32 +173,21 @@ static size_t fill(struct trace_entry *out)
 
 /* -- over the wire -- */
 
-static int give(trace_word comm, const void *data, size_t bytes)
+/* To or from `peer`. */
+static int carry(trace_word comm, int peer, bool send, void *data, size_t bytes)
 {
-    int code = 0;
-    for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
         size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        trace_word request = 0;
-        code = pin_trace_mpi.isend((const char *)data + at, (int)piece, pin_trace_mpi.byte_type, 0,
-                                   0, comm, &request) == 0
-                   ? complete(request, TRACE_MEET_MOST_S)
-                   : -EIO;
+        char *first = (char *)data + at;
+        trace_word request = 0, type = pin_trace_mpi.byte_type;
+        int rc = send ? pin_trace_mpi.isend(first, (int)piece, type, peer, 0, comm, &request)
+                      : pin_trace_mpi.irecv(first, (int)piece, type, peer, 0, comm, &request);
+        rc = rc == 0 ? complete(request, TRACE_MEET_MOST_S) : -EIO;
+        if (rc < 0) {
+            return rc;
+        }
     }
-    return code;
-}
-
-static int take(trace_word comm, int from, void *data, size_t bytes)
-{
-    int code = 0;
-    for (size_t at = 0; code == 0 && at < bytes; at += PIECE_BYTES) {
-        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        trace_word request = 0;
-        code = pin_trace_mpi.irecv((char *)data + at, (int)piece, pin_trace_mpi.byte_type, from, 0,
-                                   comm, &request) == 0
-                   ? complete(request, TRACE_MEET_MOST_S)
-                   : -EIO;
-    }
-    return code;
+    return 0;
 }
 
 /* Without memory for its entries a rank sends none, and says so by its number of lost calls. */
@@ -213,8 +202,8 @@ static int give_own(trace_word comm)
         own.entries = 0;
         own.lost++;
     }
-    int code = give(comm, &own, sizeof own);
-    code = code < 0 ? code : give(comm, entries, own.entries * sizeof *entries);
+    int code = carry(comm, 0, true, &own, sizeof own);
+    code = code < 0 ? code : carry(comm, 0, true, entries, own.entries * sizeof *entries);
     if (code == 0) {
         free(entries); /* else the library may still read them */
     }
@@ -239,7 +228,7 @@ static int take_all(trace_word comm, struct trace_sum *sum)
         if (r == 0) {
             pin_trace_own_totals(rank);
         } else {
-            code = take(comm, r, rank, sizeof *rank);
+            code = carry(comm, r, false, rank, sizeof *rank);
         }
         struct trace_entry *room = code == 0 ? grow(sum, rank->entries) : NULL;
         if (!room) {
@@ -248,7 +237,7 @@ static int take_all(trace_word comm, struct trace_sum *sum)
         if (r == 0) {
             rank->entries = fill(room);
         } else {
-            code = take(comm, r, room, rank->entries * sizeof *room);
+            code = carry(comm, r, false, room, rank->entries * sizeof *room);
         }
         sum->count += code == 0 ? rank->entries : 0;
     }

@@ -66,35 +66,8 @@ int pin_trace_mpi_find(void)
         const char *name;
         bool may_lack;
     } functions[] = {
-        {&pin_trace_mpi.initialized, "PMPI_Initialized", false},
-        {&pin_trace_mpi.query_thread, "PMPI_Query_thread", false},
-        {&pin_trace_mpi.comm_rank, "PMPI_Comm_rank", false},
-        {&pin_trace_mpi.comm_size, "PMPI_Comm_size", false},
-        {&pin_trace_mpi.comm_test_inter, "PMPI_Comm_test_inter", false},
-        {&pin_trace_mpi.comm_group, "PMPI_Comm_group", false},
-        {&pin_trace_mpi.comm_remote_group, "PMPI_Comm_remote_group", false},
-        {&pin_trace_mpi.comm_idup, "PMPI_Comm_idup", false},
-        {&pin_trace_mpi.comm_free, "PMPI_Comm_free", false},
-        {&pin_trace_mpi.win_get_group, "PMPI_Win_get_group", false},
-        {&pin_trace_mpi.group_size, "PMPI_Group_size", false},
-        {&pin_trace_mpi.group_rank, "PMPI_Group_rank", false},
-        {&pin_trace_mpi.group_translate_ranks, "PMPI_Group_translate_ranks", false},
-        {&pin_trace_mpi.group_free, "PMPI_Group_free", false},
-        {&pin_trace_mpi.type_size, "PMPI_Type_size", false},
-        {&pin_trace_mpi.type_size_x, "PMPI_Type_size_x", true},
-        {&pin_trace_mpi.type_get_envelope, "PMPI_Type_get_envelope", false},
-        {&pin_trace_mpi.topo_test, "PMPI_Topo_test", false},
-        {&pin_trace_mpi.cartdim_get, "PMPI_Cartdim_get", false},
-        {&pin_trace_mpi.cart_shift, "PMPI_Cart_shift", false},
-        {&pin_trace_mpi.graph_neighbors_count, "PMPI_Graph_neighbors_count", false},
-        {&pin_trace_mpi.graph_neighbors, "PMPI_Graph_neighbors", false},
-        {&pin_trace_mpi.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count", true},
-        {&pin_trace_mpi.dist_graph_neighbors, "PMPI_Dist_graph_neighbors", true},
-        {&pin_trace_mpi.test, "PMPI_Test", false},
-        {&pin_trace_mpi.ibcast, "PMPI_Ibcast", false},
-        {&pin_trace_mpi.isend, "PMPI_Isend", false},
-        {&pin_trace_mpi.irecv, "PMPI_Irecv", false},
-    };
+#define ENTRY(slot, name, may_lack, parameters) {&pin_trace_mpi.slot, #name, may_lack},
+        TRACE_MPI_FUNCTIONS(ENTRY)};
     if (!is_open_mpi() && !is_mpich()) {
         return -ENOTSUP;
     }

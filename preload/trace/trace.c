@@ -17,7 +17,7 @@
     PIN_EXPORT int name parameters                                                                 \
     {                                                                                              \
         static int(*real) parameters;                                                              \
-        if (!TRACE_REAL(real, #name))                                                              \
+        if (!PIN_ONCE(real, pin_next(#name)))                                                      \
             return TRACE_NO_MPI;                                                                   \
         int code = real arguments;                                                                 \
         if (code == 0 && !pin_trace_inside && pin_trace_state == TRACE_UNKNOWN)                    \
@@ -41,7 +41,7 @@ static void end_trace(void);
     PIN_EXPORT int name(void)                                                                      \
     {                                                                                              \
         static int (*real)(void);                                                                  \
-        if (!TRACE_REAL(real, #name))                                                              \
+        if (!PIN_ONCE(real, pin_next(#name)))                                                      \
             return TRACE_NO_MPI;                                                                   \
         if (!pin_trace_inside)                                                                     \
             end_trace();                                                                           \
@@ -50,9 +50,6 @@ static void end_trace(void);
 
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
-
-TRACE_CALL(Comm_free, (void *comm), (comm), pin_trace_group_forget(trace_handle_at(comm, 0)))
-TRACE_CALL(Comm_disconnect, (void *comm), (comm), pin_trace_group_forget(trace_handle_at(comm, 0)))
 
 /* The tracer's beginning and end in a rank. */
 

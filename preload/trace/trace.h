@@ -25,6 +25,41 @@
 
 typedef uintptr_t trace_word; /* a handle, as the program passed it */
 
+/* Slot, name, whether a library may lack it, parameters. */
+#define TRACE_MPI_FUNCTIONS(ROW)                                                                   \
+    ROW(query_thread, PMPI_Query_thread, false, (int *))                                           \
+    ROW(comm_rank, PMPI_Comm_rank, false, (trace_word, int *))                                     \
+    ROW(comm_size, PMPI_Comm_size, false, (trace_word, int *))                                     \
+    ROW(comm_test_inter, PMPI_Comm_test_inter, false, (trace_word, int *))                         \
+    ROW(comm_group, PMPI_Comm_group, false, (trace_word, trace_word *))                            \
+    ROW(comm_remote_group, PMPI_Comm_remote_group, false, (trace_word, trace_word *))              \
+    ROW(comm_idup, PMPI_Comm_idup, false, (trace_word, trace_word *, trace_word *))                \
+    ROW(comm_free, PMPI_Comm_free, false, (trace_word *))                                          \
+    ROW(win_get_group, PMPI_Win_get_group, false, (trace_word, trace_word *))                      \
+    ROW(group_size, PMPI_Group_size, false, (trace_word, int *))                                   \
+    ROW(group_rank, PMPI_Group_rank, false, (trace_word, int *))                                   \
+    ROW(group_translate_ranks, PMPI_Group_translate_ranks, false,                                  \
+        (trace_word, int, const int *, trace_word, int *))                                         \
+    ROW(group_free, PMPI_Group_free, false, (trace_word *))                                        \
+    ROW(type_size, PMPI_Type_size, false, (trace_word, int *))                                     \
+    ROW(type_size_x, PMPI_Type_size_x, true, (trace_word, int64_t *))                              \
+    ROW(type_get_envelope, PMPI_Type_get_envelope, false,                                          \
+        (trace_word, int *, int *, int *, int *))                                                  \
+    ROW(topo_test, PMPI_Topo_test, false, (trace_word, int *))                                     \
+    ROW(cartdim_get, PMPI_Cartdim_get, false, (trace_word, int *))                                 \
+    ROW(cart_shift, PMPI_Cart_shift, false, (trace_word, int, int, int *, int *))                  \
+    ROW(graph_neighbors_count, PMPI_Graph_neighbors_count, false, (trace_word, int, int *))        \
+    ROW(graph_neighbors, PMPI_Graph_neighbors, false, (trace_word, int, int, int *))               \
+    ROW(dist_graph_neighbors_count, PMPI_Dist_graph_neighbors_count, true,                         \
+        (trace_word, int *, int *, int *))                                                         \
+    ROW(dist_graph_neighbors, PMPI_Dist_graph_neighbors, true,                                     \
+        (trace_word, int, int *, int *, int, int *, int *))                                        \
+    ROW(test, PMPI_Test, false, (trace_word *, int *, void *))                                     \
+    ROW(ibcast, PMPI_Ibcast, false, (void *, int, trace_word, int, trace_word, trace_word *))      \
+    ROW(isend, PMPI_Isend, false,                                                                  \
+        (const void *, int, trace_word, int, int, trace_word, trace_word *))                       \
+    ROW(irecv, PMPI_Irecv, false, (void *, int, trace_word, int, int, trace_word, trace_word *))
+
 struct trace_mpi {
     bool wide; /* handles are pointers */
     trace_word comm_world, byte_type;
@@ -32,34 +67,8 @@ struct trace_mpi {
     int root;        /* MPI_ROOT */
     int cart, graph; /* what PMPI_Topo_test answers; anything else above 0 is a distributed graph */
     void *status_ignore; /* MPI_STATUS_IGNORE */
-    int (*initialized)(int *);
-    int (*query_thread)(int *);
-    int (*comm_rank)(trace_word, int *);
-    int (*comm_size)(trace_word, int *);
-    int (*comm_test_inter)(trace_word, int *);
-    int (*comm_group)(trace_word, trace_word *);
-    int (*comm_remote_group)(trace_word, trace_word *);
-    int (*comm_idup)(trace_word, trace_word *, trace_word *);
-    int (*comm_free)(trace_word *);
-    int (*win_get_group)(trace_word, trace_word *);
-    int (*group_size)(trace_word, int *);
-    int (*group_rank)(trace_word, int *);
-    int (*group_translate_ranks)(trace_word, int, const int *, trace_word, int *);
-    int (*group_free)(trace_word *);
-    int (*type_size)(trace_word, int *);
-    int (*type_size_x)(trace_word, int64_t *);
-    int (*type_get_envelope)(trace_word, int *, int *, int *, int *);
-    int (*topo_test)(trace_word, int *);
-    int (*cartdim_get)(trace_word, int *);
-    int (*cart_shift)(trace_word, int, int, int *, int *);
-    int (*graph_neighbors_count)(trace_word, int, int *);
-    int (*graph_neighbors)(trace_word, int, int, int *);
-    int (*dist_graph_neighbors_count)(trace_word, int *, int *, int *);
-    int (*dist_graph_neighbors)(trace_word, int, int *, int *, int, int *, int *);
-    int (*test)(trace_word *, int *, void *);
-    int (*ibcast)(void *, int, trace_word, int, trace_word, trace_word *);
-    int (*isend)(const void *, int, trace_word, int, int, trace_word, trace_word *);
-    int (*irecv)(void *, int, trace_word, int, int, trace_word, trace_word *);
+#define TRACE_MPI_SLOT(slot, name, may_lack, parameters) int(*slot) parameters;
+    TRACE_MPI_FUNCTIONS(TRACE_MPI_SLOT)
 };
 
 extern struct trace_mpi pin_trace_mpi;
@@ -153,27 +162,6 @@ extern struct trace_recent pin_trace_recent;
 
 /* Remembers them, if they may be: the type is predefined, one thread at a time is in MPI. */
 void pin_trace_recent_set(const struct trace_group *group, trace_word type);
-
-/* Counts a message if its communicator and type are the recent ones. False: it did not. */
-static inline bool trace_recent_count(trace_word comm, int32_t peer, int64_t count, trace_word type)
-{
-    if ((((comm ^ pin_trace_recent.comm) | (type ^ pin_trace_recent.type)) &
-         pin_trace_recent.mask) ||
-        (uint32_t)peer >= pin_trace_recent.size || count < 0) {
-        return false;
-    }
-    int32_t rank = pin_trace_recent.world[peer];
-    if (__builtin_expect(rank < 0, 0)) {
-        return false;
-    }
-    uint64_t bytes = (uint64_t)count * pin_trace_recent.type_size;
-    pin_trace_counts.sent[rank].bytes += bytes;
-    pin_trace_counts.sent[rank].messages++;
-    if (__builtin_expect(bytes > pin_trace_counts.largest, 0)) {
-        pin_trace_counts.largest = bytes;
-    }
-    return true;
-}
 
 /* Room for the counts of `ranks` ranks. 0, -ENOMEM. */
 int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
@@ -324,102 +312,8 @@ bool pin_trace_begin(void);
 /* Will the time of calls be taken once MPI is initialised? The same answer at all times. */
 bool pin_trace_times_wanted(void);
 
-/* False: the call is passed on as it is, without trace_leave(). */
-static inline bool trace_enter(void)
-{
-    int state = __atomic_load_n(&pin_trace_state, __ATOMIC_RELAXED);
-    if (pin_trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !pin_trace_begin()))) {
-        return false;
-    }
-    pin_trace_inside = true;
-    if (pin_trace_timing) {
-        pin_trace_time_enter();
-    }
-    return true;
-}
-
-static inline void trace_leave(void)
-{
-    if (pin_trace_timing) {
-        pin_trace_time_leave();
-    }
-    pin_trace_inside = false;
-}
-
 /* Not MPI_SUCCESS (0) in any library. */
 #define TRACE_NO_MPI 1
-
-/* The function behind an interposed one, looked up at the first call. */
-#define TRACE_REAL(slot, name)                                                                     \
-    ({                                                                                             \
-        __typeof__(slot) trace_found_ = __atomic_load_n(&(slot), __ATOMIC_RELAXED);                \
-        if (__builtin_expect(!trace_found_, 0)) {                                                  \
-            trace_found_ = (__typeof__(slot))pin_next(name);                                       \
-            __atomic_store_n(&(slot), trace_found_, __ATOMIC_RELAXED);                             \
-        }                                                                                          \
-        trace_found_;                                                                              \
-    })
-
-/* What every entry does: finds the library's function in `real`, and if the call is one to count,
- * counts `before` it and `after` it. */
-#define TRACE_PASS(name, arguments, before, after)                                                 \
-    if (!TRACE_REAL(real, #name))                                                                  \
-        return TRACE_NO_MPI;                                                                       \
-    if (!trace_enter())                                                                            \
-        return real arguments;                                                                     \
-    before;                                                                                        \
-    int trace_code_ = real arguments;                                                              \
-    after;                                                                                         \
-    trace_leave();                                                                                 \
-    return trace_code_
-
-/* One name. */
-#define TRACE_NAME(name, parameters, arguments, before, after)                                     \
-    PIN_EXPORT int name parameters;                                                                \
-    PIN_EXPORT int name parameters                                                                 \
-    {                                                                                              \
-        static int(*real) parameters;                                                              \
-        TRACE_PASS(name, arguments, before, after);                                                \
-    }
-
-#define TRACE_BOTH(name, parameters, arguments, before, after)                                     \
-    TRACE_NAME(MPI_##name, parameters, arguments, before, after)                                   \
-    TRACE_NAME(PMPI_##name, parameters, arguments, before, after)
-
-#define TRACE_CALL(name, parameters, arguments, before)                                            \
-    TRACE_BOTH(name, parameters, arguments, before, (void)0)
-
-/* A call that is only timed. Without times it is passed on at once: `pass_` is then the library's
- * function from the first call on. */
-#define TRACE_TIMED_NAME(name, parameters, arguments)                                              \
-    PIN_EXPORT int name parameters;                                                                \
-    static int first_##name parameters;                                                            \
-    static int(*pass_##name) parameters = first_##name;                                            \
-    static int(*real_##name) parameters;                                                           \
-    static int timed_##name parameters                                                             \
-    {                                                                                              \
-        if (!pin_trace_timing || !trace_enter())                                                   \
-            return real_##name arguments;                                                          \
-        int trace_code_ = real_##name arguments;                                                   \
-        trace_leave();                                                                             \
-        return trace_code_;                                                                        \
-    }                                                                                              \
-    __attribute__((noinline, cold)) static int first_##name parameters                             \
-    {                                                                                              \
-        if (!TRACE_REAL(real_##name, #name))                                                       \
-            return TRACE_NO_MPI;                                                                   \
-        __typeof__(pass_##name) pass = pin_trace_times_wanted() ? timed_##name : real_##name;      \
-        __atomic_store_n(&pass_##name, pass, __ATOMIC_RELEASE);                                    \
-        return pass arguments;                                                                     \
-    }                                                                                              \
-    PIN_EXPORT int name parameters                                                                 \
-    {                                                                                              \
-        return __atomic_load_n(&pass_##name, __ATOMIC_ACQUIRE) arguments;                          \
-    }
-
-#define TRACE_TIMED(name, parameters, arguments)                                                   \
-    TRACE_TIMED_NAME(MPI_##name, parameters, arguments)                                            \
-    TRACE_TIMED_NAME(PMPI_##name, parameters, arguments)
 
 /* -- verdict -- */
 

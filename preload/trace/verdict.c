@@ -1,9 +1,10 @@
-/* How long a rank is in MPI, how long it computes between its exchanges; and by that: was the run
- * communication intensive? */
+/* How long a rank is in MPI and how long it computes between its exchanges; from that the verdict
+ * whether the run was communication intensive. */
 #include "preload/trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,18 +141,20 @@ void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remem
     *out = verdict;
 }
 
-/* -- saying so -- */
+/* -- reports -- */
 
-static void host_name(char *name, size_t size)
+/* Appends to SERVET_REPORT: `text` after the host and process, or the JSON members `json`. */
+__attribute__((format(printf, 2, 3))) static void report(bool json, const char *format, ...)
 {
-    if (gethostname(name, size) < 0) {
-        snprintf(name, size, "?");
-    }
-    name[size - 1] = '\0';
-}
-
-static void report(const char *text)
-{
+    char text[1024], host[256] = "?";
+    (void)gethostname(host, sizeof host - 1);
+    int length = snprintf(text, sizeof text, json ? "{\"host\":\"%s\",\"pid\":%d," : "%s %d ", host,
+                          getpid());
+    va_list values;
+    va_start(values, format);
+    length += vsnprintf(text + length, sizeof text - (size_t)length, format, values);
+    va_end(values);
+    snprintf(text + length, sizeof text - (size_t)length, json ? "}\n" : "\n");
     pin_file_append(pin_option_table[PIN_REPORT].name, pin_trace_options.report, text,
                     strlen(text));
 }
@@ -163,58 +166,46 @@ static const char *const why_not[] = {
     [TRACE_OVERSUBSCRIBED] = "more ranks than PUs, so ranks wait for the scheduler",
 };
 
-static void report_verdict(const struct trace_verdict *verdict, const char *remembered)
+/* `error`: why it is not remembered, or NULL. */
+static void report_verdict(const struct trace_verdict *verdict, const char *error)
 {
-    char text[1024], host[256];
-    const char *what = verdict->what.communication ? "communication" : "memory";
-    host_name(host, sizeof host);
+    const struct pin_remembered *what = &verdict->what;
+    const char *priority = what->communication ? "communication" : "memory";
     if (pin_file_is_json(pin_trace_options.report)) {
-        snprintf(text, sizeof text,
-                 "{\"host\":\"%s\",\"pid\":%d,\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,"
-                 "\"ranks\":%d,"
-                 "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}}\n",
-                 host, (int)getpid(), verdict->what.share, verdict->limit, verdict->what.ranks,
-                 verdict->seconds, verdict->judged == TRACE_JUDGED ? what : "undecided",
-                 remembered ? "false" : "true");
+        report(true,
+               "\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
+               "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}",
+               what->share, verdict->limit, what->ranks, verdict->seconds,
+               verdict->judged == TRACE_JUDGED ? priority : "undecided", error ? "false" : "true");
     } else if (verdict->judged != TRACE_JUDGED) {
-        snprintf(text, sizeof text, "%s %d auto: undecided: %s\n", host, (int)getpid(),
-                 why_not[verdict->judged]);
+        report(false, "auto: undecided: %s", why_not[verdict->judged]);
     } else {
-        snprintf(
-            text, sizeof text,
-            "%s %d auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f "
-            "%% (limit %.0f "
-            "%%); %s%s\n",
-            host, (int)getpid(),
-            verdict->what.communication ? "communication intensive" : "memory bound or computing",
-            verdict->what.ranks, verdict->seconds, 100 * verdict->what.share, 100 * verdict->limit,
-            remembered ? "not remembered: " : "next time: ",
-            remembered
-                ? remembered
-                : (verdict->what.communication ? "communication priority" : "memory priority"));
+        report(false,
+               "auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% "
+               "(limit %.0f %%); %s%s%s",
+               what->communication ? "communication intensive" : "memory bound or computing",
+               what->ranks, verdict->seconds, 100 * what->share, 100 * verdict->limit,
+               error ? "not remembered: " : "next time: ", error ? error : priority,
+               error ? "" : " priority");
     }
-    report(text);
 }
 
-/* One rank of each node remembers; nodes often share the folder, and then the last one wins with
- * the same verdict. */
+/* One rank of each node remembers. Nodes that share the folder write the same verdict. */
 void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank)
 {
-    int code = 0;
     if (node_rank > 0) {
         return;
     }
-    if (verdict->judged == TRACE_JUDGED) {
-        code = pin_remembered_keep(NULL, &verdict->what);
-    }
-    if (code < 0) {
-        pin_failure("SERVET_AUTO: what this run was like cannot be remembered: %s",
-                    strerrordesc_np(-code));
+    bool judged = verdict->judged == TRACE_JUDGED;
+    int rc = judged ? pin_remembered_keep(NULL, &verdict->what) : 0;
+    if (rc < 0) {
+        pin_failure("SERVET_AUTO: the verdict on this run cannot be remembered: %s",
+                    strerrordesc_np(-rc));
     }
     if (pin_trace_options.report[0]) {
-        report_verdict(verdict, code < 0 ? strerrordesc_np(-code) : NULL);
+        report_verdict(verdict, rc < 0 ? strerrordesc_np(-rc) : NULL);
     }
-    if (pin_trace_options.verbose && verdict->judged == TRACE_JUDGED) {
+    if (pin_trace_options.verbose && judged) {
         pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time",
                  (int)getpid(), 100 * verdict->what.share,
                  verdict->what.communication ? "communication" : "memory");
@@ -223,27 +214,24 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
 
 void pin_trace_report_rank(void)
 {
-    char text[1024], host[256];
     struct trace_rank own;
     if (!pin_trace_options.report[0] || !pin_trace_timing) {
         return;
     }
-    host_name(host, sizeof host);
     pin_trace_own_totals(&own);
-    double share = own.times.seconds > 0 ? own.times.inside / own.times.seconds : 0;
+    const struct trace_times *times = &own.times;
     if (pin_file_is_json(pin_trace_options.report)) {
-        snprintf(text, sizeof text,
-                 "{\"host\":\"%s\",\"pid\":%d,\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,"
-                 "\"in_mpi_seconds\":%.6g,"
-                 "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}}\n",
-                 host, (int)getpid(), pin_trace_counts.rank, pin_trace_counts.ranks,
-                 own.times.seconds, own.times.inside, own.messages, own.bytes);
+        report(true,
+               "\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
+               "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+               pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds, times->inside,
+               own.messages, own.bytes);
     } else {
-        snprintf(text, sizeof text,
-                 "%s %d mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
-                 " messages of %" PRIu64 " bytes sent\n",
-                 host, (int)getpid(), pin_trace_counts.rank, pin_trace_counts.ranks,
-                 own.times.seconds, 100 * share, own.messages, own.bytes);
+        report(false,
+               "mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
+               " messages of %" PRIu64 " bytes sent",
+               pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds,
+               times->seconds > 0 ? 100 * times->inside / times->seconds : 0, own.messages,
+               own.bytes);
     }
-    report(text);
 }
