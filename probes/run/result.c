@@ -113,24 +113,14 @@ static void note_geometry(FILE *stream, const struct probe_cache_level *level,
     }
 }
 
-static const struct profile_set *group_of(const struct profile_relation *relation, uint32_t pu)
-{
-    for (size_t i = 0; i < relation->group_count; i++) {
-        if (profile_set_has(&relation->groups[i], pu)) {
-            return &relation->groups[i];
-        }
-    }
-    return NULL;
-}
-
 /* How many caches of `parts` the PUs have that share the PU's cache in `whole`. */
 static size_t caches_within(const struct profile_relation *whole,
                             const struct profile_relation *parts, uint32_t pu)
 {
-    const struct profile_set *group = group_of(whole, pu);
+    const struct profile_set *group = profile_group_of(whole, pu);
     size_t count = 1;
     for (size_t i = 1; group && i < group->count; i++) {
-        const struct profile_set *part = group_of(parts, group->ids[i]);
+        const struct profile_set *part = profile_group_of(parts, group->ids[i]);
         bool seen = false;
         for (size_t j = 0; part && j < i; j++) {
             seen = seen || profile_set_has(part, group->ids[j]);
@@ -157,8 +147,8 @@ static void note_mismatch(FILE *stream, const struct probe_cache_level *level,
     }
     const struct profile_relation *shared = sharing ? &sharing->sharing : &declared->sharing;
     const size_t parts = sharing ? caches_within(&declared->sharing, shared, where->pu) : 1;
-    const bool taken = level->size_bytes < size &&
-                       (declared->level >= usually_shared || group_of(shared, where->pu) != NULL);
+    const bool taken = level->size_bytes < size && (declared->level >= usually_shared ||
+                                                    profile_group_of(shared, where->pu) != NULL);
     fprintf(stream, "measured %s, declared %s", profile_figure_bytes(level->size_bytes).text,
             profile_figure_bytes(size).text);
     if (level->low_bytes <= size && size <= level->high_bytes) {

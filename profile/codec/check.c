@@ -66,12 +66,28 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
                          (unsigned long long)high);
 }
 
-int profile_check_subset(const struct json_path *at, const struct profile_set *part,
-                         const struct profile_set *whole, struct servet_error *error)
+/* Ascending, each pair once, of two different members; values above 0. */
+int profile_check_pair_figures(const struct json_path *at,
+                               const struct profile_pair_figure *figures, size_t count,
+                               const struct profile_set *members, struct servet_error *error)
 {
-    return profile_set_subset(part, whole)
-               ? 0
-               : profile_refuse(error, at, "pus", "expected only PUs of the node class");
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
+        struct json_path item = JSON_PATH_ITEM(at, i);
+        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
+            !profile_set_has(members, figure->b)) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected two different known members, the lower one first");
+        }
+        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected pairs in ascending order, each once");
+        }
+        if (!isfinite(figure->value) || figure->value <= 0) {
+            return profile_refuse(error, &item, NULL, "expected a figure above 0");
+        }
+    }
+    return 0;
 }
 
 /* Groups above this size have to nest as a whole; smaller ones may be covered by explicit pairs,
@@ -151,7 +167,7 @@ int profile_check_relation(const struct json_path *at, const struct profile_rela
     for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
         rc = check_pair(&JSON_PATH_ITEM(&pairs, i), relation, i, members, error);
     }
-    if (rc < 0) {
+    if (rc < 0 || !out) {
         free(owner);
         return rc;
     }
@@ -277,8 +293,10 @@ static int check_network(const struct json_path *root, const struct servet_profi
     for (uint32_t i = 0; i < nodes.count; i++) {
         nodes.ids[i] = i;
     }
-    int rc = profile_check_communication(&JSON_PATH_KEY(root, "network"), &profile->network, &nodes,
-                                         error);
+    struct json_path here = JSON_PATH_KEY(root, "network");
+    int rc = profile_check_members(&here, &profile_communication_object, &profile->network, &nodes,
+                                   error);
+    rc = rc < 0 ? rc : profile_check_communication(&here, &profile->network, &nodes, error);
     profile_set_free(&nodes);
     return rc;
 }

@@ -7,42 +7,6 @@
 
 #include "profile/codec/codec.h"
 
-static int check_relation(const struct json_path *at, const char *key,
-                          const struct profile_relation *relation,
-                          const struct profile_set *members, struct servet_error *error)
-{
-    struct relation_owners owners;
-    int rc = profile_check_relation(&JSON_PATH_KEY(at, key), relation, members, &owners, error);
-    if (rc == 0) {
-        free(owners.owner);
-    }
-    return rc;
-}
-
-/* Ascending, each pair once, of two different members; values above 0. */
-static int check_pair_figures(const struct json_path *at, const struct profile_pair_figure *figures,
-                              size_t count, const struct profile_set *members,
-                              struct servet_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
-        struct json_path item = JSON_PATH_ITEM(at, i);
-        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
-            !profile_set_has(members, figure->b)) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected two different known members, the lower one first");
-        }
-        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected pairs in ascending order, each once");
-        }
-        if (!isfinite(figure->value) || figure->value <= 0) {
-            return profile_refuse(error, &item, NULL, "expected a figure above 0");
-        }
-    }
-    return 0;
-}
-
 /* -- caches, kinds, NUMA nodes -- */
 
 /* Both ends or neither, with the size between them. */
@@ -69,15 +33,7 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
     }
     uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
     int rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
-    rc = rc < 0 ? rc : check_interval(at, cache, error);
-    if (rc == 0) {
-        rc = profile_check_subset(at, &cache->pus, &node_class->pus, error);
-    }
-    const struct profile_set *holders = cache->pus.count ? &cache->pus : &node_class->pus;
-    rc = rc < 0 ? rc : check_relation(at, "sharing", &cache->sharing, holders, error);
-    return rc < 0 ? rc
-                  : check_pair_figures(&JSON_PATH_KEY(at, "pair_ratios"), cache->pair_ratios,
-                                       cache->pair_ratio_count, holders, error);
+    return rc < 0 ? rc : check_interval(at, cache, error);
 }
 
 /* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it
@@ -144,21 +100,6 @@ static int check_caches(const struct json_path *at, const struct profile_class *
     return check_levels_disjoint(&here, node_class, error);
 }
 
-static int check_cache_curve(const struct json_path *at, const struct profile_class *node_class,
-                             struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "cache_curve");
-    const struct profile_cache_point *points = node_class->cache_curve;
-    for (size_t i = 1; i < node_class->cache_curve_count; i++) {
-        int rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "bytes", points[i].bytes,
-                                       points[i - 1].bytes + 1, INT64_MAX, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
 static int check_tlb(const struct json_path *at, const struct profile_class *node_class,
                      struct servet_error *error)
 {
@@ -183,50 +124,16 @@ static int check_numa(const struct json_path *at, const struct profile_class *no
                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "numa");
-    for (size_t i = 0; i < node_class->numa_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc = profile_check_subset(&item, &node_class->numa[i].pus, &node_class->pus, error);
-        if (rc == 0 && i && node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
-            rc = profile_refuse(error, &item, "os_index",
-                                "expected NUMA nodes in ascending order, each once");
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_kinds(const struct json_path *at, const struct profile_class *node_class,
-                       struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "kinds");
-    for (size_t i = 0; i < node_class->kind_count; i++) {
-        int rc = profile_check_subset(&JSON_PATH_ITEM(&here, i), &node_class->kinds[i].pus,
-                                      &node_class->pus, error);
-        if (rc < 0) {
-            return rc;
+    for (size_t i = 1; i < node_class->numa_count; i++) {
+        if (node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&here, i), "os_index",
+                                  "expected NUMA nodes in ascending order, each once");
         }
     }
     return 0;
 }
 
 /* -- memory -- */
-
-static int check_scaling(const struct json_path *at, const struct profile_memory_level *level,
-                         struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "scaling");
-    for (size_t i = 1; i < level->scaling_count; i++) {
-        int rc =
-            profile_check_integer(&JSON_PATH_ITEM(&here, i), "workers", level->scaling[i].workers,
-                                  (uint64_t)level->scaling[i - 1].workers + 1, UINT32_MAX, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
 
 static int check_memory_level(const struct json_path *at, const struct profile_class *node_class,
                               size_t index, struct servet_error *error)
@@ -238,11 +145,8 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
         return profile_refuse(error, at, "bytes_per_s",
                               "expected levels from the lowest bandwidth to the highest");
     }
-    int rc = check_scaling(at, level, error);
-    if (rc == 0) {
-        rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
+    int rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
                                     &node_class->pus, &owners, error);
-    }
     if (rc == 0 && worse) {
         struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
         rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
@@ -263,8 +167,7 @@ static int check_kernels(const struct json_path *at, const struct profile_class 
                                   "expected nt_copy, copy, read, triad in this order, each once");
         }
     }
-    return profile_check_subset(&JSON_PATH_KEY(at, "kernel_pus"), &memory->kernel_pus,
-                                &node_class->pus, error);
+    return 0;
 }
 
 static int check_memory(const struct json_path *at, const struct profile_class *node_class,
@@ -275,11 +178,7 @@ static int check_memory(const struct json_path *at, const struct profile_class *
     for (size_t i = 0; rc == 0 && i < node_class->memory.level_count; i++) {
         rc = check_memory_level(&JSON_PATH_ITEM(&levels, i), node_class, i, error);
     }
-    rc = rc < 0 ? rc : check_kernels(&here, node_class, error);
-    return rc < 0 ? rc
-                  : check_pair_figures(&JSON_PATH_KEY(&here, "pair_rates"),
-                                       node_class->memory.pair_rates,
-                                       node_class->memory.pair_rate_count, &node_class->pus, error);
+    return rc < 0 ? rc : check_kernels(&here, node_class, error);
 }
 
 static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
@@ -304,10 +203,6 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        int rc = profile_check_subset(&item, &row->pus, &node_class->pus, error);
-        if (rc < 0) {
-            return rc;
-        }
         if (!has_numa(node_class, row->node)) {
             return profile_refuse(error, &item, "node",
                                   "expected the number of one of the class's NUMA nodes");
@@ -323,35 +218,6 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
 
 /* -- communication -- */
 
-static int check_curve(const struct json_path *at, const struct profile_layer *layer,
-                       struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "curve");
-    for (size_t i = 1; i < layer->curve_count; i++) {
-        int rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "bytes", layer->curve[i].bytes,
-                                       layer->curve[i - 1].bytes + 1, INT64_MAX, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int check_concurrency(const struct json_path *at, const struct profile_layer *layer,
-                             struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "concurrency");
-    for (size_t i = 1; i < layer->concurrency_count; i++) {
-        int rc = profile_check_integer(
-            &JSON_PATH_ITEM(&here, i), "messages", layer->concurrency[i].messages,
-            (uint64_t)layer->concurrency[i - 1].messages + 1, UINT32_MAX, error);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
 static double highest_before(const struct profile_communication *communication, size_t index)
 {
     double highest = 0;
@@ -364,7 +230,7 @@ static double highest_before(const struct profile_communication *communication, 
 
 static int check_layer(const struct json_path *at,
                        const struct profile_communication *communication, size_t index,
-                       const struct profile_set *members, struct servet_error *error)
+                       struct servet_error *error)
 {
     const struct profile_layer *layer = &communication->layers[index];
     bool declared = layer->quality.origin == PROFILE_DECLARED;
@@ -373,19 +239,10 @@ static int check_layer(const struct json_path *at,
         rc = profile_refuse(error, at, "seconds",
                             "expected layers from the lowest latency to the highest");
     }
-    if (rc == 0) {
-        rc = check_relation(at, "members", &layer->members, members, error);
-    }
-    if (rc == 0) {
-        rc = check_curve(at, layer, error);
-    }
-    if (rc == 0) {
-        rc = check_concurrency(at, layer, error);
-    }
     return rc;
 }
 
-/* Groups of measured pairs may overlap, so this is no relation in the sense of check_relation(). */
+/* Groups of measured pairs may overlap. */
 static int check_measured(const struct json_path *at, const struct profile_relation *measured,
                           const struct profile_set *members, struct servet_error *error)
 {
@@ -414,16 +271,9 @@ int profile_check_communication(const struct json_path *at,
     struct json_path layers = JSON_PATH_KEY(at, "layers");
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
-        rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, members, error);
+        rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, error);
     }
-    rc = rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
-    rc = rc < 0
-             ? rc
-             : check_pair_figures(&JSON_PATH_KEY(at, "message_times"), communication->message_times,
-                                  communication->message_time_count, members, error);
-    return rc < 0 ? rc
-                  : check_pair_figures(&JSON_PATH_KEY(at, "line_times"), communication->line_times,
-                                       communication->line_time_count, members, error);
+    return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
 }
 
 /* -- classes, nodes, the whole -- */
@@ -431,34 +281,13 @@ int profile_check_communication(const struct json_path *at,
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
-    int rc = check_relation(at, "cores", &node_class->cores, &node_class->pus, error);
-    if (rc == 0) {
-        rc = check_relation(at, "packages", &node_class->packages, &node_class->pus, error);
-    }
-    if (rc == 0) {
-        rc = check_numa(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_kinds(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_caches(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_cache_curve(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_tlb(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_memory(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = check_numa_access(at, node_class, error);
-    }
-    if (rc == 0) {
-        rc = profile_check_communication(&JSON_PATH_KEY(at, "communication"),
-                                         &node_class->communication, &node_class->pus, error);
-    }
-    return rc;
+    int rc = check_numa(at, node_class, error);
+    rc = rc < 0 ? rc : check_caches(at, node_class, error);
+    rc = rc < 0 ? rc : check_tlb(at, node_class, error);
+    rc = rc < 0 ? rc : check_memory(at, node_class, error);
+    rc = rc < 0 ? rc : check_numa_access(at, node_class, error);
+    return rc < 0
+               ? rc
+               : profile_check_communication(&JSON_PATH_KEY(at, "communication"),
+                                             &node_class->communication, &node_class->pus, error);
 }

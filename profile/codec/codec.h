@@ -41,8 +41,9 @@ int profile_check_number(const struct json_path *at, const char *key, double val
                          bool zero_allowed, struct servet_error *error);
 int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low,
                           uint64_t high, struct servet_error *error);
-int profile_check_subset(const struct json_path *at, const struct profile_set *part,
-                         const struct profile_set *whole, struct servet_error *error);
+int profile_check_pair_figures(const struct json_path *at,
+                               const struct profile_pair_figure *figures, size_t count,
+                               const struct profile_set *members, struct servet_error *error);
 
 /* The promises that a relation between PUs (or nodes) makes: groups inside the set it speaks of,
  * disjoint, ordered by lowest member; pairs ordered, of two different members. */
@@ -53,7 +54,7 @@ struct relation_owners {
     uint32_t *owner;
 };
 
-/* 0 and the owners, -EINVAL with the path, -ENOMEM. */
+/* 0 and the owners (out may be NULL), -EINVAL with the path, -ENOMEM. */
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
                            const struct profile_set *members, struct relation_owners *out,
                            struct servet_error *error);
@@ -103,14 +104,17 @@ struct profile_object;
 struct profile_field {
     const char *key;
     enum profile_field_type type;
-    bool required; /* refused when absent; never left out when written */
-    bool positive; /* FIELD_NUMBER: 0 is refused, unless it stands for "not there" */
-    bool aside;    /* no place is chosen by it: profile_load_node() passes it over */
-    uint8_t since; /* number of the format that it came with: required in files of that and later
+    bool required;  /* refused when absent; never left out when written */
+    bool positive;  /* FIELD_NUMBER: 0 is refused, unless it stands for "not there" */
+    bool aside;     /* no place is chosen by it: profile_load_node() passes it over */
+    bool ascending; /* FIELD_ARRAY: by the first field of its items, each value once */
+    bool disjoint;  /* FIELD_OBJECT, a relation: its groups are */
+    bool speaks_of; /* FIELD_SET: what is beside it speaks of these members, where there are any */
+    uint8_t since;  /* number of the format that it came with: required in files of that and later
                        ones; 0: the first */
-    double low;    /* least value; of a list its least number of members or items */
-    double high;   /* greatest value; 0: the type's */
-    double absent; /* the value that stands for "not there" in numbers, integers and words */
+    double low;     /* least value; of a list its least number of members or items */
+    double high;    /* greatest value; 0: the type's */
+    double absent;  /* the value that stands for "not there" in numbers, integers and words */
     size_t offset;
     size_t count_offset;
     const struct profile_object *element;
@@ -154,7 +158,19 @@ struct profile_object {
     PROFILE_NAMED(name, kind, holder, member, __VA_ARGS__, .count_offset = offsetof(holder, count))
 #define PROFILE_UNIT(text) .unit = PROFILE_SAYS(text)
 
-extern const struct profile_object profile_document; /* struct servet_profile */
+extern const struct profile_object profile_document;             /* struct servet_profile */
+extern const struct profile_object profile_communication_object; /* struct profile_communication */
+
+/* The items of a list that `object` holds, and their number. */
+static inline const void *profile_field_items(const struct profile_field *field, const void *object)
+{
+    return *(const void *const *)(const void *)((const char *)object + field->offset);
+}
+
+static inline size_t profile_field_count(const struct profile_field *field, const void *object)
+{
+    return *(const size_t *)(const void *)((const char *)object + field->count_offset);
+}
 
 /* The texts of enum profile_origin. */
 extern const char *const profile_origin_names[];
@@ -174,13 +190,19 @@ void profile_memory_free(struct profile_memory *memory);
 bool profile_field_absent(const struct profile_field *field, const void *object);
 /* The words of a FIELD_WORD as people list them, cut to `size`; returns `buffer`. */
 const char *profile_field_words(const struct profile_field *field, char *buffer, size_t size);
-/* Is every field there that has to be, and within its range? 0, -EINVAL with the path. */
+/* Is every field there that has to be, within its range and as its flags say? 0, -EINVAL with the
+ * path, -ENOMEM. */
 int profile_check_fields(const struct json_path *at, const struct profile_object *type,
                          const void *object, struct servet_error *error);
+/* The same of a part whose sets, relations and pairs speak of `members`; NULL: of nobody knows
+ * whom. */
+int profile_check_members(const struct json_path *at, const struct profile_object *type,
+                          const void *object, const struct profile_set *members,
+                          struct servet_error *error);
 
 /* -- json -- */
 
-/* A text of JSON as it is read (written is it by jansson, in the commands). */
+/* A text of JSON as it is read, and written. */
 
 enum profile_json_type {
     PROFILE_JSON_NULL,
@@ -227,6 +249,20 @@ int64_t profile_json_integer(const struct profile_json *value);
 double profile_json_number(const struct profile_json *value);
 /* A value as a text again, on one line, to be freed; NULL: there is no memory. */
 char *profile_json_text(const struct profile_json *value);
+/* The same for people: values that do not fit on a line take one for each of their items. */
+char *profile_json_lines(const struct profile_json *value);
+
+/* A text that is written twice: without `out` only its length is counted. */
+struct profile_json_writer {
+    char *out;
+    size_t used, line_start;
+    bool lines;   /* as profile_json_lines() */
+    bool longest; /* reals with all digits that a double may need, else the fewest that do */
+};
+
+void profile_json_put(struct profile_json_writer *to, const char *text, size_t length);
+void profile_json_put_string(struct profile_json_writer *to, const char *text);
+void profile_json_put_real(struct profile_json_writer *to, double value);
 
 /* -- load -- */
 

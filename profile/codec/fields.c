@@ -8,6 +8,9 @@
 #define REQUIRED .required = true
 #define POSITIVE .positive = true
 #define ASIDE .aside = true
+#define ASCENDING .ascending = true
+#define DISJOINT .disjoint = true
+#define SPEAKS_OF .speaks_of = true
 #define NOT_KNOWN .absent = -1 /* a number for which 0 is an answer */
 #define BYTES PROFILE_UNIT("bytes")
 #define SECONDS PROFILE_UNIT("seconds")
@@ -127,10 +130,10 @@ static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_cache, page_bytes,
                   "Size of the pages of the memory that it was measured in.", BYTES),
     PROFILE_FIELD(FIELD_SET, struct profile_cache, pus,
-                  "The PUs that have such a cache; absent: all of the class.", .low = 1),
+                  "The PUs that have such a cache; absent: all of the class.", .low = 1, SPEAKS_OF),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing,
                   "Who shares one; a PU that is in no group or pair has one of its own.", REQUIRED,
-                  .element = &relation),
+                  .element = &relation, DISJOINT),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing_quality,
                   "How it is known who shares it; spread: of the pairs' ratios.",
                   .element = &evidence),
@@ -185,7 +188,8 @@ static const struct profile_field memory_level_fields[] = {
     PROFILE_FIELD(FIELD_OBJECT, struct profile_memory_level, collisions, "Who disturbs whom.",
                   REQUIRED, .element = &relation),
     PROFILE_COUNTED("scaling", FIELD_ARRAY, struct profile_memory_level, scaling, scaling_count,
-                    "In one group, by ascending number of workers.", .element = &scaling),
+                    "In one group, by ascending number of workers.", .element = &scaling,
+                    ASCENDING),
     QUALITY(struct profile_memory_level),
 };
 static const struct profile_object memory_level =
@@ -279,12 +283,13 @@ static const struct profile_field layer_fields[] = {
                   "measured: then only the order of the layers means something.",
                   POSITIVE, SECONDS),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_layer, members,
-                  "A pair's layer is the first that has both.", REQUIRED, .element = &relation),
+                  "A pair's layer is the first that has both.", REQUIRED, .element = &relation,
+                  DISJOINT),
     PROFILE_COUNTED("curve", FIELD_ARRAY, struct profile_layer, curve, curve_count,
-                    "By ascending size.", ASIDE, .element = &message),
+                    "By ascending size.", ASIDE, .element = &message, ASCENDING),
     PROFILE_COUNTED("concurrency", FIELD_ARRAY, struct profile_layer, concurrency,
                     concurrency_count, "By ascending number of messages.", ASIDE,
-                    .element = &concurrency),
+                    .element = &concurrency, ASCENDING),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_layer, line_seconds,
                   "One cache line from PU to PU, one way, without any library; absent: not "
                   "measured.",
@@ -320,17 +325,18 @@ static const struct profile_field communication_fields[] = {
                     "measured; ascending.",
                     ASIDE, SECONDS),
 };
-static const struct profile_object communication =
+const struct profile_object profile_communication_object =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
                    "Who talks to whom at which latency.");
 
 static const struct profile_field class_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct profile_class, name, "Free text."),
     PROFILE_FIELD(FIELD_SET, struct profile_class, pus, "The PUs that the profile speaks of.",
-                  REQUIRED, .low = 1),
-    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, cores, "SMT siblings.", .element = &relation),
+                  REQUIRED, .low = 1, SPEAKS_OF),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_class, cores, "SMT siblings.", .element = &relation,
+                  DISJOINT),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, packages, "PUs of one package.",
-                  .element = &relation),
+                  .element = &relation, DISJOINT),
     PROFILE_COUNTED("numa", FIELD_ARRAY, struct profile_class, numa, numa_count,
                     "By ascending number.", .element = &numa),
     PROFILE_COUNTED("kinds", FIELD_ARRAY, struct profile_class, kinds, kind_count,
@@ -340,7 +346,7 @@ static const struct profile_field class_fields[] = {
     PROFILE_COUNTED("cache_curve", FIELD_ARRAY, struct profile_class, cache_curve,
                     cache_curve_count,
                     "What the cache sizes were inferred from, by ascending working set.", ASIDE,
-                    .element = &cache_point),
+                    .element = &cache_point, ASCENDING),
     PROFILE_COUNTED("tlb", FIELD_ARRAY, struct profile_class, tlb, tlb_count,
                     "By ascending size of the pages, then of the reach.", ASIDE, .element = &tlb),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, memory,
@@ -349,7 +355,7 @@ static const struct profile_field class_fields[] = {
                     numa_access_count, "By lowest PU, then by node.", ASIDE,
                     .element = &numa_access),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, communication, "Inside the node.",
-                  .element = &communication),
+                  .element = &profile_communication_object),
 };
 static const struct profile_object node_class =
     PROFILE_OBJECT("node_class", struct profile_class, class_fields,
@@ -438,7 +444,7 @@ static const struct profile_field document_fields[] = {
                     .element = &node_range),
     PROFILE_FIELD(FIELD_OBJECT, struct servet_profile, network,
                   "Between nodes; members are node numbers, counted from 0.", ASIDE,
-                  .element = &communication),
+                  .element = &profile_communication_object),
     PROFILE_COUNTED("bsp", FIELD_ARRAY, struct servet_profile, bsp, bsp_count,
                     "By backend and ascending number of processors.", ASIDE, .element = &bsp),
 };
@@ -464,7 +470,7 @@ void profile_layer_free(struct profile_layer *of)
 
 void profile_communication_free(struct profile_communication *of)
 {
-    empty(&communication, of);
+    empty(&profile_communication_object, of);
 }
 
 void profile_memory_level_free(struct profile_memory_level *of)

@@ -440,12 +440,14 @@ double profile_json_number(const struct profile_json *value)
 
 /* -- back to text -- */
 
-struct writer {
-    char *out; /* NULL: only counted */
-    size_t used;
-};
+#define LINE_WIDTH 120   /* columns: a value that fits is kept on one line */
+#define INDENT_COLUMNS 2 /* per nesting level */
+/* 15 digits give back every decimal number a person wrote, 17 every double (C17 5.2.4.2.2, DBL_DIG,
+ * DBL_DECIMAL_DIG). */
+#define REAL_DIGITS_FEWEST 15
+#define REAL_DIGITS_MOST 17
 
-static void put(struct writer *to, const char *text, size_t length)
+void profile_json_put(struct profile_json_writer *to, const char *text, size_t length)
 {
     if (to->out) {
         memcpy(to->out + to->used, text, length);
@@ -453,70 +455,146 @@ static void put(struct writer *to, const char *text, size_t length)
     to->used += length;
 }
 
-static void put_string(struct writer *to, const struct profile_json *value)
+static void put(struct profile_json_writer *to, const char *text)
+{
+    profile_json_put(to, text, strlen(text));
+}
+
+void profile_json_put_string(struct profile_json_writer *to, const char *text)
 {
     char code[8];
-    put(to, "\"", 1);
-    for (const char *at = value->text; *at; at++) {
-        if (*at == '"' || *at == '\\') {
-            put(to, "\\", 1);
-            put(to, at, 1);
-        } else if ((unsigned char)*at < ' ') {
-            put(to, code, (size_t)snprintf(code, sizeof code, "\\u%04x", (unsigned)*at));
-        } else {
-            put(to, at, 1);
+    put(to, "\"");
+    for (const char *at = text; *at; at++) {
+        if ((unsigned char)*at < ' ') {
+            snprintf(code, sizeof code, "\\u%04x", (unsigned)*at);
+            put(to, code);
+            continue;
         }
+        if (*at == '"' || *at == '\\') {
+            put(to, "\\");
+        }
+        profile_json_put(to, at, 1);
     }
-    put(to, "\"", 1);
+    put(to, "\"");
 }
 
-static void put_value(struct writer *to, const struct profile_json *value);
+/* With a point or exponent whatever the locale, the exponent without '+' and leading zeros. */
+static void put_digits(struct profile_json_writer *to, const char *text)
+{
+    const char *exponent = strchr(text, 'e');
+    size_t length = exponent ? (size_t)(exponent - text) : strlen(text);
+    size_t whole = strspn(text, "-0123456789");
+    profile_json_put(to, text, whole);
+    if (whole < length) {
+        put(to, ".");
+        profile_json_put(to, text + whole + 1, length - whole - 1);
+    }
+    if (exponent) {
+        put(to, exponent[1] == '-' ? "e-" : "e");
+        put(to, exponent + 2 + strspn(exponent + 2, "0"));
+    } else if (whole == length) {
+        put(to, ".0");
+    }
+}
 
-static void put_items(struct writer *to, const struct profile_json *value)
+void profile_json_put_real(struct profile_json_writer *to, double value)
+{
+    char text[40];
+    int digits = to->longest ? REAL_DIGITS_MOST : REAL_DIGITS_FEWEST;
+    do {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+    } while (strtod(text, NULL) != value && digits++ < REAL_DIGITS_MOST);
+    put_digits(to, text);
+}
+
+static void put_value(struct profile_json_writer *to, const struct profile_json *value,
+                      size_t depth);
+
+/* Is the text on one line, with all digits of its numbers, short enough for this line? */
+static bool fits(const struct profile_json_writer *to, const struct profile_json *value)
+{
+    struct profile_json_writer counted = {.longest = true};
+    put_value(&counted, value, 0);
+    return to->used - to->line_start + counted.used < LINE_WIDTH;
+}
+
+static void new_line(struct profile_json_writer *to, size_t depth)
+{
+    put(to, "\n");
+    to->line_start = to->used;
+    for (size_t i = 0; i < depth * INDENT_COLUMNS; i++) {
+        put(to, " ");
+    }
+}
+
+static void put_items(struct profile_json_writer *to, const struct profile_json *value,
+                      size_t depth)
 {
     bool keys = value->type == PROFILE_JSON_OBJECT;
+    bool wide = to->lines && ((keys && depth == 0) || !fits(to, value));
     const struct profile_json *item = value + 1;
-    put(to, keys ? "{" : "[", 1);
+    put(to, keys ? "{" : "[");
     for (size_t i = 0; i < value->count; i++) {
-        put(to, ", ", i > 0 ? 2 : 0);
-        if (keys) {
-            put_string(to, item++);
-            put(to, ": ", 2);
+        put(to, i == 0 ? "" : wide ? "," : ", ");
+        if (wide) {
+            new_line(to, depth + 1);
         }
-        put_value(to, item);
+        if (keys) {
+            profile_json_put_string(to, item++->text);
+            put(to, ": ");
+        }
+        put_value(to, item, depth + 1);
         item = profile_json_next(item);
     }
-    put(to, keys ? "}" : "]", 1);
+    if (wide) {
+        new_line(to, depth);
+    }
+    put(to, keys ? "}" : "]");
 }
 
-static void put_value(struct writer *to, const struct profile_json *value)
+static void put_value(struct profile_json_writer *to, const struct profile_json *value,
+                      size_t depth)
 {
     switch (value->type) {
     case PROFILE_JSON_STRING:
-        put_string(to, value);
+        profile_json_put_string(to, value->text);
         break;
     case PROFILE_JSON_OBJECT:
     case PROFILE_JSON_ARRAY:
-        put_items(to, value);
+        put_items(to, value, depth);
         break;
-    case PROFILE_JSON_INTEGER:
     case PROFILE_JSON_REAL:
-        put(to, value->text, strspn(value->text, "+-.0123456789eE"));
+        if (to->longest) {
+            profile_json_put_real(to, profile_json_number(value));
+            break;
+        }
+        /* fall through */
+    case PROFILE_JSON_INTEGER:
+        profile_json_put(to, value->text, strspn(value->text, "+-.0123456789eE"));
         break;
     default:
-        put(to, value->text, strlen(value->text));
+        put(to, value->text);
     }
+}
+
+static char *text_of(const struct profile_json *value, bool lines)
+{
+    struct profile_json_writer to = {.lines = lines};
+    put_value(&to, value, 0);
+    to = (struct profile_json_writer){.lines = lines, .out = malloc(to.used + 2)};
+    if (to.out) {
+        put_value(&to, value, 0);
+        strcpy(to.out + to.used, lines ? "\n" : "");
+    }
+    return to.out;
 }
 
 char *profile_json_text(const struct profile_json *value)
 {
-    struct writer to = {0};
-    put_value(&to, value);
-    to.out = malloc(to.used + 1);
-    if (to.out) {
-        to.used = 0;
-        put_value(&to, value);
-        to.out[to.used] = '\0';
-    }
-    return to.out;
+    return text_of(value, false);
+}
+
+char *profile_json_lines(const struct profile_json *value)
+{
+    return text_of(value, true);
 }

@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const void *items_of(const struct profile_field *field, const void *object)
-{
-    return *(const void *const *)(const void *)((const char *)object + field->offset);
-}
-
-static size_t count_of(const struct profile_field *field, const void *object)
-{
-    return *(const size_t *)(const void *)((const char *)object + field->count_offset);
-}
-
 /* -- freeing -- */
 
 static void free_counted(const struct profile_field *field, void *items, size_t count)
@@ -55,7 +45,7 @@ void profile_object_free(const struct profile_object *type, void *object)
         case FIELD_PAIR_FIGURES:
         case FIELD_ARRAY:
         case FIELD_MAP:
-            free_counted(field, *(void **)member, count_of(field, object));
+            free_counted(field, *(void **)member, profile_field_count(field, object));
             break;
         default:
             break;
@@ -106,7 +96,7 @@ bool profile_field_absent(const struct profile_field *field, const void *object)
     case FIELD_PAIR_FIGURES:
     case FIELD_ARRAY:
     case FIELD_MAP:
-        return count_of(field, object) == 0;
+        return profile_field_count(field, object) == 0;
     case FIELD_OBJECT:
         for (size_t i = 0; i < field->element->field_count; i++) {
             if (!profile_field_absent(&field->element->fields[i], member)) {
@@ -146,10 +136,10 @@ static int check_word(const struct json_path *at, const struct profile_field *fi
 }
 
 static int check_whole(const struct json_path *at, const struct profile_field *field,
-                       uint64_t value, struct servet_error *error)
+                       uint64_t value, uint64_t low, struct servet_error *error)
 {
     uint64_t most = field->type == FIELD_U32 ? UINT32_MAX : INT64_MAX;
-    return profile_check_integer(at, field->key, value, (uint64_t)field->low,
+    return profile_check_integer(at, field->key, value, low,
                                  field->high > 0 ? (uint64_t)field->high : most, error);
 }
 
@@ -168,14 +158,27 @@ static int check_real(const struct json_path *at, const struct profile_field *fi
     return profile_refuse(error, at, field->key, what);
 }
 
+static uint64_t first_of(const struct profile_object *type, const void *item)
+{
+    const void *member = (const char *)item + type->fields[0].offset;
+    return type->fields[0].type == FIELD_U32 ? *(const uint32_t *)member
+                                             : *(const uint64_t *)member;
+}
+
 static int check_items(const struct json_path *at, const struct profile_field *field,
-                       const void *object, struct servet_error *error)
+                       const void *object, const struct profile_set *members,
+                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, field->key);
-    const char *items = items_of(field, object);
-    for (size_t i = 0; i < count_of(field, object); i++) {
-        int rc = profile_check_fields(&JSON_PATH_ITEM(&here, i), field->element,
-                                      items + i * field->element->size, error);
+    const char *items = profile_field_items(field, object);
+    const struct profile_object *type = field->element;
+    for (size_t i = 0; i < profile_field_count(field, object); i++) {
+        const char *item = items + i * type->size;
+        int rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
+        if (rc == 0 && field->ascending && i > 0) {
+            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0], first_of(type, item),
+                             first_of(type, item - type->size) + 1, error);
+        }
         if (rc < 0) {
             return rc;
         }
@@ -201,26 +204,60 @@ static int check_absent(const struct json_path *at, const struct profile_field *
     return 0;
 }
 
+static int check_set(const struct json_path *at, const struct profile_field *field,
+                     const struct profile_set *set, const struct profile_set *members,
+                     struct servet_error *error)
+{
+    if (set->count == 0) {
+        return check_absent(at, field, error);
+    }
+    return !members || profile_set_subset(set, members)
+               ? 0
+               : profile_refuse(error, at, field->key, "expected only PUs of the node class");
+}
+
+static int check_part(const struct json_path *at, const struct profile_field *field,
+                      const void *part, const struct profile_set *members,
+                      struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, field->key);
+    int rc = profile_check_members(&here, field->element, part, members, error);
+    return rc < 0 || !field->disjoint || !members
+               ? rc
+               : profile_check_relation(&here, part, members, NULL, error);
+}
+
 static int check_field(const struct json_path *at, const struct profile_field *field,
-                       const void *object, struct servet_error *error)
+                       const void *object, const struct profile_set *members,
+                       struct servet_error *error)
 {
     const void *member = (const char *)object + field->offset;
-    bool there = field->required || !profile_field_absent(field, object);
+    bool absent = profile_field_absent(field, object);
+    bool there = field->required || !absent;
     switch (field->type) {
     case FIELD_STRING:
+        return absent ? check_absent(at, field, error) : 0;
     case FIELD_SET:
-        return profile_field_absent(field, object) ? check_absent(at, field, error) : 0;
+        return check_set(at, field, member, members, error);
     case FIELD_ARRAY:
-        return profile_field_absent(field, object) ? check_absent(at, field, error)
-                                                   : check_items(at, field, object, error);
+        return absent ? check_absent(at, field, error)
+                      : check_items(at, field, object, members, error);
+    case FIELD_PAIR_FIGURES:
+        return !members
+                   ? 0
+                   : profile_check_pair_figures(&JSON_PATH_KEY(at, field->key),
+                                                profile_field_items(field, object),
+                                                profile_field_count(field, object), members, error);
     case FIELD_OBJECT:
-        return !there ? 0
-                      : profile_check_fields(&JSON_PATH_KEY(at, field->key), field->element, member,
-                                             error);
+        return there ? check_part(at, field, member, members, error) : 0;
     case FIELD_U32:
-        return there ? check_whole(at, field, *(const uint32_t *)member, error) : 0;
+        return there
+                   ? check_whole(at, field, *(const uint32_t *)member, (uint64_t)field->low, error)
+                   : 0;
     case FIELD_U64:
-        return there ? check_whole(at, field, *(const uint64_t *)member, error) : 0;
+        return there
+                   ? check_whole(at, field, *(const uint64_t *)member, (uint64_t)field->low, error)
+                   : 0;
     case FIELD_NUMBER:
         return there ? check_real(at, field, *(const double *)member, error) : 0;
     case FIELD_WORD:
@@ -230,14 +267,28 @@ static int check_field(const struct json_path *at, const struct profile_field *f
     }
 }
 
-int profile_check_fields(const struct json_path *at, const struct profile_object *type,
-                         const void *object, struct servet_error *error)
+int profile_check_members(const struct json_path *at, const struct profile_object *type,
+                          const void *object, const struct profile_set *members,
+                          struct servet_error *error)
 {
+    const struct profile_set *above = members;
     for (size_t i = 0; i < type->field_count; i++) {
-        int rc = check_field(at, &type->fields[i], object, error);
+        const struct profile_field *field = &type->fields[i];
+        const struct profile_set *set = (const void *)((const char *)object + field->offset);
+        members = field->speaks_of && set->count > 0 ? set : members;
+    }
+    for (size_t i = 0; i < type->field_count; i++) {
+        const struct profile_field *field = &type->fields[i];
+        int rc = check_field(at, field, object, field->speaks_of ? above : members, error);
         if (rc < 0) {
             return rc;
         }
     }
     return 0;
+}
+
+int profile_check_fields(const struct json_path *at, const struct profile_object *type,
+                         const void *object, struct servet_error *error)
+{
+    return profile_check_members(at, type, object, NULL, error);
 }
