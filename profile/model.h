@@ -1,4 +1,4 @@
-/* What is known of a machine: the in-memory form of a profile.
+/* A profile in memory: everything known of a machine.
  *
  * A profile describes a machine of one or more *nodes*. Nodes that are alike share one *node
  * class*, so that a thousand equal nodes cost one node's text. A single computer is a profile with
@@ -108,7 +108,7 @@ struct profile_pair {
     uint32_t a, b; /* a < b */
 };
 
-/* What was measured on one pair of PUs, in the unit of the list that it is in. */
+/* A figure of one pair of PUs, in the unit of its list. */
 struct profile_pair_figure {
     uint32_t a, b; /* a < b */
     double value;
@@ -190,7 +190,7 @@ struct profile_memory_level {
     struct profile_quality quality;
 };
 
-/* What runs through memory, as STREAM counts it: bytes read and written, without the lines that are
+/* Loops whose traffic is counted as in STREAM: bytes read and written, without the lines that are
  * fetched only to be written to. */
 enum profile_kernel {
     PROFILE_NT_COPY, /* a copy by non-temporal stores: lines that are written to are not fetched */
@@ -200,7 +200,7 @@ enum profile_kernel {
     PROFILE_KERNELS
 };
 
-/* What one kernel gets. */
+/* Bandwidth of one kernel. */
 struct profile_kernel_rate {
     enum profile_kernel kernel;
     double bytes_per_s;          /* one PU alone */
@@ -226,8 +226,8 @@ struct profile_memory {
     struct profile_set kernel_pus; /* the PUs of one memory domain; empty: none were together */
 };
 
-/* What one PU gets of the memory of one NUMA node while all else is idle. Measured on the first PU
- * of a group, taken over for the others of it. */
+/* Bandwidth and latency of one PU to the memory of one NUMA node while all else is idle. Measured
+ * on the first PU of a group and inferred for its other PUs. */
 struct profile_numa_access {
     struct profile_set pus;    /* a group of PUs that are local to the same node; never empty */
     uint32_t node;             /* OS index of the NUMA node that the memory is on */
@@ -269,7 +269,7 @@ struct profile_layer {
 
 struct profile_communication {
     uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
-    /* "written": what is sent was written before; "unwritten": it never was, as in OSU's
+    /* "written": the buffer was written before it is sent; "unwritten": never, as in OSU's
      * benchmarks; NULL: not said */
     char *message_data;
     struct profile_layer *layers;
@@ -338,7 +338,7 @@ struct profile_condition {
     char *key, *value;
 };
 
-/* A key that this version does not know, or one that begins with x-: kept for whoever does. */
+/* A key that this version does not know, or one that begins with x-: kept for other readers. */
 struct profile_extra {
     char *where;       /* path of its object: "$.node_classes[0].caches[1]" */
     char *key, *value; /* JSON */
@@ -388,7 +388,7 @@ uint32_t profile_node_count(const struct servet_profile *profile);
 const struct profile_class *profile_node_class(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_node_first_pu(const struct servet_profile *profile, uint32_t node);
 uint32_t profile_class_span(const struct profile_class *node_class);
-/* What a condition of the measurement says; NULL: there is none of that name. */
+/* Text of a condition of the measurement; NULL: no condition of that name. */
 const char *profile_condition(const struct servet_profile *profile, const char *key);
 
 /* -- codec/ -- */

@@ -222,7 +222,7 @@ static double line_through(double x0, double y0, double x1, double y1, double x)
     return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-/* Of a message whose time was measured at one size: latency up to that size, bandwidth above. */
+/* Time of a message that was measured at one size: latency up to that size, bandwidth above. */
 static double by_one_size(double seconds, uint64_t measured_bytes, double bytes)
 {
     static const uint64_t usual_bytes = 32768; /* L1 of the papers' machines: 2010 paper, III-D */
@@ -273,7 +273,7 @@ double profile_messages_slower(const struct profile_layer *layer, uint64_t messa
            points[0].seconds;
 }
 
-/* Of the kind that the reference is of; false of kinds that are not told apart by what they can do.
+/* Is the PU of the reference's kind of cores? False if the kinds cannot be ranked.
  */
 static bool is_most_capable(const struct profile_class *node_class, uint32_t os_index)
 {

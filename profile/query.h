@@ -38,10 +38,10 @@ const struct profile_cache *profile_cache_of(const struct profile_class *node_cl
  * machine they lie 1 to 7 % apart, beside a load of six 40 % and more. */
 #define PROFILE_SETTLED_SPREAD 0.2
 
-/* May a program tile by the effective size of the cache? Not by one that was looked at only once,
- * whose looks lay apart, or that is not known within a factor of two, unless it is what the system
- * declares as well: of such a size the interval is told, and no number. Declared sizes and those of
- * publications are as they were said. */
+/* May a program tile by the effective size of the cache? Not if it was measured only once, if its
+ * repetitions differ, or if it is uncertain by a factor of two, unless the system declares the
+ * same: such a size is reported as an interval, never as a number. Declared and published sizes are
+ * always settled. */
 bool profile_size_settled(const struct profile_cache *cache);
 
 /* The layer of a message between two members, the index of it in *index (may be NULL); NULL: none
@@ -62,7 +62,7 @@ bool profile_link_of(const struct servet_profile *profile, const struct profile_
                      const struct profile_place *b, struct profile_link *out);
 
 /* 1, 2, 3 … from the nearest layer of a communication outwards; layers between nodes come after the
- * most that any class has. What the order of layers means, where their latencies are not known. */
+ * most that any class has. The distance of a layer whose latency is not known. */
 uint32_t profile_layer_rank(const struct servet_profile *profile,
                             const struct profile_communication *communication, size_t index);
 
@@ -91,8 +91,9 @@ double profile_messages_slower(const struct profile_layer *layer, uint64_t messa
 
 /* -- memory -- */
 
-/* The reference is what the most capable kind of cores gets alone. What a PU of another kind gets,
- * of the memory that it gets most of; NULL: the PU gets the reference, or nothing else is known. */
+/* The reference is the bandwidth of one core of the most capable kind. Returns the access of a PU
+ * of another kind to the memory that it reaches fastest; NULL: the PU gets the reference, or
+ * nothing else is known. */
 const struct profile_numa_access *profile_memory_lesser(const struct profile_class *node_class,
                                                         uint32_t os_index);
 

@@ -80,11 +80,11 @@ size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room);
 /* Highest level of cache of any PU. 0: none is known; 3: there are L1, L2 and L3. */
 uint32_t servet_cache_levels(const servet_profile *profile);
 
-/* Effective size in bytes of the data or unified cache of `level` that `pu` uses: what a program
- * can fill before it gets slower, all sharers together. Of a profile that was not measured, the
- * declared size. 0: not known, or no such cache, or measured and not settled: looked at only once,
- * by looks that lay apart, or not known within a factor of two and not what is declared either;
- * servet_cache_interval() says between which sizes it lies. */
+/* Effective size in bytes of the data or unified cache of `level` that `pu` uses: a program can
+ * fill so much before it gets slower, all sharers together. A profile that was not measured gives
+ * the declared size. 0: unknown, no such cache, or not settled. A size is not settled if it was
+ * measured once, if its repetitions differ, or if it is uncertain by a factor of two and differs
+ * from the declared size; servet_cache_interval() says between which sizes it lies. */
 uint64_t servet_cache_bytes(const servet_profile *profile, uint32_t level, uint32_t pu);
 
 /* Bytes of one line of the cache of `level` that `pu` uses. 0: not known, or no such cache. */
@@ -140,10 +140,9 @@ double servet_numa_bandwidth(const servet_profile *profile, uint32_t pu, uint32_
  * 0: not measured. */
 double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t numa_node);
 
-/* Memory overhead level that shows when two PUs copy at the same time: the first one is the worst.
- * Of a profile that was not measured: by the NUMA nodes and packages that are declared. 0, 1 … or
- * -1: they do not disturb each other, or it is not known (servet_measured()), or the same PU
- * twice. */
+/* Memory overhead level of two PUs that copy at the same time: the first one is the worst. A
+ * profile that was not measured answers by its declared NUMA nodes and packages. 0, 1 … or -1: no
+ * interference, or it is not known (servet_measured()), or the same PU twice. */
 int servet_overhead_level(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* Number of memory overhead levels of the node that has most; they are numbered from 0, the worst.
@@ -162,8 +161,8 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
  * than one of them gets alone. 0: not measured, or the same PU twice. */
 double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
-/* What runs through memory, as STREAM counts it (McCalpin, 1995): bytes read and written, without
- * the lines that are fetched only to be written to. */
+/* Loops whose traffic is counted as in STREAM (McCalpin, 1995): bytes read and written, without the
+ * lines that are fetched only to be written to. */
 enum servet_kernel {
     SERVET_NT_COPY = 0, /* a copy by non-temporal stores: what the functions above are made of */
     SERVET_COPY = 1,    /* a copy by ordinary stores, as compilers make of loops */
@@ -177,9 +176,9 @@ enum servet_kernel {
 double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
                                enum servet_kernel kernel, uint32_t *workers);
 
-/* Bytes per second that the slower of two PUs got while both copied (2010 paper, Figure 9a). Of
- * this very pair, not of its level: by default some pairs of each kind are measured, with
- * servet-probe --exhaustive all. 0: this pair was not measured, or is one PU twice or of two
+/* Bytes per second that the slower of two PUs got while both copied (2010 paper, Figure 9a). The
+ * figure belongs to this pair, not to its level: by default some pairs of each kind are measured,
+ * with servet-probe --exhaustive all. 0: this pair was not measured, or is one PU twice or of two
  * nodes. */
 double servet_pair_bandwidth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
@@ -205,15 +204,15 @@ int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes);
 
-/* Seconds that a message took between two PUs, one way. Of this very pair, not of its layer, and of
- * the size that layers are told apart by, which is then in *bytes (may be NULL; untouched when 0 is
- * returned). 0: this pair was not measured, or is one PU twice or of two nodes. */
+/* Seconds that a message took between two PUs, one way. The figure belongs to this pair, not to its
+ * layer. Its size is the one that separates layers, and is then in *bytes (may be NULL; untouched
+ * when 0 is returned). 0: this pair was not measured, or is one PU twice or of two nodes. */
 double servet_pair_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            uint64_t *bytes);
 
-/* Seconds that one cache line takes from one PU to the other, one way. Between two threads and
- * without any library: what is called core-to-core latency. Of this very pair where it was
- * measured, else of its layer. 0: not measured, or the same PU twice, or PUs of two nodes. */
+/* Seconds that one cache line takes from one PU to the other, one way. This is the core-to-core
+ * latency, between two threads and without any library. The figure is that of this pair if it was
+ * measured, else that of its layer. 0: not measured, or the same PU twice, or PUs of two nodes. */
 double servet_line_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
 /* How many times as long a message takes when several go over the layer of two PUs at the same time
@@ -267,9 +266,8 @@ int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum serve
  * the same arguments. */
 int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t numa_node,
                         struct servet_quality *out);
-/* How sure the layer of two PUs is: of servet_message_layer(), and of servet_message_seconds() at
- * the size at which layers are told apart. SERVET_MEASURED says that messages between these two
- * were. */
+/* Quality of the layer of two PUs: for servet_message_layer(), and for servet_message_seconds() at
+ * the size that separates layers. SERVET_MEASURED: messages between these two PUs were measured. */
 int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            struct servet_quality *out);
 /* How sure the time of a cache line is: of servet_line_seconds(). SERVET_MEASURED says that a line
@@ -278,9 +276,9 @@ int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t p
                         struct servet_quality *out);
 
 /* -- conditions -- */
-/* What held while measuring: the condition called `name`, such as "busy" (other tasks ran on the
- * measured PUs), "incomplete", "budget" or "memory_limited". It is the condition's text, owned by
- * the profile, or NULL when it did not hold. */
+/* A condition of the measurement, called `name`, such as "busy" (other tasks ran on the measured
+ * PUs), "incomplete", "budget" or "memory_limited". It is the condition's text, owned by the
+ * profile, or NULL when it did not hold. */
 const char *servet_condition(const servet_profile *profile, const char *name);
 
 /* -- placing (2012 paper, Algorithm 1; for programs that place their own threads or ranks) -- */
@@ -290,7 +288,7 @@ enum servet_priority {
     SERVET_COMMUNICATION = 1, /* latency before bandwidth and caches */
 };
 
-/* What is to be placed. All that is 0 or NULL is left at its default. */
+/* Request to servet_map(). A member that is 0 or NULL has its default. */
 struct servet_map_request {
     enum servet_priority priority;
     uint32_t ranks;          /* >= 1: threads, or processes with `threads` */

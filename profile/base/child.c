@@ -97,7 +97,7 @@ int profile_child_start(const struct profile_child *child, pid_t *pid)
         close(report);
     }
     if (rc == 0 && child->own_group) {
-        setpgid(started, started); /* whoever comes first: it may be killed as a group at once */
+        setpgid(started, started); /* by both: the group may be killed at once */
     }
     if (rc == 0 && TEMP_FAILURE_RETRY(read(ends[0], &rc, sizeof rc)) == sizeof rc) {
         (void)TEMP_FAILURE_RETRY(waitpid(started, NULL, 0));

@@ -30,16 +30,17 @@ int profile_child_start(const struct profile_child *child, pid_t *pid);
 /* Starts it and waits: as wait_for(), or what profile_child_start() says. */
 int profile_child_run(const struct profile_child *child);
 
-/* Calls it in a copy of this process, where a library that crashes on what it is given takes only
- * the copy with it. What it leaves in `memory`, of `size` bytes (both may be 0), is as if it had
- * been called here; all else that it changes, and what it says on stderr, is lost. What it returns
- * (0 or less); -EFAULT: it crashed; -EAGAIN, -ENOMEM. */
+/* Calls it in a copy of this process, so that a library that crashes on its input takes only the
+ * copy with it. The content of `memory`, `size` bytes (both may be 0), is as if it had been called
+ * here; all other changes and its output on stderr are lost. Returns the value of the call (0 or
+ * less); -EFAULT: it crashed; -EAGAIN, -ENOMEM. */
 int profile_child_call(int (*call)(void *context), void *context, void *memory, size_t size);
 
-/* A file in memory for an output: nobody waits for a reader. The descriptor, or -errno. */
+/* A file in memory for an output: the writer never waits for a reader. The descriptor, or
+ * -errno. */
 int profile_child_file(void);
-/* What was written into it, with a 0 behind that *length (may be NULL) does not count; free() it.
- * 0, -ENOMEM, -EIO. */
+/* Reads the file: its content, with a 0 behind that *length (may be NULL) does not count; free()
+ * it. 0, -ENOMEM, -EIO. */
 int profile_child_read(int fd, char **text, size_t *length);
 /* The first line in it that says something (mpirun frames its messages with dashes), or "". */
 void profile_child_complaint(int fd, char *line, size_t size);

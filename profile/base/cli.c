@@ -1,5 +1,5 @@
-/* What every command has in common: argp for options, one line on stderr, exit status 2 for bad
- * usage and 1 for a failure. For commands only: a library never ends the program. */
+/* Common to all commands: argp for options, one line on stderr, exit status 2 for bad usage and 1
+ * for a failure. For commands only: a library never ends the program. */
 #include "profile/base/cli.h"
 
 #include <errno.h>
@@ -22,7 +22,8 @@ static void say(const char *format, va_list args)
 {
     char line[1024];
     vsnprintf(line, sizeof line, format, args);
-    /* What was given may hold anything; one line stays one line, and a terminal is told nothing. */
+    /* The text may hold any bytes; one line stays one line, and no control sequence reaches a
+     * terminal. */
     profile_clean_text(line);
     fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 }

@@ -1,6 +1,5 @@
-/* What every command has in common: argp for options, one line on stderr and exit status 2 for bad
- * usage,
- * 1 for a failure, --help and --version from the same table. Not part of the shim. */
+/* Common to all commands: argp for options, one line on stderr and exit status 2 for bad usage, 1
+ * for a failure, --help and --version from the same table. Not part of the shim. */
 #ifndef SERVET_PROFILE_BASE_CLI_H
 #define SERVET_PROFILE_BASE_CLI_H
 

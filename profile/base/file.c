@@ -1,9 +1,8 @@
 /* Files that are there whole or not at all: the new text beside the old file, then one rename.
  *
- * A link is followed here, one step at a time, and not by realpath(): root that writes to a name in
- * /tmp must not be sent to another place by whoever put a link there. The kernel refuses that for
- * open() (protected_symlinks, proc_sys_fs(5)); a rename over what realpath() found goes round
- * it. */
+ * A link is followed here, one step at a time, and not by realpath(): a link that another user put
+ * into /tmp must not send root's output to another place. The kernel refuses that for open()
+ * (protected_symlinks, proc_sys_fs(5)); a rename over what realpath() found goes round it. */
 #include "profile/base/file.h"
 
 #include <errno.h>
@@ -114,7 +113,7 @@ static int replace(const char *path, mode_t mode, const char *text, size_t lengt
 
 #define LINKS_MOST 40 /* as many as the kernel follows */
 
-/* Is it a link that somebody else put into a folder for everybody? */
+/* Is it another user's link in a folder that everybody may write to? */
 static bool planted(const char *path, const struct stat *link)
 {
     char copy[PATH_MAX];

@@ -1,5 +1,5 @@
-/* FNV-1a, 64 bits (Fowler, Noll and Vo; draft-eastlake-fnv): a name for a text, where nobody gains
- * by making two texts alike. Inline, because the shim uses it too.
+/* FNV-1a, 64 bits (Fowler, Noll and Vo; draft-eastlake-fnv): a name for a text, where an attacker
+ * gains nothing from a collision. Inline, because the shim uses it too.
  *
  *     uint64_t hash = profile_hash_text(PROFILE_HASH_BEGIN, path);
  */

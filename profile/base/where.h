@@ -19,7 +19,7 @@ struct profile_thread_now {
 /* 0; -ESRCH when there is no such thread (any more). */
 int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out);
 
-/* What is said of a thread beside what the kernel tells. */
+/* Facts on a thread that the kernel does not know. */
 struct profile_thread_said {
     const char *host, *rank; /* rank: on its node, "-" where it is none */
     const char *role;        /* main, worker, helper ... */

@@ -1,5 +1,5 @@
-/* What fields promise to one another, beyond the range that the table gives to each: groups are
- * disjoint and ordered, indices in range. Readers rely on it. */
+/* Promises between fields, beyond the range that the table gives to each: groups are disjoint and
+ * ordered, indices in range. Readers rely on it. */
 #include "profile/codec/codec.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What the files of profile/codec/ promise one another and the rest of the room. */
+/* The codec: one table of fields, the JSON reader, loading, saving and checks. */
 #ifndef SERVET_PROFILE_CODEC_CODEC_H
 #define SERVET_PROFILE_CODEC_CODEC_H
 
@@ -9,8 +9,8 @@
 /* -- path -- */
 
 /* Where in a profile something is: "$.node_classes[0].caches[1].size_bytes". A path is a chain of
- * frames on the stack of whoever walks the profile, so that it costs nothing until an error has to
- * be worded. */
+ * frames on the stack of the function that walks the profile, so that it costs nothing until an
+ * error has to be worded. */
 
 struct json_path {
     const struct json_path *parent; /* NULL: the document itself, "$" */
@@ -30,8 +30,8 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 
 /* -- check -- */
 
-/* What fields of a profile promise, whichever part they are in. All: 0, or -EINVAL with the path of
- * the field. */
+/* Checks of promises that hold in every part of a profile. All: 0, or -EINVAL with the path of the
+ * field. */
 
 /* -EINVAL with "PATH: WHAT"; `key` may be NULL. */
 int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key,
@@ -65,7 +65,7 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
                           const struct relation_owners *owners, const struct profile_set *members,
                           struct servet_error *error);
 
-/* What one class of nodes promises: caches, NUMA nodes, memory, messages. */
+/* Checks of one class of nodes: caches, NUMA nodes, memory, messages. */
 
 /* 0, -EINVAL with the path, -ENOMEM. */
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
@@ -235,7 +235,7 @@ int profile_json_read(const char *text, size_t length, const char *name,
                       struct profile_json_text *out, struct servet_error *error);
 void profile_json_free(struct profile_json_text *text);
 
-/* What follows a value in its array; in an object the next key. */
+/* The value that follows in an array; in an object the next key. */
 static inline const struct profile_json *profile_json_next(const struct profile_json *value)
 {
     return value + value->size;
@@ -243,9 +243,9 @@ static inline const struct profile_json *profile_json_next(const struct profile_
 /* The value of a key, NULL: the object has none. `*twice`: it has another. */
 const struct profile_json *profile_json_get(const struct profile_json *object, const char *key,
                                             bool *twice);
-/* Of a PROFILE_JSON_INTEGER. */
+/* Value of a PROFILE_JSON_INTEGER. */
 int64_t profile_json_integer(const struct profile_json *value);
-/* Of that or a PROFILE_JSON_REAL, whatever the locale. */
+/* Value of a PROFILE_JSON_INTEGER or PROFILE_JSON_REAL, in any locale. */
 double profile_json_number(const struct profile_json *value);
 /* A value as a text again, on one line, to be freed; NULL: there is no memory. */
 char *profile_json_text(const struct profile_json *value);
@@ -277,8 +277,8 @@ struct profile_loader {
 };
 
 /* Fills the zeroed `object` from `json`, with the form of every field checked, not its range. 0;
- * -EINVAL with file, path, what was found and what was expected; -ENOMEM. What was read until then
- * is to be freed too. */
+ * -EINVAL with file, path, the value found and the value expected; -ENOMEM. The caller frees the
+ * members read until then as well. */
 int profile_load_object(struct profile_loader *loader, const struct json_path *at,
                         const struct profile_json *json, const struct profile_object *type,
                         void *object);
@@ -297,9 +297,9 @@ int profile_load_missing(struct profile_loader *loader, const struct json_path *
 /* -ENOMEM with the file. */
 int profile_load_no_memory(const struct profile_loader *loader);
 
-/* All of a regular file of at most 16 MiB, to be freed. A path may come from the environment of
- * whoever starts a program: a pipe must not hold that program up, a device not be read, and a large
- * file not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, what open(2) answers. */
+/* All of a regular file of at most 16 MiB, to be freed. A path may come from the environment of a
+ * program: a pipe must not hold the program up, a device must not be read, and a large file must
+ * not fill its memory. 0; -EINVAL, -EISDIR, -ENOMEM, errors of open(2). */
 int profile_read_text(const char *path, char **text, size_t *length, struct servet_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* The one description of the profile's format: keys, types, units, ranges, meanings and the members
  * that hold them, in the order in which they are written. A field is added here, in model.h, and
- * where it is measured or used; nowhere else. What fields promise to one another is check.c's. */
+ * where it is measured or used; nowhere else. Promises between fields are checked in check.c. */
 #include "profile/codec/codec.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ const char *const profile_kernel_names[] = {
     "Relative: (third quartile - first quartile) / median of those measurements; of messages and " \
     "cache lines how far looks apart in time reach beyond the least."
 
-/* Of every point of a curve, which is measured or not there. */
+/* Fields of every point of a curve; a point is measured or absent. */
 #define REPEATED(holder)                                                                           \
     PROFILE_FIELD(FIELD_U32, holder, repetitions, REPETITIONS_SAYS),                               \
         PROFILE_FIELD(FIELD_NUMBER, holder, spread, SPREAD_SAYS, NOT_KNOWN)

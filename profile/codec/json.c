@@ -1,15 +1,15 @@
-/* JSON as it is read: a text becomes one array of values, in the order in which they stand.
+/* The JSON reader: a text becomes one array of values, in the order of the text.
  *
- * Written for the shim, which reads a profile inside somebody else's program, at the first thread
- * of each of them. A general library makes an object of every value, a list of every array and a
- * hash table of every object, which for 25 KB took 1.2 ms and some thousand allocations, and ends
- * the program where one of them fails. Here are two: the text, in which strings are decoded where
- * they stand (they only become shorter), and the values, each with the number of values that it
- * takes, so that one can be passed over at once. A number stays text until somebody asks for it.
+ * The shim reads a profile inside other people's programs, at the first thread of each of them. A
+ * general library makes an object of every value, a list of every array and a hash table of every
+ * object, which for 25 KB took 1.2 ms and some thousand allocations, and ends the program where one
+ * of them fails. Here are two: the text, in which strings are decoded where they stand (they only
+ * become shorter), and the values, each with the number of values that it takes, so that one can be
+ * passed over at once. A number stays text until a caller asks for it.
  *
- * The grammar is RFC 8259's, with valid UTF-8, no U+0000 in strings, numbers that fit a double or
- * a signed integer of 64 bits, and no more than JSON_DEPTH levels. A key that is given twice is
- * refused by whoever looks for it. */
+ * The grammar is RFC 8259's, with valid UTF-8, no U+0000 in strings, numbers that fit a double or a
+ * signed integer of 64 bits, and no more than JSON_DEPTH levels. The caller refuses a key that is
+ * given twice. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -30,8 +30,8 @@
 #define SAFE_LENGTH 200
 /* A character as \u and four digits. */
 #define CODE_LENGTH 6
-/* What some editors put before a text of UTF-8; it says nothing, and readers may pass over it
- * (RFC 8259, section 8.1). */
+/* Some editors put it before a text of UTF-8; it has no meaning, and readers may skip it (RFC 8259,
+ * section 8.1). */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct reader {

@@ -1,6 +1,5 @@
 /* A profile from its file: its text, the values in that (json.c), walked along the table of fields.
- * What is not known is kept, what is missing is refused; what one value has to look like is in
- * values.c. */
+ * Unknown keys are kept, missing ones are refused; the form of one value is checked in values.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -92,7 +91,7 @@ static int keep_unknown_keys(struct profile_loader *loader, const struct json_pa
     return rc;
 }
 
-/* What stands for "not there", for every field that may be so. */
+/* Sets every optional field to its value for "absent". */
 static void set_absent(const struct profile_field *field, void *object)
 {
     void *member = (char *)object + field->offset;
@@ -144,8 +143,8 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
     for (size_t i = 0; i < type->field_count; i++) {
         set_absent(&type->fields[i], object);
     }
-    /* What is there first: a file of another version should be told that, not which of its keys we
-     * do not know. What is missing last: a key that is misspelt says more. */
+    /* Known keys first: the message on a file of another version must be its version, not its
+     * unknown keys. Missing keys last: a misspelt key explains more. */
     int rc = 0;
     const struct profile_field *missing = NULL;
     for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
@@ -230,7 +229,7 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
  * list of 100,000 nodes a few. */
 #define FILE_LIMIT_BYTES ((size_t)16 << 20)
 
-/* Not stdio: in somebody else's process a FILE costs a lock list entry and a buffer for nothing. */
+/* No stdio: a FILE costs the program an entry in a list with a lock, and a buffer. */
 static int read_all(int fd, size_t size, char **out, size_t *length)
 {
     size_t used = 0;

@@ -1,5 +1,5 @@
-/* What the table of fields alone is enough for: freeing an object, telling what is not there, and
- * checking that every value is within the range that its row gives. */
+/* Functions that need the table of fields alone: freeing an object, finding absent fields, and
+ * checking every value against the range of its row. */
 #include "profile/codec/codec.h"
 
 #include <errno.h>

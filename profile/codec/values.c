@@ -169,7 +169,7 @@ static int load_set(struct profile_loader *loader, const struct json_path *at,
 
 /* -- arrays -- */
 
-/* What an array is of. `type` is of the items that are objects. */
+/* The items of an array. `type` describes items that are objects. */
 struct items {
     size_t size;
     int (*load)(struct profile_loader *loader, const struct json_path *at,

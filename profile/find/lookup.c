@@ -45,8 +45,8 @@ static int config_folder(char *folder, size_t size)
     return profile_put(at, end, is_xdg ? "" : "/.config") ? 0 : -ENAMETOOLONG;
 }
 
-/* Is the folder one that is not this user's, or cannot be seen? Su and services leave the
- * $HOME of whoever they were started by. */
+/* Does the folder belong to another user, or is it not readable? su and services keep the $HOME of
+ * the user who started them. */
 static bool is_anothers(const char *folder)
 {
     struct stat about;

@@ -25,7 +25,7 @@ static void mix(uint64_t *hash, const char *text)
 /* -- processor -- */
 
 #if defined(__x86_64__) || defined(__i386__)
-/* What cpuinfo calls vendor_id, cpu family and model. Not read from there: before Linux 5.18
+/* The vendor_id, cpu family and model of cpuinfo. The file itself is not read: before Linux 5.18
  * opening /proc/cpuinfo interrupts every PU of the machine to sample its frequency. */
 static bool processor_by_cpuid(char *out, size_t size)
 {
@@ -91,8 +91,8 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
 
 /* -- caches -- */
 
-/* Of one PU, and not who shares them: that list gets shorter when a PU goes offline. A level that
- * cannot be read is the end. */
+/* The caches of one PU, without their sharers: that list gets shorter when a PU goes offline. A
+ * level that cannot be read is the end. */
 static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
 {
     static const char *const attributes[] = {"level", "type", "size", "coherency_line_size",

@@ -1,5 +1,5 @@
-/* What libservet answers of caches, of memory, and of messages and cache lines between two PUs, and
- * how sure that is. */
+/* Answers of libservet on caches, memory, messages and cache lines between two PUs, with their
+ * quality. */
 #include <assert.h>
 #include <errno.h>
 
@@ -380,7 +380,7 @@ double servet_numa_seconds(const servet_profile *profile, uint32_t pu, uint32_t 
     return row ? row->seconds_per_access : 0;
 }
 
-/* Of the points around a number of workers, or the last one. */
+/* Quality of the points around a number of workers, or of the last point. */
 static void less_sure(const struct profile_memory_level *level, uint32_t workers,
                       struct servet_quality *out)
 {
@@ -486,7 +486,7 @@ double servet_pair_seconds(const servet_profile *profile, uint32_t pu_a, uint32_
     return seconds;
 }
 
-/* Of the pair itself; 0: it was not measured. *layer: the pair's, or NULL. */
+/* The pair's own figure; 0: not measured. *layer: the pair's, or NULL. */
 static double find_line(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                         const struct profile_layer **layer)
 {

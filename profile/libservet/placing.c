@@ -215,7 +215,7 @@ static uint32_t nearest_place(const struct ordering *ordering, uint32_t rank,
     return best;
 }
 
-/* Greedy: whoever talks most to those placed already, as near to them as possible. */
+/* Greedy: the rank with most traffic to the placed ones comes next, as near to them as possible. */
 static int place_all(const struct ordering *ordering, uint32_t *sits)
 {
     uint32_t n = ordering->ranks;

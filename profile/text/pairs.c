@@ -1,7 +1,7 @@
-/* What single figures lie behind the tables, in a line each: where the latency rises (2010 paper,
- * Figure 2b), what two PUs do to one another in a cache (Figure 8) and at memory (Figure 9a). A
- * figure of each pair would fill pages; the least and the most of the pairs that are of one kind
- * say whether the kinds lie apart. */
+/* Figures behind the tables, in a line each: the rise of the latency (2010 paper, Figure 2b), the
+ * interference of two PUs in a cache (Figure 8) and at memory (Figure 9a). A figure for each pair
+ * would fill pages; minimum and maximum of each kind of pairs show whether the kinds are
+ * separate. */
 #include <math.h>
 
 #include "profile/query.h"

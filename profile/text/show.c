@@ -1,5 +1,5 @@
-/* A profile in words and tables, one after the other as the papers have them. What was not
- * measured is said, not left out. */
+/* A profile in words and tables, one after the other as the papers have them. A figure that was not
+ * measured is named as missing. */
 #include "profile/text/text.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What the files of profile/text/ promise one another and the rest of the room. */
+/* A profile in words: figures, tables, and the sections of servet-show. */
 #ifndef SERVET_PROFILE_TEXT_TEXT_H
 #define SERVET_PROFILE_TEXT_TEXT_H
 
@@ -55,7 +55,7 @@ struct figure profile_figure_bandwidth(double bytes_per_s);
 struct figure profile_figure_relation(const struct profile_relation *relation);
 /* The same of one group. */
 struct figure profile_figure_group(const struct profile_set *group);
-/* As profile_figure_relation(), of who shares something: "nobody" where no PUs do. */
+/* As profile_figure_relation(), for PUs that share something; no PUs are a word of their own. */
 struct figure profile_figure_sharers(const struct profile_relation *relation);
 /* "copy, ordinary stores": what the loop does, and whether the overhead levels are made of it. */
 struct figure profile_figure_kernel(const struct profile_kernel_rate *rate);

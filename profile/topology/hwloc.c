@@ -154,8 +154,7 @@ static int read_numa(const struct source *source)
 
 /* -- kinds -- */
 
-/* One kind, or kinds that hwloc cannot rank (efficiency -1), say nothing about where work should
- * go. */
+/* One kind, or kinds that hwloc cannot rank (efficiency -1), do not tell where work should go. */
 static bool kinds_ranked(const struct source *source, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -261,7 +260,7 @@ static int read_class(struct source *source)
 #define MOST_PUS 16384
 
 /* PUs of a description such as "package:2 core:4(memory=1GB) pu:2": the product of its levels, what
- * stands in brackets left out. Of other text, such as a file's name, at least 1. */
+ * stands in brackets left out. Other text, such as a file's name, gives at least 1. */
 static double count_synthetic_pus(const char *text)
 {
     double product = 1;
@@ -306,8 +305,8 @@ static bool has_many_xml_pus(const char *path)
     return count > MOST_PUS;
 }
 
-/* What hwloc says of a file that it does not read; of its own newer format, how to get the
- * older. */
+/* The error on a file that hwloc does not read; for hwloc's newer format, how to get the older
+ * one. */
 static int refuse_xml(const char *path, struct servet_error *error)
 {
     char head[1024] = "";
@@ -331,8 +330,8 @@ static bool is_file(const char *text)
     return access(text, F_OK) == 0;
 }
 
-/* A machine that is here has all its online PUs in the profile, whatever this process may use:
- * another process may use others. Of one that is not here only those that it allows. */
+/* The profile of this machine has all online PUs, whatever this process may use: another process
+ * may use others. The profile of another machine has the PUs that its file allows. */
 static int load_topology(hwloc_topology_t topology, const char *text, struct servet_error *error)
 {
     bool xml = text && is_file(text);
@@ -409,9 +408,9 @@ static int read_once(void *text)
     return new_profile(text, &profile, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* libhwloc crashes on XML that is damaged in the right place, and where memory ends: what somebody
- * wrote is read in a child first, but for pipes, of which that would leave nothing. A file on which
- * it crashes is taken for damaged. */
+/* libhwloc crashes on XML that is damaged in the right place, and where memory ends: foreign files
+ * are read in a child first, except pipes, which can be read only once. A file on which it crashes
+ * is taken for damaged. */
 int profile_from_hwloc(const char *text, struct servet_profile **out, struct servet_error *error)
 {
     const bool first = text && (!is_file(text) || is_regular(text));

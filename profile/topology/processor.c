@@ -1,7 +1,7 @@
 /* The name of the processor, where the system has one. x86 writes it into /proc/cpuinfo, POWER and
  * RISC-V under keys of their own, and Arm only as the numbers of its identification register, whose
- * names are Arm's and its licensees' (the table of lscpu(1), the server processors of it). What
- * has no name of its own is told by the board it is on. */
+ * names are Arm's and its licensees' (the table of lscpu(1), the server processors of it). A
+ * processor without a name has the name of its board. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

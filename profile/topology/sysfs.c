@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a read of less than that brings of a file of sysfs, or of a captured one, is its end (the
- * kernel gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in
- * pieces. */
+/* A read of less than that from a file of sysfs, or from a captured one, ends the file (the kernel
+ * gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in pieces. */
 #define WHOLE_BYTES 4096
 
 static bool comes_whole(const struct sysfs *fs)
@@ -113,10 +112,10 @@ char *profile_sysfs_value(const char *text, const char *key)
     return NULL;
 }
 
-/* The topology profile from /sys alone: what the shim falls back to, so neither hwloc
- * (milliseconds, and a library in somebody else's process) nor stdio. A file of sysfs costs several
- * microseconds, and a machine of 256 PUs has 10,000 of them: what a PU shares with one that was
- * looked at before is not read again. */
+/* The topology profile from /sys alone: the fallback of the shim, so it uses neither hwloc
+ * (milliseconds, and a library in the program's process) nor stdio. A file of sysfs costs several
+ * microseconds, and a machine of 256 PUs has 10,000 of them: a resource that an earlier PU shares
+ * is not read again. */
 
 #define CPU "/sys/devices/system/cpu"
 #define NODE "/sys/devices/system/node"
@@ -124,7 +123,7 @@ char *profile_sysfs_value(const char *text, const char *key)
 /* More than any processor has (x86: 4, POWER: 5). */
 #define CACHE_INDEX_LIMIT 10
 
-/* What is known of cache `index` (index0, index1 …) of the PUs looked at so far. */
+/* Cache `index` (index0, index1 …) of the PUs read so far. */
 struct cache_index {
     bool instruction;
     /* of the last one read; line and ways are read again only when the size differs */
@@ -197,9 +196,8 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
 }
 
 /* Is the first PU's cluster of cores one that its core or a cache is already? Then all are:
- * clusters are told apart by what their cores share, and only where no cache says so (Kunpeng 920)
- * is there anything to learn. Where each core is a cluster, a file for each would be read in
- * vain. */
+ * clusters add information only where their cores share something that no cache shows (Kunpeng
+ * 920). If each core is a cluster, a file for each would be read in vain. */
 static bool clusters_are_known(struct reader *reader)
 {
     const struct profile_class *node_class = reader->node_class;
@@ -280,9 +278,9 @@ static int cover(struct cache_index *known, const struct profile_set *group)
     return rc;
 }
 
-/* 0; 1: the PU has no such index; -errno. That index3 of one PU is of the same level and type as
- * index3 of another one is how the kernel numbers them (drivers/base/cacheinfo.c: by level, data
- * before instruction). */
+/* 0; 1: the PU has no such index; -errno. index3 of one PU has the same level and type as index3 of
+ * another one: the kernel numbers them so (drivers/base/cacheinfo.c: by level, data before
+ * instruction). */
 static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
 {
     struct cache_index *known = &reader->caches[index];
@@ -302,7 +300,7 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     }
     if (rc < 0 || known->instruction || !profile_set_has(&group, pu)) {
         profile_set_free(&group);
-        return rc == -ENOMEM ? rc : 0; /* a cache of which nothing is told is not described */
+        return rc == -ENOMEM ? rc : 0; /* a cache without any attribute is not described */
     }
     read_kind(reader, known, pu, index);
     known->kind.level = level;
@@ -314,8 +312,8 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     return profile_topology_add_cache(reader->node_class, &known->kind, group);
 }
 
-/* The caches of one PU. One that shares all those below an index that nobody has been seen to have,
- * with PUs that were looked at before, has no such index either. */
+/* The caches of one PU. If no PU so far has a cache of that index, a PU that shares all lower
+ * caches with earlier ones has none either. */
 static int read_caches_of(struct reader *reader, uint32_t pu)
 {
     bool alone = false; /* has it a cache that was not known before? */

@@ -1,5 +1,5 @@
-/* What the two sources of a topology profile (sysfs, hwloc) have in common: from who shares what
- * follows the order of layers, and that nothing was measured. */
+/* Common to both sources of a topology profile (sysfs, hwloc): shared resources give the order of
+ * layers, and nothing is measured. */
 #include "profile/topology/topology.h"
 
 #include <errno.h>
@@ -257,7 +257,7 @@ struct chain {
     size_t count;
 };
 
-/* Puts a relation where it nests; leaves out one that says nothing new, or overlaps. */
+/* Puts a relation where it nests; leaves out one that is known already, or overlaps. */
 static void add_nested(struct chain *chain, const struct profile_relation *relation)
 {
     size_t at = 0;
@@ -345,8 +345,8 @@ void profile_topology_groupings_free(struct topology_groupings *groupings)
 
 /* -- communication layers -- */
 
-/* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. One that says
- * nothing new (no groups, or those of a layer that is there) is left out. */
+/* Adds a layer where nesting puts it: a relation inside another one has fewer pairs. A known one
+ * (no groups, or those of a layer that is there) is left out. */
 static int add_layer(struct profile_communication *communication, const char *name,
                      const struct profile_relation *members)
 {

@@ -1,6 +1,5 @@
-/* What the two sources of a topology profile (sysfs, hwloc) have in common: they say which PUs
- * share a core, a package, a cache, a NUMA node; what follows from that for memory and messages is
- * the same. */
+/* Common to both sources of a topology profile (sysfs, hwloc): they know which PUs share a core, a
+ * package, a cache, a NUMA node; memory and messages follow from that in the same way. */
 #ifndef SERVET_PROFILE_TOPOLOGY_TOPOLOGY_H
 #define SERVET_PROFILE_TOPOLOGY_TOPOLOGY_H
 
