@@ -23,22 +23,22 @@ static int stopped(struct machine *machine)
 
 /* -- the guard: what was disturbed is measured a second time -- */
 
-/* Of the workers' time. Daemons and interrupts of an idle machine stay below 1 %. */
+/* A share of the workers' time. Daemons and interrupts of an idle machine stay below 1 %. */
 static const double disturbed_share = 0.05;
-/* Short waits say nothing: being woken takes as long. */
+/* Shorter waits are ignored: waking takes as long. */
 static const double disturbed_least_s = 0.5e-3;
 /* On a machine that is never idle: so much longer a run may take, and no more. */
 static const double repeats_most_s = 5;
 /* And of a budget. */
 static const double repeats_share = 0.1;
-/* Of all operations. Medians and minima bear fewer. */
+/* A share of all operations. Medians and minima bear fewer. */
 static const double busy_share = 0.05;
 
 /* Runs the operation once more at most; writes `count` values. */
 typedef int machine_guard_run(struct machine *machine, const void *what, const void *places,
                               size_t count, double *values);
 
-/* What a backend is asked: the operation, its places (PUs or pairs, `count` of them), and how many
+/* A question to a backend: the operation, its places (PUs or pairs, `count` of them), and how many
  * PUs work at once. */
 struct machine_question {
     machine_guard_run *run;
@@ -215,7 +215,7 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
                    bytes_per_s);
 }
 
-/* Who is woken has its PU soon, beside 8 others as well; a few times it is not so for both. */
+/* A woken worker has its PU soon, beside 8 others as well; a few times one of both has not. */
 enum { TOGETHER_TRIES = 8 };
 
 int probe_machine_copy_together(struct machine *machine, const struct machine_copy *what,

@@ -108,8 +108,8 @@ struct machine_exchange {
     size_t bytes;         /* message size; up to a cache line is one line handed over */
     uint32_t round_trips; /* per batch */
     uint32_t batches;     /* of which the minimum is reported */
-    /* of data that nobody writes, as OSU's benchmarks; otherwise each message sends on what the one
-     * before brought */
+    /* the data is never written, as in OSU's benchmarks; otherwise each message forwards the one
+     * before */
     bool unwritten;
 };
 
@@ -144,10 +144,10 @@ struct machine_ops {
     void (*close)(struct machine *machine);
 };
 
-/* What the guard has seen so far: an operation during which other tasks ran on the measured PUs is
- * measured a second time. A backend that can tell says how long its workers were ready and had no
- * PU (machine_ops.disturbed). That is what a load average cannot say: whether anybody was in the
- * way on these PUs, during this measurement. */
+/* State of the guard: an operation during which other tasks ran on the measured PUs is measured a
+ * second time. A backend that can tell says how long its workers were ready and had no PU
+ * (machine_ops.disturbed). A load average cannot show that other tasks interfered on these PUs,
+ * during this measurement. */
 struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
@@ -161,7 +161,7 @@ struct machine_guard {
                          asleep */
 };
 
-/* Of the most memory that was asked for in huge pages: what it came in. */
+/* Pages of the largest memory that was requested in huge pages. */
 struct machine_grant {
     size_t asked_bytes; /* 0: none was, or it cannot be seen */
     size_t huge_bytes;  /* that are in huge pages */
@@ -171,8 +171,7 @@ struct machine {
     const struct machine_ops *ops; /* an operation may be NULL: -ENOTSUP */
     const char *name;              /* "native", "mpi", "simulated" */
     struct profile_set pus;        /* those it may measure on, never empty. Owned */
-    /* What is declared of it (a topology profile). Never used as a measurement; NULL for a
-     * messenger. Owned. */
+    /* Its declared topology. Never used as a measurement; NULL for a messenger. Owned. */
     struct servet_profile *declared;
     size_t page_bytes;
     size_t huge_page_bytes; /* 0: none to be had */
@@ -217,10 +216,10 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
 double probe_machine_elapsed(struct machine *machine);
 void probe_machine_close(struct machine *machine);
 
-/* Tasks for each PU, beside the one that asks; 0 also where nobody knows. */
+/* Tasks for each PU, besides the caller; 0 also where it is unknown. */
 double probe_machine_others(struct machine *machine);
 
-/* Seconds of workers asked, below which nobody knows how long they wait. */
+/* With fewer seconds of workers the share of waiting is unknown. */
 #define MACHINE_PACE_LEAST_S 0.1
 
 /* How long something takes here for each second of processor time that it needs: 1 on a machine

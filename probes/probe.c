@@ -1,5 +1,5 @@
-/* What the probes share: whom they tell, how much time is left, how far values scatter; and what is
- * declared of the machine that they measure. */
+/* Common to all probes: progress, time left, spread of values, and the declared topology of their
+ * machine. */
 #include "probes/probe.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* What the probes share: the machine they ask, whom they tell how far they are, and where their
- * random choices come from.
+/* Common to all probes: their machine, their progress, and the source of their random choices.
  *
  * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe knows
  * nothing of profiles on disk, of terminals or of other probes; servet-probe puts the results
@@ -39,7 +38,7 @@ struct probe {
     const struct profile_set *const
         *holders;    /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */
     bool exhaustive; /* measure every pair */
-    bool unwritten;  /* messages are of data that nobody writes (machine_exchange) */
+    bool unwritten;  /* messages of data that is never written (machine_exchange) */
     bool one_by_one; /* never several pairs at the same time */
     bool hurried;    /* no time to touch arrays of several times the last level: one of it does */
     double alone_bytes_per_s; /* the best that one PU was seen to copy; 0: none was yet */
@@ -69,7 +68,7 @@ int probe_error(struct servet_error *error, int code, const char *what);
  * than two. */
 double probe_spread(double *values, size_t count);
 
-/* To four decimals: more would say nothing, and a curve has a hundred spreads. */
+/* To four decimals: a curve has a hundred spreads, and none is known better. */
 double probe_spread_rounded(double spread);
 
 /* -- what the operating system declares of the machine that is measured -- */
@@ -91,10 +90,10 @@ int probe_topology_restrict(struct profile_class *node_class, const struct profi
 
 enum { KINDS_MAX = 8 };
 
-/* Of the measured PUs, by lowest PU. */
+/* Kinds of the measured PUs, by lowest PU. */
 struct kinds {
     struct profile_set pus[KINDS_MAX]; /* disjoint, never empty, all PUs together. Owned */
-    size_t count;                      /* 1: all are alike, or nobody says that they are not */
+    size_t count;                      /* 1: one kind, or kinds unknown */
 };
 
 /* 0 or -ENOMEM. PUs in no declared kind are one more; more than KINDS_MAX kinds are none. */

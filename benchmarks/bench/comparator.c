@@ -38,7 +38,7 @@ void bench_program_free(struct program *program)
     *program = (struct program){0};
 }
 
-/* What a rank is bound to, in the words of both launchers. */
+/* Binding of a rank, in the words of both launchers. */
 enum binding { AS_IT_DOES, NOTHING, CORES, CORES_BY_SOCKET, CORES_BY_NUMA };
 
 static void bind_openmpi(enum binding binding, size_t threads, struct words *argv)

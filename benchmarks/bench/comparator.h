@@ -14,7 +14,7 @@ struct program {
     struct words argv;
     size_t ranks;   /* 0: not started by mpirun */
     size_t threads; /* OMP_NUM_THREADS; 0: as the environment has it */
-    /* Of one with ranks, see bench_program_launcher(): */
+    /* For a program with ranks, see bench_program_launcher(): */
     char *launcher; /* path; NULL: there is none, and why is in `obstacle` */
     bool hydra;     /* its options are those of MPICH's hydra, not Open MPI's */
     char *obstacle;

@@ -10,7 +10,7 @@
 
 #define MOST_COMPARATORS 32
 
-/* What is asked for. */
+/* The user's request. */
 struct request {
     bool npb, kernels, list, json;
     const char *npb_folder;

@@ -21,8 +21,8 @@ struct bench_linked {
     bool openmp;
 };
 
-/* What the program names among the libraries that it needs (DT_NEEDED of its ELF file). All unknown
- * for a file that cannot be read or is no ELF file of this machine's kind. */
+/* Libraries that the program needs (DT_NEEDED of its ELF file). All are unknown if the file cannot
+ * be read or is no ELF file of this kind of machine. */
 void bench_linked_with(const char *path, struct bench_linked *out);
 
 /* The launcher for programs of that MPI (unknown: Open MPI's rather than another's) and in *kind

@@ -27,7 +27,7 @@ bool bench_npb_is_name(const char *name, size_t *ranks);
  * `threads`, MPI with `threads` ranks, hybrid with two ranks. Fails by cli_fail() when the kernels
  * are not there. */
 void bench_kernels(size_t threads, struct programs *out);
-/* What is run on a loaded machine: kernels of one process. */
+/* Programs for a loaded machine: kernels of one process. */
 void bench_kernels_loaded(size_t threads, struct programs *out);
 
 /* The line that our kernels print. */

@@ -114,7 +114,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Of fewer rounds than an interval needs there is none: null. */
+/* With fewer rounds than an interval needs: null. */
 static json_t *pair(const struct comparison *comparison, struct interval interval)
 {
     if (comparison->rounds < BENCH_LEAST_ROUNDS) {

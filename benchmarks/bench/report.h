@@ -23,7 +23,7 @@ struct verdict {
 };
 bool bench_verdict(const struct comparison *comparison, struct verdict *out);
 
-/* What is known of why servet is slower there: one line. */
+/* A likely reason why servet is slower there: one line. */
 const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict);
 
 /* The program and how it was run, without figures. */

@@ -132,8 +132,7 @@ static void start(const struct words *argv, const struct words *environment, str
     if (child->pid == 0) {
         become(argv, environment, child);
     }
-    setpgid(child->pid,
-            child->pid); /* whoever comes first: the group must exist before it is killed */
+    setpgid(child->pid, child->pid); /* both do it: the group must exist before it is killed */
 }
 
 static char *text_of(int fd)

@@ -16,7 +16,7 @@ struct interval {
     double low, high;
 };
 
-/* Of count > 0 values: the middle one, or the mean of the two. */
+/* The middle one of count > 0 values, or the mean of both. */
 double bench_statistics_median(const double *values, size_t count);
 
 /* Median of `a` over median of `b`, count > 0 rounds each: a[i] and b[i] were measured in the same

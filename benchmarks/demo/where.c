@@ -1,5 +1,5 @@
-/* What both demonstration programs do in each thread or rank: a triad, and a look at where it
- * ran. /proc says so, not the library under test. */
+/* Work of each thread or rank of both demonstration programs: a triad, and a look at where it ran.
+ * The place is read from /proc, not from the library under test. */
 #include "benchmarks/demo/where.h"
 
 #include <sched.h>

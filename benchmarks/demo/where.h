@@ -1,4 +1,4 @@
-/* What both demonstration programs do in each thread or rank: a triad, and a look at where it
+/* Work of each thread or rank of both demonstration programs: a triad, and a look at where it
  * ran. */
 #ifndef SERVET_DEMO_WHERE_H
 #define SERVET_DEMO_WHERE_H

@@ -1,4 +1,4 @@
-/* What every kernel shares: the command line and the report. */
+/* Common to all kernels: the command line and the report. */
 #include "benchmarks/kernels/kernel.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What every kernel shares: the command line and the report.
+/* Common to all kernels: the command line and the report.
  *
  *   NAME_omp [CLASS]    NAME_mpi [CLASS]    NAME_hybrid [CLASS]        CLASS: S (default), W, A, B
  *
@@ -20,8 +20,8 @@ struct kernel_result {
     const char *checked; /* what was checked */
 };
 
-/* What a kernel source defines. `problem` is 'S', 'W', 'A' or 'B'. run() gives false and one line
- * in *reason when it cannot run on so many ranks. */
+/* Defined by each kernel. `problem` is 'S', 'W', 'A' or 'B'. run() gives false and one line in
+ * *reason when it cannot run on so many ranks. */
 extern const char kernel_name[];
 bool kernel_run(char problem, struct kernel_result *result, const char **reason);
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What of mpibind.h is called. */
+/* The functions of mpibind.h that are called. */
 struct mpibind {
     int (*init)(void **handle);
     int (*set_ntasks)(void *handle, int tasks);

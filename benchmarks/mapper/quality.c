@@ -1,9 +1,9 @@
 /* How good are the mappings on machines of others? For every topology given (hwloc XML files,
  * folders of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern
  * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores, and ranks with threads,
- * with both priorities and compares with hwloc-distrib, compact, scatter, OMP_PROC_BIND=spread
- * and, where with_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was
- * measured, whose topology the others are told. By
+ * with both priorities and compares with hwloc-distrib, compact, scatter, OMP_PROC_BIND=spread and,
+ * where with_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was measured;
+ * the other tools get its topology. By
  *
  *   predicted memory bandwidth of a rank and of the worker with least, where it was measured; most
  *   workers in one memory domain and how many share those of a worker on average (sums over the
@@ -38,7 +38,7 @@ static const char *const rival_names[RIVALS] = {"hwloc-distrib", "compact", "sca
                                                 "mpibind"};
 
 struct machine {
-    const char *name, *source; /* source: what the others are told */
+    const char *name, *source; /* source: given to the other tools */
     struct servet_profile *profile;
     struct map_view view;
     hwloc_topology_t topology;
@@ -287,7 +287,7 @@ static void list_figures(const struct machine *m, const struct scored *s, double
     out[CORE] = f->core_most;
 }
 
-/* Why a case may fall short, or NULL: then it is a defect. What worse PUs gain is no gain. */
+/* Why a case may fall short, or NULL: then it is a defect. A gain on worse PUs does not count. */
 static const char *reason(const struct scored *ours, const struct scored *rival)
 {
     if (rival->kinds > ours->kinds) {

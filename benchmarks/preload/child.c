@@ -1,4 +1,4 @@
-/* What the benchmarks run:
+/* The program that the benchmarks run:
  *   child nothing | first | loop N by | burst N by | million N | crowd A B [NUMBER]
  *
  *   nothing   returns at once
@@ -13,7 +13,7 @@
  *             begins
  *
  * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
- * knows where it belongs would; main does for PU 0) or "nobody".
+ * knows where it belongs would; main does for PU 0) or any other word: not at all.
  */
 #include <pthread.h>
 #include <sched.h>

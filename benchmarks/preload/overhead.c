@@ -1,4 +1,4 @@
-/* What the shim costs:  overhead [ROUNDS [THREADS [start]]]      start: only that part
+/* The costs of the shim: overhead [ROUNDS [THREADS [start]]] start: only that part
  *
  * Every comparison runs its candidates in turn, round by round, in one run, and prints medians and
  * the ratio to the first candidate: on a shared machine only that is comparable. */
@@ -35,7 +35,7 @@ static void become(const struct candidate *candidate, int output)
         setenv("LD_PRELOAD", candidate->preload, 1);
     }
     setenv("SERVET_REGISTRY", "/dev/shm/servet-benchmark", 1);
-    /* What a look for strangers takes is its wait; it is not what is measured here. */
+    /* A look for other processes waits; its wait is not measured here. */
     setenv("SERVET_STRANGERS", "0", 1);
     dup2(output, STDOUT_FILENO);
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);

@@ -65,7 +65,7 @@ static bool has(const json_t *cache, uint32_t pu)
     return inside;
 }
 
-/* Of the caches in front of one PU. */
+/* Sizes of the caches in front of one PU. */
 static struct truth read_truth(const char *path, uint32_t pu)
 {
     struct truth truth = {0};

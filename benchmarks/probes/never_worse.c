@@ -29,7 +29,7 @@ static int fail(const struct servet_error *error)
     return -1;
 }
 
-/* What the workers get together, without noise. */
+/* Bandwidth of all workers together, without noise. */
 static int bandwidth(struct machine *machine, const struct servet_profile *profile, size_t workers,
                      double *out)
 {

@@ -1,4 +1,4 @@
-/* What do our loops get when they are measured as the programs that people know measure theirs?
+/* Figures of our loops, measured in the way of well-known programs.
  *
  *     peers_way KERNEL MIB PASSES given|huge PU[,PU...]
  *
@@ -87,7 +87,7 @@ static void run_pass(const struct job *job, const struct loop *loop, size_t at, 
         run_loop(loop, at, bytes);
     } else if (job->kernel == PROFILE_READ) {
         uint32_t sum = words_read(from, bytes / sizeof sum);
-        __asm__ volatile("" : : "r"(sum)); /* or nobody would need it */
+        __asm__ volatile("" : : "r"(sum)); /* for otherwise it is not needed */
     } else {
         words_copy((void *)(loop->start + loop->bytes + at), from, bytes / sizeof(uint32_t));
     }
@@ -197,7 +197,7 @@ static double sample(void ***at)
     return seconds / (double)loads;
 }
 
-/* Of the beginning of a huge page, where there are some. */
+/* Begins at a huge page, if there are any. */
 static int chase(const struct job *job, uint32_t pu)
 {
     unsigned char *start = NULL;

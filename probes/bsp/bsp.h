@@ -1,4 +1,4 @@
-/* What the files of probes/bsp/ promise one another and the rest of the room. */
+/* BSP parameters: the machine, its supersteps, the fit of g and l, runs and results. */
 #ifndef SERVET_PROBES_BSP_BSP_H
 #define SERVET_PROBES_BSP_BSP_H
 
@@ -135,7 +135,7 @@ int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uin
                            double *flop_per_s);
 
 /* A described machine with what its description says of supersteps, exchanged over its layers
- * (simulated/bsp.c); it must outlive this. -EINVAL: it says nothing of them. -ENOMEM. */
+ * (simulated/bsp.c); it must outlive this. -EINVAL: it does not describe them. -ENOMEM. */
 int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
                              struct servet_error *error);
 /* Is it a machine of probe_machine_open_simulated()? */
@@ -164,9 +164,9 @@ static inline size_t bsp_target_words(uint32_t h, uint32_t p)
 /* r, g and l of a BSP computer: how fast a processor computes, how long a word travels, what a
  * synchronisation costs.
  *
- * Source: Bisseling's BSP benchmarking (bspbench, mpibench). What it calls advice is done here:
- * every figure comes from at least three runs of which the best two must agree; a negative g or l
- * makes the interval of h grow; a bend of the curve is told with its h.
+ * Source: Bisseling's BSP benchmarking (bspbench, mpibench). Its advice is followed here: every
+ * figure comes from at least three runs of which the best two must agree; a negative g or l makes
+ * the interval of h grow; a bend of the curve is reported with its h.
  */
 
 #define BSP_H_HIGH 2048u /* bspbench's MAXH */
@@ -218,7 +218,7 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
               const struct probe_bsp_request *request, const struct probe *tell,
               struct probe_bsp *out, struct servet_error *error);
 
-/* What to be told of a result, one line, "" for nothing: flags, bend, disagreement. */
+/* A note on a result, one line, "" for none: flags, bend, disagreement. */
 void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size);
 
 /* Puts it into the profile in place of an entry of the same backend and processors, in their order

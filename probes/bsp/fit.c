@@ -21,7 +21,7 @@
 /* Up to so many points all pairs of them give slopes (32 640 of them); of more, only pairs half a
  * curve apart. */
 #define PAIRS_POINTS 256
-/* One line must miss the curve by this part of T(h) at the bend, or nobody would care. */
+/* One line must miss the curve by this part of T(h) at the bend, or the bend does not matter. */
 #define BEND_VISIBLE 0.05
 
 static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
@@ -192,8 +192,8 @@ static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
     double miss = fmax(fabs(at(&best.before, best.h) - at(&whole, best.h)),
                        fabs(at(&best.after, best.h) - at(&whole, best.h)));
     *out = best;
-    /* Rounding alone makes exact curves differ from their own line: f says nothing there, the miss
-     * does. */
+    /* Rounding alone makes exact curves differ from their own line: the miss decides there, not
+     * f. */
     return f > BEND_F && miss > BEND_VISIBLE * fabs(middle);
 }
 

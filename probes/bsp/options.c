@@ -1,4 +1,4 @@
-/* What servet-probe --bsp is asked to do; what makes no sense is refused here, before anything is
+/* Options of servet-probe --bsp; values without sense are refused here, before anything is
  * measured. */
 #include <errno.h>
 #include <stdlib.h>

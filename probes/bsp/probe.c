@@ -10,14 +10,14 @@
 #include "profile/base/clock.h"
 #include "profile/base/random.h"
 
-/* Of a run: each h is visited in every sweep, in a new order, so that what changes while it lasts
- * falls on all h. */
+/* Sweeps of a run: each h is visited in every sweep, in a new order, so that a change meanwhile
+ * affects all h. */
 enum { SWEEPS = 2 };
-/* Of every visit, so that a sweep takes as long whatever the number of h, but no fewer than those
- * of which one is free of interruptions: with the sweeps, and the best two runs, the least of eight
- * times counts. */
+/* Batches of a visit: a sweep takes as long for any number of h, and one batch of each visit should
+ * be free of interruptions. With the sweeps and the best two runs, the least of eight times
+ * counts. */
 enum { BATCHES_OF_SWEEP = 1024, BATCHES_MIN = 2, BATCHES_MAX = 8 };
-/* Of the supersteps by which the time of all others is guessed. */
+/* Batches of the supersteps that give an estimate of all others. */
 enum { BATCHES_OF_GUESS = 4 };
 /* A batch this long is far above the clock's step, and short against what interrupts it. */
 static const double batch_s = 50e-6;
@@ -249,7 +249,7 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
     rc = rc < 0 ? rc
                 : measure(study, 0, 1, BATCHES_OF_GUESS,
-                          &none); /* T(0) is told whatever the interval */
+                          &none); /* T(0) is reported for any interval */
     rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
     rc = rc < 0 ? rc : measure(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
     rc = rc < 0 ? rc : all_runs(study, request);

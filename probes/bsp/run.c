@@ -167,7 +167,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Of one machine, by what both profiles say of themselves. 0 or -ESTALE. */
+/* Do both profiles describe one machine? 0 or -ESTALE. */
 static int is_alike(const struct servet_profile *a, const struct servet_profile *b,
                     struct servet_error *error)
 {
@@ -248,7 +248,7 @@ static void store(const struct series *series, struct servet_profile *profile,
     }
 }
 
-/* What is asked for, of which machine, and where it goes. */
+/* The request, its machine, and its output. */
 struct bsp_run {
     const struct bsp_options *options;
     struct machine *machine;

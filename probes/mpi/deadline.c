@@ -16,7 +16,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* What the alarm says and ends with; written while no alarm is set. */
+/* The last line of the alarm; written while no alarm is set. */
 static char last_words[512];
 static volatile int end_status;
 static int launcher = -1; /* process file descriptor of mpirun or of its daemon on this node */
@@ -53,7 +53,7 @@ static void end_launcher(void)
     }
     setsid(); /* or it is killed with the rank */
     dup2(launcher, 0);
-    close_from(1); /* the launcher waits until nobody can write to it */
+    close_from(1); /* the launcher waits until all writers have closed it */
     for (int i = 0; i < 2; i++) {
         struct pollfd ended = {.fd = 0, .events = POLLIN};
         if (poll(&ended, 1, patience_ms[i]) != 0) {
@@ -71,7 +71,7 @@ static void over(int number)
         end_launcher();
     }
     if (last_words[0] != '\0' && write(STDERR_FILENO, last_words, strlen(last_words)) < 0) {
-        /* nobody reads any more */
+        /* the reader has gone */
     }
     _exit(end_status);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What rank 0 says meanwhile: to stay, or (something went wrong there) to end. */
+/* Orders of rank 0 meanwhile: to stay, or (after an error there) to end. */
 static void listen_to_root(struct ranks *ranks)
 {
     struct order order;

@@ -1,4 +1,4 @@
-/* What the files of probes/mpi/ promise one another and the rest of the room. */
+/* The rank server: orders between ranks, gathered texts, deadlines. */
 #ifndef SERVET_PROBES_MPI_MPI_H
 #define SERVET_PROBES_MPI_MPI_H
 
@@ -20,7 +20,7 @@
 void probe_deadline_set(double seconds, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void probe_deadline_clear(void);
-/* When the limit is over, the process ends with `status` and says nothing. */
+/* When the limit is over, the process ends with `status` and without a word. */
 void probe_deadline_set_silently(double seconds, int status);
 
 /* -- ranks -- */

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who has just obeyed stays awake for a while: the next order comes some 0.3 ms after an answer. */
+/* A rank stays awake for a while after an order: the next order comes some 0.3 ms after an
+ * answer. */
 static const double awake_s = 1e-3;
 static const double end_limit_s = 3;
 /* No network that anybody measures is slower than this: longer messages are given longer. */
@@ -22,7 +23,7 @@ static const double slowest_bytes_per_s = 1e6;
 /* The longest run of supersteps asked for takes a second or so. */
 static const double superstep_limit_s = 50;
 
-/* What a rank answers to ORDER_EXCHANGE. */
+/* A rank's answer to ORDER_EXCHANGE. */
 struct result {
     double seconds;  /* of one message */
     double waited_s; /* this rank was ready to run, and another task had its PU */
@@ -123,8 +124,8 @@ static size_t half_of(const struct order *order)
     return (order->exchange.bytes + buffer_align - 1) / buffer_align * buffer_align;
 }
 
-/* Messages come into the first half of the buffer, and go from there, or from the second half that
- * nobody writes. */
+/* Messages come into the first half of the buffer, and go from there, or from the second half,
+ * which is never written. */
 static double batch(char *buffer, const struct order *order)
 {
     const char *sent = buffer + (order->exchange.unwritten ? half_of(order) : 0);
@@ -304,7 +305,7 @@ int probe_ranks_obey(struct ranks *ranks)
         case ORDER_END:
             return (int)order.status;
         default:
-            continue; /* to stay: nobody is to wake up for that */
+            continue; /* to stay: no rank should wake up for that */
         }
         awake_until = MPI_Wtime() + awake_s;
     }

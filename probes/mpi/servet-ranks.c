@@ -366,7 +366,7 @@ static void measure_network(struct job *job, struct probe *probe)
 
 /* -- the profile -- */
 
-/* What is said of the cluster's host is that of the usual node. */
+/* The description of the host is that of the usual node. */
 static void describe(struct job *job)
 {
     struct servet_profile *profile = job->classes.profile;

@@ -106,7 +106,7 @@ struct board {
     _Alignas(NATIVE_LINE_BYTES) double best;
 };
 
-/* False: somebody failed or was interrupted. */
+/* False: a worker failed or was interrupted. */
 static bool synchronise(struct native_worker *worker, struct native_job *job, struct board *board)
 {
     uint32_t generation = atomic_load_explicit(&board->generation, memory_order_relaxed);

@@ -142,7 +142,7 @@ static void warm_up(const struct native_worker *worker, const struct cycle *cycl
     }
 }
 
-/* The result is handed to the compiler as used: a chase nobody looks at is deleted from -O1 on. */
+/* The result is handed to the compiler as used: an unused chase is deleted from -O1 on. */
 static void *chase(void *start, size_t loads)
 {
     void **at = start;
@@ -198,8 +198,8 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
         return -EINTR;
     }
     warm_up(worker, &cycle, what->warm_passes);
-    /* Who is ready first keeps its set warm until all are: shared caches must be contended for, not
-     * handed over. */
+    /* A worker that is ready keeps its set warm until all are: shared caches must be contended for,
+     * not handed over. */
     atomic_fetch_add(&job->warm, 1);
     while (atomic_load(&job->warm) < job->count && !atomic_load(&job->failed) &&
            !probe_native_cancelled(worker)) {

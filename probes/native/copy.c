@@ -293,7 +293,7 @@ static void beat(const struct rates *rates)
     atomic_fetch_add_explicit(&rates->own->bursts, 1, memory_order_relaxed);
 }
 
-/* What was copied while the other stood still is what one gets alone, and does not count. */
+/* Copies made while the other worker stood still are those of one alone, and do not count. */
 static void keep_together(struct rates *rates, bool end)
 {
     const size_t seen =
@@ -313,7 +313,7 @@ static void run_in_bursts(struct native_worker *worker, const struct machine_cop
     const size_t pass = pass_of(what, loop), burst = burst_of(what);
     for (size_t done = 0; done < pass && !is_late(worker, what, rates->made);) {
         const size_t some = run_next(worker, loop, burst, &rates->of[rates->count]);
-        /* What is left over at the end is too short to say anything. */
+        /* The rest at the end is too short for a rate. */
         const bool whole = some == burst || loop->bytes < burst;
         rates->count += whole;
         rates->made += whole;

@@ -11,13 +11,13 @@
  * flag's own line to hand over, which both write, as the programs do that people know. */
 #define STOP UINT64_MAX
 
-/* Of a message, for which a partner is waited for as long as for a short one, some 50 us: no
- * machine at hand copies less than 0.3 GB/s. */
+/* The partner of a message up to this size is waited for as long as for a short one, some 50 us: no
+ * known machine copies less than 0.3 GB/s. */
 static const size_t patience_bytes = 16 << 10;
 
 struct buffers {
     unsigned char *mine; /* what comes in, and is sent on */
-    unsigned char *sent; /* what is sent: `mine`, or what nobody writes */
+    unsigned char *sent; /* sent: `mine`, or memory that is never written */
 };
 
 struct channel {
@@ -91,8 +91,8 @@ static long times_put_off(void)
     return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* The least of the batches that nobody else's turn on the PU fell into; those say how long a worker
- * waits for its PU, and count where there are no others after so many times as are wanted. */
+/* The least of the batches without another task's turn on the PU. Others measure the wait for the
+ * PU, and count only if there are no better ones after the wanted number. */
 struct least {
     double calm, disturbed; /* seconds; < 0: none */
     uint32_t calm_count;

@@ -99,7 +99,7 @@ static double native_elapsed(struct machine *machine)
     return (double)(profile_now_ns() - native->started_ns) * 1e-9;
 }
 
-/* Of all workers together. Only between jobs: workers count while they have one. */
+/* Times of all workers together. Only between jobs: workers count while they have one. */
 struct times {
     uint64_t waited_ns, ran_ns;
 };
@@ -173,7 +173,7 @@ static void native_close(struct machine *machine)
     machine->state = NULL;
 }
 
-/* Of a folded machine. */
+/* Declares the PUs of a folded machine. */
 static int declare_pus(struct machine *machine, struct servet_error *error)
 {
     struct servet_profile *profile = profile_topology_new();
@@ -268,13 +268,13 @@ int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cance
 
 /* -- limits -- */
 
-/* What the system and the control groups of this process allow it: memory, and time on PUs.
+/* Limits of the system and of the control groups of this process: memory, and time on PUs.
  *
  * Every group above a process limits it, so the least of all counts. Under cgroup v2 one tree has
  * all controllers, under v1 each has its own, and both may be there at once; in a container the
  * path of /proc/self/cgroup may not exist, and its root stands for the group. */
 
-/* What one group's folder allows; INFINITY: it says nothing. */
+/* The limit in one group's folder; INFINITY: none. */
 typedef double read_limit(const char *folder);
 
 /* INFINITY: no such file, or no limit in it ("max", -1). */
@@ -319,7 +319,7 @@ static bool lists(const char *names, const char *name)
     return false;
 }
 
-/* Of all groups that this process is in, as /proc and /sys below `root` say. */
+/* The least limit of all groups of this process, by /proc and /sys below `root`. */
 static double least_of_groups(const char *root, const char *controller, read_limit *unified,
                               read_limit *own)
 {
@@ -382,8 +382,8 @@ static double available_memory(void)
     return kilobytes ? (double)kilobytes * 1024 : INFINITY;
 }
 
-/* What the run takes beside its working sets: the fit's candidates, 9 MB, their columns, two of
- * 7 MB, and what libraries are mapped. */
+/* Memory of the run besides its working sets: the fit's candidates, 9 MB, their columns, two of 7
+ * MB, and what libraries are mapped. */
 static const size_t own_bytes = (size_t)26 << 20;
 /* Nothing known: that hurts no machine that has PUs to measure. */
 static const size_t usual_bytes = (size_t)1 << 30;

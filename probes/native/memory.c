@@ -88,7 +88,7 @@ static void unmap(struct native_region *region)
     region->reserved = region->touched = 0;
 }
 
-/* Of a worker that has no job, or with the claims locked. */
+/* For a worker without a job, or with the claims locked. */
 void probe_native_region_free(struct native_region *region)
 {
     unmap(region);
@@ -190,8 +190,7 @@ static int bind_to_node(struct native_region *region)
     return errno == EINVAL || errno == EPERM || errno == ENOSYS ? -EACCES : -errno;
 }
 
-/* What the kernel gives of a node's memory without swapping: what is free, and what only keeps
- * pages of files. */
+/* A node's memory that is available without swapping: free pages, and pages of files. */
 static int node_free(int32_t numa, long long *bytes)
 {
     static const char *const keys[] = {" MemFree:", " Active(file):", " Inactive(file):"};

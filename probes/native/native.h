@@ -23,7 +23,7 @@ struct native_region {
     int32_t numa; /* < 0: where it is first touched */
 };
 
-/* What must not share a line lies so far apart: adjacent-line prefetchers fetch pairs of 64 bytes,
+/* Distance of data that must not share a line: adjacent-line prefetchers fetch pairs of 64 bytes,
  * POWER's lines have 128, those of A64FX and IBM Z 256. */
 #if defined(__aarch64__) || defined(__s390x__)
 enum { NATIVE_LINE_BYTES = 256 };
@@ -94,7 +94,7 @@ int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cance
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
 int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
                      size_t count);
-/* All workers of the job wait here for each other, once. False: somebody failed, give up. */
+/* All workers of the job wait here for each other, once. False: a worker failed, give up. */
 bool probe_native_meet(struct native_worker *worker, struct native_job *job);
 /* Says that this worker has its figure; true while others still need the noise of this one. */
 void probe_native_done(struct native_job *job);
@@ -127,8 +127,8 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
 int probe_native_region_place(struct native_worker *worker, struct native_region *region,
                               int32_t numa, enum machine_pages pages, size_t bytes);
 void probe_native_region_free(struct native_region *region);
-/* What this process may still take: the smallest of MemAvailable and the limits of its control
- * groups, halved. */
+/* Memory that this process may still take: the smallest of MemAvailable and the limits of its
+ * control groups, halved. */
 size_t probe_native_memory_limit(void);
 /* CPUs that the control groups let this process use at a time, in the mean over a period: cpu.max
  * (v2), cpu.cfs_quota_us (v1), as /proc and /sys below `root` say ("": this machine). 0: as many as

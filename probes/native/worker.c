@@ -29,7 +29,7 @@ void probe_native_clock_calibrate(double *cost_s, double *batch_s)
     }
     *cost_s = profile_quantile(cost, BATCHES, 0.25);
     *batch_s = 1e-6;
-    /* A step no longer than the call itself says nothing about the clock's grain. */
+    /* A step no longer than the call itself does not show the clock's grain. */
     if (step < 1 && step > 1.5 * *cost_s && step * STEPS_PER_BATCH > *batch_s) {
         *batch_s = step * STEPS_PER_BATCH;
     }
@@ -232,9 +232,9 @@ bool probe_native_meet(struct native_worker *worker, struct native_job *job)
     return true;
 }
 
-/* Where others want the PU a yield costs everybody's turn, and two workers that yield hardly ever
- * run at the same time. Who sleeps has its PU soon after it wakes, and they meet: messages of a
- * pair beside 14 tasks on each PU had a figure after 4 s, not 12. */
+/* If other tasks want the PU, a yield costs a turn of each, and two workers that yield hardly ever
+ * run at the same time. A worker that sleeps has its PU soon after it wakes, and both meet:
+ * messages of a pair beside 14 tasks on each PU had a figure after 4 s, not 12. */
 bool probe_native_give_way(const struct native_worker *worker, struct native_job *job,
                            uint32_t looks)
 {

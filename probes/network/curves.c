@@ -1,6 +1,6 @@
-/* What one layer between nodes can do: latency by message size, and what many messages at once
- * cost (2010 paper, Section III-D, Figure 10). Measured on one pair of each layer, since pairs
- * of a layer are alike. */
+/* Curves of one layer between nodes: latency by message size, and the cost of many messages at once
+ * (2010 paper, Section III-D, Figure 10). Measured on one pair of each layer, since pairs of a
+ * layer are alike. */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include "profile/base/file.h"
 #include "profile/query.h"
 
-/* Of a batch at most: about a time slice of the scheduler. */
+/* A batch takes at most about a time slice of the scheduler. */
 static const double batch_s = 0.002;
-/* Of a curve, from which the least of both sweeps counts; of the messages at once. */
+/* Points of a curve, where the least of both sweeps counts; batches of messages at once. */
 enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
 /* As far as the curves of the OSU benchmarks go. */
 static const uint64_t curve_to_bytes = 4u << 20;

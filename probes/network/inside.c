@@ -1,7 +1,7 @@
-/* What is measured inside the nodes of a cluster: by each node's first rank, which runs
- * servet-probe on its own node in a process of its own (the MPI library's threads and spinning
- * ranks stay out of it), and between the ranks of one node, for one node of each class; the other
- * nodes of the class are only compared with it.
+/* Measurements inside the nodes of a cluster: by each node's first rank, which runs servet-probe on
+ * its own node in a process of its own (the MPI library's threads and spinning ranks stay out of
+ * it), and between the ranks of one node, for one node of each class; the other nodes of the class
+ * are only compared with it.
  */
 #include "probes/network/network.h"
 #include "probes/run/result.h"
@@ -160,7 +160,7 @@ int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
 
 /* -- a node's own probes -- */
 
-/* What cannot be measured becomes the answer: rank 0, which is elsewhere, has to hear of it. */
+/* An error becomes the answer: rank 0, on another node, must get it. */
 __attribute__((format(printf, 2, 3))) static void answer(struct node_run *run, const char *format,
                                                          ...)
 {

@@ -70,7 +70,7 @@ static bool find_program(const char *self, const char *library, char *path, size
     return access(path, X_OK) == 0;
 }
 
-/* Help is for whoever tries it, who has started no ranks yet. */
+/* A user who tries it without ranks gets help. */
 static _Noreturn void refuse_alone(int argc, char **argv)
 {
     struct cluster_options options;

@@ -25,7 +25,7 @@
 
 /* -- which latencies belong together -- */
 
-/* Layers nearer than this are one: 20 % apart they cannot be told apart at a noise of 3 % (see
+/* Layers nearer than this are one: a difference of 20 % cannot be seen at a noise of 3 % (see
  * probes/pairs/pairs.h). */
 static const double least_apart = 1.25;
 

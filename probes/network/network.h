@@ -1,4 +1,4 @@
-/* What the files of probes/network/ promise one another and the rest of the room. */
+/* The network: a survey of nodes, layers, their curves, and measurements inside nodes. */
 #ifndef SERVET_PROBES_NETWORK_NETWORK_H
 #define SERVET_PROBES_NETWORK_NETWORK_H
 
@@ -37,8 +37,8 @@
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
 
-/* Who the nodes are, as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n
- * + 1] - 1]. Pairs of nodes are measured between the first PUs of both. */
+/* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
+ * 1]. Pairs of nodes are measured between the first PUs of both. */
 struct survey_layout {
     uint32_t nodes;
     const uint32_t *first; /* nodes + 1 */
@@ -122,14 +122,14 @@ int probe_survey_run(struct survey *survey, struct survey_result *out);
 
 /* -- curves -- */
 
-/* What one layer between nodes can do: the latency by message size, and how it slows down when many
+/* Curves of one layer between nodes: the latency by message size, and how it slows down when many
  * messages cross it at once (2010 paper, Section III-D, Figure 10). */
 
 /* Adds to every layer of `network` the curve of a representative pair from 1 B to 4 MiB, the
  * concurrency curve over 1, 2, 4 … of its pairs (PUs of the representative pair of nodes first,
  * since these share their network cards; then other nodes), and a note: where the MPI library
- * changes its protocol, how it scales, and what follows from that for many small messages. What
- * there is no time for is left out. 0 or -errno. */
+ * changes its protocol, how it scales, and what follows from that for many small messages. Points
+ * without time left are left out. 0 or -errno. */
 int probe_survey_curves(struct survey *survey, struct profile_communication *network);
 
 /* Sizes at which the time jumps: the curve is straight between protocols. Returns how many (at most
@@ -144,7 +144,7 @@ size_t probe_curve_switches(const struct profile_message_point *curve, size_t co
 /* Up to this factor apart the latencies of messages of two nodes are equal. */
 #define NODES_SAME_LATENCY 2.0
 
-/* What one node said of itself: a profile of one class and one node. */
+/* A node's description of itself: a profile of one class and one node. */
 struct cluster_node {
     char *name;
     struct servet_profile *profile;
@@ -174,7 +174,7 @@ int probe_network_compare_names(const char *a, const char *b);
 
 /* -- inside -- */
 
-/* What is measured inside the nodes of a cluster: by each node itself, and between its ranks. */
+/* Measurements inside the nodes of a cluster: by each node itself, and between its ranks. */
 
 /* Messages between the ranks of one node, for one node of each class; the others of the class are
  * compared. */

@@ -22,10 +22,10 @@
 static const double half_rate_length = 16;
 /* The native backend takes the fastest of many, too. */
 enum { DAXPY_BATCHES = 9 };
-/* What goes over a link for a single word, and for one of a packet. */
+/* Bytes over a link for a single word, and for one of a packet. */
 enum { LINE_BYTES = 64, WORD_BYTES = 8 };
 
-/* What connects a group of a layer. */
+/* The link of a group of a layer. */
 struct link {
     const struct sim_layer *layer;
     double cyclic; /* words over it when every processor sends one, evenly to all others */
@@ -74,7 +74,7 @@ static int count_words(struct described *described, uint32_t processors)
     return 0;
 }
 
-/* Each processor takes the counter over from another, whoever comes next. */
+/* Each processor takes the counter over from the one before. */
 static double barrier(const struct described *described)
 {
     double seconds = 0;

@@ -18,7 +18,7 @@ enum {
     DUEL_LIMIT = 512
 };
 
-/* What a row held before the traversal, as a line. */
+/* The line of a row from before the traversal. */
 static const uint64_t STRANGER = UINT64_MAX;
 
 int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
@@ -111,8 +111,8 @@ uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line)
     return ways->slot_of[row_of(ways, line)] - 1; /* 0 - 1: SIM_NO_SLOT */
 }
 
-/* Of a row whose ways a policy of ages fills, what it is full of before is to be seen for good: in
- * the round that a cycle leads it to (aged_begun() in probes/cache/set.c). */
+/* The first contents of a row under a policy of ages stay visible: they choose the round that a
+ * cycle leads it to (aged_begun() in probes/cache/set.c). */
 static void begin_with_strangers(struct sim_ways *ways, uint32_t slot)
 {
     const uint32_t count = ways->kind->ways;

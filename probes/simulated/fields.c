@@ -19,7 +19,7 @@
         .field_count = sizeof(rows) / sizeof *(rows)                                               \
     }
 
-/* Ranges: wide enough for any machine, narrow enough that another unit is told. */
+/* Ranges: wide enough for any machine, narrow enough to reject another unit. */
 #define LOAD_SECONDS .low = 1e-9, .high = 1e-3
 #define BYTES_PER_S .low = 1e6, .high = 1e13
 #define OF_DOMAIN .low = 1e6, .high = 1e14

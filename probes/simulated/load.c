@@ -10,7 +10,7 @@
 #include "probes/simulated/simulated.h"
 #include "profile/topology/topology.h"
 
-/* What a machine without a limit of its own may hold of a probe's memory. */
+/* Memory of a probe on a machine without a limit of its own. */
 static const size_t memory_limit_bytes = (size_t)8 << 30;
 
 /* -- checks -- */
@@ -192,7 +192,7 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
     cache->instances += (uint32_t)cache->group_count;
 }
 
-/* Who has what is described: all of the machine where nobody is named. */
+/* Completes the PUs of a resource: all of the machine if none are named. */
 static void complete_holders(struct sim_reader *reader, const struct sim *sim,
                              struct profile_set *pus, const char *where)
 {
@@ -311,8 +311,8 @@ static void place_caches(struct sim_reader *reader, struct sim *sim)
 
 /* -- one-way times between all PUs, out of a CSV file as people publish them: a square of numbers,
  * a row and a column for each PU in ascending order of OS index, nothing on the diagonal. Real
- * machines are not layers with one time each; a matrix that somebody measured is what a probe of
- * layers has to cope with. -- */
+ * machines are not layers with one time each; a probe of layers must cope with measured matrices.
+ * -- */
 
 /* A relative name is meant from the description's folder. To be freed; NULL: no memory. */
 static char *beside(const char *description, const char *name)
@@ -446,7 +446,7 @@ static int declare_groups(struct profile_relation *relation, const struct profil
     return 0;
 }
 
-/* Of those that have the cache, who is in none of the groups has one of his own. */
+/* A PU that has the cache and is in no group has one of its own. */
 static int declare_cache(struct profile_class *node_class, const struct sim_cache *cache)
 {
     const struct topology_cache said = {cache->level, cache->declared_size_bytes, cache->line_bytes,

@@ -9,8 +9,8 @@
 
 #include "probes/simulated/simulated.h"
 
-/* What a measurement would take on the machine itself: measured on the native backend (two virtual
- * cores), so that times of machines with many cores can be projected. */
+/* Time of a measurement on the machine itself: measured on the native backend (two virtual cores),
+ * so that times of machines with many cores can be projected. */
 static const double build_seconds_per_node = 12e-9; /* permutation and chain */
 static const double warm_speedup = 8;               /* independent loads against dependent ones */
 static const double timed_loads = 12288;
@@ -107,7 +107,7 @@ static const struct sim_kind *kind_of(const struct sim *sim, uint32_t pu)
     return NULL;
 }
 
-/* What it gets in a second when nobody else is at work. */
+/* Its bandwidth when it works alone. */
 static double rate_of(const struct sim *sim, uint32_t pu)
 {
     const struct sim_kind *kind = kind_of(sim, pu);
@@ -197,7 +197,7 @@ static int make_traffic(const struct sim *sim, const uint32_t *pus, size_t count
     return rc;
 }
 
-/* What is left for each of those whose rate still grows; INFINITY where none does. */
+/* The rest for each worker whose rate still grows; INFINITY if none does. */
 static double reach_of(const struct traffic *traffic, size_t domain, const double *rates)
 {
     const size_t from = traffic->first[domain], to = traffic->first[domain + 1];
@@ -332,7 +332,7 @@ static double message_seconds(const struct sim_layer *layer, const struct machin
                                                              : seconds;
 }
 
-/* The time of one line is what was measured. What is longer is handed over line by line, ten on the
+/* The measured time is that of one line. A longer message is handed over line by line, ten on the
  * way at a time as a core has line fill buffers (Little's law: the bandwidth between two PUs falls
  * with the time of a line), unless the description gives a bandwidth. */
 static double measured_seconds(const struct machine *machine, const struct profile_pair *pair,

@@ -1,4 +1,4 @@
-/* What the files of probes/simulated/ promise one another and the rest of the room. */
+/* A simulated machine: its description in memory, and its answers. */
 #ifndef SERVET_PROBES_SIMULATED_SIMULATED_H
 #define SERVET_PROBES_SIMULATED_SIMULATED_H
 
@@ -79,7 +79,7 @@ struct sim_kind {
     double memory_seconds, pu_bytes_per_s;
 };
 
-/* What so many PUs of a domain get together. */
+/* Bandwidth of so many PUs of a domain together. */
 struct sim_capacity {
     uint32_t workers;
     double bytes_per_s;
@@ -103,7 +103,7 @@ struct sim_domain_kind {
     size_t capacity_count;
 };
 
-/* What these PUs get of a NUMA node's memory. */
+/* Bandwidth of these PUs to a NUMA node's memory. */
 struct sim_access {
     struct profile_set pus;
     double seconds, bytes_per_s;
@@ -123,13 +123,13 @@ struct sim_layer {
     struct profile_set *groups;
     size_t group_count;
     double seconds, bytes_per_s;
-    double unwritten_bytes_per_s; /* of data that nobody writes; 0: the same */
+    double unwritten_bytes_per_s; /* of data that is never written; 0: the same */
     double rendezvous_seconds;    /* added from `eager_bytes` on */
     uint64_t eager_bytes;
     double parallel; /* messages at once that do not slow each other down; 0: any number */
 };
 
-/* One-way times between PUs as somebody measured them, beside or instead of layers. */
+/* Measured one-way times between PUs, beside or instead of layers. */
 struct sim_matrix {
     char *file; /* NULL: there is none */
     double seconds_per_unit;
@@ -137,8 +137,7 @@ struct sim_matrix {
     double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
 };
 
-/* What a processor and its BSP library take for a superstep, beside what the layers' links take
- * (bsp.c). */
+/* Costs of a processor and its BSP library in a superstep, besides the layers' links (bsp.c). */
 struct sim_bsp {
     double flop_per_s;          /* of long vectors; 0: the description has no `bsp` */
     double word_seconds;        /* to put a single word, and to store one that came */
@@ -148,7 +147,7 @@ struct sim_bsp {
     double partner_seconds;     /* for each processor that it sends to */
 };
 
-/* What a kernel gets, as a share of what the copy does. */
+/* Bandwidth of a kernel, as a share of the copy's. */
 struct sim_kernel {
     enum profile_kernel kernel;
     double pu_factor, domain_factor; /* of a PU's own limit, and of the domains' */
@@ -278,8 +277,8 @@ void probe_sim_ways_remove(struct sim_ways *ways, uint32_t slot, uint64_t line);
 
 extern const struct profile_object probe_sim_description; /* fields.c; struct sim */
 
-/* What its fields promise one another is checked after they were read, each in its range. The first
- * error sticks; what is checked after it means nothing. */
+/* Promises between fields are checked after each field was read and is in its range. The first
+ * error sticks; later checks are ignored. */
 struct sim_reader {
     const char *path;
     struct servet_error *error;

@@ -226,8 +226,9 @@ static int find_places(const struct stage *stage, struct stream *stream)
     return 0;
 }
 
-/* What an inclusive cache evicts leaves the caches before it. A virtually indexed one is found by
- * its physical line: simulated L1s whose ways are larger than a page are not followed here. */
+/* A line that an inclusive cache evicts leaves the caches before it. A virtually indexed one is
+ * found by its physical line: simulated L1s whose ways are larger than a page are not followed
+ * here. */
 static void leave_earlier(struct stage *stage, size_t level, size_t position, uint64_t line)
 {
     const uint32_t line_bytes = cache_of(stage, level, position)->line_bytes;
