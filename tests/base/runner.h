@@ -12,7 +12,7 @@
 #include <check.h>
 #include <stdbool.h>
 
-/* What is particular about one test; all of it may be left out. */
+/* Options of one test; all are optional. */
 struct test_options {
     int loops; /* it runs so many times, with _i from 0 */
     /* Why it is left out under qemu-user, an emulator of single programs
@@ -23,7 +23,7 @@ struct test_options {
     bool starts_programs;
 };
 
-/* What holds for all tests of a program. */
+/* Options of all tests of a program. */
 struct tests_options {
     int seconds;                            /* limit of each test; 0: as runner.c has it */
     void (*begin)(void);                    /* once, before the first test; may end the program */

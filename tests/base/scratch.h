@@ -15,7 +15,7 @@ const char *scratch_file(const char *name, const char *format, ...)
 /* The whole file. The text stays. */
 char *read_text(const char *path);
 
-/* The pointer, which stays in reach of whoever looks for leaks until the process ends. */
+/* Returns the pointer, and keeps it reachable for leak checkers until the process ends. */
 void *kept(void *pointer);
 
 /* Before the first test (the runner calls it). */

@@ -132,7 +132,8 @@ TEST(exceptions_are_listed_with_reasons, .loops = (sizeof reasons / sizeof *reas
                   "%s", run.out);
 }
 
-/* What is slower in the first six rounds only is not held against servet, and not hidden either. */
+/* A way that is slower in the first six rounds alone is not held against servet, and not hidden
+ * either. */
 TEST(exceptions_that_do_not_come_again_are_said_to)
 {
     script("app",

@@ -1,5 +1,5 @@
 /* A simulated network of nodes under switches under a core, with noise: the survey is judged on
- * networks that nobody here has. */
+ * networks that are not here. */
 #include "tests/cluster/fat_tree.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
 
-/* What the node says, with this command for servet-probe. */
+/* Answer of the node, with this command for servet-probe. */
 static char *said(const char *command)
 {
     struct profile_set pus;
@@ -81,7 +81,7 @@ TEST(trouble_is_one_line_that_says_what)
     expect("kill -9 $$", "! servet-probe was killed");
 }
 
-/* What was freed before may lie where the answer is. */
+/* Freed memory may lie where the answer is. */
 TEST(a_command_that_writes_nothing_is_told)
 {
     for (size_t size = 1; size < 40000; size = size * 2 + 1) {

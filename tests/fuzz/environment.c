@@ -1,5 +1,5 @@
-/* What the shim reads in every program: SERVET_* and the variables of launchers. The input is a
- * line for each variable. */
+/* Input of the shim in every program: SERVET_* and the variables of launchers. The input is a line
+ * for each variable. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* What every target needs: the input as a text or a file, and what an answer must look like. */
+/* Common to all targets: the input as a text or a file, and the form of an answer. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What a fuzz target has: one input in, nothing out. libFuzzer calls it, or replay.c does. */
+/* A fuzz target: one input, no output. libFuzzer calls it, or replay.c does. */
 #ifndef SERVET_TESTS_FUZZ_FUZZ_H
 #define SERVET_TESTS_FUZZ_FUZZ_H
 

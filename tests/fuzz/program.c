@@ -46,7 +46,7 @@ static void write_file(const char *path, const void *data, size_t size)
     close(file);
 }
 
-/* What was remembered, with the input in the place of its last line. */
+/* The remembered file, with the input in place of its last line. */
 static void spoil(const char *memory, const uint8_t *data, size_t size)
 {
     char text[2 * PATH_MAX];

@@ -19,7 +19,7 @@
 #define MOST_BYTES (2u << 20)
 #define MOST_CHANGES 4
 #define MOST_SEEDS 128
-/* Of one seed, and what it may grow to. */
+/* Size of a seed, and of its longest mutation. */
 #define SEED_BYTES 8192u
 #define INPUT_BYTES (2 * SEED_BYTES)
 
@@ -84,7 +84,7 @@ static void add_path(const char *path)
 
 /* -- mutations -- */
 
-/* What is a boundary to some parser. */
+/* Words that are a boundary to some parser. */
 static const char *const words[] = {
     "0",    "-1",  "1e308",  "nan", "0x", "4294967295", "4294967296", "18446744073709551616",
     "8192", "255", "0-8191", "[0-", "]",  "[",          "{",          "}",

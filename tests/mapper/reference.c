@@ -111,7 +111,7 @@ static bool packages_have_a_say(const struct profile_class *of)
     return !crossed;
 }
 
-/* What the choice of c adds to x, times (Max - Min). */
+/* Weight that the choice of c adds to x, times (Max - Min). */
 static void add(const struct servet_profile *profile, enum map_priority priority,
                 struct range range, const struct pu *c, struct pu *x)
 {

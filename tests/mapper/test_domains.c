@@ -478,7 +478,7 @@ TEST(cores_left_over_lie_where_a_rank_would_straddle)
 }
 
 /* Memory priority, 12 threads on five caches of 3 cores: two caches have 3. Where they are
- * neighbours one rank lies in both; where not, two ranks do, and nobody shares less. */
+ * neighbours one rank lies in both; where not, two ranks do, and no rank shares less. */
 TEST(odd_threads_lie_side_by_side_where_that_shares_no_more)
 {
     struct map_domain_request request = {.priority = MAP_MEMORY, .ranks = 6, .threads_each = 2};

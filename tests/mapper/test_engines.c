@@ -1,5 +1,4 @@
-/* Do the tree and the exact engine map as the algorithm says, on machines that nobody thought
- * of? */
+/* Do the tree and the exact engine map as the algorithm says, on random machines? */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -51,7 +51,7 @@ static const struct language languages[] = {
 /* Formats that name no PUs; json is read in test_servet_map.c. */
 static const char *const others[] = {"json", "host", "hostfile", "hydra-hosts", "slurm-hosts"};
 
-/* What was read: the PUs of one rank after the other. */
+/* The mapping read back: the PUs of one rank after the other. */
 struct reading {
     uint32_t pus[MOST_PUS];
     size_t first[MOST_PUS + 1], ranks;

@@ -245,7 +245,7 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
     map_matrix_free(&matrix);
 }
 
-/* Of few ranks, for which all pairs are tried, and of many. */
+/* For few ranks, where all pairs are tried, and for many. */
 TEST(no_rank_takes_a_region_of_another_size)
 {
     static const uint32_t counts[] = {12, 200, MOST_IN_RING};
@@ -364,7 +364,7 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
 }
 
 #ifdef WITH_SCOTCH
-/* What scotch_gmap does with one thread: the total of its mapping onto packages x L3 x cores, whose
+/* Result of scotch_gmap with one thread: the total of its mapping onto packages x L3 x cores, whose
  * leaves are ours in order; a negative number where it puts two ranks on one leaf. */
 static double total_of_gmap(struct map_view *view, const struct map_matrix *matrix,
                             const SCOTCH_Num sizes[3], const uint32_t *leaves)

@@ -48,7 +48,7 @@ TEST(a_known_number_of_workers_is_numbered_by_the_tree)
                   "8,9,10,11,12,13,14,15\n"); /* the smallest group that holds all */
 }
 
-/* What taskset, a cpuset or a batch job leaves, as under the shim; not where hwloc is told of
+/* PUs that taskset, a cpuset or a batch job leaves, as under the shim; not where hwloc reads
  * another machine. */
 TEST(this_machine_is_the_pus_that_may_be_used)
 {
@@ -71,7 +71,7 @@ TEST(this_machine_is_the_pus_that_may_be_used)
     }
 }
 
-/* 32 clusters of four cores: nobody shares one while another is empty. */
+/* 32 clusters of four cores: no two share one while another is empty. */
 TEST(workers_spread_over_clusters_of_cores)
 {
     assert_prints("-n 16 --topology 'package:2 group:16 core:4 pu:1'",

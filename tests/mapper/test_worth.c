@@ -68,7 +68,7 @@ TEST(fewer_pus_are_judged_by_themselves)
     struct profile_set one = {m.ids + 5, 1};
     ck_assert_int_eq(map_worth(&m.node, &one, pus, &worth, &error), 0);
     ck_assert_uint_eq(worth.workers, 1);
-    ck_assert_uint_eq(worth.measured_workers, 0); /* nobody to share with */
+    ck_assert_uint_eq(worth.measured_workers, 0); /* none to share with */
 }
 
 /* The reference is what a PU of the most capable kind copies alone. */

@@ -14,7 +14,7 @@
 #define CHILD_PRELOAD SERVET_SHIM
 #endif
 
-/* What is run, and NAME=value in front of it, as child_run() takes them. */
+/* A command, and NAME=value in front of it, as child_run() takes them. */
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHANGES(...) ((const char *const[]){__VA_ARGS__, NULL})
 

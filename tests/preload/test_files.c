@@ -1,6 +1,6 @@
-/* Is a file of the shim's or the tracer's only put where its user means it: not through a link that
- * somebody else has planted in a folder open to all, not over what is no file, and is nothing
- * believed that others could have written?
+/* Is a file of the shim's or the tracer's only put where its user means it: not through another
+ * user's link in a folder open to all, not over anything but a file, and is no file read that
+ * others could have written?
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static void teardown(void)
     ck_assert_uint_eq(entries(), 2); /* nothing else is left behind */
 }
 
-/* A folder as /tmp is, and in it a link of somebody else's. */
+/* A folder like /tmp, and in it a link of another user. */
 static bool plant(void)
 {
     if (geteuid() != 0) {
@@ -79,7 +79,7 @@ TEST(a_planted_file_is_not_appended_to)
     pin_file_append("SERVET_REPORT", target, "new\n", 4);
     ck_assert_str_eq(read_text(target), "old\nnew\n");
     if (geteuid() != 0 || chown(target, SOMEBODY, SOMEBODY) != 0) {
-        return; /* there is nobody else */
+        return; /* there is no other user */
     }
     pin_file_append("SERVET_REPORT", target, "more\n", 5);
     ck_assert_str_eq(read_text(target), "old\nnew\n");

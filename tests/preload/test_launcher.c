@@ -1,4 +1,4 @@
-/* What the launcher's variables say of ranks and PUs, and how much of it is believed. */
+/* Which ranks and PUs do the launcher's variables give, and which values are refused? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

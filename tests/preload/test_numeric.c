@@ -41,8 +41,7 @@ static struct child child, plain;
     "show('product')\n"                                                                            \
     "print('threads', blas.openblas_get_num_threads())\n"
 
-/* The library's pool is made; a parallel region comes from an object that nobody has loaded
- * before. */
+/* The library's pool is made; a parallel region comes from an object that is loaded after that. */
 #define LATE_RUNTIME                                                                               \
     "team = ctypes.CDLL(sys.argv[1])\n"                                                            \
     "print('most', ctypes.CDLL('libgomp.so.1').omp_get_max_threads())\n"                           \

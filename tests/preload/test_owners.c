@@ -120,7 +120,7 @@ TEST(other_ways_to_make_a_thread)
     child_expect(&child, 0, 1, order[1]);
     expect_all(0, 0);
     expect_all(0, 2); /* the timer's thread is left alone */
-    /* Neither OpenMP nor MPI: who asks counts, and is told what it would be without the shim. */
+    /* Neither OpenMP nor MPI: a count of processors is that without the shim. */
     child_run(&plain, NULL, ARGV(PROGRAMS "/ways"));
     for (const char *asked = strstr(plain.out, "asked "); asked;
          asked = strstr(asked + 1, "asked ")) {
@@ -157,8 +157,8 @@ TEST(a_runtime_cannot_widen_a_worker)
     expect_all(0, 7); /* a helper that a pinned thread makes */
 }
 
-/* hwloc goes to every PU and back to where it was told that it is: in GROMACS after OpenBLAS has
- * made its threads, so that libgomp's were left on the main thread's PU. */
+/* hwloc goes to every PU and back to its reported place: in GROMACS after OpenBLAS has made its
+ * threads, so that libgomp's were left on the main thread's PU. */
 TEST(who_looks_round_and_comes_back_has_bound_nothing)
 {
     run_masks();

@@ -321,7 +321,7 @@ static void expect_users_places(const char *name)
 {
     char places[64];
     snprintf(places, sizeof places, "OMP_PLACES={%u},{%u}", order[1], order[0]);
-    /* MPICH leaves the ranks on all PUs; Open MPI is told to. */
+    /* MPICH leaves the ranks on all PUs; Open MPI needs an option. */
     run_two(name, CHANGES("OMP_NUM_THREADS=2", "OMP_PROC_BIND=close", places),
             open_mpi ? ARGV("--bind-to", "none") : NULL);
     for (int rank = 0; rank < 2; rank++) {
@@ -330,7 +330,7 @@ static void expect_users_places(const char *name)
     }
 }
 
-/* Of gcc's runtime, and of clang's where that was built. */
+/* With gcc's runtime, and with clang's where it was built. */
 static const char *const hybrids[] = {"hybrid", "hybrid_libomp"};
 
 static bool is_hybrid(int which)

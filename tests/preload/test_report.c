@@ -89,7 +89,7 @@ TEST(a_report_that_cannot_be_written_is_one_line)
     ck_assert_ptr_nonnull(strstr(child.err, "/nonexistent/report"));
 }
 
-/* A pipe that nobody reads holds nothing up. */
+/* A pipe without a reader holds nothing up. */
 TEST(a_report_to_a_pipe_without_a_reader_does_not_hang)
 {
     const char *pipe = scratch_path("pipe");

@@ -30,7 +30,7 @@ static void expect_success(void)
     ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
 }
 
-/* The program ends as without the shim, which says nothing. */
+/* The program ends as without the shim, which prints nothing. */
 static void expect_nothing(const char *const *changes, const char *const *argv)
 {
     child_run_preloaded(&child, changes, argv);

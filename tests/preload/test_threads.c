@@ -97,7 +97,7 @@ static void append_member(const char *path, const char *member)
 }
 
 /* A cluster's profile is mostly its network: read by every process of every job, it would cost each
- * of them its time. This network is no network, which whoever reads it says. */
+ * of them its time. This network is malformed, so that reading it would fail. */
 TEST(the_network_of_a_cluster_is_not_read)
 {
     const char *path = scratch_path("cluster.json");

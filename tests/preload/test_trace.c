@@ -180,7 +180,7 @@ TEST(neighbours_are_those_of_the_topology)
                                           .messages = {{0, 3, 0}, {2, 0, 3}, {1, 2, 0}}});
 }
 
-/* What rank 2 gets, rank 0 sends; a fetch-and-op goes both ways. */
+/* Data that rank 2 gets, rank 0 sends; a fetch-and-op goes both ways. */
 TEST(one_sided_communication_counts)
 {
     expect("rma", &(struct matrix){.bytes = {{0, 100, 4 + 200}, {0, 0, 4}, {0, 4, 0}},
@@ -303,7 +303,7 @@ TEST(the_shim_says_when_the_tracer_is_missing)
         "%s", child.err);
 }
 
-/* A library that nobody but the plugin's own users can look into. */
+/* A library that only the plugin's own users can look into. */
 TEST(a_program_that_loads_mpi_privately_is_traced)
 {
     char plugin[4096];
@@ -340,7 +340,7 @@ TEST(the_last_run_decides_the_next_ones_priority)
     ck_assert_uint_eq(
         run_auto("nothing", "OMP_DYNAMIC=0", "auto: memory priority, for the run before"), 2);
     ck_assert_msg(strstr(child.err, "auto: undecided: too short a run"), "%s", child.err);
-    /* What is set wins, and is no reason to forget. */
+    /* A priority that is set wins, and is no reason to forget. */
     ck_assert_uint_eq(run_auto("talk", "SERVET_MEM_PRIOR=1", "priority, for the run before"), 0);
     ck_assert_msg(strstr(child.err, "auto: communication intensive"), "%s", child.err);
     ck_assert_uint_eq(
@@ -366,7 +366,7 @@ TEST(ranks_that_share_a_pu_are_not_judged)
     ck_assert_uint_eq(run_auto("nothing", "OMP_DYNAMIC=0", "priority, for the run before"), 0);
 }
 
-/* A link, a file that others can write to, and one of another build are nobody's memory. */
+/* A link, a file that others can write to, and one of another build are not read. */
 TEST(a_memory_that_is_not_ours_is_not_read)
 {
     static const char *const harms[] = {

@@ -33,8 +33,8 @@ static inline void open_machine_of(const char *name, struct machine *machine)
     ck_assert_msg(open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
 }
 
-/* What probe_machine_open_simulated() answers to a description, beside which there is a file m.csv
- * (NULL: none). */
+/* Result of probe_machine_open_simulated() for a description with a file m.csv beside it (NULL:
+ * none). */
 static inline int open_machine_text(struct machine *machine, uint64_t seed, const char *text,
                                     const char *csv, struct servet_error *error)
 {

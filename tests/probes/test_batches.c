@@ -62,8 +62,8 @@ TEST(operations_of_several_pairs_end_with_a_figure_of_each)
     }
 }
 
-/* Each alone has room, all together have not: whoever comes last is refused, whoever comes first is
- * not told wrongly.
+/* Each alone has room, all together have not: the last is refused, and the first gets the right
+ * answer.
  */
 TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
 {
@@ -76,7 +76,7 @@ TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
     assert_figures(rates, 2);
 }
 
-/* What reaches the native backend, counted on the way. */
+/* Counts the calls that reach the native backend. */
 static const struct machine_ops *native;
 static size_t most_copying, most_exchanging;
 static bool alone_seen, went_offline;

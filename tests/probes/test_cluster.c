@@ -274,7 +274,7 @@ TEST(one_pair_that_is_clearly_nearer_is_a_layer)
         m.of[pair] /= 2.5;
         ck_assert_uint_eq(layers_of(&m), 2);
         ck_assert_uint_eq(m.found[pair], 0);
-        m.of[pair] *= 2; /* a fourth is less than what groups are told by */
+        m.of[pair] *= 2; /* a fourth is too little to separate groups */
         ck_assert_uint_eq(layers_of(&m), 1);
     }
 }

@@ -95,7 +95,7 @@ TEST(all_pus_copy_and_traverse_together)
     }
 }
 
-/* What the copy before had read would be in a cache that holds a part. Asked for past the guard,
+/* The data of the copy before would be in a cache that holds a part. Asked for past the guard,
  * which has a disturbed copy made again. */
 TEST(copies_of_a_part_go_on_where_the_last_one_ended)
 {
@@ -212,7 +212,7 @@ static size_t kilobytes_that_have(const char *flag)
     return sum;
 }
 
-/* What a program that asks for nothing gets depends on the system alone: no advice goes with it. */
+/* The pages of a program without requests depend on the system alone: no advice goes with it. */
 TEST(memory_comes_as_asked_for_or_as_the_system_gives_it)
 {
     static const enum machine_pages kinds[] = {MACHINE_PAGES_ORDINARY, MACHINE_PAGES_GIVEN,
@@ -264,8 +264,7 @@ TEST(a_longer_message_takes_longer)
     ck_assert(brief > 0 && lengthy > brief);
 }
 
-/* As Ctrl-Z does, or a laptop that is closed: somebody else stops this process and lets it go
- * on. */
+/* As Ctrl-Z does, or a laptop that is closed: another process stops this one and lets it go on. */
 static pid_t stop_me_for_a_while(void)
 {
     pid_t me = getpid(), child = fork();
@@ -279,8 +278,8 @@ static pid_t stop_me_for_a_while(void)
     return child;
 }
 
-/* On a busy machine a whole pause can fall between two measurements, which is nobody's loss; of
- * several one falls into one. */
+/* On a busy machine a whole pause can fall between two measurements; one of several falls into
+ * one. */
 #define MOST_PAUSES 20
 
 TEST(a_measurement_that_stood_still_is_made_again)
@@ -302,7 +301,7 @@ TEST(a_measurement_that_stood_still_is_made_again)
     ck_assert_uint_eq(machine.guard.operations, operations);
 }
 
-/* Of a quarter of an hour of passes; all PUs that take part have a figure. */
+/* A quarter of an hour of passes; all PUs that take part have a figure. */
 TEST(a_copy_past_its_deadline_ends_with_a_figure)
 {
     const struct machine_copy what = {

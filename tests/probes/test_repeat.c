@@ -55,7 +55,7 @@ TEST(one_outlier_does_not_go_on_to_the_end_of_a_long_series)
     ck_assert_double_lt(probe_repeat_half_width(late, 9), 0.02);
 }
 
-/* Of what it says: six or more values, whatever their distribution. */
+/* For six or more values of any distribution. */
 TEST(the_interval_holds_the_median_as_often_as_it_says)
 {
     enum { TRIALS = 4000 };

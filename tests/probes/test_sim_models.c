@@ -63,7 +63,7 @@ TEST(a_load_takes_the_time_of_the_level_that_has_it)
     assert_near(load(text, 1 * MIB), memory_s);
 }
 
-/* Of a cycle that is an eighth larger than the cache: LRU keeps nothing of it. */
+/* A cycle an eighth larger than the cache: LRU keeps nothing of it. */
 TEST(policies_keep_more_or_less_of_a_cycle_that_does_not_fit)
 {
     const size_t bytes = 72 * KIB;
@@ -175,7 +175,7 @@ static double ages_miss(uint32_t count, uint32_t lines)
     return (double)misses / SETS / lines / TURNS;
 }
 
-/* What a set of a real machine holds beforehand are strangers' lines of any age, and ages remember:
+/* A set of a real machine holds other processes' lines of any age beforehand, and ages remember:
  * from an empty set 17 lines in 16 ways miss a tenth more often. Is the cache of the simulator,
  * mean over its sets, the one that the sizes are inferred by? */
 TEST(ages_of_a_simulated_cache_are_those_of_the_model)
@@ -267,8 +267,8 @@ TEST(pages_fall_where_the_mapping_says)
     ck_assert_double_lt(sliced, 0.8 * memory_s);
 }
 
-/* What a hash makes of 64 KiB in 64 KiB depends on where they lie; a seed is a place. Of LRU the
- * order of the visits, which the seed chooses as well, says nothing. */
+/* A hash of 64 KiB in 64 KiB depends on their place; a seed is a place. The order of visits, which
+ * the seed chooses as well, has no effect on LRU. */
 TEST(pages_side_by_side_lie_where_the_seed_says)
 {
     struct machine_traversal what = {.bytes = 64 * KIB};

@@ -71,7 +71,7 @@ TEST(a_part_takes_its_part_of_the_time)
     ck_assert(took[1] > took[0] / 4 && took[1] < took[0] / 3);
 }
 
-/* Who is in a full domain gets less; the others get what they leave, up to their own most. */
+/* A worker in a full domain gets less; the others share the rest, up to their own maximum. */
 TEST(nested_domains_share_fairly)
 {
     open_machine_of("xeon-snc4", &machine);

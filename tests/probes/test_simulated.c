@@ -129,7 +129,7 @@ TEST(every_pair_is_measured_in_two_sweeps)
     probe_message_free(&found);
 }
 
-/* Of the layer's curve, at the size that the layers were measured with. */
+/* A value of the layer's curve, at the size that the layers were measured with. */
 static double of_curve(const struct profile_layer *layer)
 {
     size_t i = 0;

@@ -17,8 +17,8 @@
 /* A new string in which the first `from` is `to`. */
 char *replaced(const char *text, const char *from, const char *to);
 
-/* The profile in the file, in the text, of the machine that hwloc is told of (a file, a
- * description; NULL: this one), in JSON. A refusal fails the test. */
+/* The profile in the file, in the text, of the machine that hwloc reads (a file, a description;
+ * NULL: this one), in JSON. A refusal fails the test. */
 struct servet_profile *loaded(const char *path);
 struct servet_profile *parsed(const char *text);
 struct servet_profile *described(const char *source);

@@ -1,4 +1,4 @@
-/* What every room builds on: figures and their intervals, hashes, other programs. */
+/* The base of every room: figures and their intervals, hashes, other programs. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>

@@ -97,7 +97,7 @@ TEST(what_another_user_has_and_shows_nobody_is_not_found)
     ck_assert_int_eq(chmod(home, 0700), 0);
     ck_assert_int_eq(find_as(NOBODY, root), ENOENT);
     ck_assert_int_eq(find_as(0, root), 0);
-    /* His own that he cannot read is found: he is to be told. */
+    /* An unreadable profile of the user is found: an error follows. */
     ck_assert_int_eq(chmod(home, 0755), 0);
     ck_assert_int_eq(chmod(file, 0), 0);
     ck_assert_int_eq(chown(config, NOBODY, NOBODY), 0);

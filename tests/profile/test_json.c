@@ -86,7 +86,7 @@ TEST(relations_are_written_as_lists_on_one_line)
     ck_assert_ptr_nonnull(strstr(text, "\"seconds\": 1.2e-5,"));
 }
 
-/* What is refused: a piece of the fixture, what it becomes, and what the one line must say. */
+/* Refused files: a piece of the fixture, its replacement, and the text of the one line. */
 static const struct refusal {
     const char *from, *to, *says;
 } refusals[] = {

@@ -1,5 +1,5 @@
-/* What do the commands say on a profile whose message probe did not run? Its layers inside a node
- * are declared and carry a rank where older profiles had seconds. */
+/* Is the output of the commands right on a profile whose message probe did not run? Its layers
+ * inside a node are declared and carry a rank where older profiles had seconds. */
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"

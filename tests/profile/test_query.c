@@ -1,4 +1,4 @@
-/* Is every number between two measured ones the one that the measurements say, whoever asks? */
+/* Does every number between two measured ones follow from the measurements, in every room? */
 #include <math.h>
 
 #include "profile/query.h"

@@ -1,4 +1,4 @@
-/* What a test in the guest checks the shim against. */
+/* The truth that a test in the guest checks the shim against. */
 #include "tests/vm/truth.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
-/* What a test in the guest checks the shim against: the kernel's own words on the machine, and the
- * answers of servet-map. Anything that cannot be read fails the test. */
+/* The truth that a test in the guest checks the shim against: the kernel's own words on the
+ * machine, and the answers of servet-map. Anything that cannot be read fails the test. */
 #ifndef SERVET_TESTS_VM_TRUTH_H
 #define SERVET_TESTS_VM_TRUTH_H
 

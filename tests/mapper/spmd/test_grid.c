@@ -253,7 +253,7 @@ TEST(messages_at_once_take_as_long_as_was_measured)
         struct profile_concurrency_point points[2];
         size_t count;
         double slower;
-    } cases[] = {{{{1, 1e-6, 0, -1}}, 1, 1}, /* that of one alone says nothing of two */
+    } cases[] = {{{{1, 1e-6, 0, -1}}, 1, 1}, /* one alone does not show two */
                  {{{1, 1e-6, 0, -1}, {2, 1.5e-6, 0, -1}}, 2, 1.5},
                  {{{1, 1e-6, 0, -1}, {3, 2e-6, 0, -1}}, 2, 1.5},
                  {{{2, 1e-6, 0, -1}, {4, 3e-6, 0, -1}}, 2, 1}};

@@ -17,8 +17,8 @@ static struct spmd_stencil stencil(const char *text)
 
 /* Table 1. The tiles do not follow from equations (1) to (5) and the efficiency of 85 % alone: heat
  * transfer and Laplace would keep it with far smaller tiles on more cores (see the next test), and
- * the wave equation does not keep it on 8. What makes the printed numbers is one more input: the
- * number of cores. */
+ * the wave equation does not keep it on 8. The printed numbers need one more input: the number of
+ * cores. */
 static const struct {
     const char *name, *stencil;
     uint64_t x, y, cores;
@@ -123,7 +123,7 @@ TEST(what_keeps_the_constraint_keeps_the_efficiency)
     ck_assert_uint_gt(kept, 100);
 }
 
-/* Every grid tried by hand: nobody keeps the constraint with more cores, or is faster with as
+/* Every grid tried by hand: none keeps the constraint with more cores, or is faster with as
  * many. */
 TEST(the_choice_is_the_best_of_all_grids)
 {

@@ -67,7 +67,7 @@ static void by_fork(const char *who)
     wait_for(pid);
 }
 
-/* Of glibc from 2.34 on. */
+/* In glibc from 2.34 on. */
 pid_t _Fork(void) __attribute__((weak));
 
 static void by_fork_without_handlers(const char *who)

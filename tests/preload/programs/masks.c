@@ -1,9 +1,9 @@
 /* A runtime that changes and asks for masks, in a worker:
  *   worker 0 1, 2    after it has set the whole set by sched_setaffinity, by pthread_setaffinity_np
  *   worker 0 3       after it has set one PU, that of the argument
- *   count 4 N        PUs of the calling thread that it is told, count 5 N: of another thread
+ *   count 4 N        PUs of the calling thread by sched_getaffinity(), count 5 N: of another thread
  *   worker 0 6, 8    the worker, and the main thread, after a library has visited every PU
- *   count 6 N        PUs of that worker that it is told then
+ *   count 6 N        PUs of that worker by the same call then
  *   worker 0 9       a thread that the main thread makes then
  *   worker 0 7       a helper's thread, made by the pinned main thread:  masks PU */
 #include <pthread.h>

@@ -5,8 +5,8 @@
  *   odd many N            N threads at once
  *   odd refused           101 threads with a stack that does not exist, then one that reports as
  *                         thread 1
- *   odd sandbox HOW       after a thread, shuts itself in by HOW (prctl or syscall), where what a
- *                         placing library calls kills; "count 0 N": what it may run on then; makes
+ *   odd sandbox HOW       after a thread, shuts itself in by HOW (prctl or syscall), where the
+ *                         calls of a placing library kill it; "count 0 N": its PUs then; makes
  *                         a thread, forks, ends
  *   odd vfork             the same by a child of vfork(); then a thread that reports as thread 1
  *   odd file PATH         closes stderr and opens a file instead, then makes a thread
@@ -14,7 +14,7 @@
  *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
  *   odd older COMMAND…    COMMAND on a kernel of 4.18 and in a sandbox older than statx()
- *   odd broken COMMAND…   COMMAND with a stderr that nobody reads any more
+ *   odd broken COMMAND…   COMMAND with a stderr whose reader has gone
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  *   odd prefork           forks before it has a thread; the child makes one, and they report as
  *                         threads 0 and 1, the parent then as thread 2

@@ -1,5 +1,5 @@
-/* Says what memory policy the main thread has after the first thread:  policy [refuse]   with
- * "refuse", the kernel is told to refuse set_mempolicy, as containers do. */
+/* Says what memory policy the main thread has after the first thread: policy [refuse] with
+ * "refuse", the kernel refuses set_mempolicy, as containers do. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,4 +1,4 @@
-/* What every test program prints: one line for each thread, in one write, so that lines of several
+/* Output of every test program: one line for each thread, in one write, so that lines of several
  * ranks do not mix.
  *
  *     worker RANK THREAD PUS SUM     PUS: Cpus_allowed_list of the thread, SUM: of something it

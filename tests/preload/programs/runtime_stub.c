@@ -1,5 +1,5 @@
-/* What an OpenMP runtime does with masks, in an object with the name of one. `all` is what it
- * thinks that it may use.
+/* Calls of an OpenMP runtime on masks, in an object with the name of one. `all`: the PUs that it
+ * takes to be allowed.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* What functions of libc answer in the versions that programs of long ago were linked against,
- * before and after a thread was made. Needs a script without `#!` as its argument.
+/* Answers of libc's functions in the versions that old programs were linked against, before and
+ * after a thread was made. Needs a script without `#!` as its argument.
  *
  *     WHEN sched, pthread RESULT PUS     the old questions for the mask
  *     WHEN spawn, spawnp RESULT STATUS   the script's own lines come before

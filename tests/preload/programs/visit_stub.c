@@ -1,4 +1,4 @@
-/* What hwloc does to ask every PU for its caches, in an object with the name of a library by which
+/* Calls of hwloc to ask every PU for its caches, in an object with the name of a library by which
  * programs look where they are.
  */
 #include <sched.h>

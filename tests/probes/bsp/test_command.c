@@ -91,7 +91,7 @@ TEST(curves_are_written_for_plotting)
 static const double r_near = 0.05, g_near = 0.08, t0_near = 0.08, t0_of_3_near = 0.18,
                     l_near = 0.25;
 
-/* What is described are links and costs; the slides' table is what has to come out. */
+/* The description gives links and costs; the slides' table must come out. */
 TEST(links_and_costs_of_cartesius_give_the_published_table)
 {
     const struct servet_profile *truth = loaded(MACHINES "/../cartesius-bsp.json");

@@ -1,4 +1,4 @@
-/* What the SPMD applications share: their command line, two arrays with a halo, start and border
+/* Common to the SPMD applications: their command line, two arrays with a halo, start and border
  * values, the report. */
 #include "tests/mapper/spmd/programs/field.h"
 

@@ -1,4 +1,4 @@
-/* What the SPMD applications share: their command line, two arrays with a halo, start and border
+/* Common to the SPMD applications: their command line, two arrays with a halo, start and border
  * values, the report.
  *
  * An application is a kernel (heat.c, laplace.c, wave.c) with one of two main programs: plain.c
@@ -19,7 +19,7 @@ struct field {
     double *now, *next;
 };
 
-/* Of the application. */
+/* Name of the application. */
 extern const char kernel_name[];
 extern const int kernel_dimensions;
 /* Value of a task at the start, and of the border around the problem; x and y of the whole problem,

@@ -300,7 +300,7 @@ static void many_threads(void)
 }
 
 /* Nothing but waiting for each other. */
-/* Rank 0 says when it ends: nobody comes later than it has begun. */
+/* Rank 0 says when it ends: no rank comes after it has begun. */
 static void talk(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
