@@ -268,7 +268,7 @@ struct profile_layer {
 };
 
 struct profile_communication {
-    uint64_t message_bytes; /* size at which layers were told apart: that of the L1 cache */
+    uint64_t message_bytes; /* size at which layers are separated: that of the L1 cache */
     /* "written": the buffer was written before it is sent; "unwritten": never, as in OSU's
      * benchmarks; NULL: not said */
     char *message_data;
