@@ -100,9 +100,11 @@ static void excuse(const struct ranks *ranks, double *heard, double *looked)
     *looked = now;
 }
 
-static void collect(struct ranks *ranks, const struct ranks_teller *teller, char **texts)
+/* `heard`: an array for the time of each node's last sign of life. */
+static void collect(struct ranks *ranks, const struct ranks_teller *teller, char **texts,
+                    double *heard)
 {
-    double *heard = calloc((size_t)ranks->node_count, sizeof *heard), looked = MPI_Wtime();
+    double looked = MPI_Wtime();
     int missing = ranks->node_count, mine = node_of(ranks, 0);
     for (int i = 0; i < ranks->node_count; i++) {
         heard[i] = looked;
@@ -124,16 +126,20 @@ static void collect(struct ranks *ranks, const struct ranks_teller *teller, char
         probe_ranks_speak(ranks);
         usleep(RANKS_SLEEP_US);
     }
-    free(heard);
 }
 
 char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
 {
     if (ranks->rank == 0) {
         char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
-        if (texts) {
-            collect(ranks, teller, texts);
+        double *heard = calloc((size_t)ranks->node_count, sizeof *heard);
+        if (!texts || !heard) {
+            free(texts);
+            free(heard);
+            return NULL;
         }
+        collect(ranks, teller, texts, heard);
+        free(heard);
         return texts;
     }
     if (ranks->info[ranks->rank].leader == ranks->rank) {

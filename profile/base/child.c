@@ -18,15 +18,20 @@
 
 #define CANNOT_START 127 /* as shells say it */
 
-static void set_environment(const char *const *environment)
+static int set_environment(const char *const *environment)
 {
     for (; environment && *environment; environment++) {
-        if (strchr(*environment, '=')) {
-            putenv(strdup(*environment));
-        } else {
+        if (!strchr(*environment, '=')) {
             unsetenv(*environment);
+            continue;
         }
+        char *copy = strdup(*environment);
+        if (!copy) {
+            return -ENOMEM;
+        }
+        putenv(copy);
     }
+    return 0;
 }
 
 /* The three streams. First out of the way of one another: one that is meant for 2 may be 1. */
@@ -67,8 +72,8 @@ static _Noreturn void become(const struct profile_child *child, int report)
     if (rc == 0 && child->folder && chdir(child->folder) < 0) {
         rc = -errno;
     }
+    rc = rc == 0 ? set_environment(child->environment) : rc;
     if (rc == 0) {
-        set_environment(child->environment);
         if (child->prepare) {
             child->prepare(child->context);
         }
