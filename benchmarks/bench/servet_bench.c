@@ -273,7 +273,7 @@ int main(int argc, char **argv)
         .options = options,
         .parser = parse,
         .args_doc = "[-- PROGRAM [ARGUMENT...]]",
-        .doc = "Runs a program under every way to place it that is there, interleaved, and says "
+        .doc = "Runs a program under every installed way to place it, interleaved, and says "
                "which is faster, with 95 % intervals.",
     };
     struct request request = {.conditions = {.rounds = 11, .limit_seconds = 600.0, .jobs = 1}};

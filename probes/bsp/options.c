@@ -21,8 +21,8 @@ static const struct argp_option table[] = {
     {"p", OPTION_P, "LIST", 0,
      "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
     {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
-     "Interval of h for the fit, and every which h is measured (default: 0-2048:1, of longer "
-     "intervals 2049 values)",
+     "Interval of h for the fit, and the distance of measured values (default: 0-2048:1; 2049 "
+     "values of longer intervals)",
      1},
     {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)",
      1},

@@ -37,7 +37,7 @@ const char *const profile_kernel_names[] = {
 #define REPETITIONS_SAYS "Measurements behind the figure."
 #define SPREAD_SAYS                                                                                \
     "Relative: (third quartile - first quartile) / median of those measurements; of messages and " \
-    "cache lines how far looks apart in time reach beyond the least."
+    "cache lines the largest excess of measurements at several times over the least."
 
 /* Fields of every point of a curve; a point is measured or absent. */
 #define REPEATED(holder)                                                                           \
@@ -60,7 +60,7 @@ static const struct profile_field quality_fields[] = {
                   "true: the PUs of a virtual machine move between those of its host, so a later "
                   "run may find otherwise."),
     PROFILE_FIELD(FIELD_STRING, struct profile_quality, note,
-                  "What looked suspicious, in one line."),
+                  "Remarks on the measurement, in one line."),
 };
 static const struct profile_object quality =
     PROFILE_OBJECT("quality", struct profile_quality, quality_fields,
@@ -89,7 +89,7 @@ static const struct profile_field relation_fields[] = {
 };
 static const struct profile_object relation =
     PROFILE_OBJECT("relation", struct profile_relation, relation_fields,
-                   "Who is related to whom: everybody within a group, and both of each pair.");
+                   "Related PUs: all of a group, and both of each pair.");
 
 static const struct profile_field numa_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_numa, os_index, "Its number in the operating system.",
@@ -107,7 +107,7 @@ static const struct profile_field kind_fields[] = {
     PROFILE_FIELD(FIELD_SET, struct profile_kind, pus, "The PUs of this kind.", REQUIRED, .low = 1),
 };
 static const struct profile_object kind =
-    PROFILE_OBJECT("kind", struct profile_kind, kind_fields, "PUs that can do equally much.");
+    PROFILE_OBJECT("kind", struct profile_kind, kind_fields, "PUs of equal capability.");
 
 static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_cache, level,
@@ -124,7 +124,7 @@ static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_cache, size_high_bytes,
                   "The largest one; only together with the least.", BYTES),
     PROFILE_FIELD(FIELD_U64, struct profile_cache, declared_size_bytes,
-                  "What the operating system says.", BYTES),
+                  "Declared by the operating system.", BYTES),
     PROFILE_FIELD(FIELD_U32, struct profile_cache, line_bytes, "Size of a line.", BYTES),
     PROFILE_FIELD(FIELD_U32, struct profile_cache, associativity, "Ways."),
     PROFILE_FIELD(FIELD_U64, struct profile_cache, page_bytes,
@@ -132,11 +132,10 @@ static const struct profile_field cache_fields[] = {
     PROFILE_FIELD(FIELD_SET, struct profile_cache, pus,
                   "The PUs that have such a cache; absent: all of the class.", .low = 1, SPEAKS_OF),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing,
-                  "Who shares one; a PU that is in no group or pair has one of its own.", REQUIRED,
+                  "PUs that share one; a PU in no group or pair has one of its own.", REQUIRED,
                   .element = &relation, DISJOINT),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_cache, sharing_quality,
-                  "How it is known who shares it; spread: of the pairs' ratios.",
-                  .element = &evidence),
+                  "Origin of its sharing; spread: of the pairs' ratios.", .element = &evidence),
     PROFILE_COUNTED("pair_ratios", FIELD_PAIR_FIGURES, struct profile_cache, pair_ratios,
                     pair_ratio_count,
                     "[a, b, ratio] of pairs that were measured: how many times as long the slower "
@@ -151,7 +150,7 @@ static const struct profile_field cache_point_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_cache_point, bytes, "Working set of one PU alone.",
                   REQUIRED, .low = 1, BYTES),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_cache_point, seconds_per_access,
-                  "Of a dependent load out of it.", REQUIRED, POSITIVE, SECONDS),
+                  "Time of a dependent load out of it.", REQUIRED, POSITIVE, SECONDS),
     REPEATED(struct profile_cache_point),
 };
 static const struct profile_object cache_point = PROFILE_OBJECT(
@@ -165,17 +164,17 @@ static const struct profile_field tlb_fields[] = {
                   "Loads within so much memory find their address translated.", REQUIRED, .low = 1,
                   BYTES),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_tlb, seconds,
-                  "That a miss adds to a load; 0: not known.", SECONDS),
+                  "Time that a miss adds to a load; 0: not known.", SECONDS),
     QUALITY(struct profile_tlb),
 };
-static const struct profile_object tlb = PROFILE_OBJECT(
-    "tlb", struct profile_tlb, tlb_fields, "How much memory a level of the TLB reaches.");
+static const struct profile_object tlb =
+    PROFILE_OBJECT("tlb", struct profile_tlb, tlb_fields, "The reach of a level of the TLB.");
 
 static const struct profile_field scaling_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_scaling_point, workers,
                   "Workers of one group that copy at the same time.", REQUIRED, .low = 1),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_scaling_point, bytes_per_s,
-                  "What they get together, read and written.", REQUIRED, POSITIVE, RATE),
+                  "Their bandwidth together, read and written.", REQUIRED, POSITIVE, RATE),
     REPEATED(struct profile_scaling_point),
 };
 static const struct profile_object scaling =
@@ -184,8 +183,8 @@ static const struct profile_object scaling =
 
 static const struct profile_field memory_level_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_memory_level, bytes_per_s,
-                  "Of one worker while a second one of the same group copies too.", RATE),
-    PROFILE_FIELD(FIELD_OBJECT, struct profile_memory_level, collisions, "Who disturbs whom.",
+                  "Bandwidth of one worker while a second one of the same group copies too.", RATE),
+    PROFILE_FIELD(FIELD_OBJECT, struct profile_memory_level, collisions, "PUs that interfere.",
                   REQUIRED, .element = &relation),
     PROFILE_COUNTED("scaling", FIELD_ARRAY, struct profile_memory_level, scaling, scaling_count,
                     "In one group, by ascending number of workers.", .element = &scaling,
@@ -210,9 +209,8 @@ static const struct profile_field kernel_fields[] = {
                   "one."),
     QUALITY(struct profile_kernel_rate),
 };
-static const struct profile_object kernel =
-    PROFILE_OBJECT("kernel", struct profile_kernel_rate, kernel_fields,
-                   "What one kind of loop gets of the memory.");
+static const struct profile_object kernel = PROFILE_OBJECT(
+    "kernel", struct profile_kernel_rate, kernel_fields, "Memory bandwidth of one kind of loop.");
 
 static const struct profile_field memory_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_memory, reference_bytes_per_s,
@@ -221,7 +219,7 @@ static const struct profile_field memory_fields[] = {
                   "Instruction set, kind of stores, pages, size of the arrays."),
     QUALITY(struct profile_memory),
     PROFILE_COUNTED("levels", FIELD_ARRAY, struct profile_memory, levels, level_count,
-                    "Worst first; who collides in one collides in every later one.", REQUIRED,
+                    "Worst first; PUs that collide in one collide in every later one.", REQUIRED,
                     .element = &memory_level),
     PROFILE_COUNTED("pair_rates", FIELD_PAIR_FIGURES, struct profile_memory, pair_rates,
                     pair_rate_count,
@@ -229,23 +227,22 @@ static const struct profile_field memory_fields[] = {
                     "time, where that was measured; ascending.",
                     ASIDE, RATE),
     PROFILE_COUNTED("kernels", FIELD_ARRAY, struct profile_memory, kernels, kernel_count,
-                    "What loops get of memory as the system gives it unasked: less than on the "
-                    "huge pages of the levels.",
+                    "Bandwidth of loops on memory as the system gives it: less than on the huge "
+                    "pages of the levels.",
                     ASIDE, .element = &kernel),
     PROFILE_FIELD(FIELD_SET, struct profile_memory, kernel_pus,
-                  "Those that together_bytes_per_s is of: the PUs of one NUMA node.", ASIDE,
-                  .low = 1),
+                  "The PUs of together_bytes_per_s: those of one NUMA node.", ASIDE, .low = 1),
 };
 static const struct profile_object memory = PROFILE_OBJECT(
-    "memory", struct profile_memory, memory_fields, "What workers get of the memory together.");
+    "memory", struct profile_memory, memory_fields, "Memory bandwidth of workers together.");
 
 static const struct profile_field numa_access_fields[] = {
     PROFILE_FIELD(FIELD_SET, struct profile_numa_access, pus,
-                  "The PUs that it holds for; measured on the first.", REQUIRED, .low = 1),
+                  "PUs with this access; measured on the first.", REQUIRED, .low = 1),
     PROFILE_FIELD(FIELD_U32, struct profile_numa_access, node,
                   "The NUMA node that the memory is on.", REQUIRED),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_numa_access, seconds_per_access,
-                  "Of a dependent load that misses every cache; 0: not measured.", SECONDS),
+                  "Time of a dependent load that misses every cache; 0: not measured.", SECONDS),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_numa_access, bytes_per_s,
                   "One worker that copies within that node, read and written; 0: not measured.",
                   RATE),
@@ -253,7 +250,7 @@ static const struct profile_field numa_access_fields[] = {
 };
 static const struct profile_object numa_access =
     PROFILE_OBJECT("numa_access", struct profile_numa_access, numa_access_fields,
-                   "What one PU gets of the memory of one NUMA node.");
+                   "Access of one PU to the memory of one NUMA node.");
 
 static const struct profile_field message_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_message_point, bytes, "Size of the message.", REQUIRED,
@@ -269,7 +266,7 @@ static const struct profile_field concurrency_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_concurrency_point, messages, "Sent at the same time.",
                   REQUIRED, .low = 1),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_concurrency_point, seconds,
-                  "Of the slowest, one way.", REQUIRED, POSITIVE, SECONDS),
+                  "Time of the slowest, one way.", REQUIRED, POSITIVE, SECONDS),
     REPEATED(struct profile_concurrency_point),
 };
 static const struct profile_object concurrency =
@@ -303,16 +300,16 @@ static const struct profile_object layer =
 
 static const struct profile_field communication_fields[] = {
     PROFILE_FIELD(FIELD_U64, struct profile_communication, message_bytes,
-                  "Size at which the layers were told apart: that of the L1 cache.", BYTES),
+                  "Size at which layers are separated: that of the L1 cache.", BYTES),
     PROFILE_FIELD(FIELD_STRING, struct profile_communication, message_data,
-                  "written: what was sent was written before; unwritten: it never was, as in "
+                  "written: the data was written before it was sent; unwritten: never, as in "
                   "OSU's benchmarks, and larger messages take about half the time."),
     PROFILE_COUNTED("layers", FIELD_ARRAY, struct profile_communication, layers, layer_count,
                     "From the lowest latency to the highest.", .element = &layer),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_communication, measured,
                   "Which pairs were measured: both in one of the groups (which may overlap), or "
-                  "listed. The layers of all others are inferred. Absent: nothing is said of "
-                  "single pairs.",
+                  "listed. The layers of all others are inferred. Absent: single pairs "
+                  "are not recorded.",
                   ASIDE, .element = &relation),
     PROFILE_COUNTED("message_times", FIELD_PAIR_FIGURES, struct profile_communication,
                     message_times, message_time_count,
@@ -327,7 +324,7 @@ static const struct profile_field communication_fields[] = {
 };
 const struct profile_object profile_communication_object =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
-                   "Who talks to whom at which latency.");
+                   "Layers of latency between PUs or nodes.");
 
 static const struct profile_field class_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct profile_class, name, "Free text."),
@@ -345,12 +342,12 @@ static const struct profile_field class_fields[] = {
                     "By ascending level.", REQUIRED, .element = &cache),
     PROFILE_COUNTED("cache_curve", FIELD_ARRAY, struct profile_class, cache_curve,
                     cache_curve_count,
-                    "What the cache sizes were inferred from, by ascending working set.", ASIDE,
+                    "The curve behind the cache sizes, by ascending working set.", ASIDE,
                     .element = &cache_point, ASCENDING),
     PROFILE_COUNTED("tlb", FIELD_ARRAY, struct profile_class, tlb, tlb_count,
                     "By ascending size of the pages, then of the reach.", ASIDE, .element = &tlb),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, memory,
-                  "Its bandwidth and who disturbs whom.", REQUIRED, .element = &memory),
+                  "Its bandwidth, and PUs that interfere.", REQUIRED, .element = &memory),
     PROFILE_COUNTED("numa_access", FIELD_ARRAY, struct profile_class, numa_access,
                     numa_access_count, "By lowest PU, then by node.", ASIDE,
                     .element = &numa_access),
@@ -359,7 +356,7 @@ static const struct profile_field class_fields[] = {
 };
 static const struct profile_object node_class =
     PROFILE_OBJECT("node_class", struct profile_class, class_fields,
-                   "Nodes that are alike. PU numbers are those of the operating system.");
+                   "Similar nodes. PU numbers are those of the operating system.");
 
 static const struct profile_field node_range_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct profile_node_range, names,
@@ -386,7 +383,8 @@ static const struct profile_field bsp_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, g_packets_flops,
                   "Per word, sent in large packets: optimistic.", FLOPS),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, l_flops,
-                  "Of a superstep; left out where the fit gave a negative one.", NOT_KNOWN, FLOPS),
+                  "Cost of a superstep; left out if the fit gave a negative one.", NOT_KNOWN,
+                  FLOPS),
     PROFILE_FIELD(FIELD_NUMBER, struct profile_bsp, t0_flops, "Measured time of a 0-relation.",
                   FLOPS),
     PROFILE_FIELD(FIELD_U32, struct profile_bsp, h_low, "Smallest h of the fit."),
@@ -416,7 +414,7 @@ static const struct profile_field measurement_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct servet_profile, started, "ISO 8601, UTC."),
     PROFILE_FIELD(FIELD_NUMBER, struct servet_profile, seconds, "How long it took.", SECONDS),
     PROFILE_COUNTED("conditions", FIELD_MAP, struct servet_profile, conditions, condition_count,
-                    "What held meanwhile, such as the governor and the load.", ASIDE),
+                    "Conditions of the run, such as the governor and the load.", ASIDE),
 };
 static const struct profile_object measurement =
     PROFILE_OBJECT("measurement", struct servet_profile, measurement_fields,
@@ -437,7 +435,7 @@ static const struct profile_field document_fields[] = {
     SECTION("host", host),
     SECTION("measurement", measurement),
     PROFILE_COUNTED("node_classes", FIELD_ARRAY, struct servet_profile, classes, class_count,
-                    "Nodes that are alike are described once.", REQUIRED, .low = 1,
+                    "Similar nodes are described once.", REQUIRED, .low = 1,
                     .element = &node_class),
     PROFILE_COUNTED("nodes", FIELD_ARRAY, struct servet_profile, nodes, node_range_count,
                     "PU numbers count through the nodes in this order.", REQUIRED, .low = 1,
@@ -450,7 +448,7 @@ static const struct profile_field document_fields[] = {
 };
 const struct profile_object profile_document = PROFILE_OBJECT(
     "profile", struct servet_profile, document_fields,
-    "What is known of a machine of one or more nodes. Keys beginning with x- are free for other "
+    "A machine of one or more nodes. Keys beginning with x- are free for other "
     "tools. This is what this version writes: a reader keeps and ignores other keys, and says so "
     "once.");
 
