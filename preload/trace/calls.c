@@ -131,7 +131,7 @@ static uint64_t bytes_at(const struct call *call, const trace_word *words, size_
                                                     : words[type]);
 }
 
-/* What is for rank or neighbour `i`. */
+/* The share of rank or neighbour `i`. */
 static uint64_t bytes_for(const struct call *call, const trace_word *words, int32_t i)
 {
     bool in_place = call->in_count != NO && words[0] == (trace_word)pin_trace_mpi.in_place;
