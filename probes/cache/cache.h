@@ -456,8 +456,6 @@ struct probe_cache {
     struct cache_curve curve; /* what was measured (mean of the undisturbed samples). Owned */
 };
 
-/* What probe_cache() will take on one PU, about, by the declared caches alone. */
-double probe_cache_seconds(const struct probe *probe);
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
 /* What the curve is measured in. */

@@ -191,12 +191,6 @@ static double expected_curve(const struct probe *probe, size_t end)
     return SWEEPS * sweep_s + expected_far(probe, end) + expected_refining(sweep_s) + geometry_s;
 }
 
-double probe_cache_seconds(const struct probe *probe)
-{
-    bool cut_short;
-    return expected_curve(probe, probe_cache_end(probe, &cut_short));
-}
-
 /* What takes so much time of the processor takes so long beside what else runs. */
 static double processor(const struct probe *probe, double seconds)
 {
