@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "profile/base/clock.h"
 
 #define MOST 64
 #define LIMIT_S 15.0
@@ -34,13 +35,6 @@ static const struct situation {
 
 static int pus;
 static const char *shim;
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static pid_t start(const char *program, int threads, const char *way)
 {
@@ -101,7 +95,9 @@ static bool wait_for_all(const pid_t *pids, int count, double since_s, double *t
         if (waitpid(-1, &status, WNOHANG) > 0) {
             left--;
             good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        } else if (now_s() - since_s > LIMIT_S) {
+            continue;
+        }
+        if (profile_now_s() - since_s > LIMIT_S) {
             for (int i = 0; i < count; i++) {
                 kill(pids[i], SIGKILL);
             }
@@ -109,7 +105,7 @@ static bool wait_for_all(const pid_t *pids, int count, double since_s, double *t
         }
         usleep(500);
     }
-    *took_s = now_s() - since_s;
+    *took_s = profile_now_s() - since_s;
     return good;
 }
 
@@ -118,7 +114,7 @@ static void run(const char *program, const struct situation *where, const char *
     pid_t loops[MOST], pids[MOST];
     double took_s = 0;
     int beside = start_loops(where, loops), threads = pus / where->part;
-    double since_s = now_s();
+    double since_s = profile_now_s();
     for (int i = 0; i < where->copies; i++) {
         pids[i] = start(program, threads > 0 ? threads : 1, way);
     }
@@ -141,7 +137,7 @@ int main(int argc, char **argv)
         return 2;
     }
     shim = argv[1];
-    const double until_s = now_s() + atof(argv[2]);
+    const double until_s = profile_now_s() + atof(argv[2]);
     pus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     pus = pus < MOST ? pus : MOST;
     printf("round,program,situation,way,seconds,end\n");
@@ -149,7 +145,7 @@ int main(int argc, char **argv)
         for (size_t s = 0; s < count; s++) {
             for (int p = 3; p < argc; p++) {
                 for (int way = 0; way < 3; way++) {
-                    if (now_s() > until_s) {
+                    if (profile_now_s() > until_s) {
                         return 0;
                     }
                     run(argv[p], &situations[s], ways[(way + round + p) % 3], round);
