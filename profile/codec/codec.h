@@ -256,6 +256,7 @@ char *profile_json_lines(const struct profile_json *value);
 struct profile_json_writer {
     char *out;
     size_t used, line_start;
+    bool failed;  /* no memory for a value's text: the whole is of no use */
     bool lines;   /* as profile_json_lines() */
     bool longest; /* reals with all digits that a double may need, else the fewest that do */
 };

@@ -1,6 +1,7 @@
 /* A profile as text: the fields of the table, in its order, and keys of other versions where they
  * were read. The text is written on one line, read back, which refuses what is no JSON, and then
  * printed for people: a diff shows what changed. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,13 +28,11 @@ __attribute__((format(printf, 2, 3))) static void put(struct profile_json_writer
     profile_json_put(to, text, (size_t)length);
 }
 
-/* Without memory for its text nothing at all, which is no JSON. */
 static void save_set(struct profile_json_writer *to, const struct profile_set *set)
 {
-    char *text = profile_set_text(set);
-    if (text) {
-        profile_json_put_string(to, text);
-    }
+    char *text = to->failed ? NULL : profile_set_text(set);
+    to->failed = !text;
+    profile_json_put_string(to, text ? text : "");
     free(text);
 }
 
@@ -182,12 +181,15 @@ char *profile_to_json(const struct servet_profile *profile)
     struct place root = {&to, profile, JSON_PATH_ROOT};
     struct profile_json_text json;
     save_object(&root, &profile_document, profile);
+    if (to.failed) {
+        return NULL;
+    }
     to = (struct profile_json_writer){.out = malloc(to.used + 1)};
     if (!to.out) {
         return NULL;
     }
     save_object(&root, &profile_document, profile);
-    int rc = profile_json_read(to.out, to.used, "profile", &json, NULL);
+    int rc = to.failed ? -ENOMEM : profile_json_read(to.out, to.used, "profile", &json, NULL);
     free(to.out);
     if (rc < 0) {
         return NULL;
