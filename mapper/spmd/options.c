@@ -177,7 +177,11 @@ static void check_application(struct spmd_options *o)
     if (!problem->x) {
         cli_usage("--problem: missing, expected the tasks of the problem such as 8500x4000");
     }
-    if (problem->stencil.one_dimension && problem->y != 1) {
+    const struct spmd_stencil *stencil = &problem->stencil;
+    if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
+        parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
+    }
+    if (stencil->one_dimension && problem->y != 1) {
         cli_usage("--problem: expected one number for a stencil of one dimension, got two");
     }
     if (problem->comp_s > 0 && o->characterise) {
@@ -218,13 +222,6 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
                "which tile of the problem each gets, on which PU, and what is computed first."};
     *out = (struct spmd_options){
         .problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
-    bool one_dimension = false;
-    for (int i = 1; i < argc; i++) { /* the default stencil depends on the problem */
-        one_dimension |=
-            strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');
-        one_dimension |= strncmp(argv[i], "--problem=", 10) == 0 && !strchr(argv[i] + 10, 'x');
-    }
-    parse_stencil(out, one_dimension ? "1d3" : "2d5");
     cli_parse(&argp, argc, argv, 0, NULL, out);
     check(out);
 }
