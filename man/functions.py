@@ -4,9 +4,9 @@
 usage: functions.py list HEADER
        functions.py pages HEADER MAP INDEX FOLDER
 
-`list` prints the names of the pages. `pages` writes them into FOLDER: INDEX, a page in mdoc(7) with the line
+`list` prints a line for each page: its name, and those of the links to it. `pages` writes them into FOLDER: INDEX, a page in mdoc(7) with the line
 `.\\" FUNCTIONS` where the list of all functions goes, under its name without ".in", and a page for each function.
-Functions that share one comment share one page, to which the other names refer.
+Functions that share one comment share one page, to which the other names are links.
 
 What the header keeps to: a comment right above a declaration describes it; `/* -- title -- */` opens a section, with what
 is to be said of all its functions behind the title; `name` is an argument; lines indented by four are shown as they are,
@@ -221,16 +221,14 @@ def write_pages(header, version_script, index, folder):
     text = open(index, encoding="utf-8").read()
     context = {"date": text.split("\n")[0], "symbols": symbols}
     for page in pages:
-        first = page.name()
-        for _, name, _ in page.functions:
-            with open(f"{folder}/{name}.3", "w", encoding="utf-8") as out:
-                out.write(page_text(page, pages, types, context) if name == first else f".so man3/{first}.3\n")
+        with open(f"{folder}/{page.name()}.3", "w", encoding="utf-8") as out:
+            out.write(page_text(page, pages, types, context))
     with open(f"{folder}/{index.rsplit('/', 1)[-1].removesuffix('.in')}", "w", encoding="utf-8") as out:
         out.write(text.replace('.\\" FUNCTIONS\n', "\n".join(index_lines(sections, pages)) + "\n"))
 
 
 if sys.argv[1:2] == ["list"]:
     for page in parse(open(sys.argv[2], encoding="utf-8").read())[1]:
-        print(*(f"{name}.3" for _, name, _ in page.functions), sep="\n")
+        print(*(f"{name}.3" for _, name, _ in page.functions))
 else:
     write_pages(*sys.argv[2:])

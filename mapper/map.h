@@ -21,7 +21,7 @@
  * and more memory domains the sum lets the nearness of ten workers outweigh one collision, and two
  * workers share a domain while a node is empty. `paper` asks for the literal sum.
  *
- * What the paper leaves open:
+ * The paper leaves open:
  *   occupancy   The least occupied PUs come first, whatever their weight; among them those on the
  *               least occupied core (SMT: no two workers on one core while a core is free); then
  *               the weight.
@@ -63,8 +63,8 @@ struct map_request {
     bool known;
 };
 
-/* What --explain and the golden tests see: one row of the papers' tables, before the choice of one
- * worker. Arrays are indexed as `pus` (the allowed PUs, ascending); figures are scaled: divide by
+/* One row of the papers' tables, before the choice of one worker: for --explain and the golden
+ * tests. Arrays are indexed as `pus` (the allowed PUs, ascending); figures are scaled: divide by
  * `denominator`. The rules' columns are what the previous choice added (in the first row: what the
  * taken PUs did); a PU that cannot be chosen now is taken[i]. */
 struct map_row {

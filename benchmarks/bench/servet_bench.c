@@ -16,11 +16,14 @@
 enum {
     KEY_RANKS = 'r',
     KEY_THREADS = 't',
-    KEY_ROUNDS = 'n',
-    KEY_METRIC = 'm',
-    KEY_COMPARATORS = 'c',
+    KEY_OLD_ROUNDS = 'n',
+    KEY_OLD_METRIC = 'm',
+    KEY_OLD_COMPARATORS = 'c',
     KEY_OUTPUT = 'o',
-    KEY_HIGHER = 0x100,
+    KEY_ROUNDS = 0x100,
+    KEY_METRIC,
+    KEY_COMPARATORS,
+    KEY_HIGHER,
     KEY_JOBS,
     KEY_LOAD,
     KEY_LIMIT,
@@ -60,6 +63,9 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE|DIR", 0,
      "Draw the ratios with gnuplot: into a file (.svg or .png), or a folder, which is made", 3},
+    {NULL, KEY_OLD_ROUNDS, "N", OPTION_HIDDEN, NULL, 4},
+    {NULL, KEY_OLD_METRIC, "REGEX", OPTION_HIDDEN, NULL, 4},
+    {NULL, KEY_OLD_COMPARATORS, "NAME,...", OPTION_HIDDEN, NULL, 4},
     {"all", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
     {"costs", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
     {"figures", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
@@ -119,11 +125,29 @@ static error_t parse_what(int key, char *argument, struct request *request)
     }
 }
 
+/* Letters of the release before: the other commands mean something else by them. */
+static int without_old_letter(int key)
+{
+    switch (key) {
+    case KEY_OLD_ROUNDS:
+        cli_old_letter('n', "--rounds", "workers");
+        return KEY_ROUNDS;
+    case KEY_OLD_METRIC:
+        cli_old_letter('m', "--metric", "--mem-prior");
+        return KEY_METRIC;
+    case KEY_OLD_COMPARATORS:
+        cli_old_letter('c', "--comparators", "--comm-prior");
+        return KEY_COMPARATORS;
+    default:
+        return key;
+    }
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     const long many = 1 << 20;
-    switch (key) {
+    switch (without_old_letter(key)) {
     case KEY_RANKS:
         request->ranks = (size_t)cli_integer("--ranks", argument, 1, many);
         return 0;

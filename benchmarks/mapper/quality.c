@@ -452,8 +452,8 @@ static bool open_machine(const char *path, struct machine *m)
     for (enum rival r = 0; r < RIVALS; r++) {
         m->rivals[r] = needed(calloc(m->view.leaf_count, sizeof *m->rivals[r]));
     }
-    if (map_order_compact(&m->view, m->rivals[COMPACT]) < 0 ||
-        map_order_scatter(&m->view, m->rivals[SCATTER]) < 0) {
+    if (map_order_known(&m->view, MAP_COMPACT, m->rivals[COMPACT]) < 0 ||
+        map_order_known(&m->view, MAP_SCATTER, m->rivals[SCATTER]) < 0) {
         needed(NULL);
     }
     m->llc = -1;

@@ -1,4 +1,4 @@
-/* What the files of mapper/command/ promise one another and the rest of the room. */
+/* The interface of mapper/command/ to its own files and to the rest of the room. */
 #ifndef SERVET_MAPPER_COMMAND_COMMAND_H
 #define SERVET_MAPPER_COMMAND_COMMAND_H
 
@@ -44,16 +44,6 @@ struct map_limits {
 int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
                     struct profile_set *out, struct servet_error *error);
 
-/* Groups that cross each other, as a noisy measurement leaves them: neither inside the other nor
- * apart. */
-
-/* Names the first two groups of the profile that cross, "L3 cache 0-1 and memory level 1 0,2,4,6".
- * The mapping is made all the same: each rule counts its own groups, pair by pair, and only the
- * short cut through nested groups is lost. 0: none cross (`text` is empty); 1: some do; -ENOMEM,
- * -EINVAL as map_workers(). */
-int map_crossing_groups(const struct servet_profile *profile, char *text, size_t size,
-                        struct servet_error *error);
-
 /* The options that servet-map and servet-spmd have in common: which machine, and the language of a
  * mapping. */
 
@@ -81,20 +71,19 @@ const struct map_format *map_common_format(const char *name);
 
 /* -- compare -- */
 
-/* What this mapping is predicted to give, beside compact and scatter. */
+/* Predicts the figures of this mapping, beside those of compact and scatter. */
 
 /* Writes the table. `allowed`: the PUs that compact and scatter may use. 0 or -ENOMEM. */
 int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
                 struct servet_error *error);
 
-/* The two orders that everybody knows, to compare with: compact (fill one group after the other)
- * and scatter (go round the widest groups first). Both take one PU of every core before any second
- * one.
- */
+/* Two orders that are widely used, to compare with: compact (fill one group after the other) and
+ * scatter (go round the widest groups first). Both take one PU of every core before any second
+ * one. */
+enum map_known_order { MAP_COMPACT, MAP_SCATTER };
 
 /* All leaves of the view, in that order. 0 or -ENOMEM. */
-int map_order_compact(struct map_view *view, uint32_t *leaves);
-int map_order_scatter(struct map_view *view, uint32_t *leaves);
+int map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves);
 
 /* -- explain -- */
 
@@ -115,7 +104,7 @@ int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet
 
 /* -- options -- */
 
-/* What servet-map is asked to do. */
+/* The options of servet-map. */
 
 struct map_options {
     size_t workers, ranks;

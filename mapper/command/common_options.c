@@ -1,5 +1,5 @@
 /* The options that servet-map and servet-spmd have in common: which machine, which of its PUs,
- * which nodes of a job, which language; and the warning where groups of a noisy profile cross. */
+ * which nodes of a job, which language. */
 #include "mapper/command/command.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
+#include "profile/base/guess.h"
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
@@ -82,82 +83,6 @@ int map_allowed_pus(const struct servet_profile *profile, const struct map_limit
     rc = allowed_of_view(&view, limits, out, error);
     map_view_free(&view);
     return rc;
-}
-
-static void name_family(const struct profile_class *of, size_t family, char *name, size_t size)
-{
-    size_t levels = of->cache_count + of->memory.level_count;
-    if (family < of->cache_count) {
-        snprintf(name, size, "L%u cache", of->caches[family].level);
-    } else if (family < levels) {
-        snprintf(name, size, "overhead level %zu", family - of->cache_count);
-    } else {
-        snprintf(name, size, "communication layer %zu", family - levels);
-    }
-}
-
-/* Appends "L3 cache 0-1"; positions become OS indices again (a network has node numbers
- * already). */
-static int append_group(const struct map_family *families, const struct profile_class *of,
-                        size_t family, uint32_t group, char *text, size_t size)
-{
-    char name[64] = "network layer";
-    const struct map_groups *groups = &families[family].groups;
-    uint32_t count = groups->start[group + 1] - groups->start[group];
-    const uint32_t *members = groups->members + groups->start[group];
-    struct profile_set set;
-    if (profile_set_from_array(members, count, &set) < 0) {
-        return -ENOMEM;
-    }
-    if (of) {
-        name_family(of, family, name, sizeof name);
-        for (size_t i = 0; i < set.count; i++) {
-            set.ids[i] = of->pus.ids[set.ids[i]];
-        }
-    }
-    size_t used = strlen(text);
-    int n = snprintf(text + used, size - used, "%s%s ", used ? " and " : "", name);
-    used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
-    profile_set_format(&set, text + used, size - used);
-    profile_set_free(&set);
-    return 0;
-}
-
-/* `of` NULL: the families are the network's, of nodes. */
-static int look_at(struct map_view *view, const struct map_family *families, size_t count,
-                   const struct profile_class *of, char *text, size_t size)
-{
-    uint32_t items = of ? (uint32_t)of->pus.count : view->node_count;
-    struct map_hierarchy hierarchy;
-    struct map_crossing crossing = {.first_group = MAP_NONE};
-    int rc = map_hierarchy_make(&view->arena, families, count, items, &hierarchy, &crossing);
-    if (rc != -ENOTSUP || crossing.first_group == MAP_NONE) {
-        return rc == -ENOTSUP ? 0 : rc; /* pairs contradict nothing */
-    }
-    rc = append_group(families, of, crossing.first, crossing.first_group, text, size);
-    rc = rc < 0 ? rc
-                : append_group(families, of, crossing.second, crossing.second_group, text, size);
-    return rc < 0 ? rc : 1;
-}
-
-int map_crossing_groups(const struct servet_profile *profile, char *text, size_t size,
-                        struct servet_error *error)
-{
-    struct map_view view;
-    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, error);
-    text[0] = '\0';
-    if (rc < 0) {
-        return rc;
-    }
-    for (size_t c = 0; rc == 0 && c < view.class_count; c++) {
-        const struct map_class *class = &view.classes[c];
-        rc = look_at(&view, class->families, class->family_count, class->of, text, size);
-    }
-    if (rc == 0) {
-        rc = look_at(&view, view.network, view.network_count, NULL, text, size);
-    }
-    map_view_free(&view);
-    return rc < 0 ? profile_error(error, rc, "out of memory") : rc;
 }
 
 enum { PROFILE = 0x300, TOPOLOGY, CPUSET };
@@ -251,7 +176,7 @@ static struct servet_profile *of_this_machine(const struct profile_set *usable)
     return profile;
 }
 
-/* The PUs that this process may use: as the shim, which is told in the same way. */
+/* The PUs that this process may use: as the shim finds them. */
 static struct profile_set usable_pus(void)
 {
     struct profile_mask mask;
@@ -262,9 +187,9 @@ static struct profile_set usable_pus(void)
     return pus;
 }
 
-/* A job's cpuset, taskset and PUs that are offline hold, where --cpuset says nothing. Not of a
- * cluster, whose other nodes have masks of their own, nor of what hwloc was told is here
- * (HWLOC_XMLFILE), which has no signature. */
+/* A job's cpuset, taskset and PUs that are offline hold, where --cpuset is missing. They do not
+ * hold for a cluster, whose other nodes have masks of their own, nor for a topology that hwloc was
+ * given (HWLOC_XMLFILE), which has no signature. */
 static void keep_to_usable(const struct servet_profile *profile, const struct profile_set *usable,
                            struct profile_set *cpuset)
 {
@@ -309,8 +234,14 @@ const struct map_format *map_common_format(const char *name)
     }
     if (!format) {
         char names[512];
+        struct profile_guess guess = {.word = name, .length = strlen(name)};
+        for (format = map_formats; format->name; format++) {
+            profile_guess(&guess, format->name);
+        }
         map_format_names(names, sizeof names);
-        cli_usage("--format: expected one of %s, got '%s'", names, name);
+        cli_usage("--format: expected one of %s, got '%s'%s%s%s", names, name,
+                  guess.name ? ", did you mean '" : "", guess.name ? guess.name : "",
+                  guess.name ? "'?" : "");
     }
     return format;
 }

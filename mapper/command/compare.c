@@ -1,4 +1,4 @@
-/* What this mapping is predicted to give, beside compact and scatter: from the profile alone, so
+/* Predicted figures of this mapping, beside compact and scatter: from the profile alone, so
  * that it can be asked before a job runs. */
 #include "mapper/command/command.h"
 
@@ -52,8 +52,7 @@ static int fill(struct comparing *c, const struct map_mapping *plan)
     }
     int rc = map_figures_of(c->view, leaves, c->workers, &c->figures[MAPPED]);
     for (enum column column = COMPACT; rc == 0 && column < COLUMNS; column++) {
-        rc = column == COMPACT ? map_order_compact(c->view, order)
-                               : map_order_scatter(c->view, order);
+        rc = map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order);
         if (rc == 0) {
             take(c, order, leaves);
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
@@ -233,28 +232,15 @@ static void fill_path(const struct map_view *view, const struct levels *levels, 
     path->depth = own->count + 2;
 }
 
-static int compare_groups(const struct path *x, const struct path *y)
+static int by_hierarchy(const void *a, const void *b)
 {
+    const struct path *x = a, *y = b;
     for (uint32_t d = 0; d < x->depth && d < y->depth; d++) {
         if (x->group[d] != y->group[d]) {
             return x->group[d] < y->group[d] ? -1 : 1;
         }
     }
     return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
-}
-
-static int by_hierarchy(const void *a, const void *b)
-{
-    return compare_groups(a, b);
-}
-
-static int by_sibling_and_hierarchy(const void *a, const void *b)
-{
-    const struct path *x = a, *y = b;
-    if (x->sibling != y->sibling) {
-        return x->sibling < y->sibling ? -1 : 1;
-    }
-    return compare_groups(x, y);
 }
 
 /* Innermost ordinal first: the node changes fastest. */
@@ -273,7 +259,7 @@ static int by_sibling_and_ordinal(const void *a, const void *b)
     return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
 }
 
-/* Of paths in the order of the hierarchy. */
+/* The paths are in the order of the hierarchy. */
 static void number_groups(struct path *paths, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -319,27 +305,20 @@ static struct path *make_paths(struct map_view *view)
     return paths;
 }
 
-int map_order_compact(struct map_view *view, uint32_t *leaves)
-{
-    struct path *paths = make_paths(view);
-    if (!paths) {
-        return -ENOMEM;
-    }
-    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_hierarchy);
-    for (uint32_t i = 0; i < view->leaf_count; i++) {
-        leaves[i] = paths[i].leaf;
-    }
-    return 0;
-}
-
-int map_order_scatter(struct map_view *view, uint32_t *leaves)
+int map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves)
 {
     struct path *paths = make_paths(view);
     if (!paths) {
         return -ENOMEM;
     }
     qsort(paths, view->leaf_count, sizeof *paths, by_hierarchy);
-    number_groups(paths, view->leaf_count);
+    if (order == MAP_SCATTER) {
+        number_groups(paths, view->leaf_count);
+    }
+    for (uint32_t i = 0; order == MAP_COMPACT && i < view->leaf_count; i++) {
+        paths[i].ordinal[0] = i;
+        paths[i].depth = 1;
+    }
     qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_ordinal);
     for (uint32_t i = 0; i < view->leaf_count; i++) {
         leaves[i] = paths[i].leaf;

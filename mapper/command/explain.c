@@ -19,38 +19,30 @@ struct summing {
     uint32_t *histogram; /* by number of workers: groups */
 };
 
-typedef const struct map_groups *(*pick_groups)(const struct map_class *class, size_t index);
+enum kind { NODES, PACKAGES, FAMILIES, CORES };
 
-static const struct map_groups *pick_cores(const struct map_class *class, size_t index)
+/* NULL: nodes, and families that the class does not have. */
+static const struct map_groups *groups_of(const struct map_class *class, enum kind kind,
+                                          size_t index)
 {
-    (void)index;
-    return &class->cores;
-}
-
-static const struct map_groups *pick_packages(const struct map_class *class, size_t index)
-{
-    (void)index;
-    return &class->packages;
-}
-
-static const struct map_groups *pick_family(const struct map_class *class, size_t index)
-{
-    return index < class->family_count ? &class->families[index].groups : NULL;
-}
-
-static const struct map_groups *pick_node(const struct map_class *class, size_t index)
-{
-    (void)class;
-    (void)index;
-    return NULL;
+    switch (kind) {
+    case PACKAGES:
+        return &class->packages;
+    case CORES:
+        return &class->cores;
+    case FAMILIES:
+        return index < class->family_count ? &class->families[index].groups : NULL;
+    default:
+        return NULL;
+    }
 }
 
 /* The lowest leaf of the group; of the node where there are no groups. */
-static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, pick_groups pick,
+static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, enum kind kind,
                             size_t index)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const struct map_groups *groups = pick(&view->classes[node->class_index], index);
+    const struct map_groups *groups = groups_of(&view->classes[node->class_index], kind, index);
     if (!groups) {
         return node->first_leaf;
     }
@@ -59,10 +51,10 @@ static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, pick_gro
 }
 
 /* A relation without groups has nothing to say. */
-static bool says_something(const struct map_view *view, pick_groups pick, size_t index)
+static bool says_something(const struct map_view *view, enum kind kind, size_t index)
 {
     for (size_t c = 0; c < view->class_count; c++) {
-        const struct map_groups *groups = pick(&view->classes[c], index);
+        const struct map_groups *groups = groups_of(&view->classes[c], kind, index);
         if (!groups || groups->group_count) {
             return true;
         }
@@ -70,20 +62,20 @@ static bool says_something(const struct map_view *view, pick_groups pick, size_t
     return false;
 }
 
-static void print_groups(struct summing *s, const char *name, pick_groups pick, size_t index)
+static void print_groups(struct summing *s, const char *name, enum kind kind, size_t index)
 {
     const struct map_view *view = s->view;
     uint32_t groups = 0;
-    if (!says_something(view, pick, index)) {
+    if (!says_something(view, kind, index)) {
         return;
     }
     memset(s->count, 0, view->leaf_count * sizeof *s->count);
     memset(s->histogram, 0, (MOST_COUNTED + 1) * sizeof *s->histogram);
     for (size_t i = 0; i < s->plan->place_count; i++) {
-        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), pick, index)]++;
+        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), kind, index)]++;
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        if (lowest_leaf(view, leaf, pick, index) == leaf) {
+        if (lowest_leaf(view, leaf, kind, index) == leaf) {
             groups++;
             s->histogram[s->count[leaf] < MOST_COUNTED ? s->count[leaf] : MOST_COUNTED]++;
         }
@@ -118,7 +110,7 @@ static void print_class(struct summing *s, const struct map_class *class)
             snprintf(name, sizeof name, "layer %zu%s%.20s", layer + 1, known ? " " : "",
                      known ? known : "");
         }
-        print_groups(s, name, pick_family, f);
+        print_groups(s, name, FAMILIES, f);
     }
 }
 
@@ -141,12 +133,12 @@ int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet
         "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
         plan->place_count, view.leaf_count, view.node_count,
         plan->priority == MAP_MEMORY ? "memory" : "communication");
-    print_groups(&s, "nodes", pick_node, 0);
-    print_groups(&s, "packages", pick_packages, 0);
+    print_groups(&s, "nodes", NODES, 0);
+    print_groups(&s, "packages", PACKAGES, 0);
     if (view.class_count == 1) {
         print_class(&s, &view.classes[0]);
     }
-    print_groups(&s, "cores", pick_cores, 0);
+    print_groups(&s, "cores", CORES, 0);
     map_view_free(&view);
     return 0;
 }

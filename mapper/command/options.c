@@ -1,31 +1,18 @@
-/* What servet-map is asked to do. Options that contradict one another are refused here, before
+/* The options of servet-map. Those that contradict one another are refused here, before
  * anything is read. */
 #include "mapper/command/command.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/base/cli.h"
 
-enum {
-    MEM_PRIOR = 256,
-    COMM_PRIOR,
-    EXPLAIN,
-    COMPARE,
-    FORMAT,
-    SMT,
-    NO_SMT,
-    KIND,
-    MATRIX,
-    CLUSTER,
-    NODES,
-    SLURM,
-    PAPER,
-    ONE_BY_ONE,
-    WORTH,
-    SUGGEST,
-    JSON
-};
+enum { FORMAT = 256, SMT, NO_SMT, KIND, MATRIX, NODES };
+
+/* The key of an option without an argument says which member of struct map_options it sets. */
+#define FIRST_FLAG 0x400
+#define FLAG(member) (FIRST_FLAG + (int)offsetof(struct map_options, member))
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -35,24 +22,24 @@ static const struct argp_option option_table[] = {
     {"ranks", 'r', "R", 0, "map R ranks, each a domain for its threads", 0},
     {"threads", 't', "T", 0, "threads of every rank, or a list with one number per rank (3,3,2)",
      0},
-    {"worth", WORTH, NULL, 0,
+    {"worth", FLAG(worth), NULL, 0,
      "how many workers are worth having: the fewest with 95 % of the memory bandwidth, and where",
      0},
-    {"suggest", SUGGEST, NULL, 0,
+    {"suggest", FLAG(suggest), NULL, 0,
      "how many ranks with how many threads: ways to divide a node, with reasons", 0},
     {"node-count", 'N', "N", 0, "with --suggest: on so many nodes (default those of the profile)",
      0},
-    {"mem-prior", MEM_PRIOR, NULL, 0, "memory bandwidth and caches before latency (default)", 0},
-    {"comm-prior", COMM_PRIOR, NULL, 0, "latency before memory bandwidth and caches", 0},
-    {"one-by-one", ONE_BY_ONE, NULL, 0,
+    {"mem-prior", FLAG(memory), NULL, 0, "memory bandwidth and caches before latency (default)", 0},
+    {"comm-prior", FLAG(communication), NULL, 0, "latency before memory bandwidth and caches", 0},
+    {"one-by-one", FLAG(one_by_one), NULL, 0,
      "with -n: the number is not known beforehand, as of threads that a program starts one by one",
      0},
-    {"paper", PAPER, NULL, 0, "add the rules as the paper does instead of comparing them in order",
-     0},
-    {"cluster", CLUSTER, NULL, 0, "map a job over the nodes of a cluster's profile", 0},
+    {"paper", FLAG(paper), NULL, 0,
+     "add the rules as the paper does instead of comparing them in order", 0},
+    {"cluster", FLAG(cluster), NULL, 0, "map a job over the nodes of a cluster's profile", 0},
     {"nodes", NODES, "FILE", 0,
      "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
-    {"slurm", SLURM, NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
+    {"slurm", FLAG(slurm), NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
     {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
     {"no-smt", NO_SMT, NULL, 0, "use one hardware thread of each core", 0},
     {"kind", KIND, "KIND", 0,
@@ -61,13 +48,13 @@ static const struct argp_option option_table[] = {
     {"matrix", MATRIX, "FILE", 0,
      "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)", 0},
     {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
-    {"json", JSON, NULL, 0,
+    {"json", FLAG(json), NULL, 0,
      "print JSON: of a mapping as --format json, of --worth and --suggest the "
      "table",
      0},
-    {"explain", EXPLAIN, NULL, 0,
+    {"explain", FLAG(explain), NULL, 0,
      "print the weights before each choice first; of large machines a summary of the groups", 0},
-    {"compare", COMPARE, NULL, 0,
+    {"compare", FLAG(compare), NULL, 0,
      "print what this, compact and scatter are predicted to give first", 0},
     {0},
 };
@@ -88,43 +75,11 @@ static void set_kind(struct map_options *options, const char *kind)
     }
 }
 
-/* The options without an argument; NULL: it is none of them. */
-static bool *flag_of(struct map_options *options, int key)
-{
-    switch (key) {
-    case MEM_PRIOR:
-        return &options->memory;
-    case COMM_PRIOR:
-        return &options->communication;
-    case ONE_BY_ONE:
-        return &options->one_by_one;
-    case PAPER:
-        return &options->paper;
-    case CLUSTER:
-        return &options->cluster;
-    case SLURM:
-        return &options->slurm;
-    case COMPARE:
-        return &options->compare;
-    case EXPLAIN:
-        return &options->explain;
-    case WORTH:
-        return &options->worth;
-    case SUGGEST:
-        return &options->suggest;
-    case JSON:
-        return &options->json;
-    default:
-        return NULL;
-    }
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct map_options *options = state->input;
-    bool *flag = flag_of(options, key);
-    if (flag) {
-        *flag = true;
+    if (key >= FIRST_FLAG && key < FIRST_FLAG + (int)sizeof *options) {
+        *((bool *)options + (key - FIRST_FLAG)) = true;
         return 0;
     }
     switch (key) {

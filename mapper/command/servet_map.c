@@ -37,19 +37,6 @@ static size_t count_places(const struct map_options *options)
     return places;
 }
 
-static void note_crossing_groups(const struct servet_profile *profile)
-{
-    char text[512];
-    struct servet_error error;
-    int rc = map_crossing_groups(profile, text, sizeof text, &error);
-    refuse(rc, &error);
-    if (rc > 0) {
-        cli_note("groups of the profile contradict each other: %s; both are kept, and each rule "
-                 "counts its own",
-                 text);
-    }
-}
-
 /* The paper's table, where anybody could read it. */
 static bool wants_table(const struct map_options *options, const struct profile_set *allowed)
 {
@@ -136,18 +123,17 @@ static int place_best(struct map_view *view, const struct map_matrix *matrix, ui
     return 0;
 }
 
-/* `how`: in which order the regions were cut. */
 static void explain_traffic(FILE *out, const struct traffic_choice *choice,
-                            const struct servet_profile *profile, const char *how, bool taken)
+                            const struct servet_profile *profile)
 {
-    fprintf(out, "predicted time of all messages%s%s:", how,
+    fprintf(out, "predicted time of all messages%s:",
             choice->latencies_known ? ", s"
             : profile->measured     ? " (layers x bytes, latencies were not measured)"
                                     : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (map_placer_built(placer)) {
             fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
-                    taken && placer == choice->placer ? " (taken)" : "");
+                    placer == choice->placer ? " (taken)" : "");
         }
     }
     fputc('\n', out);
@@ -233,63 +219,12 @@ static void make_plan(const struct map_options *options, const struct servet_pro
     plan->priority = priority_of(options);
 }
 
-/* The machine divided among ranks in the order in which they talk to those before them. */
-static void map_talkers(const struct map_options *options, const struct profile_set *allowed,
-                        const struct map_matrix *matrix, struct map_mapping *plan)
+static void plan_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
+                            FILE *out, struct map_mapping *plan)
 {
-    struct map_options talkers = *options;
-    size_t ranks = options->ranks, places = count_places(options), at = 0;
-    uint32_t *order = map_needed(calloc(ranks, sizeof *order)), *cut;
-    uint32_t *pus = map_needed(calloc(places, sizeof *pus));
-    cut = map_needed(calloc(places, sizeof *cut));
-    talkers.threads = map_needed(calloc(ranks, sizeof *talkers.threads));
-    if (map_order_by_growth(matrix, order) < 0) {
-        cli_fail("out of memory");
-    }
-    for (size_t r = 0; r < ranks; r++) {
-        talkers.threads[r] = options->threads[order[r]];
-    }
-    map(&talkers, plan->profile, allowed, NULL, cut);
-    for (size_t r = 0; r < ranks; at += talkers.threads[r++]) {
-        memcpy(pus + plan->first[order[r]], cut + at, talkers.threads[r] * sizeof *pus);
-    }
-    struct map_mapping made;
-    make_plan(options, plan->profile, pus, &made);
-    free(order);
-    free(cut);
-    free(pus);
-    free(talkers.threads);
-    *plan = made;
-}
-
-/* Regions of different sizes change no places: where ranks have uneven numbers of threads, the
- * order in which the machine is divided among them decides who may lie beside whom. It is divided
- * once more in the order of talkers; the better one counts. */
-static void plan_by_traffic(const struct map_options *options, const struct profile_set *allowed,
-                            const struct map_matrix *matrix, FILE *out, struct map_mapping *plan)
-{
-    struct traffic_choice in_order, of_talkers;
-    struct map_mapping other = *plan;
-    bool better = false, tell = options->explain || options->compare;
-    if (matrix->threads) {
-        map_talkers(options, allowed, matrix, &other);
-        of_talkers = place_by_traffic(matrix, &other);
-    }
-    in_order = place_by_traffic(matrix, plan);
-    if (matrix->threads) {
-        better = of_talkers.seconds[of_talkers.placer] < in_order.seconds[in_order.placer];
-        if (better) {
-            struct map_mapping kept = *plan;
-            *plan = other;
-            other = kept;
-        }
-        map_mapping_free(&other);
-    }
-    if (tell) {
-        explain_traffic(out, &in_order, plan->profile, "", !better);
-    }
-    if (tell && matrix->threads) {
-        explain_traffic(out, &of_talkers, plan->profile, " in the order of talkers", better);
+    struct traffic_choice choice = place_by_traffic(matrix, plan);
+    if (options->explain || options->compare) {
+        explain_traffic(out, &choice, plan->profile);
     }
 }
 
@@ -342,7 +277,7 @@ static void answer(const struct map_options *options, const struct servet_profil
     struct servet_error error;
     make_plan(options, profile, pus, &plan);
     if (options->matrix) {
-        plan_by_traffic(options, allowed, matrix, out, &plan);
+        plan_by_traffic(options, matrix, out, &plan);
     }
     if (options->explain && !wants_table(options, allowed)) {
         refuse(map_explain_summary(out, &plan, &error), &error);
@@ -388,6 +323,19 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
     options->machine.cpuset = nodes;
 }
 
+/* Where it was not asked for, it is said. */
+static void note_nodes(const struct map_options *options, const struct servet_profile *profile)
+{
+    bool is_asked =
+        options->cluster || options->machine.cpuset.count || options->worth || options->suggest;
+    if (!is_asked && profile_node_count(profile) > 1) {
+        cli_note("the profile is of %u nodes, and workers are placed on all of them; expected "
+                 "--cluster, or --cpuset 0-%u for the first node alone",
+                 profile_node_count(profile),
+                 profile_class_span(profile_node_class(profile, 0)) - 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct map_options options;
@@ -403,7 +351,6 @@ int main(int argc, char **argv)
     struct profile_set allowed;
     struct servet_error error;
     refuse(map_allowed_pus(profile, &limits, &allowed, &error), &error);
-    note_crossing_groups(profile);
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));
@@ -411,6 +358,7 @@ int main(int argc, char **argv)
     if (fclose(out) != 0) {
         cli_fail("out of memory");
     }
+    note_nodes(&options, profile);
     fwrite(text, 1, size, stdout);
     free(text);
     profile_set_free(&allowed);

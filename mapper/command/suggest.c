@@ -1,4 +1,4 @@
-/* What --suggest prints: ways to divide a node among ranks with threads, and the line that starts
+/* The output of --suggest: ways to divide a node among ranks with threads, and the line that starts
  * the one that is proposed. */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
-/* What --worth prints: how many workers get nearly all of a memory's bandwidth, and where they sit;
- * how many messages at a time a layer takes. */
+/* The output of --worth: how many workers get nearly all of a memory's bandwidth, and where they
+ * sit; how many messages at a time a layer takes. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ enum map_fit {
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
                   enum map_fit fit, uint32_t *box_of);
 
-/* What is divided: units (cores or PUs of one node) in the order of the tree. */
+/* The units that are divided: cores or PUs of one node, in the order of the tree. */
 struct map_units {
     const struct map_order *order;
     const uint32_t *item; /* by unit: its first PU, a position in the class */
@@ -85,13 +85,13 @@ bool map_region_parted(const struct map_machine *m, enum map_parted_by by, const
 uint64_t map_region_parting(const struct map_order *layers, const uint32_t *items,
                             const struct map_share *ranks, size_t rank_count);
 
-/* Of `count` items in the order of the tree (at least as many as the ranks have threads) those that
- * part the threads of each rank least, one rank after the other; of several the ones that leave the
- * fewest out. 0 or -ENOMEM. */
+/* Chooses from `count` items in the order of the tree (at least as many as the ranks have threads)
+ * those that separate the threads of each rank least, one rank after the other; of several ways the
+ * one that leaves the fewest out. 0 or -ENOMEM. */
 int map_region_align(const struct map_order *layers, const uint32_t *items, size_t count,
                      const struct map_share *ranks, size_t rank_count, uint32_t *out);
 
-/* What the threads of all ranks share. */
+/* Caches and memory that the threads of all ranks share. */
 struct map_sharing {
     uint64_t all;    /* twice the pairs that share a cache, a memory domain or a package, over all
                         levels: what rules 1 and 2 add up to, but for a constant */

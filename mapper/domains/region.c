@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the choice of `chosen` adds to another item. */
+/* The weight that the choice of `chosen` adds to another item. */
 static map_weight weight_beside(const struct map_class *class, uint32_t item, uint32_t chosen)
 {
     const struct map_family *layer = map_layer_of(class, item, chosen);
@@ -317,7 +317,8 @@ uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, c
     return most;
 }
 
-/* A rank may share a tenth more: less is not told apart from noise where bandwidth is measured. */
+/* A rank may share a tenth more: less cannot be separated from noise where bandwidth is measured.
+ */
 #define NOTICED_PERCENT 110
 
 bool map_sharing_no_worse(const struct map_machine *m, const struct map_sharing *with,

@@ -275,7 +275,7 @@ static uint32_t cut_groups(struct splitting *s, const struct part *part)
 }
 
 /* At least as many groups as ranks: each rank gets some of them in a row, as near to its part of
- * all threads as whole groups go. False: somebody's threads would not fit. */
+ * all threads as whole groups go. False: some rank's threads would not fit. */
 static bool deal_groups(struct splitting *s, const struct part *part, uint32_t groups)
 {
     size_t ranks = part->high - part->low;
@@ -356,7 +356,7 @@ static int share_whole(struct splitting *s, const struct part *part, const uint3
 static int split_part(struct splitting *s, struct part part);
 
 /* Fewer groups than ranks: ranks are shared out to groups, each of which is then divided. -ENOSPC:
- * somebody's threads would not fit. */
+ * some rank's threads would not fit. */
 static int share_groups(struct splitting *s, const struct part *part, uint32_t groups)
 {
     size_t count = part->high - part->low;

@@ -1,4 +1,4 @@
-/* The table of formats, and what each can say: a mapping that its consumer would carry out
+/* Checks of formats: a mapping that its consumer would carry out
  * otherwise is refused, and nothing is written unless all of it can be. */
 #include "mapper/formats/formats.h"
 
@@ -9,105 +9,6 @@
 
 #include "profile/base/file.h"
 #include "profile/model.h"
-
-/* The one list of formats: --format, --format help, the man page and the tests read it. */
-const struct map_format map_formats[] = {
-    {.name = "list",
-     .purpose = "PU numbers, in worker order; one line per rank of a hybrid program",
-     .print = map_print_list},
-    {.name = "json", .purpose = "everything, for other programs", .print = map_print_json},
-    {.name = "omp-places",
-     .purpose = "environment of any OpenMP runtime: env $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_omp_places},
-    {.name = "gomp",
-     .purpose = "environment of GNU libgomp: env $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_gomp},
-    {.name = "kmp",
-     .purpose = "environment of LLVM and Intel OpenMP: env $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_kmp},
-    {.name = "taskset",
-     .purpose = "util-linux: $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_taskset},
-    {.name = "numactl",
-     .purpose = "numactl, memory too: $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_numactl},
-    {.name = "hwloc-bind",
-     .purpose = "hwloc, memory too: $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_hwloc_bind},
-    {.name = "likwid-pin",
-     .purpose = "LIKWID: $(...) ./app",
-     .reach = MAP_FORMAT_PER_PROCESS,
-     .print = map_print_likwid},
-    {.name = "rankfile",
-     .purpose =
-         "Open MPI: mpirun --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile FILE",
-     .names = true,
-     .print = map_print_rankfile},
-    {.name = "cpu-list",
-     .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .with_threads = "rankfile",
-     .print = map_print_cpu_list},
-    {.name = "pe-list",
-     .purpose = "Open MPI 5, one PU per rank, whole nodes: mpirun $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .with_threads = "rankfile",
-     .print = map_print_pe_list},
-    {.name = "host",
-     .purpose = "Open MPI, rank order over nodes: mpirun $(...) ./app",
-     .names = true,
-     .print = map_print_host},
-    {.name = "hostfile",
-     .purpose =
-         "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
-     .names = true,
-     .print = map_print_hostfile},
-    {.name = "hydra-hosts",
-     .purpose = "MPICH, rank order over nodes: mpiexec $(...) ./app",
-     .names = true,
-     .print = map_print_hydra_hosts},
-    {.name = "slurm-hosts",
-     .purpose = "Slurm, rank order over nodes: srun $(...) ./app",
-     .names = true,
-     .print = map_print_slurm_hosts},
-    {.name = "hydra",
-     .purpose = "MPICH: mpiexec $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .print = map_print_hydra},
-    {.name = "impi-list",
-     .purpose = "Intel MPI, one PU per rank: env $(...) mpirun",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .with_threads = "impi-domain",
-     .print = map_print_impi_list},
-    {.name = "impi-domain",
-     .purpose = "Intel MPI, ranks with threads: env $(...) mpirun",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .print = map_print_impi_domain},
-    {.name = "slurm-map",
-     .purpose = "Slurm, one PU per rank, whole nodes: srun $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .with_threads = "slurm-mask",
-     .print = map_print_slurm_map},
-    {.name = "slurm-mask",
-     .purpose = "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .print = map_print_slurm_mask},
-    {.name = "pals",
-     .purpose = "Cray PALS, whole nodes: mpiexec $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .print = map_print_pals},
-    {.name = "flux",
-     .purpose = "Flux, whole nodes: flux run $(...) ./app",
-     .reach = MAP_FORMAT_EACH_NODE,
-     .print = map_print_flux},
-    {0},
-};
 
 const struct map_format *map_format_find(const char *name)
 {
@@ -140,13 +41,13 @@ static int print_processes(FILE *out, const struct map_format *format,
                 "hostfile, list and json can say it",
                 format->name);
         }
-        int rc = format->print(out, mapping, 0, mapping->place_count);
+        int rc = map_print_words(out, format, mapping, 0, mapping->place_count);
         fputc('\n', out);
         return rc;
     }
     int rc = 0;
     for (size_t r = 0; rc == 0 && r < mapping->rank_count; r++) {
-        rc = format->print(out, mapping, mapping->first[r], mapping->first[r + 1]);
+        rc = map_print_words(out, format, mapping, mapping->first[r], mapping->first[r + 1]);
         fputc('\n', out);
     }
     return rc;
@@ -182,6 +83,31 @@ static bool alike(const struct map_mapping *mapping, size_t first_ranks, size_t 
     return true;
 }
 
+/* Open MPI 4 takes the list for a set of hwloc's logical cores and hands them out in ascending
+ * order, whatever the order in the list. To see it:
+ *
+ *     mpirun --bind-to cpu-list:ordered --cpu-list 1,0 -np 1 grep Cpus /proc/self/status
+ */
+static bool is_hwloc_order(const struct map_mapping *mapping, size_t ranks)
+{
+    const struct profile_class *class =
+        profile_node_class(mapping->profile, mapping->places[mapping->first[0]].node);
+    uint32_t *logical;
+    if (class->cores.group_count > 0 || map_logical_indices(class, &logical) < 0) {
+        return false;
+    }
+    bool same = true;
+    for (size_t i = 0; i < class->pus.count; i++) {
+        same = same && logical[i] == class->pus.ids[i];
+    }
+    free(logical);
+    for (size_t r = 1; r < ranks; r++) {
+        same = same && mapping->places[mapping->first[r]].os_index >
+                           mapping->places[mapping->first[r - 1]].os_index;
+    }
+    return same;
+}
+
 static int print_each_node(FILE *out, const struct map_format *format,
                            const struct map_mapping *mapping, struct servet_error *error)
 {
@@ -197,15 +123,16 @@ static int print_each_node(FILE *out, const struct map_format *format,
         }
         rank = next;
     }
-    int rc = format->print(out, mapping, 0, end);
+    if (format->ascending && !is_hwloc_order(mapping, end)) {
+        return profile_error(error, -EINVAL,
+                             "--format %s: Open MPI 4 reads it as a set of hwloc's numbers: "
+                             "expected ascending PUs that are numbered as hwloc counts cores; "
+                             "rankfile can say this mapping",
+                             format->name);
+    }
+    int rc = map_print_words(out, format, mapping, 0, end);
     fputc('\n', out);
-    return rc == -EINVAL
-               ? profile_error(error, rc,
-                               "--format %s: Open MPI 4 reads it as a set of hwloc's numbers: "
-                               "expected ascending PUs that are numbered as hwloc counts cores; "
-                               "rankfile can say this mapping",
-                               format->name)
-               : rc;
+    return rc;
 }
 
 /* Only what no shell interprets and no launcher takes for an option. */
@@ -254,7 +181,7 @@ static int print_any(FILE *out, const struct map_format *format, const struct ma
         rc = print_each_node(out, format, mapping, error);
         break;
     default:
-        rc = format->print(out, mapping, 0, mapping->place_count);
+        rc = format->print(out, mapping);
     }
     return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
 }
@@ -390,8 +317,8 @@ static void enter_relation(struct leaf *leaves, const struct profile_class *clas
     }
 }
 
-/* Who is in no group of some depth (caches of two sizes are two relations, and some cores have no
- * last-level cache) stands there with the group of the next depth, as in hwloc's tree. */
+/* A PU that is in no group of some depth (caches of two sizes are two relations, and some cores
+ * have no last-level cache) stands there with the group of the next depth, as in hwloc's tree. */
 static void name_missing_groups(struct leaf *leaf)
 {
     for (size_t d = MOST_DEPTHS; d-- > 0;) {

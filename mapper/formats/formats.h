@@ -1,4 +1,4 @@
-/* What the files of mapper/formats/ promise one another and the rest of the room. */
+/* The interface of mapper/formats/ to its own files and to the rest of the room. */
 #ifndef SERVET_MAPPER_FORMATS_FORMATS_H
 #define SERVET_MAPPER_FORMATS_FORMATS_H
 
@@ -51,7 +51,7 @@ int map_logical_indices(const struct profile_class *node_class, uint32_t **out);
 /* A mapping in the language of whoever carries it out: launchers, OpenMP runtimes, pinning
  * tools. */
 
-/* What a format can say. */
+/* The mappings that a format can say. */
 enum map_format_reach {
     MAP_FORMAT_ANYTHING,    /* any mapping */
     MAP_FORMAT_PER_PROCESS, /* the threads of one process: one line per rank of a hybrid mapping; no
@@ -61,6 +61,17 @@ enum map_format_reach {
                              alike */
 };
 
+/* The words of a format: start, items (PUs of one process; ranks of a node) between `open` and
+ * `close`, end. A member that is missing is "". */
+struct map_words {
+    const char *start, *open, *close, *between, *end;
+    const char *thread;    /* between the PUs of a rank */
+    const char *memory[2]; /* before the first NUMA node to bind memory to, and before the others */
+    bool mask;             /* items are hexadecimal masks */
+    bool threads;          /* OMP_NUM_THREADS behind all */
+};
+
+/* One entry of the table says all of a format: what it can say, and how. */
 struct map_format {
     const char *name;
     const char *purpose;
@@ -68,10 +79,11 @@ struct map_format {
     const char *with_threads; /* formats that can say ranks with threads, where this one cannot (one
                                  PU per rank); NULL: it can */
     bool names;               /* it writes the names of nodes, which a shell will read */
-    /* Writes the mapping; of MAP_FORMAT_PER_PROCESS that of places [begin, end), one line without
-     * its newline; of MAP_FORMAT_EACH_NODE ranks [begin, end). 0; -ENOMEM; -EINVAL: what its
-     * consumer would do with it is not this mapping (cpu-list, map_format_print() words it). */
-    int (*print)(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
+    bool logical;             /* its numbers are hwloc's */
+    bool ascending;           /* it is read as a set of hwloc's numbers, of PUs that are cores */
+    struct map_words words;
+    /* MAP_FORMAT_ANYTHING has this instead of words: it writes the whole mapping. 0; -ENOMEM. */
+    int (*print)(FILE *out, const struct map_mapping *mapping);
 };
 
 /* The table ends with a nameless entry. */
@@ -88,37 +100,9 @@ void map_format_names(char *text, size_t size);
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
 
-/* -- print -- */
-
-/* The printers behind the table of formats, see formats.h for their contract. */
-
-/* Anything: [begin, end) is the whole mapping. */
-int map_print_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_json(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_rankfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_host(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_hydra_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_slurm_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_hostfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-
-/* One process: places [begin, end). */
-int map_print_omp_places(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_gomp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_kmp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_taskset(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_numactl(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_hwloc_bind(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_likwid(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-
-/* The ranks of one node: ranks [begin, end). */
-int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_pe_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_pals(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_flux(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_hydra(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_impi_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_impi_domain(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_slurm_map(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
-int map_print_slurm_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end);
+/* Writes places [begin, end) of MAP_FORMAT_PER_PROCESS, ranks [begin, end) of one node of
+ * MAP_FORMAT_EACH_NODE, without a newline. 0; -ENOMEM. */
+int map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
+                    size_t begin, size_t end);
 
 #endif

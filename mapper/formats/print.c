@@ -1,9 +1,11 @@
-/* Formats that spread ranks over nodes, for launchers that are told counts and names. */
-#include "mapper/formats/formats.h"
-
+/* The table of formats, and what writes them. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
+
+#include "mapper/formats/formats.h"
+
+/* -- names of nodes -- */
 
 /* Ranks from `first` on that are on its node. */
 static size_t run_of(const struct map_mapping *mapping, size_t first)
@@ -29,18 +31,30 @@ static bool even(const struct map_mapping *mapping)
     return true;
 }
 
-int map_print_hydra_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static void print_name(FILE *out, const struct map_mapping *mapping, size_t rank)
+{
+    char name[256];
+    map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name, sizeof name);
+    fputs(name, out);
+}
+
+static void print_names(FILE *out, const struct map_mapping *mapping, const char *between)
+{
+    for (size_t rank = 0; rank < mapping->rank_count; rank++) {
+        fputs(rank ? between : "", out);
+        print_name(out, mapping, rank);
+    }
+    fputc('\n', out);
+}
+
+static int print_hydra_hosts(FILE *out, const struct map_mapping *mapping)
 {
     bool same = even(mapping);
-    (void)begin;
-    (void)end;
     fprintf(out, "-hosts ");
     for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
-        char name[256];
         count = run_of(mapping, rank);
-        map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name,
-                              sizeof name);
-        fprintf(out, "%s%s", rank ? "," : "", name);
+        fputs(rank ? "," : "", out);
+        print_name(out, mapping, rank);
         if (!same) {
             fprintf(out, ":%zu", count);
         }
@@ -52,22 +66,29 @@ int map_print_hydra_hosts(FILE *out, const struct map_mapping *mapping, size_t b
     return 0;
 }
 
-int map_print_slurm_hosts(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static int print_slurm_hosts(FILE *out, const struct map_mapping *mapping)
 {
-    (void)begin;
-    (void)end;
     fprintf(out, "--distribution=arbitrary --ntasks=%zu --nodelist=", mapping->rank_count);
-    for (size_t rank = 0; rank < mapping->rank_count; rank++) {
-        char name[256];
-        map_mapping_node_name(mapping, mapping->places[mapping->first[rank]].node, name,
-                              sizeof name);
-        fprintf(out, "%s%s", rank ? "," : "", name);
-    }
-    fputc('\n', out);
+    print_names(out, mapping, ",");
     return 0;
 }
 
-/* Formats of our own: the list and JSON. */
+/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
+ * node together. */
+static int print_host(FILE *out, const struct map_mapping *mapping)
+{
+    fprintf(out, "--map-by seq -host ");
+    print_names(out, mapping, ",");
+    return 0;
+}
+
+static int print_hostfile(FILE *out, const struct map_mapping *mapping)
+{
+    print_names(out, mapping, "\n");
+    return 0;
+}
+
+/* -- anything -- */
 
 static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
@@ -77,10 +98,10 @@ static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t b
     fputc('\n', out);
 }
 
-int map_print_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static int print_list(FILE *out, const struct map_mapping *mapping)
 {
     if (!mapping->hybrid) {
-        print_numbers(out, mapping, begin, end);
+        print_numbers(out, mapping, 0, mapping->place_count);
         return 0;
     }
     for (size_t r = 0; r < mapping->rank_count; r++) {
@@ -113,10 +134,8 @@ static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
                      (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
 }
 
-int map_print_json(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static int print_json(FILE *out, const struct map_mapping *mapping)
 {
-    (void)begin;
-    (void)end;
     json_t *places = json_array();
     for (size_t r = 0; places && r < mapping->rank_count; r++) {
         if (json_array_append_new(places, rank_json(mapping, r)) < 0) {
@@ -136,53 +155,29 @@ int map_print_json(FILE *out, const struct map_mapping *mapping, size_t begin, s
     return rc < 0 ? -ENOMEM : 0;
 }
 
-/* Formats that place the threads of one process. */
-
-static void print_indices(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
+ * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
+static int print_rankfile(FILE *out, const struct map_mapping *mapping)
 {
-    for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s%u", i > begin ? "," : "", mapping->places[i].os_index);
+    for (size_t r = 0; r < mapping->rank_count; r++) {
+        fprintf(out, "rank %zu=", r);
+        print_name(out, mapping, r);
+        for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
+            fprintf(out, "%s%u",
+                    i > mapping->first[r] ? "," : " slot=", mapping->places[i].os_index);
+        }
+        fputc('\n', out);
     }
-}
-
-/* One place per thread, in thread order (OpenMP 5.2, sections 21.1.6 and 21.1.7). */
-int map_print_omp_places(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "OMP_PLACES=");
-    for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s{%u}", i > begin ? "," : "", mapping->places[i].os_index);
-    }
-    fprintf(out, " OMP_PROC_BIND=true OMP_NUM_THREADS=%zu", end - begin);
     return 0;
 }
 
-int map_print_gomp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "GOMP_CPU_AFFINITY=");
-    print_indices(out, mapping, begin, end);
-    fprintf(out, " OMP_NUM_THREADS=%zu", end - begin);
-    return 0;
-}
-
-int map_print_kmp(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "KMP_AFFINITY=granularity=fine,explicit,proclist=[");
-    print_indices(out, mapping, begin, end);
-    fprintf(out, "] OMP_NUM_THREADS=%zu", end - begin);
-    return 0;
-}
-
-int map_print_taskset(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "taskset -c ");
-    print_indices(out, mapping, begin, end);
-    return 0;
-}
+/* -- words of the table -- */
 
 /* Numbers of the NUMA nodes with memory that the PUs of places [begin, end) belong to, behind
- * `first` and then `next`; nothing where those are all that have PUs: there is nothing to bind. */
+ * memory[0] and then memory[1]; nothing where those are all that have PUs: there is nothing to
+ * bind. */
 static void print_memory(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
-                         const char *first, const char *next)
+                         const char *const memory[2])
 {
     const struct profile_class *class =
         profile_node_class(mapping->profile, mapping->places[begin].node);
@@ -200,52 +195,15 @@ static void print_memory(FILE *out, const struct map_mapping *mapping, size_t be
         }
     }
     for (size_t n = 0; used_count < with_memory && n < used_count; n++) {
-        fprintf(out, "%s%u", n ? next : first, used[n]);
+        fprintf(out, "%s%u", memory[n > 0], used[n]);
     }
 }
 
-int map_print_numactl(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "numactl -C ");
-    print_indices(out, mapping, begin, end);
-    print_memory(out, mapping, begin, end, " -m ", ",");
-    return 0;
-}
-
-int map_print_hwloc_bind(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "hwloc-bind --physical");
-    for (size_t i = begin; i < end; i++) {
-        fprintf(out, " pu:%u", mapping->places[i].os_index);
-    }
-    print_memory(out, mapping, begin, end, " --membind node:", " node:");
-    fprintf(out, " --");
-    return 0;
-}
-
-int map_print_likwid(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "likwid-pin -c ");
-    print_indices(out, mapping, begin, end);
-    return 0;
-}
-
-/* Formats that place ranks. */
-
-static void print_joined(FILE *out, const struct map_mapping *mapping, size_t rank,
-                         const char *separator)
-{
-    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
-        fprintf(out, "%s%u", i > mapping->first[rank] ? separator : "",
-                mapping->places[i].os_index);
-    }
-}
-
-/* The PUs of a rank as a hexadecimal mask without leading zeros. */
-static int print_mask(FILE *out, const struct map_mapping *mapping, size_t rank)
+/* The PUs of places [begin, end) as a hexadecimal mask without leading zeros. */
+static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     uint32_t highest = 0;
-    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+    for (size_t i = begin; i < end; i++) {
         highest = mapping->places[i].os_index > highest ? mapping->places[i].os_index : highest;
     }
     size_t digits = highest / 4 + 1;
@@ -253,7 +211,7 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t rank)
     if (!nibbles) {
         return -ENOMEM;
     }
-    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+    for (size_t i = begin; i < end; i++) {
         uint32_t index = mapping->places[i].os_index;
         nibbles[index / 4] = (unsigned char)(nibbles[index / 4] | 1u << index % 4);
     }
@@ -264,173 +222,166 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t rank)
     return 0;
 }
 
-/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
- * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
-int map_print_rankfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+/* hwloc's number of every PU, for formats that count so; NULL: OS indices, or memory was short. */
+static int logical_of(const struct map_format *format, const struct map_mapping *mapping,
+                      size_t rank, uint32_t **logical)
 {
-    (void)begin;
-    (void)end;
-    for (size_t r = 0; r < mapping->rank_count; r++) {
-        char name[256];
-        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
-        fprintf(out, "rank %zu=%s slot=", r, name);
-        print_joined(out, mapping, r, ",");
-        fputc('\n', out);
-    }
-    return 0;
+    *logical = NULL;
+    return format->logical
+               ? map_logical_indices(profile_node_class(mapping->profile,
+                                                        mapping->places[mapping->first[rank]].node),
+                                     logical)
+               : 0;
 }
 
-/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
- * node together. */
-int map_print_host(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static uint32_t number_of(const struct map_mapping *mapping, size_t at, const uint32_t *logical)
 {
-    (void)begin;
-    (void)end;
-    fprintf(out, "--map-by seq -host ");
-    for (size_t r = 0; r < mapping->rank_count; r++) {
-        char name[256];
-        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
-        fprintf(out, "%s%s", r ? "," : "", name);
+    const struct map_place *place = &mapping->places[at];
+    const struct profile_set *pus = &profile_node_class(mapping->profile, place->node)->pus;
+    size_t i = 0;
+    while (logical && pus->ids[i] != place->os_index) {
+        i++;
     }
-    fputc('\n', out);
-    return 0;
+    return logical ? logical[i] : place->os_index;
 }
 
-int map_print_hostfile(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+/* One process: each of the places [begin, end) is an item. A node: each of the ranks [begin, end)
+ * is one, with all its places. */
+int map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
+                    size_t begin, size_t end)
 {
-    (void)begin;
-    (void)end;
-    for (size_t r = 0; r < mapping->rank_count; r++) {
-        char name[256];
-        map_mapping_node_name(mapping, mapping->places[mapping->first[r]].node, name, sizeof name);
-        fprintf(out, "%s\n", name);
-    }
-    return 0;
-}
-
-static void print_ranks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
-                        const char *separator)
-{
-    for (size_t r = begin; r < end; r++) {
-        fputs(r > begin ? "," : "", out);
-        print_joined(out, mapping, r, separator);
-    }
-}
-
-/* Open MPI 4 takes the list for a set of hwloc's logical cores and hands them out in ascending
- * order, whatever the order in the list. To see it:
- *
- *     mpirun --bind-to cpu-list:ordered --cpu-list 1,0 -np 1 grep Cpus /proc/self/status
- */
-int map_print_cpu_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    const struct profile_class *class =
-        profile_node_class(mapping->profile, mapping->places[mapping->first[begin]].node);
+    const struct map_words *words = &format->words;
+    bool node = format->reach == MAP_FORMAT_EACH_NODE;
     uint32_t *logical;
-    if (map_logical_indices(class, &logical) < 0) {
-        return -ENOMEM;
-    }
-    bool same = class->cores.group_count == 0;
-    for (size_t i = 0; i < class->pus.count; i++) {
-        same = same && logical[i] == class->pus.ids[i];
-    }
-    free(logical);
-    for (size_t r = begin + 1; r < end; r++) {
-        same = same && mapping->places[mapping->first[r]].os_index >
-                           mapping->places[mapping->first[r - 1]].os_index;
-    }
-    fprintf(out, "--bind-to cpu-list:ordered --cpu-list ");
-    print_ranks(out, mapping, begin, end, ",");
-    return same ? 0 : -EINVAL;
-}
-
-/* Open MPI 5 counts hardware threads as hwloc does, in the order of the tree (open-mpi/prrte issue
- * 63). */
-int map_print_pe_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    const struct profile_class *class =
-        profile_node_class(mapping->profile, mapping->places[mapping->first[begin]].node);
-    uint32_t *logical;
-    if (map_logical_indices(class, &logical) < 0) {
-        return -ENOMEM;
-    }
-    fprintf(out, "--bind-to hwthread --map-by pe-list=");
-    for (size_t r = begin; r < end; r++) {
-        size_t at = 0;
-        while (class->pus.ids[at] != mapping->places[mapping->first[r]].os_index) {
-            at++;
+    int rc = logical_of(format, mapping, begin, &logical);
+    fputs(words->start, out);
+    for (size_t item = begin; rc == 0 && item < end; item++) {
+        size_t first = node ? mapping->first[item] : item;
+        size_t last = node ? mapping->first[item + 1] : item + 1;
+        fprintf(out, "%s%s", item > begin ? words->between : "", words->open ? words->open : "");
+        if (words->mask) {
+            rc = print_mask(out, mapping, first, last);
         }
-        fprintf(out, "%s%u", r > begin ? "," : "", logical[at]);
+        for (size_t i = first; !words->mask && i < last; i++) {
+            fprintf(out, "%s%u", i > first ? words->thread : "", number_of(mapping, i, logical));
+        }
+        fputs(words->close ? words->close : "", out);
     }
-    fprintf(out, ":ordered:hwtcpus");
+    if (words->memory[0]) {
+        print_memory(out, mapping, begin, end, words->memory);
+    }
+    fputs(words->end ? words->end : "", out);
+    if (words->threads) {
+        fprintf(out, " OMP_NUM_THREADS=%zu", end - begin);
+    }
     free(logical);
-    return 0;
-}
-
-/* Lists of PUs, one per rank of the node, behind colons. */
-int map_print_pals(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "--cpu-bind list");
-    for (size_t r = begin; r < end; r++) {
-        fputc(':', out);
-        print_joined(out, mapping, r, ",");
-    }
-    return 0;
-}
-
-/* The shell of Flux reads one set per task; no blank and no quote, so that $(...) hands it on. */
-int map_print_flux(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "-o cpu-affinity=map:");
-    for (size_t r = begin; r < end; r++) {
-        fputs(r > begin ? ";" : "", out);
-        print_joined(out, mapping, r, ",");
-    }
-    return 0;
-}
-
-int map_print_hydra(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "-bind-to user:");
-    print_ranks(out, mapping, begin, end, "+");
-    return 0;
-}
-
-int map_print_impi_list(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_PROCESSOR_LIST=");
-    print_ranks(out, mapping, begin, end, ",");
-    return 0;
-}
-
-static int print_masks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
-                       const char *prefix)
-{
-    int rc = 0;
-    for (size_t r = begin; rc == 0 && r < end; r++) {
-        fprintf(out, "%s%s", r > begin ? "," : "", prefix);
-        rc = print_mask(out, mapping, r);
-    }
     return rc;
 }
 
-int map_print_impi_domain(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[");
-    int rc = print_masks(out, mapping, begin, end, "");
-    fputc(']', out);
-    return rc;
-}
+/* -- the table -- */
 
-int map_print_slurm_map(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "--cpu-bind=map_cpu:");
-    print_ranks(out, mapping, begin, end, ",");
-    return 0;
-}
-
-int map_print_slurm_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    fprintf(out, "--cpu-bind=mask_cpu:");
-    return print_masks(out, mapping, begin, end, "0x");
-}
+/* The one list of formats: --format, --format help, the man page and the tests read it. */
+const struct map_format map_formats[] = {
+    {.name = "list",
+     .purpose = "PU numbers, in worker order; one line per rank of a hybrid program",
+     .print = print_list},
+    {.name = "json", .purpose = "everything, for other programs", .print = print_json},
+    {.name = "omp-places",
+     .purpose = "environment of any OpenMP runtime: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"OMP_PLACES=", .open = "{", .close = "}", .between = ",",
+               .end = " OMP_PROC_BIND=true", .threads = true}},
+    {.name = "gomp",
+     .purpose = "environment of GNU libgomp: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"GOMP_CPU_AFFINITY=", .between = ",", .threads = true}},
+    {.name = "kmp",
+     .purpose = "environment of LLVM and Intel OpenMP: env $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"KMP_AFFINITY=granularity=fine,explicit,proclist=[", .between = ",", .end = "]",
+               .threads = true}},
+    {.name = "taskset",
+     .purpose = "util-linux: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"taskset -c ", .between = ","}},
+    {.name = "numactl",
+     .purpose = "numactl, memory too: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"numactl -C ", .between = ",", .memory = {" -m ", ","}}},
+    {.name = "hwloc-bind",
+     .purpose = "hwloc, memory too: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"hwloc-bind --physical", .open = " pu:", .between = "",
+               .memory = {" --membind node:", " node:"}, .end = " --"}},
+    {.name = "likwid-pin",
+     .purpose = "LIKWID: $(...) ./app",
+     .reach = MAP_FORMAT_PER_PROCESS,
+     .words = {"likwid-pin -c ", .between = ","}},
+    {.name = "rankfile",
+     .purpose =
+         "Open MPI: mpirun --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile FILE",
+     .names = true,
+     .print = print_rankfile},
+    {.name = "cpu-list",
+     .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "rankfile",
+     .ascending = true,
+     .words = {"--bind-to cpu-list:ordered --cpu-list ", .between = ","}},
+    {.name = "pe-list",
+     .purpose = "Open MPI 5, one PU per rank, whole nodes: mpirun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "rankfile",
+     /* Open MPI 5 counts hardware threads as hwloc does, in the order of the tree. */
+     .logical = true,
+     .words = {"--bind-to hwthread --map-by pe-list=", .between = ",", .end = ":ordered:hwtcpus"}},
+    {.name = "host",
+     .purpose = "Open MPI, rank order over nodes: mpirun $(...) ./app",
+     .names = true,
+     .print = print_host},
+    {.name = "hostfile",
+     .purpose =
+         "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
+     .names = true,
+     .print = print_hostfile},
+    {.name = "hydra-hosts",
+     .purpose = "MPICH, rank order over nodes: mpiexec $(...) ./app",
+     .names = true,
+     .print = print_hydra_hosts},
+    {.name = "slurm-hosts",
+     .purpose = "Slurm, rank order over nodes: srun $(...) ./app",
+     .names = true,
+     .print = print_slurm_hosts},
+    {.name = "hydra",
+     .purpose = "MPICH: mpiexec $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .words = {"-bind-to user:", .between = ",", .thread = "+"}},
+    {.name = "impi-list",
+     .purpose = "Intel MPI, one PU per rank: env $(...) mpirun",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "impi-domain",
+     .words = {"I_MPI_PIN=1 I_MPI_PIN_PROCESSOR_LIST=", .between = ","}},
+    {.name = "impi-domain",
+     .purpose = "Intel MPI, ranks with threads: env $(...) mpirun",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .words = {"I_MPI_PIN=1 I_MPI_PIN_DOMAIN=[", .between = ",", .mask = true, .end = "]"}},
+    {.name = "slurm-map",
+     .purpose = "Slurm, one PU per rank, whole nodes: srun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .with_threads = "slurm-mask",
+     .words = {"--cpu-bind=map_cpu:", .between = ","}},
+    {.name = "slurm-mask",
+     .purpose = "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .words = {"--cpu-bind=mask_cpu:", .open = "0x", .between = ",", .mask = true}},
+    {.name = "pals",
+     .purpose = "Cray PALS, whole nodes: mpiexec $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     .words = {"--cpu-bind list", .open = ":", .between = "", .thread = ","}},
+    {.name = "flux",
+     .purpose = "Flux, whole nodes: flux run $(...) ./app",
+     .reach = MAP_FORMAT_EACH_NODE,
+     /* No blank and no quote, so that $(...) hands it on. */
+     .words = {"-o cpu-affinity=map:", .between = ";", .thread = ","}},
+    {0},
+};

@@ -20,12 +20,7 @@ enum {
     FORMAT,
     PLAN,
     CURVE,
-    SIMULATE,
     CHARACTERISE,
-    INSTANCE,
-    INSTANCE_GRID,
-    EVALUATE,
-    AGAINST,
     ITERATIONS,
     ROUNDS
 };
@@ -45,17 +40,10 @@ static const struct argp_option table[] = {
     {"comp", COMP, "SECONDS", 0, "time of one task (1.3e-7)", 1},
     {"bytes", BYTES, "B", 0, "bytes that one edge task sends to a neighbour (default 8)", 1},
     {"characterise", CHARACTERISE, "COMMAND", 0,
-     "measure --comp and --bytes: run it under a trace of its MPI calls; {problem}, {grid}, "
-     "{cores} and {iterations} "
-     "are "
-     "filled in",
+     "measure --comp and --bytes, and an iteration: run it under a trace of its MPI calls, in the "
+     "tiles and on the PUs that are chosen; {problem}, {grid}, {cores} and {iterations} are filled "
+     "in",
      1},
-    {"instance", INSTANCE, "XxY", 0,
-     "tasks of a small instance to measure (default: the whole problem cut as it is chosen, until "
-     "the choice stays)",
-     1},
-    {"instance-grid", INSTANCE_GRID, "NxM", 0,
-     "processes of that instance along x and y (default 2x1)", 1},
     {"comm", COMM, "SECONDS", 0,
      "time to communicate one edge task, instead of what the profile's layers say; needed with "
      "--topology",
@@ -66,15 +54,9 @@ static const struct argp_option table[] = {
     {"tile", TILE, "XxY", 0, "exactly this tile, whatever the efficiency", 3},
     {0, 0, 0, 0, "What is given out:", 4},
     {"curve", CURVE, NULL, 0, "time, speed-up and efficiency against cores", 4},
-    {"simulate", SIMULATE, NULL, 0,
-     "the curve with and without the plan, run on a simulation of the profile", 4},
     {"format", FORMAT, "NAME", 0, "the mapping in this language ('help' shows all)", 4},
     {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
-    {"evaluate", EVALUATE, "COMMAND", 0,
-     "run this program by the plan and report predicted against measured", 4},
-    {"against", AGAINST, "COMMAND", 0, "with --evaluate: the program without the plan", 4},
-    {"rounds", ROUNDS, "N", 0,
-     "with --characterise, --evaluate: how often each runs, in turns (default 7)", 4},
+    {"rounds", ROUNDS, "N", 0, "with --characterise: how often it runs (default 7)", 4},
     {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
     {0},
 };
@@ -151,12 +133,6 @@ static error_t parse_application(int key, char *argument, struct spmd_options *o
     case CHARACTERISE:
         options->characterise = argument;
         return 0;
-    case INSTANCE:
-        parse_pair("--instance", argument, true, &options->instance_x, &options->instance_y);
-        return 0;
-    case INSTANCE_GRID:
-        parse_pair("--instance-grid", argument, false, &options->instance_n, &options->instance_m);
-        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -184,15 +160,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case CURVE:
         options->curve = true;
         return 0;
-    case SIMULATE:
-        options->simulate = true;
-        return 0;
-    case EVALUATE:
-        options->evaluate = argument;
-        return 0;
-    case AGAINST:
-        options->against = argument;
-        return 0;
     case ITERATIONS:
         options->iterations = (uint64_t)cli_integer("--iterations", argument, 2, ITERATIONS_MAX);
         return 0;
@@ -210,7 +177,11 @@ static void check_application(struct spmd_options *o)
     if (!problem->x) {
         cli_usage("--problem: missing, expected the tasks of the problem such as 8500x4000");
     }
-    if (problem->stencil.one_dimension && problem->y != 1) {
+    const struct spmd_stencil *stencil = &problem->stencil;
+    if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
+        parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
+    }
+    if (stencil->one_dimension && problem->y != 1) {
         cli_usage("--problem: expected one number for a stencil of one dimension, got two");
     }
     if (problem->comp_s > 0 && o->characterise) {
@@ -219,16 +190,6 @@ static void check_application(struct spmd_options *o)
     if (!(problem->comp_s > 0) && !o->characterise) {
         cli_usage(
             "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
-    }
-    if (!o->characterise && (o->instance_x || o->instance_n)) {
-        cli_usage("--instance, --instance-grid: expected --characterise with them");
-    }
-    if (o->instance_n && !o->instance_x) {
-        cli_usage("--instance-grid: expected --instance with it");
-    }
-    if (!o->instance_n) {
-        o->instance_n = 2;
-        o->instance_m = 1;
     }
 }
 
@@ -246,9 +207,6 @@ static void check(struct spmd_options *o)
             (unsigned long long)problem->x, (unsigned long long)problem->y,
             (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
     }
-    if (o->against && !o->evaluate) {
-        cli_usage("--against: expected --evaluate with it");
-    }
 }
 
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
@@ -264,13 +222,6 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
                "which tile of the problem each gets, on which PU, and what is computed first."};
     *out = (struct spmd_options){
         .problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
-    bool one_dimension = false;
-    for (int i = 1; i < argc; i++) { /* the default stencil depends on the problem */
-        one_dimension |=
-            strcmp(argv[i], "--problem") == 0 && i + 1 < argc && !strchr(argv[i + 1], 'x');
-        one_dimension |= strncmp(argv[i], "--problem=", 10) == 0 && !strchr(argv[i] + 10, 'x');
-    }
-    parse_stencil(out, one_dimension ? "1d3" : "2d5");
     cli_parse(&argp, argc, argv, 0, NULL, out);
     check(out);
 }
@@ -330,62 +281,10 @@ void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
     fprintf(out, "# highest speed-up %.4g at %llu cores\n", best, (ull)fastest);
 }
 
-void spmd_report_simulation_head(FILE *out)
+void spmd_report_measured(FILE *out, const struct spmd_choice *choice,
+                          const struct profile_median *iteration_s)
 {
-    fprintf(out, "#             without the plan                      with the plan\n"
-                 "# cores  iteration_s  speed-up  efficiency  iteration_s  speed-up  efficiency\n");
-}
-
-void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s,
-                            double planned_s)
-{
-    double serial = choice->times.serial_s, cores = (double)choice->times.cores;
-    fprintf(out, "%7llu %12.6g %9.4g %11.4g %12.6g %9.4g %11.4g\n", (ull)choice->times.cores,
-            plain_s, serial / plain_s, serial / plain_s / cores, planned_s, serial / planned_s,
-            serial / planned_s / cores);
-}
-
-static void measured_line(FILE *out, const char *name, const struct profile_median *iteration_s,
-                          double serial_s, uint64_t cores)
-{
-    fprintf(out, "%-18s %12.6g %9.4g %11.4g  [%.4g, %.4g]\n", name, iteration_s->median,
-            serial_s / iteration_s->median, serial_s / iteration_s->median / (double)cores,
-            iteration_s->low, iteration_s->high);
-}
-
-/* A speed-up this far above the number of cores is another program's doing: caches alone were seen
- * to give 1.05. */
-#define IMPOSSIBLE_EFFICIENCY 1.2
-
-void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem,
-                            const struct spmd_choice *choice, const struct spmd_evaluation *e)
-{
-    const struct spmd_times *t = &choice->times;
-    uint64_t cores = t->cores;
-    fprintf(out, "\n                    iteration_s  speed-up  efficiency  %s of %zu rounds\n",
-            e->rounds < 6 ? "[least, most]" : "[95 % interval]", e->rounds);
-    fprintf(out, "%-18s %12.6g %9.4g %11.4g\n", "predicted", t->iteration_s, t->speedup,
-            t->efficiency);
-    measured_line(out, "with the plan", &e->planned_s, e->serial_s, cores);
-    if (e->against) {
-        measured_line(out, "without the plan", &e->plain_s, e->serial_s, cores);
-    }
-    fprintf(out, "one core           %12.6g (predicted %.6g)\n", e->serial_s, t->serial_s);
-    if (e->against) {
-        fprintf(out, "with to without    %12.4g  [%.4g, %.4g], round by round\n", e->ratio.median,
-                e->ratio.low, e->ratio.high);
-    }
-    if (e->serial_s > IMPOSSIBLE_EFFICIENCY * e->planned_s.median * (double)cores) {
-        fprintf(out, "speed-up and efficiency mean nothing here: one core was slower than the "
-                     "others together, so the "
-                     "machine was busy\n");
-    }
-    const char *when = e->before ? "right before each run" : "in these runs";
-    fprintf(out, "the model is off by %+.1f %% [%+.1f, %+.1f]\n",
-            100 * (t->iteration_s / e->planned_s.median - 1), 100 * e->planned_off.low,
-            100 * e->planned_off.high);
-    fprintf(out, "a task took %.4g s %s [%.4g, %.4g], %.4g s when it was planned\n",
-            e->task_s.median, when, e->task_s.low, e->task_s.high, problem->comp_s);
-    fprintf(out, "with the time of a task %s the model is off by %+.1f %% [%+.1f, %+.1f]\n", when,
-            100 * e->off.median, 100 * e->off.low, 100 * e->off.high);
+    fprintf(out, "measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
+            iteration_s->median, iteration_s->low, iteration_s->high,
+            100 * (choice->times.iteration_s / iteration_s->median - 1));
 }

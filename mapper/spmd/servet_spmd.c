@@ -146,7 +146,7 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
     }
 }
 
-/* -- how mpirun is told -- */
+/* -- arguments of mpirun -- */
 
 void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
                struct spmd_binding *out)
@@ -159,8 +159,7 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
     }
     bool one_node = map_mapping_one_node(&plan);
     FILE *text = profile_stream_open(&out->list, &size);
-    if (!text || (one_node ? map_print_list(text, &plan, 0, plan.place_count)
-                           : map_print_rankfile(text, &plan, 0, plan.place_count)) < 0) {
+    if (!text || map_format_find(one_node ? "list" : "rankfile")->print(text, &plan) < 0) {
         cli_fail("out of memory");
     }
     if (fclose(text) != 0) {
@@ -194,26 +193,9 @@ void spmd_unbind(struct spmd_binding *binding)
     *binding = (struct spmd_binding){.rankfile = ""};
 }
 
-/* -- curves -- */
+/* -- output -- */
 
-static void simulate(const struct spmd_planner *p, const struct spmd_choice *choice)
-{
-    struct spmd_grid grid = spmd_planner_grid(p, &choice->tile);
-    struct spmd_simulation simulation = {
-        .comm_s = p->options.comm_s, .noise = 0.02, .iterations = 100, .seed = 1};
-    double seconds[2];
-    for (int planned = 0; planned < 2; planned++) {
-        simulation.planned = planned;
-        if (spmd_simulate(p->profile, &p->options.problem, &choice->tile, &grid, &simulation,
-                          &seconds[planned]) < 0) {
-            cli_fail("out of memory");
-        }
-    }
-    spmd_report_simulation(stdout, choice, seconds[0], seconds[1]);
-    spmd_grid_free(&grid);
-}
-
-static void print_curves(const struct spmd_planner *p, uint64_t chosen)
+static void print_curve(const struct spmd_planner *p, uint64_t chosen)
 {
     struct spmd_choice *curve;
     size_t count;
@@ -221,21 +203,10 @@ static void print_curves(const struct spmd_planner *p, uint64_t chosen)
     if (rc < 0) {
         cli_fail("no curve: %s", strerror(-rc));
     }
-    if (p->options.curve) {
-        putchar('\n');
-        spmd_report_curve(stdout, &p->options.problem, curve, count, chosen);
-    }
-    if (p->options.simulate) {
-        putchar('\n');
-        spmd_report_simulation_head(stdout);
-    }
-    for (size_t i = 0; p->options.simulate && i < count; i++) {
-        simulate(p, &curve[i]);
-    }
+    putchar('\n');
+    spmd_report_curve(stdout, &p->options.problem, curve, count, chosen);
     free(curve);
 }
-
-/* -- mapping, plan, evaluation -- */
 
 static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
 {
@@ -268,11 +239,12 @@ int main(int argc, char **argv)
     } else {
         spmd_report_choice(stdout, &o->problem, &choice, &grid);
     }
-    if (o->curve || o->simulate) {
-        print_curves(&planner, choice.times.cores);
+    if (!o->format && planner.measured_tile.n &&
+        spmd_is_same_tile(&planner.measured_tile, &choice.tile)) {
+        spmd_report_measured(stdout, &choice, &planner.measured);
     }
-    if (o->evaluate) {
-        spmd_evaluate(&planner, &choice, &grid);
+    if (o->curve) {
+        print_curve(&planner, choice.times.cores);
     }
     if (o->plan) { /* last: a program that does not run leaves an older plan alone */
         spmd_planner_save(&planner, &choice, &grid, o->plan);

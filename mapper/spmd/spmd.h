@@ -1,4 +1,4 @@
-/* What the files of mapper/spmd/ promise one another and the rest of the room. */
+/* The interface of mapper/spmd/ to its own files and to the rest of the room. */
 #ifndef SERVET_MAPPER_SPMD_SPMD_H
 #define SERVET_MAPPER_SPMD_SPMD_H
 
@@ -30,7 +30,7 @@
  *                                                                   - Effic)
  *   (5) cores = (X / X(i)) (Y / Y(i))
  *
- * What the paper leaves to its reader:
+ * The paper leaves to its reader:
  *   time of one iteration   TcpEdge + max(TcpInt, Tcomm): edges first, internal tasks while they
  *                           travel (Figure 4)
  *   efficiency              Tcp over that time; (4) makes it 1 / (2 - Effic) or better, which is at
@@ -39,7 +39,7 @@
  *                           at the same time
  */
 
-/* Who needs a task's value: up to eight processes around one. */
+/* A process that needs a task's value: up to eight are around one. */
 struct spmd_direction {
     int dx, dy; /* -1, 0, 1; not both 0 */
 };
@@ -166,31 +166,6 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
 double spmd_grid_comm(const struct servet_profile *profile, const struct spmd_problem *problem,
                       const struct spmd_tile *tile, const struct spmd_grid *grid);
 
-/* -- simulation -- */
-
-/* Runs an SPMD application on a machine that is only a profile: every process has its own clock,
- * every message takes what its layer says, and those that leave or enter a node go through its one
- * network interface one after the other.
- *
- * The plain application computes its tile, then exchanges with one neighbour after the other,
- * blocking. The planned one computes its edges, sends, computes the inside, waits. A model is
- * checked against what does not know of it: here processes wait for each other, which equations (1)
- * to (5) leave out.
- */
-struct spmd_simulation {
-    bool planned;
-    double comm_s; /* seconds of one edge task's communication instead of the profile's; 0: the
-                      profile's */
-    double noise;  /* relative deviation of every computation, one-sided */
-    uint32_t iterations;
-    uint64_t seed;
-};
-
-/* Seconds of one iteration, mean. 0 or -ENOMEM. */
-int spmd_simulate(const struct servet_profile *profile, const struct spmd_problem *problem,
-                  const struct spmd_tile *tile, const struct spmd_grid *grid,
-                  const struct spmd_simulation *simulation, double *iteration_s);
-
 /* -- options -- */
 
 /* The command line of servet-spmd, checked. */
@@ -207,19 +182,16 @@ struct spmd_options {
     struct common_machine machine;
     const struct map_format *format; /* NULL: no mapping is printed */
     const char *plan;                /* file, or NULL */
-    bool curve, simulate;
+    bool curve;
     const char *characterise; /* command, or NULL */
-    uint64_t instance_x, instance_y, instance_n,
-        instance_m;                 /* of a small instance; x 0: the chosen tiles */
-    const char *evaluate, *against; /* commands with and without the plan, or NULL */
     uint64_t iterations;
-    uint32_t rounds; /* of characterisation and evaluation */
+    uint32_t rounds; /* of characterisation */
 };
 
 /* Ends the program with one line and status 2 on bad usage. */
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
 
-/* What servet-spmd prints. */
+/* The output of servet-spmd. */
 
 void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
                         const struct spmd_choice *choice, const struct spmd_grid *grid);
@@ -229,31 +201,13 @@ void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
 void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
                        const struct spmd_choice *curve, size_t count, uint64_t chosen);
 
-/* Cores, and time, speed-up and efficiency without and with the plan, simulated. */
-void spmd_report_simulation_head(FILE *out);
-void spmd_report_simulation(FILE *out, const struct spmd_choice *choice, double plain_s,
-                            double planned_s);
-
-struct spmd_evaluation {
-    size_t rounds;
-    bool against; /* the program without the plan ran too: plain_s and ratio */
-    struct profile_median planned_s, plain_s; /* of an iteration */
-    struct profile_median ratio;              /* of planned to plain, round by round */
-    /* of the model as the plan has it: relative, signed, round by round */
-    struct profile_median planned_off;
-    bool before; /* task_s is of right before each run by the plan, else in these runs */
-    struct profile_median task_s;
-    struct profile_median off; /* of the model with that time */
-    double serial_s;           /* of an iteration on one core */
-};
-
-void spmd_report_evaluation(FILE *out, const struct spmd_problem *problem,
-                            const struct spmd_choice *choice,
-                            const struct spmd_evaluation *evaluation);
+/* The time of an iteration that was measured, and how far the predicted one is off. */
+void spmd_report_measured(FILE *out, const struct spmd_choice *choice,
+                          const struct profile_median *iteration_s);
 
 /* -- plan -- */
 
-/* How mpirun is told to put the ranks of a grid where the mapping wants them. */
+/* Arguments of mpirun that put the ranks of a grid where the mapping wants them. */
 
 struct spmd_binding {
     const char *arguments[7]; /* of mpirun, ending with NULL */
@@ -272,14 +226,12 @@ void spmd_unbind(struct spmd_binding *binding);
  *
  * JSON, because programs other than servet_spmd.h may want to read it:
  *   { "servet_spmd_plan": 1, "problem": [X, Y], "grid": [n, m], "tile": [x, y],
- *     "halo": {"left":, "right":, "down":, "up":}, "bytes_per_task":, "efficiency":, "predicted":
- *     {...},
+ *     "halo": {"left":, "right":, "down":, "up":}, "bytes_per_task":, "efficiency":,
+ *     "predicted": {…},
  *     "ranks": [ {"rank":, "at": [i, j], "node":, "pu":, "os_index":,
- *                 "tasks": [ {"priority":, "x": [from, to], "y": [from, to]}, … ],     in the order
- *                                                                                      of
- *                                                                                      computation
- *                 "messages": [ {"to":, "direction": [dx, dy], "layer":, "bytes":}, … ] in the
- *                 order of posting } ] }
+ *                 "tasks": [ {"priority":, "x": [from, to], "y": [from, to]}, … ],
+ *                 "messages": [ {"to":, "direction": [dx, dy], "layer":, "bytes":}, … ] } ] }
+ * Tasks are in the order of computation, messages in the order of posting.
  * Ranges of tasks count within the tile and do not hold `to`.
  */
 
@@ -316,7 +268,7 @@ size_t spmd_messages(const struct servet_profile *profile, const struct spmd_pro
 char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_problem *problem,
                      const struct spmd_choice *choice, const struct spmd_grid *grid);
 
-/* What the parts of servet-spmd share: the options, the machine, and how the times of exchanges are
+/* Shared by the parts of servet-spmd: the options, the machine, and how the times of exchanges are
  * found. */
 
 struct spmd_planner {
@@ -326,6 +278,8 @@ struct spmd_planner {
     uint64_t pus;                      /* of those */
     spmd_comm_function *comm;
     void *comm_context;
+    struct profile_median measured; /* of an iteration */
+    struct spmd_tile measured_tile; /* in tiles like this one; n 0: not measured */
 };
 
 /* All of these end the program with one line when something is wrong: status 2 for bad input, 1 for
@@ -341,55 +295,16 @@ void spmd_planner_save(const struct spmd_planner *planner, const struct spmd_cho
 
 /* -- measure -- */
 
-/* Runs an MPI program that the user names under the trace of its MPI calls. */
-
-/* What the command line of the program may hold: {problem} becomes XxY, {grid} NxM, {cores} N,
- * {iterations} K. */
-struct spmd_run {
-    const char *command; /* split at blanks */
-    uint64_t x, y, n, m;
-    uint64_t iterations;
-    const char *plan;        /* file for SERVET_SPMD_PLAN, or NULL */
-    const char *const *bind; /* arguments of mpirun that place the ranks, ending with NULL; NULL: as
-                                it does by itself */
-};
-
-struct spmd_measured {
-    double seconds;      /* from MPI_Init to MPI_Finalize, slowest rank */
-    uint64_t iterations; /* messages to the first neighbour, fewest of all ranks that have one */
-    double iteration_s;  /* of the slowest rank; 0 where no rank sends */
-    double compute_s;    /* of one iteration outside of MPI: of the slowest rank, for which its
-                            neighbours wait */
-    double bytes;        /* largest message of any rank */
-};
-
-/* Characterisation: the time of a task and the bytes of an edge task, from a run of the
- * application. */
-
-/* Of an application: both of one task. */
-struct spmd_task {
-    double comp_s, bytes;
-    uint64_t iterations; /* that were timed */
-};
-
-/* Sets comp_s and bytes of the planner's problem and says them on stdout: medians of --rounds runs,
- * in which all processes compute at once. With --instance from that instance. Without, from tiles
- * as large and as many as those that are chosen, on the PUs where they will be: measured, chosen by
- * what was measured, and measured again until the choice stays. What a task costs depends on both:
- * heat transfer took 1.7 ns in tiles of 200 x 200 on two PUs, which their caches hold, and 6.7 ns
- * in tiles of 1000 x 1000.
- * Both end the program with one line when the application does not run. */
+/* Sets comp_s and bytes of the planner's problem and says them on stdout: medians of --rounds runs
+ * of the application, in which all processes compute at once. It is cut into tiles as large and as
+ * many as those that are chosen, on the PUs where they will be, and finds their plan in
+ * SERVET_SPMD_PLAN: measured, chosen by what was measured, and measured again until the choice
+ * stays. The cost of a task depends on both: heat transfer took 1.7 ns in tiles of 200 x 200 on two
+ * PUs, which their caches hold, and 6.7 ns in tiles of 1000 x 1000.
+ * Ends the program with one line when the application does not run; no file is left. */
 void spmd_characterise(struct spmd_planner *planner);
 
-/* Evaluation: the application with and without the plan, predicted against measured. */
-
-/* Runs --characterise at the chosen tile, --evaluate by the plan, --against without it, and the
- * latter on one core, in turns, --rounds times, and prints medians, the ratio of each round's two
- * runs, and how far the model is off: as it was asked when the plan was made, and with the time of
- * a task measured right before each run (without --characterise: in the run without the plan),
- * which leaves what the model itself gets wrong. Ends the program with one line when an application
- * does not run; no file is left. */
-void spmd_evaluate(const struct spmd_planner *planner, const struct spmd_choice *choice,
-                   const struct spmd_grid *grid);
+/* Both are of one problem. */
+bool spmd_is_same_tile(const struct spmd_tile *a, const struct spmd_tile *b);
 
 #endif

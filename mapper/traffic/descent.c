@@ -2,8 +2,7 @@
  *
  * Within a level all groups are equally far from one another (pairs of one layer have one latency),
  * so that each cut is a plain graph partition into parts of given sizes, and the whole costs n log
- * n on any machine, also where the chosen PUs do not form a regular tree. The complete graph of all
- * PUs with their latencies, the other way to tell Scotch of a machine, costs the square of them.
+ * n on any machine, also where the chosen PUs do not form a regular tree.
  */
 #include "mapper/traffic/traffic.h"
 
@@ -22,9 +21,16 @@
 /* A gain smaller than this part of the cost is rounding. */
 #define LEAST_GAIN 1e-9
 
+/* Some of the ranks, numbered from 0, and what they send to one another. */
+struct subgraph {
+    uint32_t count;
+    const size_t *start;  /* by rank, and one more: where its partners begin */
+    const uint32_t *with; /* numbers in the subgraph */
+    const double *bytes;
+};
+
 struct descent {
     struct map_traffic *t;
-    map_cut_fn *cut;
     uint32_t *ranks;  /* all ranks; those of one part lie together */
     uint32_t *leaves; /* the places; those of one group lie together */
     uint32_t *local;  /* by rank: its number in the subgraph at hand */
@@ -35,6 +41,141 @@ struct descent {
     uint32_t *with;
     double *bytes;
 };
+
+/* -- cutting by growth -- */
+
+/* A heap of ranks by their bytes to the growing part, the lowest number on ties. */
+struct heap {
+    uint32_t *items, *at; /* at[r]: where rank r stands, MAP_NONE: nowhere */
+    double *bytes;
+    uint32_t count;
+};
+
+static bool before(const struct heap *heap, uint32_t a, uint32_t b)
+{
+    if (heap->bytes[a] > heap->bytes[b] || heap->bytes[a] < heap->bytes[b]) {
+        return heap->bytes[a] > heap->bytes[b];
+    }
+    return a < b;
+}
+
+static void set_item(struct heap *heap, uint32_t at, uint32_t rank)
+{
+    heap->items[at] = rank;
+    heap->at[rank] = at;
+}
+
+static void rise(struct heap *heap, uint32_t at)
+{
+    uint32_t rank = heap->items[at];
+    while (at > 0 && before(heap, rank, heap->items[(at - 1) / 2])) {
+        set_item(heap, at, heap->items[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    set_item(heap, at, rank);
+}
+
+static uint32_t take_first(struct heap *heap)
+{
+    uint32_t first = heap->items[0], last = heap->items[--heap->count], at = 0;
+    heap->at[first] = MAP_NONE;
+    while (heap->count && 2 * at + 1 < heap->count) {
+        uint32_t child = 2 * at + 1;
+        if (child + 1 < heap->count && before(heap, heap->items[child + 1], heap->items[child])) {
+            child++;
+        }
+        if (!before(heap, heap->items[child], last)) {
+            break;
+        }
+        set_item(heap, at, heap->items[child]);
+        at = child;
+    }
+    if (heap->count) {
+        set_item(heap, at, last);
+    }
+    return first;
+}
+
+static void add_bytes(struct heap *heap, uint32_t rank, double bytes)
+{
+    heap->bytes[rank] += bytes;
+    if (heap->at[rank] == MAP_NONE) {
+        set_item(heap, heap->count++, rank);
+    }
+    rise(heap, heap->at[rank]);
+}
+
+/* Ranks that are taken one after the other. */
+struct growth {
+    const struct subgraph *graph;
+    struct heap heap;
+    uint32_t fresh; /* the lowest rank that may still be in no part */
+    uint32_t *part; /* by rank; MAP_NONE: not taken */
+};
+
+static int make_growth(const struct subgraph *graph, uint32_t *part, struct growth *out)
+{
+    *out = (struct growth){
+        .graph = graph,
+        .heap = {.items = calloc(graph->count, sizeof *out->heap.items),
+                 .at = calloc(graph->count, sizeof *out->heap.at),
+                 .bytes = calloc(graph->count, sizeof *out->heap.bytes)},
+        .part = part,
+    };
+    if (!out->heap.items || !out->heap.at || !out->heap.bytes) {
+        return -ENOMEM;
+    }
+    memset(out->heap.at, 0xff, graph->count * sizeof *out->heap.at);
+    memset(part, 0xff, graph->count * sizeof *part);
+    return 0;
+}
+
+static void free_growth(struct growth *growth)
+{
+    free(growth->heap.items);
+    free(growth->heap.at);
+    free(growth->heap.bytes);
+}
+
+/* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
+static uint32_t grow(struct growth *growth, uint32_t p)
+{
+    const struct subgraph *graph = growth->graph;
+    struct heap *heap = &growth->heap;
+    while (heap->count == 0 && growth->part[growth->fresh] != MAP_NONE) {
+        growth->fresh++;
+    }
+    uint32_t rank = heap->count ? take_first(heap) : growth->fresh;
+    growth->part[rank] = p;
+    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
+        if (growth->part[graph->with[e]] == MAP_NONE) {
+            add_bytes(heap, graph->with[e], graph->bytes[e]);
+        }
+    }
+    return rank;
+}
+
+/* Cuts the ranks into `parts` parts of exactly sizes[p] ranks (their sum is the count), so that few
+ * bytes go between parts: one after the other, each grown from the lowest rank that is left, next
+ * always the rank with the most bytes to the part. part[r] for each rank. n log n. 0 or -ENOMEM. */
+static int cut_by_growth(const struct subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                         uint32_t *part)
+{
+    struct growth growth;
+    struct heap *heap = &growth.heap;
+    int rc = make_growth(graph, part, &growth);
+    for (uint32_t p = 0; rc == 0 && p < parts; p++) {
+        for (uint32_t n = 0; n < sizes[p]; n++) {
+            grow(&growth, p);
+        }
+        while (heap->count) { /* what touches this part is free for the next */
+            heap->bytes[heap->items[--heap->count]] = 0;
+            heap->at[heap->items[heap->count]] = MAP_NONE;
+        }
+    }
+    free_growth(&growth);
+    return rc;
+}
 
 /* -- the machine, level by level -- */
 
@@ -119,8 +260,8 @@ static int sort_leaves(struct descent *d, size_t level, uint32_t begin, uint32_t
 
 /* -- cutting -- */
 
-/* What ranks [begin, end) send to one another. */
-static struct map_subgraph subgraph_of(struct descent *d, uint32_t begin, uint32_t end)
+/* The bytes that ranks [begin, end) send to one another. */
+static struct subgraph subgraph_of(struct descent *d, uint32_t begin, uint32_t end)
 {
     const struct map_matrix *matrix = d->t->matrix;
     size_t used = 0;
@@ -141,7 +282,7 @@ static struct map_subgraph subgraph_of(struct descent *d, uint32_t begin, uint32
     for (uint32_t i = begin; i < end; i++) {
         d->local[d->ranks[i]] = MAP_NONE;
     }
-    return (struct map_subgraph){end - begin, d->start, d->with, d->bytes};
+    return (struct subgraph){end - begin, d->start, d->with, d->bytes};
 }
 
 /* Ranks of part 0 first, then those of part 1, …, in ascending order within each. */
@@ -177,8 +318,8 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
         return -ENOMEM;
     }
     memcpy(sizes, d->sizes, parts * sizeof *sizes);
-    struct map_subgraph graph = subgraph_of(d, begin, end);
-    rc = d->cut(&graph, sizes, parts, d->part);
+    struct subgraph graph = subgraph_of(d, begin, end);
+    rc = cut_by_growth(&graph, sizes, parts, d->part);
     if (rc == 0) {
         sort_ranks(d, begin, end, parts);
     }
@@ -301,14 +442,13 @@ int map_improve_nearby(struct map_traffic *t)
     return 0;
 }
 
-int map_place_by_descent(struct map_traffic *t, map_cut_fn *cut)
+int map_place_by_descent(struct map_traffic *t)
 {
     struct map_arena *arena = &t->view->arena;
     uint32_t ranks = t->matrix->ranks;
     size_t entries = t->matrix->start[ranks];
     struct descent d = {
         .t = t,
-        .cut = cut,
         .ranks = map_arena_get(arena, ranks, sizeof *d.ranks),
         .leaves = map_arena_get(arena, ranks, sizeof *d.leaves),
         .local = map_arena_get(arena, ranks, sizeof *d.local),
@@ -336,150 +476,4 @@ int map_place_by_descent(struct map_traffic *t, map_cut_fn *cut)
         t->place[d.ranks[i]] = d.leaves[i];
     }
     return map_improve_nearby(t);
-}
-
-/* -- cutting by growth -- */
-
-/* A heap of ranks by their bytes to the growing part, the lowest number on ties. */
-struct heap {
-    uint32_t *items, *at; /* at[r]: where rank r stands, MAP_NONE: nowhere */
-    double *bytes;
-    uint32_t count;
-};
-
-static bool before(const struct heap *heap, uint32_t a, uint32_t b)
-{
-    if (heap->bytes[a] > heap->bytes[b] || heap->bytes[a] < heap->bytes[b]) {
-        return heap->bytes[a] > heap->bytes[b];
-    }
-    return a < b;
-}
-
-static void set_item(struct heap *heap, uint32_t at, uint32_t rank)
-{
-    heap->items[at] = rank;
-    heap->at[rank] = at;
-}
-
-static void rise(struct heap *heap, uint32_t at)
-{
-    uint32_t rank = heap->items[at];
-    while (at > 0 && before(heap, rank, heap->items[(at - 1) / 2])) {
-        set_item(heap, at, heap->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    set_item(heap, at, rank);
-}
-
-static uint32_t take_first(struct heap *heap)
-{
-    uint32_t first = heap->items[0], last = heap->items[--heap->count], at = 0;
-    heap->at[first] = MAP_NONE;
-    while (heap->count && 2 * at + 1 < heap->count) {
-        uint32_t child = 2 * at + 1;
-        if (child + 1 < heap->count && before(heap, heap->items[child + 1], heap->items[child])) {
-            child++;
-        }
-        if (!before(heap, heap->items[child], last)) {
-            break;
-        }
-        set_item(heap, at, heap->items[child]);
-        at = child;
-    }
-    if (heap->count) {
-        set_item(heap, at, last);
-    }
-    return first;
-}
-
-static void add_bytes(struct heap *heap, uint32_t rank, double bytes)
-{
-    heap->bytes[rank] += bytes;
-    if (heap->at[rank] == MAP_NONE) {
-        set_item(heap, heap->count++, rank);
-    }
-    rise(heap, heap->at[rank]);
-}
-
-/* Ranks that are taken one after the other. */
-struct growth {
-    const struct map_subgraph *graph;
-    struct heap heap;
-    uint32_t fresh; /* the lowest rank that may still be in no part */
-    uint32_t *part; /* by rank; MAP_NONE: not taken */
-};
-
-static int make_growth(const struct map_subgraph *graph, uint32_t *part, struct growth *out)
-{
-    *out = (struct growth){
-        .graph = graph,
-        .heap = {.items = calloc(graph->count, sizeof *out->heap.items),
-                 .at = calloc(graph->count, sizeof *out->heap.at),
-                 .bytes = calloc(graph->count, sizeof *out->heap.bytes)},
-        .part = part,
-    };
-    if (!out->heap.items || !out->heap.at || !out->heap.bytes) {
-        return -ENOMEM;
-    }
-    memset(out->heap.at, 0xff, graph->count * sizeof *out->heap.at);
-    memset(part, 0xff, graph->count * sizeof *part);
-    return 0;
-}
-
-static void free_growth(struct growth *growth)
-{
-    free(growth->heap.items);
-    free(growth->heap.at);
-    free(growth->heap.bytes);
-}
-
-/* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
-static uint32_t grow(struct growth *growth, uint32_t p)
-{
-    const struct map_subgraph *graph = growth->graph;
-    struct heap *heap = &growth->heap;
-    while (heap->count == 0 && growth->part[growth->fresh] != MAP_NONE) {
-        growth->fresh++;
-    }
-    uint32_t rank = heap->count ? take_first(heap) : growth->fresh;
-    growth->part[rank] = p;
-    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
-        if (growth->part[graph->with[e]] == MAP_NONE) {
-            add_bytes(heap, graph->with[e], graph->bytes[e]);
-        }
-    }
-    return rank;
-}
-
-int map_cut_by_growth(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
-                      uint32_t *part)
-{
-    struct growth growth;
-    struct heap *heap = &growth.heap;
-    int rc = make_growth(graph, part, &growth);
-    for (uint32_t p = 0; rc == 0 && p < parts; p++) {
-        for (uint32_t n = 0; n < sizes[p]; n++) {
-            grow(&growth, p);
-        }
-        while (heap->count) { /* what touches this part is free for the next */
-            heap->bytes[heap->items[--heap->count]] = 0;
-            heap->at[heap->items[heap->count]] = MAP_NONE;
-        }
-    }
-    free_growth(&growth);
-    return rc;
-}
-
-int map_order_by_growth(const struct map_matrix *matrix, uint32_t *order)
-{
-    struct map_subgraph all = {matrix->ranks, matrix->start, matrix->with, matrix->bytes};
-    struct growth growth = {0};
-    uint32_t *part = calloc(matrix->ranks, sizeof *part);
-    int rc = part ? make_growth(&all, part, &growth) : -ENOMEM;
-    for (uint32_t n = 0; rc == 0 && n < matrix->ranks; n++) {
-        order[n] = grow(&growth, 0);
-    }
-    free_growth(&growth);
-    free(part);
-    return rc;
 }

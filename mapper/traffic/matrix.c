@@ -1,5 +1,5 @@
-/* Who sends how much to whom, read from Matrix Market or plain rows. Both directions of a pair
- * are added up, for a message costs its time at both ends. */
+/* The bytes that ranks send one another, read from Matrix Market or plain rows. Both directions of
+ * a pair are added up, for a message costs its time at both ends. */
 #include "mapper/traffic/traffic.h"
 
 #include <errno.h>

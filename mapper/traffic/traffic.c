@@ -1,5 +1,5 @@
-/* Places ranks by who talks to whom: grown around the heaviest talker for a few ranks, from the
- * top of the machine down for many. The time of a pair is that of one message with all its
+/* Places ranks by the bytes that they send one another: from the top of the machine down, and by
+ * changes of places. The time of a pair is that of one message with all its
  * bytes. */
 #include "mapper/traffic/traffic.h"
 
@@ -20,50 +20,6 @@
 
 /* A gain smaller than this part of the cost is rounding. */
 #define LEAST_GAIN 1e-9
-
-static double bytes_of_rank(const struct map_matrix *matrix, uint32_t rank)
-{
-    double bytes = 0;
-    for (size_t i = matrix->start[rank]; i < matrix->start[rank + 1]; i++) {
-        bytes += matrix->bytes[i];
-    }
-    return bytes;
-}
-
-/* Rank to place next: most bytes to those placed, then most bytes in all, then the lowest. */
-static uint32_t next_rank(const struct map_traffic *t, const double *to_placed)
-{
-    uint32_t best = MAP_NONE;
-    for (uint32_t r = 0; r < t->matrix->ranks; r++) {
-        if (t->place[r] != MAP_NONE) {
-            continue;
-        }
-        bool better = best == MAP_NONE || to_placed[r] > to_placed[best];
-        bool equal =
-            best != MAP_NONE && to_placed[r] <= to_placed[best] && to_placed[r] >= to_placed[best];
-        if (better || (equal && bytes_of_rank(t->matrix, r) > bytes_of_rank(t->matrix, best))) {
-            best = r;
-        }
-    }
-    return best;
-}
-
-static uint32_t cheapest_place(const struct map_traffic *t, uint32_t rank, const bool *used)
-{
-    uint32_t best = MAP_NONE;
-    double least = 0;
-    for (uint32_t i = 0; i < t->matrix->ranks; i++) {
-        if (used[i] || !map_traffic_exchangeable(t, rank, i)) {
-            continue;
-        }
-        double seconds = map_traffic_of_rank(t, rank, t->leaves[i]);
-        if (best == MAP_NONE || seconds < least) {
-            best = i;
-            least = seconds;
-        }
-    }
-    return best;
-}
 
 static double cost_of_two(const struct map_traffic *t, uint32_t a, uint32_t b)
 {
@@ -99,159 +55,34 @@ static void improve_by_swaps(struct map_traffic *t)
     }
 }
 
-static int grow_placement(struct map_traffic *t)
+/* Many ranks are cut level by level. With uneven numbers of threads, regions of one size change
+ * owners, while that saves time: the cuts know nothing of sizes. */
+static int place_many(struct map_traffic *t)
 {
-    uint32_t ranks = t->matrix->ranks;
-    double *to_placed = map_arena_get(&t->view->arena, ranks, sizeof *to_placed);
-    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
-    if (!to_placed || !used) {
-        return -ENOMEM;
+    if (!t->matrix->threads) {
+        return map_place_by_descent(t);
     }
-    memset(t->place, 0xff, ranks * sizeof *t->place);
-    for (uint32_t n = 0; n < ranks; n++) {
-        uint32_t rank = next_rank(t, to_placed), at = cheapest_place(t, rank, used);
-        used[at] = true;
-        t->place[rank] = t->leaves[at];
-        for (size_t i = t->matrix->start[rank]; i < t->matrix->start[rank + 1]; i++) {
-            to_placed[t->matrix->with[i]] += t->matrix->bytes[i];
-        }
-    }
-    return 0;
+    memcpy(t->place, t->leaves, t->matrix->ranks * sizeof *t->place);
+    return map_improve_nearby(t);
 }
 
-/* -- ranks of uneven numbers of threads by their traffic: regions of one size may change owners,
- * those of different sizes may not. The ways that cut all ranks into parts know nothing of that, so
- * they are given the ranks of one size at a time; what the sizes send each other counts in the
- * changes of places afterwards. -- */
-
-/* The ranks of one size, and what they send one another. */
-struct alike {
-    const struct map_traffic *of;
-    struct map_matrix matrix;
-    uint32_t *ranks; /* ascending */
-    uint32_t *local; /* by rank of all: its number here; MAP_NONE: of another size */
-    uint32_t *leaves, *place;
-    double *cost;
-};
-
-static int by_threads(const void *a, const void *b, void *context)
-{
-    const uint32_t *threads = context, x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (threads[x] != threads[y]) {
-        return threads[x] < threads[y] ? -1 : 1;
-    }
-    return x < y ? -1 : x > y;
-}
-
-static int make_alike(const struct map_traffic *t, struct alike *out)
-{
-    struct map_arena *arena = &t->view->arena;
-    size_t ranks = t->matrix->ranks, entries = t->matrix->start[ranks];
-    *out = (struct alike){
-        .of = t,
-        .matrix.start = map_arena_get(arena, ranks + 1, sizeof *out->matrix.start),
-        .matrix.with = map_arena_get(arena, entries, sizeof *out->matrix.with),
-        .matrix.bytes = map_arena_get(arena, entries, sizeof *out->matrix.bytes),
-        .ranks = map_arena_get(arena, ranks, sizeof *out->ranks),
-        .local = map_arena_get(arena, ranks, sizeof *out->local),
-        .leaves = map_arena_get(arena, ranks, sizeof *out->leaves),
-        .place = map_arena_get(arena, ranks, sizeof *out->place),
-        .cost = t->cost ? map_arena_get(arena, entries * t->layers, sizeof *out->cost) : NULL,
-    };
-    if (!out->matrix.start || !out->matrix.with || !out->matrix.bytes || !out->ranks ||
-        !out->local || !out->leaves || !out->place || (t->cost && !out->cost)) {
-        return -ENOMEM;
-    }
-    for (uint32_t r = 0; r < ranks; r++) {
-        out->ranks[r] = r;
-        out->local[r] = MAP_NONE;
-    }
-    qsort_r(out->ranks, ranks, sizeof *out->ranks, by_threads, (void *)t->matrix->threads);
-    return 0;
-}
-
-/* The first `count` of these ranks as a program of their own. */
-static void take_alike(struct alike *alike, const uint32_t *ranks, uint32_t count)
-{
-    const struct map_traffic *t = alike->of;
-    const struct map_matrix *all = t->matrix;
-    size_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        alike->local[ranks[i]] = i;
-        alike->leaves[i] = t->leaves[ranks[i]];
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        alike->matrix.start[i] = used;
-        for (size_t e = all->start[ranks[i]]; e < all->start[ranks[i] + 1]; e++) {
-            uint32_t with = alike->local[all->with[e]];
-            if (with == MAP_NONE) {
-                continue;
-            }
-            if (t->cost) {
-                memcpy(alike->cost + used * t->layers, t->cost + e * t->layers,
-                       t->layers * sizeof *t->cost);
-            }
-            alike->matrix.with[used] = with;
-            alike->matrix.bytes[used++] = all->bytes[e];
-        }
-    }
-    alike->matrix.start[count] = used;
-    alike->matrix.ranks = count;
-}
-
-/* Ranks of one number of threads after the other by `place`, each as if the others were not there;
- * then all of them change places near their partners. 0, what `place` returns, or -ENOMEM. */
-static int place_by_threads(struct map_traffic *t, int (*place)(struct map_traffic *traffic))
-{
-    struct alike alike;
-    const uint32_t *threads = t->matrix->threads;
-    uint32_t ranks = t->matrix->ranks;
-    int rc = make_alike(t, &alike);
-    for (uint32_t low = 0, high; rc == 0 && low < ranks; low = high) {
-        for (high = low + 1;
-             high < ranks && threads[alike.ranks[high]] == threads[alike.ranks[low]]; high++) {
-        }
-        const uint32_t *here = alike.ranks + low;
-        struct map_traffic part = *t;
-        part.matrix = &alike.matrix;
-        part.leaves = alike.leaves;
-        part.place = alike.place;
-        part.cost = alike.cost;
-        take_alike(&alike, here, high - low);
-        rc = place(&part);
-        for (uint32_t i = 0; rc == 0 && i < high - low; i++) {
-            t->place[here[i]] = alike.place[i];
-            alike.local[here[i]] = MAP_NONE;
-        }
-    }
-    return rc == 0 ? map_improve_nearby(t) : rc;
-}
-
-/* -- a few ranks: grown around the heaviest talker -- */
-
-/* Next is always the rank with the most bytes to those placed, on the free PU where that takes
- * least time; then ranks change places while that saves time. Programs often number their ranks
- * well already, so the swaps also start from rank order; the better end counts. */
+/* Few ranks change places while that saves time, from there on and from rank order, as programs
+ * often number their ranks well already; the better end counts. */
 static int place_greedily(struct map_traffic *t)
 {
     uint32_t ranks = t->matrix->ranks;
-    if (ranks > MOST_SWAPPED_RANKS && t->matrix->threads) {
-        return place_by_threads(t, place_greedily);
-    }
-    if (ranks > MOST_SWAPPED_RANKS) {
-        return map_place_by_descent(t, map_cut_by_growth);
-    }
-    uint32_t *grown = map_arena_get(&t->view->arena, ranks, sizeof *grown);
-    if (!grown || grow_placement(t) < 0) {
-        return -ENOMEM;
+    uint32_t *other = map_arena_get(&t->view->arena, ranks, sizeof *other);
+    int rc = other ? place_many(t) : -ENOMEM;
+    if (rc < 0 || ranks > MOST_SWAPPED_RANKS) {
+        return rc;
     }
     improve_by_swaps(t);
     double seconds = map_traffic_total(t);
-    memcpy(grown, t->place, ranks * sizeof *grown);
+    memcpy(other, t->place, ranks * sizeof *other);
     memcpy(t->place, t->leaves, ranks * sizeof *t->place);
     improve_by_swaps(t);
     if (map_traffic_total(t) > seconds) {
-        memcpy(t->place, grown, ranks * sizeof *grown);
+        memcpy(t->place, other, ranks * sizeof *other);
     }
     return 0;
 }
@@ -445,7 +276,7 @@ bool map_placer_built(enum map_placer placer)
 static int place_by_scotch(void *traffic)
 {
     struct map_traffic *t = traffic;
-    return t->matrix->threads ? place_by_threads(t, map_place_by_scotch) : map_place_by_scotch(t);
+    return t->matrix->threads ? place_many(t) : map_place_by_scotch(t);
 }
 
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,

@@ -1,4 +1,4 @@
-/* What the files of mapper/traffic/ promise one another and the rest of the room. */
+/* The interface of mapper/traffic/ to its own files and to the rest of the room. */
 #ifndef SERVET_MAPPER_TRAFFIC_TRAFFIC_H
 #define SERVET_MAPPER_TRAFFIC_TRAFFIC_H
 
@@ -9,7 +9,7 @@
 
 /* -- matrix -- */
 
-/* Who sends how much to whom: rank x rank bytes. */
+/* The bytes that ranks send one another: rank x rank. */
 
 /* Most ranks of a matrix, and of one that is written out with its zeros: a row of text has a number
  * for every rank. */
@@ -44,7 +44,7 @@ struct map_traffic {
     const struct map_matrix *matrix;
     const uint32_t *leaves; /* to be used, one each */
     uint32_t *place;        /* by rank: its leaf; MAP_NONE: not placed yet */
-    /* What map_traffic_make() works out once, because the ways to place ask millions of times: */
+    /* Worked out once by map_traffic_make(), as the ways to place ask millions of times: */
     uint32_t levels;       /* layers that two leaves may have in common, nearest first */
     uint32_t *path;        /* by leaf, `levels` of them: its group, named by a leaf of it */
     uint32_t layers;       /* of all classes, of the network, and the farthest of all */
@@ -71,9 +71,8 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
     return !threads || threads[a] == threads[b];
 }
 
-/* The better one of two: by descent, each level cut by Scotch; and, where the leaves form a regular
- * tree, Scotch's own mapping onto that tree, with every rank on a leaf of its own. 0, -ENOTSUP,
- * -ENOMEM. */
+/* Scotch's mapping onto the leaves where they form a regular tree, with every rank on a leaf of its
+ * own; else as map_place_by_descent(). 0, -ENOTSUP (not in this build), -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
 
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
@@ -100,32 +99,10 @@ double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, 
 
 /* -- descent -- */
 
-/* Placing ranks from the top of the machine down: what the ways to cut a set of ranks share. */
-
-/* Some of the ranks, numbered from 0, and what they send to one another. */
-struct map_subgraph {
-    uint32_t count;
-    const size_t *start;  /* by rank, and one more: where its partners begin */
-    const uint32_t *with; /* numbers in the subgraph */
-    const double *bytes;
-};
-
-/* Cuts the ranks into `parts` parts of exactly sizes[p] ranks (their sum is the count), so that few
- * bytes go between parts: part[r] for each rank. 0 or -ENOMEM. */
-typedef int map_cut_fn(const struct map_subgraph *graph, const uint32_t *sizes, uint32_t parts,
-                       uint32_t *part);
-
-/* Parts one after the other, each grown from the rank with the most bytes: next is always the rank
- * with the most bytes to the part. n log n. */
-map_cut_fn map_cut_by_growth;
-
-/* All ranks, each the one with the most bytes to those before it. 0 or -ENOMEM. */
-int map_order_by_growth(const struct map_matrix *matrix, uint32_t *order);
-
 /* Places all ranks: on each level of the machine (layers between nodes, nodes, layers inside them,
  * from the slowest down) they are cut into as many parts as the leaves lie in groups. Then ranks
  * change places with others near their partners while that saves time. 0 or -ENOMEM. */
-int map_place_by_descent(struct map_traffic *traffic, map_cut_fn *cut);
+int map_place_by_descent(struct map_traffic *traffic);
 
 /* Ranks change places with others near their partners while that saves time. 0 or -ENOMEM. */
 int map_improve_nearby(struct map_traffic *traffic);
@@ -133,8 +110,8 @@ int map_improve_nearby(struct map_traffic *traffic);
 /* The levels of the machine, 0 the outermost: layers between nodes, the node, layers inside it. */
 size_t map_count_levels(const struct map_view *view);
 
-/* The group of a leaf on a level. Groups of different nodes may have one number: nodes are told
- * apart before. A leaf in no group is alone. */
+/* The group of a leaf on a level. Groups of different nodes may have one number: nodes are
+ * separated before. A leaf in no group is alone. */
 uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
 
 #endif

@@ -177,38 +177,6 @@ static bool one_owner(const struct map_hierarchy *hierarchy, const struct entry 
     return true;
 }
 
-/* The entry whose group made hierarchy group `index`: the first of that size with its members. */
-static const struct entry *maker_of(const struct map_hierarchy *hierarchy, uint32_t index,
-                                    const struct entry *entries)
-{
-    while (entries->members != hierarchy->groups[index].members) {
-        entries++;
-    }
-    return entries;
-}
-
-/* Says with which earlier group the entry is at odds: one that has some of its members and not
- * all. */
-static void name_crossing(const struct map_hierarchy *hierarchy, const struct entry *entry,
-                          const struct entry *entries, struct map_crossing *crossing)
-{
-    for (uint32_t i = 0; i < entry->count; i++) {
-        uint32_t other = hierarchy->owner[entry->members[i]];
-        for (uint32_t m = 0; other && m < entry->count; m++) {
-            uint32_t owner = hierarchy->owner[entry->members[m]];
-            while (owner && owner != other) {
-                owner = hierarchy->groups[owner].parent;
-            }
-            if (owner != other) {
-                const struct entry *maker = maker_of(hierarchy, other, entries);
-                *crossing =
-                    (struct map_crossing){maker->family, entry->family, maker->group, entry->group};
-                return;
-            }
-        }
-    }
-}
-
 static void put(struct map_hierarchy *hierarchy, const struct entry *entry,
                 const struct map_family *family)
 {
@@ -231,14 +199,10 @@ static void put(struct map_hierarchy *hierarchy, const struct entry *entry,
 }
 
 int map_hierarchy_make(struct map_arena *arena, const struct map_family *families,
-                       size_t family_count, uint32_t item_count, struct map_hierarchy *out,
-                       struct map_crossing *crossing)
+                       size_t family_count, uint32_t item_count, struct map_hierarchy *out)
 {
     for (size_t f = 0; f < family_count; f++) {
         if (families[f].groups.pair_start) {
-            if (crossing) {
-                *crossing = (struct map_crossing){f, f, MAP_NONE, MAP_NONE};
-            }
             return -ENOTSUP;
         }
     }
@@ -256,9 +220,6 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
     qsort(entries, count, sizeof *entries, widest_first);
     for (size_t e = 0; e < count; e++) {
         if (!one_owner(&hierarchy, &entries[e])) {
-            if (crossing) {
-                name_crossing(&hierarchy, &entries[e], entries, crossing);
-            }
             return -ENOTSUP;
         }
         put(&hierarchy, &entries[e], &families[entries[e].family]);
@@ -269,7 +230,7 @@ int map_hierarchy_make(struct map_arena *arena, const struct map_family *familie
 
 /* -- cores -- */
 
-/* Who shares it was measured, and is told by groups. */
+/* Sharing was measured, and the groups state it. */
 static bool tells_sharers(const struct profile_cache *cache)
 {
     return cache->sharing_quality.origin == PROFILE_MEASURED && cache->sharing.pair_count == 0;
@@ -280,15 +241,15 @@ static bool tells_cores(const struct profile_cache *cache)
     return cache->level == 1 && tells_sharers(cache);
 }
 
-/* Of two PUs of which one has the cache, and the other one of another kind of core, neither shares
- * it with the other. */
+/* Two PUs, one of which has the cache and the other one a cache of another kind of core: neither
+ * shares it with the other. */
 static bool one_has(const struct profile_cache *cache, const struct profile_set *core)
 {
     return cache->pus.count == 0 || profile_set_has(&cache->pus, core->ids[0]) ||
            profile_set_has(&cache->pus, core->ids[1]);
 }
 
-/* Of a cache that was not left alone everywhere some pairs may not be known: a pair that has a
+/* Some pairs of a cache that is not private everywhere may not be known: a pair that has a
  * figure is. */
 static bool tells_pair(const struct profile_cache *cache, uint32_t a, uint32_t b)
 {
@@ -297,8 +258,8 @@ static bool tells_pair(const struct profile_cache *cache, uint32_t a, uint32_t b
 }
 
 /* Threads of a core share every cache that either of them has. Disturbance makes a cache look
- * shared, not private, so one measured private says that no core is behind it. Who does not share
- * an outer cache is not asked about the inner ones. */
+ * shared, not private, so one measured private says that no core is behind it. A PU that does not
+ * share an outer cache is not asked about the inner ones. */
 static bool is_no_core(const struct profile_class *of, const struct profile_set *core)
 {
     bool none = false;

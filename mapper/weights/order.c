@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is wide joins many pairs. */
+/* Wide groups join many pairs. */
 static uint64_t count_pairs(const struct map_groups *groups)
 {
     uint64_t pairs = 0;

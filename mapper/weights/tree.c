@@ -1,7 +1,7 @@
 /* The tree engine: a tree over the PUs of every node, of one shape for all nodes of a class, and a
- * tree over the nodes. What a group adds stands at its root; what a PU weighs is what is written on
- * the way to the top, so that the best PU of a subtree stays its best when something is added to
- * all of it. */
+ * tree over the nodes. The root of a group has what the group adds; the weight of a PU is the sum
+ * of what is written on the way to the top, so that the best PU of a subtree stays its best when
+ * something is added to all of it. */
 #include "mapper/weights/weights.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 /* Slot 1 is the root; siblings are slots 2i and 2i + 1. */
 #define ROOT 1u
 
-/* What is known of a subtree from outside: its best PU. */
+/* A subtree as it is seen from outside: its best PU. */
 struct slot {
     map_weight weight; /* of the best PU, with what was added to this subtree and those inside it */
     map_weight added;  /* to this subtree */
@@ -154,7 +154,7 @@ static int make_shape(struct map_arena *arena, const struct map_family *families
                       size_t family_count, uint32_t item_count, struct shape *out)
 {
     struct map_hierarchy hierarchy;
-    int rc = map_hierarchy_make(arena, families, family_count, item_count, &hierarchy, NULL);
+    int rc = map_hierarchy_make(arena, families, family_count, item_count, &hierarchy);
     if (rc < 0) {
         return rc;
     }

@@ -206,7 +206,7 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
-/* Of `item` in group `g`: is the first PU of its package there, too, and with it all the others?
+/* Is the first PU of the package of `item` in group `g`, too, and with it all the others?
  * Each package is gone through once, for its first PU: a node of 256 PUs has no time for more. */
 static bool holds_its_package(const struct map_groups *packages, const struct map_groups *groups,
                               uint32_t g, uint32_t item)

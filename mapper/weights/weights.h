@@ -1,4 +1,4 @@
-/* What the files of mapper/weights/ promise one another and the rest of the room. */
+/* The interface of mapper/weights/ to its own files and to the rest of the room. */
 #ifndef SERVET_MAPPER_WEIGHTS_WEIGHTS_H
 #define SERVET_MAPPER_WEIGHTS_WEIGHTS_H
 
@@ -141,8 +141,8 @@ void map_view_free(struct map_view *view);
 /* From here on the paper's literal sums decide, not the order of the rules. */
 void map_view_use_sums(struct map_view *view);
 
-/* What the leaf weighs before any choice: more where its last-level cache is smaller, by less than
- * any rule adds; 0 of the paper's sums. */
+/* The weight of the leaf before any choice: more where its last-level cache is smaller, by less
+ * than any rule adds; 0 of the paper's sums. */
 map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf);
 
 /* The relation with ids replaced by their position in `ids`; ids that are not there are left out.
@@ -167,13 +167,13 @@ uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 /* Are two leaves in one group, or listed as a pair? */
 bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
 
-/* What gives a pair of one node's PUs its latency: the first layer that lists it; NULL: none does,
- * or it is one PU. */
+/* The layer that gives a pair of one node's PUs its latency: the first that lists it; NULL: none
+ * does, or it is one PU. */
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);
 
 /* -- slots -- */
 
-/* Who is where: which PUs may be used, how many workers every PU and every core holds, and the
+/* Occupancy: which PUs may be used, how many workers every PU and every core holds, and the
  * order in which that makes PUs eligible before any weight is looked at.
  */
 
@@ -223,7 +223,7 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
 /* One more worker on `leaf`. */
 void map_slots_choose(struct map_slots *slots, uint32_t leaf);
 
-/* What the key of every PU of a node gets besides: MAP_KEY_OTHER_NODE unless the node has workers
+/* Added to the key of every PU of a node: MAP_KEY_OTHER_NODE unless the node has workers
  * and room for more. So memory priority fills one node until the next worker would lose bandwidth
  * there, and then goes on to another. */
 map_key map_slots_node_key(const struct map_slots *slots, uint32_t node);
@@ -284,15 +284,9 @@ struct map_hierarchy {
     uint32_t item_count;
 };
 
-/* 0; -ENOTSUP: some groups cross each other, or a family has pairs (`first` and `second`, if not
- * NULL, are then the families that contradict each other, or one twice); -ENOMEM. */
-struct map_crossing {
-    size_t first, second;               /* families */
-    uint32_t first_group, second_group; /* MAP_NONE: pairs */
-};
+/* 0; -ENOTSUP: some groups cross each other, or a family has pairs; -ENOMEM. */
 int map_hierarchy_make(struct map_arena *arena, const struct map_family *families,
-                       size_t family_count, uint32_t item_count, struct map_hierarchy *out,
-                       struct map_crossing *crossing);
+                       size_t family_count, uint32_t item_count, struct map_hierarchy *out);
 
 /* -- order -- */
 
@@ -310,14 +304,14 @@ struct map_order {
     uint32_t depth;
 };
 
-/* Of the PUs of a class, by its communication layers alone (near is what has a low latency), or by
+/* Orders the PUs of a class, by its communication layers alone (near is a low latency), or by
  * everything that the profile knows as a group; where groups as wide cross, the priority says
  * whether layers or what is shared cuts the others. 0 or -ENOMEM. */
 int map_order_by_layers(struct map_arena *arena, const struct map_class *class,
                         struct map_order *out);
 int map_order_by_all(struct map_arena *arena, const struct map_class *class,
                      enum map_priority priority, struct map_order *out);
-/* Of the nodes, by the layers of the network. 0 or -ENOMEM. */
+/* Orders the nodes, by the layers of the network. 0 or -ENOMEM. */
 int map_order_of_nodes(struct map_view *view, struct map_order *out);
 
 /* Sorts `count` leaves by the layers, the first worker of every PU before any second one. 0 or

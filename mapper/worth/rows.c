@@ -97,7 +97,7 @@ static int ask(struct listing *l, const struct profile_set *pus, struct map_wort
     return rc == -ENODATA ? 0 : rc;
 }
 
-/* What of `group` may be used, as one row. */
+/* The PUs of `group` that may be used, as one row. */
 static int add_scope(struct listing *l, const char *scope, const struct profile_set *group,
                      bool opens)
 {

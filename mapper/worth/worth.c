@@ -2,7 +2,7 @@
  * and V: limit the number of cores that access memory at once, where more of them get no more
  * together). Nothing is measured here: workers are added in the order in which memory priority
  * places them, each number is predicted as --compare predicts it, and the curve is read from its
- * beginning, so that what is told is the smallest number even where the curve falls behind its
+ * beginning, so that the answer is the smallest number even where the curve falls behind its
  * peak. */
 #include "mapper/worth/worth.h"
 

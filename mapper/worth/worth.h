@@ -1,4 +1,5 @@
-/* What a placement gives its workers by the profile, and how many workers are worth having. */
+/* Prediction from the profile: the bandwidth and cache of each worker of a placement, and how many
+ * workers are worth having. */
 #ifndef SERVET_MAPPER_WORTH_WORTH_H
 #define SERVET_MAPPER_WORTH_WORTH_H
 
@@ -6,9 +7,9 @@
 
 /* -- predict -- */
 
-/* What a placement gives its workers, by the profile: how many share each memory domain and cache,
- * what bandwidth and cache that leaves to each, and how far neighbours in worker order are from
- * each other. Predicted, not measured.
+/* How many workers of a placement share each memory domain and cache, the bandwidth and cache that
+ * this leaves to each, and how far neighbours in worker order are from each other. Predicted, not
+ * measured.
  */
 
 #define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
@@ -18,7 +19,7 @@ struct map_figures {
     uint32_t memory_levels;                  /* most of any class in use */
     uint32_t memory_most[MAP_FIGURE_LEVELS]; /* by level, worst overhead first: most workers in one
                                                 group */
-    /* Of the worker with the least, and on average. Bandwidth by the scaling curves, or else by the
+    /* The worker with the least, and the average. Bandwidth by the scaling curves, or else by the
      * pair figure of each level; 0: nothing was measured. */
     double memory_worst_bytes_per_s, memory_mean_bytes_per_s;
     /* By cache level (index 0 is L1): the share of the worker with the least; 0: no worker has such
@@ -34,7 +35,7 @@ struct map_figures {
 int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
                    struct map_figures *out);
 
-/* What lies between two leaves: the first layer that lists them, else the farthest of the profile.
+/* The layer between two leaves: the first one that lists them, else the farthest of the profile.
  * No layer, distance 0: the same leaf, and profiles without layers. */
 struct map_between {
     const struct profile_communication *communication;

@@ -17,7 +17,8 @@
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-enum { KEY_AUTO = 0x100, KEY_WATCH, KEY_VARIABLES };
+/* KEY_OLD_TRACE: the old letter of --trace. */
+enum { KEY_OLD_TRACE = 't', KEY_TRACE = 0x100, KEY_AUTO, KEY_WATCH, KEY_VARIABLES };
 
 struct request {
     const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
@@ -29,8 +30,8 @@ static const struct {
     int key;
     size_t variable;
 } sets[] = {
-    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR}, {'p', PIN_PROFILE},   {'v', PIN_VERBOSE},
-    {'f', PIN_FORCE},     {'t', PIN_TRACE},      {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH},
+    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR},  {'p', PIN_PROFILE},   {'v', PIN_VERBOSE},
+    {'f', PIN_FORCE},     {KEY_TRACE, PIN_TRACE}, {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH},
 };
 
 static const struct argp_option choices[] = {
@@ -40,8 +41,9 @@ static const struct argp_option choices[] = {
     {"verbose", 'v', NULL, 0, "Say on stderr where every thread and rank goes", 0},
     {"force", 'f', NULL, 0, "Place threads even where the user or the program has chosen already",
      0},
-    {"trace", 't', "FILE", 0,
+    {"trace", KEY_TRACE, "FILE", 0,
      "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
+    {NULL, KEY_OLD_TRACE, "FILE", OPTION_HIDDEN, NULL, 0},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
@@ -54,6 +56,10 @@ static const struct argp_option choices[] = {
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
+    if (key == KEY_OLD_TRACE) {
+        cli_old_letter('t', "--trace", "threads");
+        key = KEY_TRACE;
+    }
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         if (sets[i].key == key) {
             request->values[sets[i].variable] = argument ? argument : "1";
@@ -64,10 +70,29 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return key == KEY_VARIABLES ? 0 : ARGP_ERR_UNKNOWN;
 }
 
+/* Columns of --help. */
+enum { HELP_WIDTH = 78, HELP_NAME = 21 };
+
+/* Words of `text` from column `at` on; argp, which breaks lines longer than its own, finds none. */
+static void print_filled(FILE *out, const char *text, int at)
+{
+    int column = at;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, " ");
+        if (column > at && column + 1 + (int)length > HELP_WIDTH) {
+            fprintf(out, "\n%*s", at, "");
+            column = at;
+        }
+        column += fprintf(out, "%s%.*s", column > at ? " " : "", (int)length, word);
+        word += length + strspn(word + length, " ");
+    }
+    fputc('\n', out);
+}
+
 /* The table of variables, below the options in --help. */
 static char *help_filter(int key, const char *text, void *input)
 {
-    char *list = NULL;
+    char *list = NULL, entry[512];
     size_t size;
     (void)input;
     if (key != ARGP_KEY_HELP_POST_DOC) {
@@ -79,8 +104,10 @@ static char *help_filter(int key, const char *text, void *input)
     }
     fprintf(out, "Environment (also read without servet-pin; 0 is off):\n");
     for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
-        fprintf(out, "  %-20s %s [%s]\n", pin_option_table[i].name, pin_option_table[i].meaning,
-                pin_option_table[i].fallback);
+        const struct pin_option *option = &pin_option_table[i];
+        snprintf(entry, sizeof entry, "%s [%s]", option->meaning, option->fallback);
+        fprintf(out, "  %-*s", HELP_NAME, option->name);
+        print_filled(out, entry, HELP_NAME + 2);
     }
     fclose(out);
     return list;
@@ -128,7 +155,7 @@ static void set(const char *name, const char *value)
     }
 }
 
-/* What the loader splits LD_PRELOAD at; it has no way to quote them (ld.so(8)). */
+/* The loader splits LD_PRELOAD at these; it has no way to quote them (ld.so(8)). */
 static const char separators[] = " :";
 
 /* Makes `path` a link to `target`, in one step: another servet-pin may be about to use it. */
@@ -205,8 +232,8 @@ static void set_preloads(void)
     set_preload("libservet_pin.so");
 }
 
-/* A profile that is asked for and cannot be had is refused here; one that is only looked for is not
- * missed. The program may change its folder before it makes a thread: the name is absolute. */
+/* A profile that is asked for and cannot be used is refused here; one that is only looked for is
+ * not missed. The program may change its folder before it makes a thread: the name is absolute. */
 static void set_profile(const char *profile)
 {
     char absolute[PATH_MAX];
@@ -216,8 +243,34 @@ static void set_profile(const char *profile)
         cli_usage("--profile%s%s", *profile ? ": " : ": expected the name of a file, got ''",
                   *profile ? error.text : "");
     }
+    if (profile_matches(loaded, "", NULL, &error) < 0) {
+        cli_usage("--profile: %s: expected a profile of this machine, %s", profile, error.text);
+    }
     profile_free(loaded);
     set(pin_option_table[PIN_PROFILE].name, realpath(profile, absolute) ? absolute : profile);
+}
+
+/* Takes them away, or the shim in the program would say it once more. One rank of each node
+ * speaks. */
+static void refuse_misspelt(bool speaks)
+{
+    for (char **variable = environ; *variable;) {
+        const char *right;
+        size_t length = pin_options_misspelt(*variable, &right);
+        if (!right) {
+            variable++;
+            continue;
+        }
+        char *name = strndup(*variable, length);
+        if (!name || unsetenv(name) < 0) {
+            cli_fail("%s", strerror(errno));
+        }
+        if (speaks) {
+            cli_note("%s: not known, did you mean %s?", name, right);
+        }
+        free(name);
+        variable = environ;
+    }
 }
 
 /* Either priority turns the other off. */
@@ -310,10 +363,11 @@ static void place_rank(const char *command)
     struct profile_mask start, before;
     struct pin_plan plan;
     pin_options_read(&options);
+    pin_launcher_read(options.rebind, &launcher);
+    refuse_misspelt(launcher.node_rank == 0);
     if (options.disable) {
         return;
     }
-    pin_launcher_read(options.rebind, &launcher);
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }

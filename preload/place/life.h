@@ -17,6 +17,7 @@ struct pin_life {
     atomic_int main_pu;
     atomic_bool openmp_found;
     atomic_bool main_away; /* as pin_watched.away */
+    atomic_bool placed;    /* some thread has ever been put on a PU */
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */

@@ -139,6 +139,9 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
     if (atomic_load(&pin_life.gave_up)) {
         return born >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
     }
+    if (pu >= 0) {
+        atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
+    }
     if (pu == born) {
         return 0;
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "profile/base/guess.h"
 
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
@@ -222,8 +223,34 @@ void pin_options_read(struct pin_options *out)
     errno = saved;
 }
 
+size_t pin_options_misspelt(const char *variable, const char **right)
+{
+    struct profile_guess guess = {.word = variable, .length = strcspn(variable, "=")};
+    *right = NULL;
+    if (strncmp(variable, prefix, sizeof prefix - 1) != 0) {
+        return guess.length;
+    }
+    for (size_t id = 0; id < PIN_OPTION_COUNT; id++) {
+        profile_guess(&guess, pin_option_table[id].name);
+    }
+    *right = guess.apart ? guess.name : NULL;
+    return guess.length;
+}
+
+static void say_misspelt(void)
+{
+    const char *right;
+    for (char **variable = environ; variable && *variable; variable++) {
+        size_t length = pin_options_misspelt(*variable, &right);
+        if (right) {
+            pin_failure("%.*s: not known, did you mean %s?", (int)length, *variable, right);
+        }
+    }
+}
+
 void pin_options_say_refused(const struct pin_options *options)
 {
+    say_misspelt();
     if (options->too_long) {
         pin_failure("%s: too long, expected less than %d characters; it counts as not set",
                     options->too_long,

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum pin_option_id {
     PIN_MEM_PRIOR,
@@ -68,6 +69,10 @@ void pin_options_read(struct pin_options *out);
 
 /* Says on stderr which value was too long, if one was. */
 void pin_options_say_refused(const struct pin_options *options);
+
+/* The variable ("NAME=VALUE") that may be a misspelt one of ours, if it is. `right`: the name that
+ * is meant; NULL: it is none. Returns the length of its name. */
+size_t pin_options_misspelt(const char *variable, const char **right);
 
 /* Has the kernel started this program with more rights than its caller has (set-user-ID,
  * set-group-ID, file capabilities)? */

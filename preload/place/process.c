@@ -133,8 +133,10 @@ static bool main_is_bound(const struct pin_process *this)
 /* What the environment, the launcher and the user say; once in each process. */
 static void look_around(void)
 {
-    pin_options_say_refused(&pin_here.options);
     pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
+    if (pin_here.launcher.node_rank == 0) {
+        pin_options_say_refused(&pin_here.options);
+    }
     pin_here.places_exported = pin_places_read(&pin_here.launcher, &pin_here.children);
     if (!pin_here.places_exported) {
         pin_here.children = pin_here.start;
@@ -471,6 +473,7 @@ static void place_main(struct pin_process *this)
     if (rc < 0) {
         pin_failure("cannot pin the main thread to PU %u: %s", pu, strerrordesc_np(-rc));
     } else {
+        atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
         say_main(this, pu);
     }
     pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, "servet");
@@ -548,18 +551,51 @@ static void after_fork_in_child(void)
     atomic_store(&pin_life.state, IDLE);
 }
 
+/* Why no thread has been placed; NULL: some were, or a line has said it. */
+static const char *why_nothing(void)
+{
+    if (atomic_load_explicit(&pin_life.placed, memory_order_relaxed)) {
+        return NULL;
+    }
+    switch (pin_life_state()) {
+    case IDLE:
+        return "the program made no thread and called no MPI_Init";
+    case RETIRED:
+        return pin_here.options.disable ? "SERVET_DISABLE is set" : NULL;
+    case PLANNED:
+        break;
+    default:
+        return NULL;
+    }
+    if (!pin_process_left_to_user(&pin_here)) {
+        return "its threads are left to the kernel, or have masks that the program gave them";
+    }
+    return pin_here.launcher.node_ranks > 1
+               ? "OMP_PLACES, OMP_PROC_BIND or the runtime's own variable is set, the same for all "
+                 "ranks of this node (--force overrides it)"
+               : "OMP_PLACES, OMP_PROC_BIND or the runtime's own variable is set (--force "
+                 "overrides it)";
+}
+
 static void say_goodbye(void)
 {
-    struct pin_sharing sharing = {.whole_node = pin_here.registry.on};
-    sharing.pu = pin_registry_shared(&pin_here.registry, &pin_here.plan.ours);
-    pin_report_write(&pin_here.options, &pin_here.launcher,
-                     pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing);
+    const char *why = why_nothing();
+    if (why) {
+        pin_report_nothing(&pin_here.options, why);
+    }
+    if (pin_life_state() == PLANNED) {
+        struct pin_sharing sharing = {.whole_node = pin_here.registry.on};
+        sharing.pu = pin_registry_shared(&pin_here.registry, &pin_here.plan.ours);
+        pin_report_write(&pin_here.options, &pin_here.launcher,
+                         pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing);
+    }
 }
 
 /* Its locks end with the process. */
 __attribute__((destructor)) static void destructor(void)
 {
-    if (pin_life_state() != PLANNED || pin_self.shut || !pin_here.options.report[0]) {
+    bool is_asked = pin_here.options.report[0] || pin_here.options.verbose;
+    if (!is_asked || pin_life_state() == NEW || pin_self.shut) {
         return;
     }
     pin_self.inside = true;

@@ -261,3 +261,45 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     }
     free(text);
 }
+
+/* Has the parent been started under the shim? */
+static bool is_started_by_ours(void)
+{
+    static const char preload[] = "LD_PRELOAD=";
+    char path[64], *variable = NULL;
+    size_t size = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&variable, &size, '\0', file) > 0) {
+        found = strncmp(variable, preload, sizeof preload - 1) == 0 &&
+                strstr(variable, "libservet_pin.so");
+    }
+    free(variable);
+    if (file) {
+        fclose(file);
+    }
+    return found;
+}
+
+void pin_report_nothing(const struct pin_options *options, const char *why)
+{
+    char host[256] = "?", line[1024];
+    int saved = errno;
+    if (!is_started_by_ours()) {
+        gethostname(host, sizeof host - 1);
+        int length = snprintf(line, sizeof line,
+                              pin_file_is_json(options->report)
+                                  ? "{\"host\":\"%s\",\"pid\":%d,\"nothing_placed\":\"%s\"}\n"
+                                  : "%s %d nothing was placed: %s\n",
+                              host, (int)getpid(), why);
+        if (options->report[0]) {
+            pin_file_append(pin_option_table[PIN_REPORT].name, options->report, line,
+                            (size_t)length);
+        }
+        if (options->verbose) {
+            pin_note("process %d: nothing was placed: %s", (int)getpid(), why);
+        }
+    }
+    errno = saved;
+}

@@ -45,4 +45,8 @@ void pin_report_reset(void);
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
                       const struct pin_remembered *recalled, const struct pin_sharing *sharing);
 
+/* Says on stderr (SERVET_VERBOSE) and in the report why this process has no thread with a place.
+ * Only of the program that was asked about: not of those that it starts in turn. */
+void pin_report_nothing(const struct pin_options *options, const char *why);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/base/cli.h"
+#include "profile/base/guess.h"
 
 enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON, OPTION_FORCE };
 
@@ -16,7 +17,8 @@ static const struct argp_option table[] = {
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
-     "After that long (60, 60s) repeat nothing, infer where one can, and start no further probe",
+     "After that long (60, 60s, 1m) repeat nothing, infer where one can, and start no further "
+     "probe",
      0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
      "Measure every pair (of PUs; with --cluster, of nodes); nothing is taken over from pairs "
@@ -26,14 +28,15 @@ static const struct argp_option table[] = {
     {0},
 };
 
-/* "60" or "60s". */
+/* "90", "90s" or "1.5m". */
 static double parse_budget(const char *text)
 {
     char number[32];
     size_t length = strlen(text);
-    length -= length > 0 && text[length - 1] == 's';
+    char unit = length > 0 ? text[length - 1] : 's';
+    length -= unit == 's' || unit == 'm';
     snprintf(number, sizeof number, "%.*s", (int)length, text);
-    return cli_number("--budget", number, 0.001, 1e9);
+    return cli_number("--budget", number, 0.001, 1e9) * (unit == 'm' ? 60 : 1);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -75,6 +78,18 @@ static bool is_name(const char *text, size_t length, const char *name)
     return strlen(name) == length && strncmp(text, name, length) == 0;
 }
 
+static void refuse_probe(const char *text, size_t length, const char *also)
+{
+    struct profile_guess guess = {.word = text, .length = length};
+    for (size_t i = 0; i < PROBE_NAMES; i++) {
+        profile_guess(&guess, probe_run_names[i]);
+    }
+    cli_usage("--probes: expected %sall, or names out of cache, sharing, memory, message, got "
+              "'%.*s'%s%s%s",
+              also, (int)length, text, guess.name ? ", did you mean '" : "",
+              guess.name ? guess.name : "", guess.name ? "'?" : "");
+}
+
 unsigned probe_run_parse(const char *text, const char *also)
 {
     unsigned probes = 0;
@@ -83,12 +98,13 @@ unsigned probe_run_parse(const char *text, const char *also)
         while (i < PROBE_NAMES && !is_name(at, length, probe_run_names[i])) {
             i++;
         }
-        if (i == PROBE_NAMES) {
-            cli_usage(
-                "--probes: expected %snames out of cache, sharing, memory, message, got '%.*s'",
-                also, (int)length, at);
+        if (i < PROBE_NAMES) {
+            probes |= 1u << i;
+        } else if (is_name(at, length, "all")) {
+            probes |= (1u << PROBE_NAMES) - 1;
+        } else {
+            refuse_probe(at, length, also);
         }
-        probes |= 1u << i;
         at += length;
         if (*at == '\0') {
             break;

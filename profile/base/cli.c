@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "profile/base/error.h"
+#include "profile/base/guess.h"
 
 /* Visible, because it is glibc that reads it: in a room built with hidden visibility --version
  * would be missing. */
@@ -93,55 +94,16 @@ static error_t parse_wrapper(int key, char *argument, struct argp_state *state)
 
 /* -- options that were misspelt -- */
 
-/* Longer names are not compared. */
-#define OPTION_LENGTH_MOST 40u
-/* Twice a letter too many, too few or another one: --memprior, --thraeds. With more of them --html
- * would be near --hwloc. */
-#define OPTION_ERRORS_MOST 2u
-
-/* So many letters have to be put in, taken out or changed (Levenshtein). */
-static unsigned letters_apart(const char *a, size_t length, const char *b)
-{
-    unsigned row[OPTION_LENGTH_MOST + 1];
-    size_t count = strlen(b);
-    for (size_t k = 0; k <= count; k++) {
-        row[k] = (unsigned)k;
-    }
-    for (size_t i = 0; i < length; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t k = 0; k < count; k++) {
-            unsigned changed = diagonal + (a[i] != b[k]);
-            unsigned other = (row[k] < row[k + 1] ? row[k] : row[k + 1]) + 1;
-            diagonal = row[k + 1];
-            row[k + 1] = changed < other ? changed : other;
-        }
-    }
-    return row[count];
-}
-
-struct search {
-    const char *word; /* without its dashes */
-    size_t length;    /* up to a "=" */
-    unsigned least;
-    const char *nearest; /* the option that may have been meant; NULL: none */
-};
-
 /* The option that the word, or the beginning of it, names; NULL: none. */
-static const struct argp_option *find_option(const struct argp *argp, struct search *search)
+static const struct argp_option *find_option(const struct argp *argp, struct profile_guess *search)
 {
     const struct argp_option *o = argp->options;
     for (; o && (o->name || o->key || o->doc); o++) {
-        if (!o->name || strlen(o->name) > OPTION_LENGTH_MOST) {
-            continue;
-        }
-        if (strncmp(o->name, search->word, search->length) == 0) {
+        if (o->name && strncmp(o->name, search->word, search->length) == 0) {
             return o;
         }
-        unsigned apart = letters_apart(search->word, search->length, o->name);
-        if (apart < search->least && !(o->flags & OPTION_HIDDEN)) {
-            search->least = apart;
-            search->nearest = o->name;
+        if (o->name && !(o->flags & OPTION_HIDDEN)) {
+            profile_guess(search, o->name);
         }
     }
     for (const struct argp_child *child = argp->children; child && child->argp; child++) {
@@ -168,11 +130,11 @@ static void refuse_misspelt(const struct argp *argp, int argc, char **argv, unsi
             }
             continue;
         }
-        struct search search = {.word = argv[i] + 2, .least = OPTION_ERRORS_MOST + 1};
+        struct profile_guess search = {.word = argv[i] + 2};
         search.length = strcspn(search.word, "=");
         const struct argp_option *option = find_option(&all, &search);
-        if (!option && search.nearest && 2 * search.least < search.length) {
-            cli_usage("unrecognized option '%s', did you mean '--%s'?", argv[i], search.nearest);
+        if (!option && search.name) {
+            cli_usage("unrecognized option '%s', did you mean '--%s'?", argv[i], search.name);
         }
         /* The next word is its argument. */
         i += option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL) &&
@@ -224,6 +186,12 @@ void cli_note_unknown(const struct servet_profile *profile)
     if (profile->unknown) {
         cli_note("%s: not known to servet " SERVET_VERSION ", ignored and kept", profile->unknown);
     }
+}
+
+void cli_old_letter(char letter, const char *option, const char *meaning)
+{
+    cli_note("-%c: expected %s, as the letter will mean %s in the next release", letter, option,
+             meaning);
 }
 
 long cli_integer(const char *option, const char *text, long low, long high)

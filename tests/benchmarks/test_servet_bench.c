@@ -58,8 +58,9 @@ static void expect_figure(json_t *root, const char *comparator, const char *figu
 TEST(figures_are_those_of_the_program_under_each_comparator)
 {
     script("app", "if [ -n \"$OMP_PROC_BIND\" ]; then echo took 50 s; else echo took 5 s; fi");
-    json_t *root = parsed(
-        bench("-n 3 --json -c default,omp-close --metric 'took ([0-9]+)' -- %s/app", folder));
+    json_t *root = parsed(bench(
+        "--rounds 3 --json --comparators default,omp-close --metric 'took ([0-9]+)' -- %s/app",
+        folder));
     expect_figure(root, "default", "median", 5.0);
     expect_figure(root, "omp-close", "median", 50);
     expect_figure(root, "omp-close", "ratio", 10);
@@ -70,7 +71,7 @@ TEST(figures_are_those_of_the_program_under_each_comparator)
 TEST(rounds_are_interleaved)
 {
     script("app", "echo \"${OMP_PROC_BIND:-none}\" >>%s/order", folder);
-    struct run run = bench("-n 3 -c default,omp-spread -- %s/app", folder);
+    struct run run = bench("--rounds 3 --comparators default,omp-spread -- %s/app", folder);
     ck_assert_int_eq(run.status, 0);
     ck_assert_str_eq(read_text(scratch_path("order")),
                      "none\nspread\nnone\nspread\nnone\nspread\n");
@@ -80,7 +81,8 @@ TEST(the_users_own_placement_does_not_leak_in)
 {
     script("app", "echo \"value ${#OMP_PLACES}\"");
     setenv("OMP_PLACES", "{0}", 1);
-    struct run run = bench("-n 1 --json -c default --metric 'value ([0-9]+)' -- %s/app", folder);
+    struct run run = bench(
+        "--rounds 1 --json --comparators default --metric 'value ([0-9]+)' -- %s/app", folder);
     unsetenv("OMP_PLACES");
     json_t *root = parsed(run);
     expect_figure(root, "default", "median", 0.0);
@@ -91,9 +93,9 @@ TEST(servet_comparators_run_the_shim)
 {
     script("app", "case \"$LD_PRELOAD$SERVET_COMM_PRIOR\" in *libservet_pin.so*) echo pinned 1;; "
                   "*) echo pinned 0;; esac");
-    json_t *root = parsed(
-        bench("-n 1 --json -c default,servet-mem,servet-comm --metric 'pinned ([0-9])' -- %s/app",
-              folder));
+    json_t *root = parsed(bench("--rounds 1 --json --comparators default,servet-mem,servet-comm "
+                                "--metric 'pinned ([0-9])' -- %s/app",
+                                folder));
     expect_figure(root, "default", "median", 0.0);
     expect_figure(root, "servet-mem", "median", 1.0);
     expect_figure(root, "servet-comm", "median", 1.0);
@@ -103,12 +105,15 @@ TEST(servet_comparators_run_the_shim)
 TEST(the_verdict_names_a_slower_servet)
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
-    struct run run =
-        bench("-n 6 -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    struct run run = bench(
+        "--rounds 6 --comparators default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
     ck_assert_ptr_nonnull(strstr(run.out, "SLOWER beyond the interval"));
-    run = bench("-n 6 --higher -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    run = bench(
+        "--rounds 6 --higher --comparators default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
+        folder);
     ck_assert_ptr_nonnull(strstr(run.out, "not slower beyond the interval"));
-    run = bench("-n 5 -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder);
+    run = bench("--rounds 5 --comparators default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
+                folder);
     ck_assert_ptr_nonnull(strstr(run.out, "no intervals and no verdict"));
 }
 
@@ -124,8 +129,9 @@ static const struct {
 TEST(exceptions_are_listed_with_reasons, .loops = (sizeof reasons / sizeof *reasons))
 {
     script("app", "if [ -n \"$LD_PRELOAD\" ]; then echo figure 50; else echo figure 5; fi");
-    struct run run = bench("-n 6 %s -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
-                           reasons[_i].options, folder);
+    struct run run =
+        bench("--rounds 6 %s --comparators default,servet-mem --metric 'figure ([0-9]+)' -- %s/app",
+              reasons[_i].options, folder);
     ck_assert_msg(strstr(run.out, "beyond the interval: 1 of 1 programs") &&
                       strstr(run.out, "servet-mem takes 10.000 of default, again alone 10.000: ") &&
                       strstr(run.out, reasons[_i].reason),
@@ -141,8 +147,9 @@ TEST(exceptions_that_do_not_come_again_are_said_to)
            "echo figure 50; else "
            "echo figure 5; fi",
            folder, folder);
-    json_t *root = parsed(bench(
-               "-n 6 --json -c default,servet-mem --metric 'figure ([0-9]+)' -- %s/app", folder)),
+    json_t *root = parsed(bench("--rounds 6 --json --comparators default,servet-mem --metric "
+                                "'figure ([0-9]+)' -- %s/app",
+                                folder)),
            *exception = json_array_get(json_object_get(root, "exceptions"), 0);
     ck_assert(json_is_false(json_object_get(exception, "confirmed")));
     ck_assert_double_eq_tol(json_number_value(json_object_get(exception, "slowdown")), 10.0, 1e-9);
@@ -154,11 +161,12 @@ TEST(exceptions_that_do_not_come_again_are_said_to)
 TEST(failures_are_reasons_not_figures)
 {
     script("app", "[ -z \"$OMP_PROC_BIND\" ] || { echo no places here >&2; exit 3; }");
-    json_t *root = parsed(bench("-n 2 --json -c default,omp-close -- %s/app", folder));
+    json_t *root =
+        parsed(bench("--rounds 2 --json --comparators default,omp-close -- %s/app", folder));
     ck_assert_str_eq(json_string_value(json_object_get(series(root, "omp-close"), "left_out")),
                      "exit status 3: no places here");
     ck_assert_ptr_nonnull(json_object_get(series(root, "default"), "median"));
-    struct run run = bench("-n 1 --limit 0.2 -c default -- /bin/sleep 30");
+    struct run run = bench("--rounds 1 --limit 0.2 --comparators default -- /bin/sleep 30");
     ck_assert_int_eq(run.status, 1);
     ck_assert_ptr_nonnull(strstr(run.out, "took more than 0.2 s"));
 }
@@ -171,8 +179,9 @@ TEST(jobs_run_at_the_same_time_and_the_worst_counts)
            "rank 1; exit; }\n"
            "mkdir %s/second; echo rank 2",
            folder, folder, folder);
-    json_t *root = parsed(bench(
-        "-n 1 --json --limit 30 --jobs 2 -c default --metric 'rank ([0-9])' -- %s/app", folder));
+    json_t *root = parsed(bench("--rounds 1 --json --limit 30 --jobs 2 --comparators default "
+                                "--metric 'rank ([0-9])' -- %s/app",
+                                folder));
     expect_figure(root, "default", "median", 2.0);
 }
 
@@ -182,18 +191,21 @@ TEST(a_background_job_runs_during_the_measurement_and_not_after)
            "parent=$PPID; n=0; for s in /proc/[0-9]*/stat; do read -r p c st pp rest <$s && [ "
            "\"$pp\" = "
            "\"$parent\" ] && [ \"$p\" != $$ ] && n=$((n + 1)); done 2>/dev/null; echo beside $n");
-    json_t *root = parsed(
-        bench("-n 1 --json --load 1 -c default --metric 'beside ([0-9]+)' -- %s/app", folder));
+    json_t *root = parsed(bench(
+        "--rounds 1 --json --load 1 --comparators default --metric 'beside ([0-9]+)' -- %s/app",
+        folder));
     ck_assert_double_ge(json_number_value(json_object_get(series(root, "default"), "median")), 1.0);
-    root = parsed(bench("-n 1 --json -c default --metric 'beside ([0-9]+)' -- %s/app", folder));
+    root = parsed(bench(
+        "--rounds 1 --json --comparators default --metric 'beside ([0-9]+)' -- %s/app", folder));
     expect_figure(root, "default", "median", 0.0);
 }
 
 TEST(a_budget_ends_the_rounds)
 {
     script("app", "sleep 0.2; echo figure 1");
-    json_t *root = parsed(bench(
-        "-n 1000 --budget 0.3 --json -c default --metric 'figure ([0-9]+)' -- %s/app", folder));
+    json_t *root = parsed(bench("--rounds 1000 --budget 0.3 --json --comparators default --metric "
+                                "'figure ([0-9]+)' -- %s/app",
+                                folder));
     size_t rounds = json_array_size(json_object_get(series(root, "default"), "values"));
     ck_assert_uint_ge(rounds, 1);
     ck_assert_uint_le(rounds, 3); /* 0.6 s are over after three */
@@ -204,7 +216,9 @@ TEST(programs_end_with_servet_bench)
 {
     char gone[64];
     script("app", "echo $$ >%s/pid; exec sleep 60", folder);
-    run_command("/usr/bin/timeout -s INT 2 " SERVET_BENCH " -n 1 -c default -- %s/app", folder);
+    run_command("/usr/bin/timeout -s INT 2 " SERVET_BENCH
+                " --rounds 1 --comparators default -- %s/app",
+                folder);
     snprintf(gone, sizeof gone, "/proc/%d/exe", atoi(read_text(scratch_path("pid"))));
     for (int i = 0; i < 100 && access(gone, F_OK) == 0; i++) {
         usleep(50000);
@@ -219,7 +233,7 @@ TEST(npb_binaries_are_found_and_run)
     script("bin/cg.S.x", "echo ' Mop/s total     =                   123.45'");
     script("bin/is.W.x", "echo ' Mop/s total     =                    67.00'");
     script("bin/make.sh", "echo ' Mop/s total = 1'");
-    json_t *root = parsed(bench("-n 2 -c default --json --npb %s", folder)),
+    json_t *root = parsed(bench("--rounds 2 --comparators default --json --npb %s", folder)),
            *list = json_object_get(root, "comparisons");
     ck_assert_uint_eq(json_array_size(list), 2);
     ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 0), "program")),
@@ -235,8 +249,8 @@ TEST(plots_are_drawn)
                                            {"new/deep", "new/deep/comparison.svg"},
                                            {"new/deep", "new/deep/comparison.svg"}};
     for (size_t i = 0; i < 3 && access("/usr/bin/gnuplot", X_OK) == 0; i++) {
-        struct run run =
-            bench("-n 2 -c default,omp-close --plot %s -- /bin/true", scratch_path(where[i][0]));
+        struct run run = bench("--rounds 2 --comparators default,omp-close --plot %s -- /bin/true",
+                               scratch_path(where[i][0]));
         ck_assert_msg(run.status == 0, "%s", run.err);
         ck_assert_ptr_nonnull(strstr(read_text(scratch_path(where[i][1])), "omp-close"));
     }
@@ -247,11 +261,12 @@ TEST(too_few_rounds_have_no_interval)
 {
     static const bool enough[] = {false, true};
     for (size_t i = 0; i < 2; i++) {
-        struct run run = bench("-n %d --json -c default,omp-close -- /bin/true", enough[i] ? 6 : 5);
+        struct run run = bench("--rounds %d --json --comparators default,omp-close -- /bin/true",
+                               enough[i] ? 6 : 5);
         json_t *root = parsed(run), *one = series(root, "default");
         ck_assert(json_is_array(json_object_get(one, "interval")) == enough[i]);
         ck_assert(json_is_array(json_object_get(one, "ratio_interval")) == enough[i]);
-        run = bench("-n %d -c default,omp-close -- /bin/true", enough[i] ? 6 : 5);
+        run = bench("--rounds %d --comparators default,omp-close -- /bin/true", enough[i] ? 6 : 5);
         ck_assert_msg(!strstr(run.out, "[") == !enough[i], "%s", run.out);
     }
 }
@@ -277,7 +292,8 @@ TEST(a_launcher_of_another_mpi_is_refused)
     setenv("SERVET_BENCH_MPIRUN", scratch_path("launcher"), 1);
     for (size_t i = 0; i < 2; i++) {
         script("launcher", "%s", says[i]);
-        expect_refused(needs[i], SERVET_BENCH " -n 1 -r 2 -c default -- %s", programs[i]);
+        expect_refused(needs[i], SERVET_BENCH " --rounds 1 -r 2 --comparators default -- %s",
+                       programs[i]);
     }
 }
 
@@ -290,28 +306,39 @@ TEST(the_launcher_follows_the_programs_mpi)
     char *before = kept(strdup(getenv("PATH")));
     setenv("PATH", folder, 1);
     script("mpiexec.hydra", "echo 'mpirun (Open MPI) 4.1.4'");
-    struct run run =
-        bench("-n 1 --json -r 2 -c bind-core --metric 'ranks ([0-9])' -- " NEEDS_MPICH);
+    struct run run = bench(
+        "--rounds 1 --json -r 2 --comparators bind-core --metric 'ranks ([0-9])' -- " NEEDS_MPICH);
     setenv("PATH", before, 1);
     expect_figure(parsed(run), "bind-core", "median", 2);
 }
 #endif
 
+/* In servet-map -n is the number of workers, in servet-pin -c and -m are priorities. */
+TEST(a_letter_of_the_release_before_works_and_says_so)
+{
+    script("app", "echo figure 5");
+    struct run run = bench("-n 1 --json -c default -m 'figure ([0-9]+)' -- %s/app", folder);
+    expect_figure(parsed(run), "default", "median", 5);
+    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -n: expected --rounds, "));
+    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -c: expected --comparators, "));
+    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -m: expected --metric, "));
+}
+
 static const char *const wrong[] = {
     "",
     "--kernels -- /bin/true",
-    "-n 0 -- /bin/true",
-    "-c nonsense -- /bin/true",
-    "-c , -- /bin/true",
+    "--rounds 0 -- /bin/true",
+    "--comparators nonsense -- /bin/true",
+    "--comparators , -- /bin/true",
     "--metric ( -- /bin/true",
     "--npb /nonexistent",
     "--npb /proc/self/fd",
     "--jobs x -- /bin/true",
-    "-n 1 -c default --plot /tmp/plot.txt -- /bin/true",
+    "--rounds 1 --comparators default --plot /tmp/plot.txt -- /bin/true",
     "-- /nonexistent/program",
     "--kernels --metric x",
     "--kernels --plot /tmp/one.svg",
-    "-n 1 --plot /proc/none/here -- /bin/true",
+    "--rounds 1 --plot /proc/none/here -- /bin/true",
     "--output /tmp/x -- /bin/true",
 };
 

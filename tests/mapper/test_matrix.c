@@ -164,28 +164,6 @@ TEST(ranks_of_uneven_threads_change_regions_of_their_size)
     }
 }
 
-/* In rank order the two ranks of 4 fill a package and those of 2 the other; ranks 0, 2 and 3 talk,
- * and 1, 4 and 5: the machine is divided in the order of talkers then. */
-TEST(the_machine_is_divided_so_that_ranks_of_all_sizes_lie_by_their_partners)
-{
-    static const unsigned long group[] = {0, 1, 0, 0, 1, 1};
-    const char *path = scratch_file(
-        "matrix", "0 0 9 9 0 0\n0 0 0 0 9 9\n0 0 0 9 0 0\n0 0 0 0 0 0\n0 0 0 0 0 9\n0 0 0 0 0 0\n");
-    struct run run = run_command(
-        SERVET_MAP " --topology 'package:2 [numa] core:8 pu:1' -t 4,4,2,2,2,2 --comm-prior "
-                   "--matrix %s",
-        path);
-    ck_assert_msg(run.status == 0, "%s", run.err);
-    char *at = run.out;
-    for (size_t r = 0; r < 6; r++) {
-        for (uint32_t t = 0; t < (r < 2 ? 4 : 2); t++) {
-            ck_assert_msg(strtoul(at, &at, 10) / 8 == group[r], "%s", run.out);
-            at += *at == ',';
-        }
-        ck_assert_msg(*at == '\n', "%s", run.out);
-    }
-}
-
 #define MOST_IN_RING 600
 
 /* The numbers from 0 on in any order. */

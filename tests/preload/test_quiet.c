@@ -22,8 +22,7 @@ TEST(nothing_happens_before_the_first_thread)
     if (!is_installed("strace")) {
         return;
     }
-    child_run(&child,
-              CHANGES("SERVET_MEM_PRIOR=1", "SERVET_VERBOSE=1", "SERVET_PROFILE=/nonexistent"),
+    child_run(&child, CHANGES("SERVET_MEM_PRIOR=1", "SERVET_PROFILE=/nonexistent"),
               ARGV("strace", "-f", "-E", "LD_PRELOAD=" SERVET_SHIM, "-e",
                    "trace=openat,open,sched_setaffinity,sched_getaffinity", "/bin/true"));
     ck_assert_int_eq(child.status, 0);
@@ -116,6 +115,55 @@ TEST(bad_usage_is_one_line_and_2)
     ck_assert_ptr_nonnull(strstr(child.err, "did you mean '--mem-prior'?"));
 }
 
+/* Seen red: nothing was said. */
+TEST(who_asks_is_told_why_nothing_was_placed)
+{
+    static const char no_thread[] =
+        "nothing was placed: the program made no thread and called no MPI_Init\n";
+    const char *report = scratch_path("report");
+    char change[128];
+    child_run(&child, NULL, ARGV(SERVET_PIN, "-v", "true"));
+    ck_assert_ptr_nonnull(strstr(child.err, no_thread));
+    child_run(&child, CHANGES("SERVET_DISABLE=1"), ARGV(SERVET_PIN, "-v", "true"));
+    ck_assert_ptr_nonnull(strstr(child.err, "nothing was placed: SERVET_DISABLE is set\n"));
+    snprintf(change, sizeof change, "SERVET_REPORT=%s", report);
+    child_run(&child, CHANGES(change), ARGV(SERVET_PIN, "true"));
+    ck_assert_str_eq(child.err, "");
+    ck_assert_ptr_nonnull(strstr(read_text(report), no_thread));
+}
+
+/* Of what it starts as well a line each would be said. */
+TEST(what_a_program_starts_is_not_told_of)
+{
+    const char *report = scratch_path("report");
+    char change[128];
+    snprintf(change, sizeof change, "SERVET_REPORT=%s", report);
+    child_run(&child, CHANGES(change), ARGV(SERVET_PIN, "timeout", "10", "true"));
+    ck_assert_uint_eq(child_lines(read_text(report), ""), 1);
+}
+
+/* In servet-map -t is the number of threads. */
+TEST(the_letter_t_of_the_release_before_says_what_it_was)
+{
+    child_run(&child, NULL, ARGV(SERVET_PIN, "-t", "2", "true"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_str_eq(child.err, "servet-pin: -t: expected --trace, as the letter will mean threads "
+                                "in the next release\n");
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--trace", scratch_path("trace"), "true"));
+    ck_assert_str_eq(child.err, "");
+}
+
+TEST(a_misspelt_variable_is_said_with_the_right_one)
+{
+    child_run(&child, CHANGES("SERVET_VERBOS=1", "SERVET_MEMPRIOR=1", "SERVET_OF_THE_PROGRAM=1"),
+              ARGV(SERVET_PIN, "sh", "-c", "echo $SERVET_OF_THE_PROGRAM"));
+    ck_assert_str_eq(child.out, "1\n");
+    ck_assert_uint_eq(child_lines(child.err, ""), 2);
+    ck_assert_ptr_nonnull(
+        strstr(child.err, "servet-pin: SERVET_VERBOS: not known, did you mean SERVET_VERBOSE?\n"));
+    ck_assert_ptr_nonnull(strstr(child.err, "did you mean SERVET_MEM_PRIOR?\n"));
+}
+
 TEST(options_of_the_command_are_its_own)
 {
     child_run(&child, NULL, ARGV(SERVET_PIN, "echo", "--memprior"));
@@ -151,4 +199,13 @@ TEST(help_lists_every_variable)
         variables++;
     }
     ck_assert_uint_ge(variables, 6);
+    /* Seen red: argp broke the lines once more, and words stood alone. */
+    for (line = strstr(help.out, "\n  SERVET_") + 1; *line; line = end + 1) {
+        end = strchrnul(line, '\n');
+        ck_assert_msg(strncmp(line, "  ", 2) == 0 && end - line < 80, "%.*s", (int)(end - line),
+                      line);
+        if (!*end) {
+            break;
+        }
+    }
 }

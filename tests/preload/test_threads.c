@@ -82,6 +82,17 @@ TEST(a_profile_that_is_asked_for_and_cannot_be_had_is_refused)
     }
 }
 
+/* Seen red: the program ran on the declared topology, and nothing was said. */
+TEST(a_profile_of_another_machine_that_is_asked_for_is_refused)
+{
+    child_run(&child, NULL,
+              ARGV(SERVET_PIN, "--profile", FIXTURES "/superdome.json", "--", PROGRAM, "1"));
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_msg(strstr(child.err, "superdome.json: expected a profile of this machine, "), "%s",
+                  child.err);
+    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+}
+
 /* Behind the last member of the object in the file. */
 static void append_member(const char *path, const char *member)
 {

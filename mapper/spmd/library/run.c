@@ -1,4 +1,4 @@
-/* What runs a plan inside an application: the plan file read, tasks computed edges first, messages
+/* Runs a plan inside an application: the plan file read, tasks computed edges first, messages
  * sent and awaited. One file, because it is linked into programs of others: it exports what
  * servet_spmd.h declares and nothing else. */
 #include <jansson.h>
@@ -110,7 +110,7 @@ static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *o
     return 1;
 }
 
-/* What is read for whom. */
+/* The file, and the rank that it is read for. */
 struct wanted {
     const char *path;
     int rank, ranks;

@@ -59,7 +59,7 @@ struct servet_spmd_box {
     int priority; /* 1: two neighbours wait for them, 2: one does, 3: none */
 };
 
-/* Computes the tasks of the box. What it writes is the `next` of servet_spmd_step(); what it reads
+/* Computes the tasks of the box. It writes the `next` of servet_spmd_step(); what it reads
  * must not be. */
 typedef void servet_spmd_compute(void *context, const struct servet_spmd_box *box);
 

@@ -12,7 +12,7 @@ command -v "$mpirun" >/dev/null || { echo "skipped: no $mpirun here"; exit 77; }
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 failed=0
 for program in "$@"; do
-    "$spmd" --profile "$profile" --problem 400x300 --instance 200x150 --iterations 20 --cores 2 --cpuset 0-1 --rounds 1 \
+    "$spmd" --profile "$profile" --problem 200x150 --iterations 20 --cores 2 --cpuset 0-1 --rounds 1 \
         --characterise "$program {iterations}" >"$work/out" 2>"$work/err"
     if [ $? != 0 ] ||
         ! grep -q "8 bytes for an edge task (1 run of 20 iterations, tiles of 100 x 150 on 2 cores)" "$work/out"; then

@@ -33,12 +33,10 @@ TEST(table_1_is_printed)
 
 TEST(curves_say_where_efficiency_falls)
 {
-    const char *wave =
-        "--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --curve --simulate --profile " FIXTURES
-        "/spmd-amd.json";
+    const char *wave = "--problem 10800 --comp 0.08e-6 --comm 131.3e-6 --curve --profile " FIXTURES
+                       "/spmd-amd.json";
     assert_says(wave, "# efficiency falls below 0.85 from 8 cores on");
     assert_says(wave, "0.000144         6           1  *");
-    assert_says(wave, "with the plan");
 }
 
 TEST(mappings_come_in_the_mappers_formats)
@@ -95,10 +93,6 @@ TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 --profile /nonexistent.json", "/nonexistent.json"},
         {"--problem 80x60 --comp 1 --topology 'package:2 pu:2'", "--comm: missing"},
         {"--problem 80x60 --comp 1 --plan /nonexistent/plan" DELL, "--plan: /nonexistent/plan"},
-        {"--problem 80x60 --comp 1 --instance 8x6" DELL,
-         "--instance, --instance-grid: expected --characterise"},
-        {"--problem 80x60 --instance-grid 2x2 --characterise /bin/true" DELL,
-         "--instance-grid: expected --instance"},
         {"--problem 80x60 --characterise /nonexistent/app --cpuset 0-1" DELL,
          "'/nonexistent/app' does not run"},
         {"--problem 80x60 --characterise /bin/true --cpuset 0" DELL,
@@ -106,20 +100,11 @@ TEST(bad_input_is_one_line_and_status_2)
         {"--problem 79x59 --characterise /bin/true --cpuset 0-1" DELL,
          "--characterise: expected a problem for at least 2"},
         {"--problem 80x60 --comp 1 --rounds 0" DELL, "--rounds: expected"},
-        {"--problem 80x60 --comp 1 --evaluate /bin/true --against /bin/true" DELL,
-         "--against: '/bin/true': expected {iterations}"},
-        {"--problem 80x60 --instance 80x60 --characterise /nonexistent/app" DELL,
-         "'/nonexistent/app' does not run"},
-        {"--problem 80x60 --instance 81x61 --characterise /bin/true" DELL, "--instance: expected"},
-        {"--problem 80x60 --instance 80x60 --characterise /bin/true" DELL, "left no trace"},
-        {"--problem 80x60 --comp 1 --against /bin/true" DELL, "--against: expected --evaluate"},
-        {"--problem 80x60 --comp 1 --comm 1 --cores 2 --evaluate /bin/false --cpuset 0-1" DELL,
-         "'/bin/false' does not"},
+        {"--problem 80x60 --characterise /bin/true --cpuset 0-1" DELL, "left no trace"},
         {"--problem 80x60 --comp 1 nonsense" DELL, "nonsense"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!HAVE_MPI &&
-            (strstr(cases[i][0], "--characterise") || strstr(cases[i][0], "--evaluate"))) {
+        if (!HAVE_MPI && strstr(cases[i][0], "--characterise")) {
             continue;
         }
         struct run run = run_command(SERVET_SPMD " %s", cases[i][0]);
@@ -142,7 +127,6 @@ static void assert_leaves_the_old_plan(const char *options)
 TEST(a_program_that_does_not_run_leaves_the_old_plan)
 {
     if (HAVE_MPI) {
-        assert_leaves_the_old_plan(HEAT "--cores 2 --cpuset 0-1 --evaluate /bin/false");
         assert_leaves_the_old_plan(
             "--problem 80x60 --cores 2 --cpuset 0-1 --characterise /bin/false");
     }

@@ -1,6 +1,5 @@
-/* Do grids keep their messages off slow links, does a plan cut every tile into edges and inside,
- * and does it pay on the paper's three clusters, simulated? */
-#include <math.h>
+/* Do grids keep their messages off slow links, and does a plan cut every tile into edges and
+ * inside? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,55 +264,4 @@ TEST(messages_at_once_take_as_long_as_was_measured)
     }
     *layer = as_loaded;
     spmd_grid_free(&grid);
-}
-
-/* Table 1's applications on its clusters, with the processes waiting for each other. */
-static const struct {
-    const char *profile, *stencil;
-    uint64_t x, y, cores;
-    double comp_s, comm_s;
-} scale[] = {
-    {FIXTURES "/spmd-dell.json", "2d5", 8500, 4000, 40, 0.13e-6, 5.8e-6},
-    {FIXTURES "/spmd-ibm.json", "2d5", 10000, 6000, 128, 0.54e-6, 40.6e-6},
-    {FIXTURES "/spmd-amd.json", "1d3", 10800, 1, 16, 0.08e-6, 131.3e-6},
-};
-
-static double simulated(const struct servet_profile *profile, const struct spmd_problem *p,
-                        const struct spmd_choice *choice, double comm_s, bool planned)
-{
-    struct spmd_grid grid = mapped(profile, p, choice->tile.n, choice->tile.m);
-    struct spmd_simulation simulation = {planned, comm_s, 0.02, 100, 1};
-    double seconds;
-    ck_assert_int_eq(spmd_simulate(profile, p, &choice->tile, &grid, &simulation, &seconds), 0);
-    spmd_grid_free(&grid);
-    return seconds;
-}
-
-TEST(on_the_papers_clusters_the_plan_pays_and_the_model_holds,
-     .loops = sizeof scale / sizeof *scale)
-{
-    struct servet_profile *profile = loaded(scale[_i].profile);
-    struct spmd_problem p = problem(scale[_i].stencil, scale[_i].x, scale[_i].y, scale[_i].comp_s);
-    double comm_s = scale[_i].comm_s, before = 1;
-    struct spmd_choice *curve;
-    size_t count, better = 0;
-    ck_assert_int_eq(spmd_curve(&p, scale[_i].cores, spmd_comm_per_task, &comm_s, &curve, &count),
-                     0);
-    for (size_t i = 0; i < count; i++) {
-        double with = simulated(profile, &p, &curve[i], comm_s, true);
-        double without = simulated(profile, &p, &curve[i], comm_s, false);
-        ck_assert_msg(with <= without * 1.01, "%d cores: %g with the plan, %g without",
-                      (int)curve[i].times.cores, with, without);
-        better += with < without * 0.99;
-        if (curve[i].times.kept) { /* the model leaves out that messages wait for a network
-                                      interface: 12 % at worst, in 75 long strips */
-            ck_assert_double_lt(fabs(with / curve[i].times.iteration_s - 1), 0.15);
-            ck_assert_double_ge(curve[i].times.serial_s / with / (double)curve[i].times.cores,
-                                0.85);
-        }
-        ck_assert(curve[i].times.efficiency <= before * 1.000001 || curve[i].times.kept);
-        before = curve[i].times.efficiency;
-    }
-    ck_assert_uint_gt(better, 0);
-    free(curve);
 }

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/probe_command.sh"
 
 refused 2 "probes" --probes cache,disk
+refused 2 "did you mean 'cache'?" --probes cach
 refused 2 "cpuset" --cpuset 3-1
 refused 2 "--largest" --largest 4X
 refused 2 "--largest" --largest 1K
@@ -32,6 +33,8 @@ echo '{"servet_machine": 1' >"$folder/torn.json"
 refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 
 # the folder of the profile is made, and none above it
+"$probe" -q --machine "simulated:$machines/athlon-3200.json" --probes all --budget 1m -o "$folder/all.json" ||
+    fail "--probes all --budget 1m"
 "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/etc/profile.json" ||
     fail "a folder that is missing is not made"
 [ -s "$folder/etc/profile.json" ] || fail "no profile in the folder that was made"
