@@ -380,10 +380,32 @@ static void doubt_spreads(struct page *page, size_t *found)
     }
 }
 
+/* Figures that the flags of their quality cast doubt on, in one line for each flag. */
+static void doubt_flags(struct page *page, size_t *found)
+{
+    size_t cut = 0, beside = 0;
+    for (size_t i = 0; i < page->items.count; i++) {
+        const struct profile_quality *quality = page->items.items[i].quality;
+        cut += quality && quality->cut_short;
+        beside += quality && quality->beside_others;
+    }
+    if (cut) {
+        doubt(page, found, "The budget cut %zu figure%s short: measure again with a longer budget.",
+              cut, cut == 1 ? "" : "s");
+    }
+    if (beside) {
+        doubt(page, found,
+              "Other processes ran beside %zu measurement%s: measure again when the machine is "
+              "idle.",
+              beside, beside == 1 ? "" : "s");
+    }
+}
+
 static void put_doubts(struct page *page)
 {
     size_t found = 0;
     doubt_conditions(page, &found);
+    doubt_flags(page, &found);
     doubt_spreads(page, &found);
     if (found) {
         fputs("</ul></div>\n", page->out);

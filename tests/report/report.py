@@ -167,6 +167,10 @@ memory["levels"][0].update(bytes_per_s=0.98 * memory["reference_bytes_per_s"], s
 json.dump(noted, open(f"{folder}/noted.json", "w"))
 text, root, ids = page("noted.json")
 check(not suspicions(root), f"a note is suspicious: {suspicions(root)}")
+found["caches"][1]["quality"] = {"origin": "measured", "repetitions": 1, "cut_short": True}
+json.dump(noted, open(f"{folder}/cut.json", "w"))
+doubts = suspicions(page("cut.json")[1])
+check(len(doubts) == 1 and "budget cut 1 figure short" in doubts[0], f"a figure that was cut short: {doubts}")
 check(any("in huge pages" in "".join(d.itertext()) for d in root.iter("details")), "a note is on no table")
 check("Memory overhead level 0" not in text, "a level on which nobody loses anything is drawn")
 
