@@ -1,6 +1,6 @@
 /* A plot with two axes as SVG. From the top: the quantity of the y axis, the legend, texts of
- * marks, the plot itself, ticks and the quantity of the x axis. Nothing is laid on the plot, so that
- * no text hides a point; the picture is as high as the text above needs. */
+ * marks, the plot itself, ticks and the quantity of the x axis. Nothing is laid on the plot, so
+ * that no text hides a point; the picture is as high as the text above needs. */
 #include "profile/text/chart.h"
 
 #include <errno.h>
