@@ -253,22 +253,6 @@ void report_items_free(struct item_list *list)
     *list = (struct item_list){0};
 }
 
-char *report_item_doubt(const struct item *item)
-{
-    char *text = NULL;
-    const struct profile_quality *q = item->quality;
-    bool wide = q && q->spread > SUSPICIOUS_SPREAD;
-    if (!q || (!wide && !q->note)) {
-        return NULL;
-    }
-    char spread[64] = "";
-    if (wide) {
-        snprintf(spread, sizeof spread, "the middle half of %u measurements spreads over %.0f %%%s",
-                 q->repetitions, fmin(q->spread * 100, 1e6), q->note ? "; " : "");
-    }
-    return asprintf(&text, "%s%s", spread, q->note ? q->note : "") < 0 ? NULL : text;
-}
-
 #define SHOWN_PUS 8 /* of a mapping that changed */
 
 static const struct item *find(const struct item_list *list, const struct item *like)

@@ -3,17 +3,19 @@
  *
  * The page refers to nothing outside of itself, so that it can be mailed and kept; it is written so
  * that it is XML too, because the strictest parser there is then holds it to that. Everything that
- * a profile or a user says goes through report_html_text(). */
+ * a profile or a user says goes through profile_xml_text(). */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/base/file.h"
+#include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
-/* The page's style sheet: light and dark, from a phone to a wide screen. The variables --ink … --c6
- * are what plots refer to; the classes of .picture are those of picture.c. */
+/* The page's style sheet: light and dark, from a phone to a wide screen. The
+ * classes ink … c6 are those of profile/text/chart.h, those of .picture of picture.c. */
 /* clang-format off: one rule a line */
 static const char style[] =
     ":root{color-scheme:light dark;"
@@ -43,18 +45,22 @@ static const char style[] =
     "padding:.8rem;margin:0;min-width:0}\n"
     ".card+.grid,section>.card+.card,.grid+.card{margin-top:1rem}\n"
     "figure.plot svg{width:100%;height:auto;display:block;margin:0 auto}\n"
+    "figure.plot svg{font-family:inherit}figure.plot text.ink{fill:var(--ink)}\n"
+    ".muted{color:var(--muted)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}"
+    ".c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}\n"
     ".wide{grid-column:1/-1}\n"
-    "figure svg image{image-rendering:pixelated}\n"
+    "figure table{width:auto}\n"
+    "caption{text-align:left;font-weight:600;padding:0 0 .4rem}\n"
+    "tr.chosen{background:var(--box2)}\n"
     ".scroll{overflow-x:auto}\n"
     "table{border-collapse:collapse;font-size:.9rem;width:100%}\n"
     "th,td{text-align:left;padding:.3rem .7rem .3rem 0;border-bottom:1px solid var(--line);"
     "vertical-align:top}\n"
     "th{color:var(--soft);font-weight:600;white-space:nowrap}\n"
-    ".scroll table{min-width:620px}\n"
+    ".card.scroll table{min-width:620px}\n"
     "td.n{white-space:nowrap;font-variant-numeric:tabular-nums}\n"
     "td.words,td details{min-width:13rem}\n"
     "#figures td:nth-child(3){min-width:10rem}\n"
-    "code{white-space:nowrap}\n"
     "td details{max-width:40rem;overflow-wrap:anywhere}\n"
     "summary{cursor:pointer}\n"
     "dl{display:grid;grid-template-columns:minmax(7rem,auto) 1fr;gap:.2rem 1rem;margin:0}\n"
@@ -75,7 +81,14 @@ static const char style[] =
     ".picture rect.numa{fill:var(--box5)}\n"
     ".picture rect.busy{fill:#b84e00}\n"
     ".picture text.busy{fill:#fff}\n"
-    "@media print{:root{color-scheme:light}figure,.card{break-inside:avoid}}\n";
+    "@page{margin:12mm}\n"
+    "@media print{:root{color-scheme:light}html{font-size:10px}"
+    "body{font-size:1rem;line-height:1.3;background:none}nav,#figures{display:none}"
+    "main{max-width:none;padding:0}.grid{grid-template-columns:1fr 1fr;gap:.5rem}"
+    ".card,figure{padding:.4rem}.scroll{overflow:visible}.card.scroll table{min-width:0}"
+    "th{white-space:normal}td.words,td details{min-width:0}th,td{padding-bottom:.1rem}"
+    ".picture svg,.picture.large svg{min-width:0;max-width:100%;max-height:100mm}"
+    "h2{margin:.8rem 0 .3rem;break-after:avoid}figure,tr{break-inside:avoid}}\n";
 /* clang-format on */
 
 static const struct {
@@ -90,25 +103,30 @@ static const struct {
  * have said it. */
 static const char *why_none(const struct servet_profile *profile, enum plot_section section)
 {
-    bool alone = true, copied = false, disturb = false, send = profile->network.layer_count > 0;
+    bool alone = true, pair = true, copied = false, disturb = false,
+         send = profile->network.layer_count > 0;
     for (size_t i = 0; i < profile->class_count; i++) {
         alone &= profile->classes[i].pus.count < 2;
+        pair &= profile->classes[i].pus.count < 3;
         copied |= profile->classes[i].memory.reference_bytes_per_s > 0;
         disturb |= profile->classes[i].memory.level_count > 0;
         send |= profile->classes[i].communication.layer_count > 0;
     }
     switch (section) {
     case PLOT_CORES:
-        return alone ? "A node has one PU." : "No messages between two PUs were measured.";
+        return alone  ? "A node has one PU."
+               : send ? "All pairs of PUs are in one layer: see the table of layers."
+                      : "No messages between two PUs were measured.";
     case PLOT_CACHES:
         return "This profile keeps no latency curve: run servet-probe to measure one.";
     case PLOT_SHARING:
-        return "A node has one PU, which has nobody to share with.";
+        return alone  ? "A node has one PU, which shares nothing."
+               : pair ? "A node has two PUs: the tables of caches and memory say what they share."
+                      : NULL;
     case PLOT_MEMORY:
-        return disturb  ? NULL
-               : alone  ? "A node has one PU, which nobody disturbs."
-               : copied ? "No two PUs were found to disturb one another."
-                        : "No bandwidth was measured.";
+        return disturb || copied ? NULL
+               : alone           ? "A node has one PU, which nobody disturbs."
+                                 : "No bandwidth was measured.";
     case PLOT_MESSAGES:
         return send ? NULL
                : alone && profile_node_count(profile) < 2
@@ -128,13 +146,14 @@ static void put_head(struct page *page)
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>Servet: ",
         page->out);
-    report_html_text(page->out, p->host_name);
+    profile_xml_text(page->out, p->host_name);
     fprintf(page->out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
-    report_html_text(page->out, p->host_name);
+    profile_xml_text(page->out, p->host_name);
     fputs("</h1>\n<p class=\"lead\">", page->out);
-    report_html_text(page->out,
+    profile_xml_text(page->out,
                      p->cpu_model && *p->cpu_model ? p->cpu_model : "processor not known");
     fputs("</p>\n<nav>\n<a href=\"#summary\">Summary</a>\n", page->out);
+    fputs("<a href=\"#workers\">How many workers</a>\n", page->out);
     for (size_t i = 0; i < PLOT_SECTIONS; i++) {
         fprintf(page->out, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].heading);
     }
@@ -148,7 +167,7 @@ static void put_head(struct page *page)
 static void term(FILE *out, const char *name, const char *text)
 {
     fprintf(out, "<dt>%s</dt><dd>", name);
-    report_html_text(out, text && *text ? text : "not known");
+    profile_xml_text(out, text && *text ? text : "not known");
     fputs("</dd>\n", out);
 }
 
@@ -239,9 +258,9 @@ static void put_condition(FILE *out, const struct profile_condition *condition)
         }
     }
     fputs("<dt>", out);
-    report_html_text(out, text);
+    profile_xml_text(out, text);
     fputs("</dt><dd>", out);
-    report_html_text(out, value);
+    profile_xml_text(out, value);
     fputs("</dd>\n", out);
 }
 
@@ -289,54 +308,105 @@ static void put_cards(struct page *page)
     fputs("</dl></div>\n</div>\n", out);
 }
 
-static void doubt(struct page *page, size_t *found, const char *name, const char *where,
-                  const char *why)
+/* -- what a reader should act on -- */
+
+/* More than half a runnable process per PU competes with what is measured. */
+#define BUSY_LOAD_PER_PU 0.5
+#define DOUBTS_MOST 3
+
+static void doubt(struct page *page, size_t *found, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void doubt(struct page *page, size_t *found, const char *format, ...)
 {
-    fputs((*found)++ ? "<li>"
+    char text[320];
+    va_list args;
+    if (*found == DOUBTS_MOST) {
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fputs((*found)++ ? ""
                      : "<div class=\"warn\" id=\"suspicious\"><strong>What looked "
-                       "suspicious</strong><ul>\n<li>",
+                       "suspicious</strong><ul>\n",
           page->out);
-    report_html_text(page->out, name);
-    fputs(" (", page->out);
-    report_html_text(page->out, where);
-    fputs("): ", page->out);
-    report_html_text(page->out, why);
+    fputs("<li>", page->out);
+    profile_xml_text(page->out, text);
     fputs("</li>\n", page->out);
 }
 
-/* Conditions under which figures deserve less trust. More than half a runnable process per PU
- * competes with what is measured. */
-#define BUSY_LOAD_PER_PU 0.5
-
-static size_t put_conditions(struct page *page)
+static void doubt_conditions(struct page *page, size_t *found)
 {
     const struct servet_profile *p = page->report->profile;
-    size_t found = 0;
-    for (size_t i = 0; i < p->condition_count; i++) {
-        const char *key = p->conditions[i].key, *value = p->conditions[i].value;
-        bool busy = strcmp(key, "load_average") == 0 &&
-                    strtod(value, NULL) > BUSY_LOAD_PER_PU * (double)p->classes[0].pus.count;
-        if (busy) {
-            doubt(page, &found, "load average", "conditions",
-                  "the machine was busy while it was measured");
-        } else if (strcmp(key, "governor") == 0 && strcmp(value, "performance") != 0) {
-            doubt(page, &found, "governor", "conditions",
-                  "the clock frequency may have changed while measuring");
+    const char *load = profile_condition(p, "load_average");
+    const char *governor = profile_condition(p, "governor");
+    if (profile_condition(p, "incomplete")) {
+        doubt(page, found, "The measurement was interrupted: run servet-probe again.");
+    }
+    if (load && strtod(load, NULL) > BUSY_LOAD_PER_PU * (double)p->classes[0].pus.count) {
+        doubt(page, found,
+              "The machine was busy while it was measured (load average %.20s): measure again "
+              "when it is idle.",
+              load);
+    }
+    if (governor && strcmp(governor, "performance") != 0) {
+        doubt(page, found,
+              "The clock frequency may have changed while measuring (governor %.40s): set the "
+              "governor to performance and measure again.",
+              governor);
+    }
+}
+
+/* Figures whose repetitions lie far apart, in one line that names the worst. */
+static void doubt_spreads(struct page *page, size_t *found)
+{
+    const struct item *worst = NULL;
+    size_t wide = 0;
+    for (size_t i = 0; i < page->items.count; i++) {
+        const struct item *item = &page->items.items[i];
+        if (item->quality && item->quality->spread > SUSPICIOUS_SPREAD) {
+            worst = !worst || item->quality->spread > worst->quality->spread ? item : worst;
+            wide++;
         }
     }
-    return found;
+    if (wide) {
+        doubt(page, found,
+              "%zu figure%s spread%s over more than %.0f %%, most of all %.80s (%.40s): %.20s. "
+              "Measure again with --repetitions %u.",
+              wide, wide == 1 ? "" : "s", wide == 1 ? "s" : "", 100 * SUSPICIOUS_SPREAD,
+              worst->name, worst->where, profile_figure_spread(worst->quality->spread).text,
+              2 * (worst->quality->repetitions ? worst->quality->repetitions : 1));
+    }
+}
+
+/* Figures that the flags of their quality cast doubt on, in one line for each flag. */
+static void doubt_flags(struct page *page, size_t *found)
+{
+    size_t cut = 0, beside = 0;
+    for (size_t i = 0; i < page->items.count; i++) {
+        const struct profile_quality *quality = page->items.items[i].quality;
+        cut += quality && quality->cut_short;
+        beside += quality && quality->beside_others;
+    }
+    if (cut) {
+        doubt(page, found, "The budget cut %zu figure%s short: measure again with a longer budget.",
+              cut, cut == 1 ? "" : "s");
+    }
+    if (beside) {
+        doubt(page, found,
+              "Other processes ran beside %zu measurement%s: measure again when the machine is "
+              "idle.",
+              beside, beside == 1 ? "" : "s");
+    }
 }
 
 static void put_doubts(struct page *page)
 {
-    size_t found = put_conditions(page);
-    for (size_t i = 0; i < page->items.count; i++) {
-        char *why = report_item_doubt(&page->items.items[i]);
-        if (why) {
-            doubt(page, &found, page->items.items[i].name, page->items.items[i].where, why);
-        }
-        free(why);
-    }
+    size_t found = 0;
+    doubt_conditions(page, &found);
+    doubt_flags(page, &found);
+    doubt_spreads(page, &found);
     if (found) {
         fputs("</ul></div>\n", page->out);
     } else if (page->report->profile->measured) {
@@ -355,38 +425,27 @@ static void put_summary(struct page *page)
 
 /* -- sections -- */
 
-static int put_plot(struct page *page, const struct plot *plot, struct servet_error *error)
+static void put_plot(FILE *out, const struct plot *plot)
 {
-    char *svg;
-    size_t length;
-    int rc = report_plot_svg(plot, &svg, &length, error);
-    if (rc < 0) {
-        return rc;
-    }
-    fprintf(page->out, "<figure class=\"plot\" id=\"%s\">\n<h3>", plot->name);
-    report_html_text(page->out, plot->title);
-    fprintf(page->out, "</h3>\n%s\n<figcaption>", svg);
-    report_html_text(page->out, plot->caption);
-    fputs("</figcaption>\n</figure>\n", page->out);
-    free(svg);
-    return 0;
+    fprintf(out, "<figure class=\"plot\" id=\"%s\">\n<h3>%s</h3>\n%s\n<figcaption>", plot->name,
+            plot->title, plot->body);
+    profile_xml_text(out, plot->caption);
+    fputs("</figcaption>\n</figure>\n", out);
 }
 
-static int put_plots(struct page *page, enum plot_section section, size_t node_class, size_t *shown,
-                     struct servet_error *error)
+/* Returns how many there were. */
+static size_t put_plots(struct page *page, enum plot_section section, size_t node_class)
 {
-    int rc = 0;
-    size_t here = 0;
-    for (size_t i = 0; rc == 0 && i < page->plots.count; i++) {
+    size_t shown = 0;
+    for (size_t i = 0; i < page->plots.count; i++) {
         const struct plot *plot = &page->plots.items[i];
         if (plot->section == section && plot->node_class == node_class) {
-            fputs(here++ ? "" : "<div class=\"grid\">\n", page->out);
-            rc = put_plot(page, plot, error);
+            fputs(shown++ ? "" : "<div class=\"grid\">\n", page->out);
+            put_plot(page->out, plot);
         }
     }
-    fputs(here ? "</div>\n" : "", page->out);
-    *shown += here;
-    return rc;
+    fputs(shown ? "</div>\n" : "", page->out);
+    return shown;
 }
 
 static void put_class_name(struct page *page, size_t index)
@@ -396,48 +455,43 @@ static void put_class_name(struct page *page, size_t index)
         return;
     }
     fprintf(page->out, "<p><strong>Node class %zu%s", index, node_class->name ? ": " : "");
-    report_html_text(page->out, node_class->name ? node_class->name : "");
+    profile_xml_text(page->out, node_class->name ? node_class->name : "");
     fputs("</strong></p>\n", page->out);
 }
 
-static int put_section(struct page *page, enum plot_section section, struct servet_error *error)
+static void put_section(struct page *page, enum plot_section section)
 {
     const struct servet_profile *profile = page->report->profile;
-    int rc = 0;
     size_t shown = 0;
     fprintf(page->out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[section].id,
             sections[section].heading);
-    for (size_t i = 0; rc == 0 && i < profile->class_count && section != PLOT_BSP; i++) {
+    for (size_t i = 0; i < profile->class_count && section != PLOT_BSP; i++) {
         put_class_name(page, i);
         report_html_tables(page, section, &profile->classes[i]);
-        rc = put_plots(page, section, i, &shown, error);
+        shown += put_plots(page, section, i);
     }
-    rc = rc < 0 ? rc : put_plots(page, section, PLOT_NETWORK, &shown, error);
+    shown += put_plots(page, section, PLOT_NETWORK);
     if (section == PLOT_MESSAGES) {
         report_html_network(page);
+    }
+    if (section == PLOT_BSP) {
+        report_html_bsp(page);
     }
     const char *why = shown ? NULL : why_none(profile, section);
     if (why) {
         fprintf(page->out, "<p class=\"note\">%s</p>\n", why);
     }
     fputs("</section>\n", page->out);
-    return rc;
-}
-
-static int put_sections(struct page *page, struct servet_error *error)
-{
-    int rc = 0;
-    for (unsigned s = 0; rc == 0 && s < PLOT_SECTIONS; s++) {
-        rc = put_section(page, s, error);
-    }
-    return rc;
 }
 
 static int put_page(struct page *page, struct servet_error *error)
 {
     put_head(page);
     put_summary(page);
-    int rc = put_sections(page, error);
+    int rc = report_html_advice(page, error);
+    for (unsigned i = 0; i < PLOT_SECTIONS; i++) {
+        put_section(page, i);
+    }
     rc = rc < 0 ? rc : report_html_topology(page->report, page->out, error);
     if (rc == 0) {
         report_html_figures(page);

@@ -1,11 +1,13 @@
 /* Heat maps: what every two PUs share, and how long a message between them takes, in the order of
  * their numbers and in the order of their groups. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/query.h"
+#include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -121,62 +123,69 @@ static int order_class(const struct profile_class *node_class, uint32_t *out)
     return rc;
 }
 
-/* -- the maps -- */
+/* -- the picture -- */
 
-#define MEMBERS_MOST                                                                               \
-    1024 /* of one map, whose points are hardly seen then; of more members every n-th is drawn */
-#define TICKS_ALL 16 /* up to so many members each one gets its tick */
+#define MEMBERS_MOST 512 /* of one map; of more members every n-th is drawn */
+#define MEMBERS_FEW 2    /* one pair is no map: the tables have it */
+#define VALUES_MOST 12   /* up to so many members each cell has its value */
+#define TICKS_ALL 16     /* up to so many members each one gets its tick */
 #define TICKS_SOME 8
+#define SHADES 32 /* of a continuous scale: more are not told apart */
 
-/* What a picture is called. */
-struct naming {
-    const char *name, *title, *caption;
-};
+/* Pixels. */
+#define SIDE 400.0
+#define LEFT 64.0
+#define TOP 8.0
+#define LEGEND 484.0
+#define FONT 16
 
 struct map {
-    const struct profile_class *node_class;            /* of sharing */
+    enum plot_section section;
+    size_t index;                           /* the class that it is of, or PLOT_NETWORK */
+    const struct profile_class *node_class; /* of sharing */
     const struct profile_communication *communication; /* of latency */
     bool measured;                                     /* latencies; else the layers are numbered */
-    bool lines;            /* of single cache lines, in the place of messages */
-    const uint32_t *order; /* of all members */
-    size_t step, count;    /* every step-th is drawn: so many */
+    bool lines;              /* of single cache lines, in the place of messages */
+    const uint32_t *order;   /* of all members */
+    size_t step, count;      /* every step-th is drawn: so many */
+    const char *member;      /* "PU", "node" */
+    double low, high;        /* of the scale */
+    struct chart_axis scale; /* how its values are written */
+    size_t shades;
 };
 
-static struct map map_of(const uint32_t *order, size_t members)
+/* viridis at five points (Smith and van der Walt, 2015, public domain), from the nearest to the
+ * farthest. `part`: 0 to 1. */
+static void colour_of(double part, unsigned rgb[3])
 {
-    size_t step = (members + MEMBERS_MOST - 1) / MEMBERS_MOST;
-    return (struct map){.order = order, .step = step, .count = (members + step - 1) / step};
+    static const unsigned points[][3] = {{0xfd, 0xe7, 0x25},
+                                         {0x5e, 0xc9, 0x62},
+                                         {0x21, 0x91, 0x8c},
+                                         {0x3b, 0x52, 0x8b},
+                                         {0x44, 1, 0x54}};
+    double at = fmin(fmax(part, 0), 1) * 4;
+    size_t i = (size_t)fmin(floor(at), 3);
+    for (size_t k = 0; k < 3; k++) {
+        double from = points[i][k], to = points[i + 1][k];
+        rgb[k] = (unsigned)lround(from + (to - from) * (at - (double)i));
+    }
 }
 
-/* What to say behind a caption; "" where every member is drawn. */
-static const char *thinned(const struct map *map, char *text, size_t size)
+static void put_colour(FILE *out, const struct map *map, size_t shade)
 {
-    text[0] = '\0';
-    if (map->step > 1) {
-        snprintf(text, size, " One of every %zu is drawn.", map->step);
-    }
-    return text;
+    unsigned rgb[3];
+    colour_of(map->shades > 1 ? (double)shade / (double)(map->shades - 1) : 0, rgb);
+    fprintf(out, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
 }
 
-static void ticks(FILE *out, const struct map *map)
+/* map->shades for NAN: an empty cell. */
+static size_t shade_of(const struct map *map, double value)
 {
-    size_t step = map->count <= TICKS_ALL ? 1 : (map->count + TICKS_SOME - 1) / TICKS_SOME;
-    for (const char *axis = "xy"; *axis; axis++) {
-        fprintf(out, "set %ctics (", *axis);
-        for (size_t i = 0; i < map->count; i += step) {
-            fprintf(out, "%s'%u' %zu", i ? ", " : "", map->order[i * map->step], i);
-        }
-        fputs(") nomirror scale 0.3\n", out);
+    if (!isfinite(value)) {
+        return map->shades;
     }
-    fprintf(out,
-            "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset size ratio 1\nunset grid\nset border "
-            "15 lc rgb muted\n",
-            (double)map->count - 0.5, (double)map->count - 0.5);
-    fputs("set border 15\nset lmargin at screen 0.10\nset rmargin at screen 0.74\nset bmargin at "
-          "screen 0.12\n"
-          "set tmargin at screen 0.95\nset colorbox user origin screen 0.78, screen 0.22 size "
-          "screen 0.03, screen 0.6\n",
-          out);
+    double part = (value - map->low) / (map->high - map->low);
+    return (size_t)fmin(floor(fmax(part, 0) * (double)map->shades), (double)map->shades - 1);
 }
 
 /* Which level the cache is of, from 0: several kinds of cores have several caches of one level. */
@@ -205,34 +214,28 @@ static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_
     }
     size_t i = 0;
     while (i < node_class->memory.level_count &&
-           !profile_related(&node_class->memory.levels[i].collisions, a, b)) {
+           !(report_level_disturbs(&node_class->memory, i) &&
+             profile_related(&node_class->memory.levels[i].collisions, a, b))) {
         i++;
     }
     return count_levels(node_class) + i;
 }
 
-static void sharing_legend(FILE *out, const struct profile_class *node_class)
+/* "L2", "memory 0", "nothing" */
+static void shared_name(const struct profile_class *node_class, size_t index, char *out,
+                        size_t size)
 {
-    size_t levels = count_levels(node_class), last = levels + node_class->memory.level_count;
-    fprintf(out, "set cbrange [-0.5:%g]\nset cbtics (", (double)last + 0.5);
+    size_t levels = count_levels(node_class);
+    if (index >= levels) {
+        bool none = index == levels + node_class->memory.level_count;
+        snprintf(out, size, none ? "nothing" : "memory %zu", index - levels);
+        return;
+    }
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        size_t index = level_index(node_class, i);
-        if (i == 0 || index > level_index(node_class, i - 1)) {
-            fprintf(out, "'L%u' %zu, ", node_class->caches[i].level, index);
+        if (level_index(node_class, i) == index) {
+            snprintf(out, size, "L%u", node_class->caches[i].level);
         }
     }
-    for (size_t i = 0; i < node_class->memory.level_count; i++) {
-        fprintf(out, "'memory %zu' %zu, ", i, levels + i);
-    }
-    fprintf(out, "'nothing' %zu) scale 0\n", last);
-}
-
-/* gnuplot 5.4 has no named palettes; this is viridis at five points (Smith and van der Walt, 2015,
- * public domain). */
-static void palette(FILE *out)
-{
-    fputs("set palette defined (0 '#fde725', 1 '#5ec962', 2 '#21918c', 3 '#3b528b', 4 '#440154')\n",
-          out);
 }
 
 /* Its latency, or where latencies are not known its number. */
@@ -245,91 +248,228 @@ static double layer_value(const struct map *map, size_t index)
     return map->measured ? layer->seconds : (double)index + 1;
 }
 
-/* Of lines that of the pair itself where it was measured, or else its layer's; 0: not known. */
-static double pair_value(const struct map *map, uint32_t a, uint32_t b)
+/* Of row and column; of lines that of the pair itself where it was measured, or else its layer's.
+ * NAN: not known. */
+static double cell_value(const struct map *map, size_t row, size_t column)
 {
-    const struct profile_communication *communication = map->communication;
-    double value = !map->lines ? 0
-                               : profile_pair_figure(communication->line_times,
-                                                     communication->line_time_count, a, b);
+    uint32_t a = map->order[row * map->step], b = map->order[column * map->step];
+    const struct profile_communication *of = map->communication;
     size_t index;
-    if (value <= 0 && profile_layer_of(communication, a, b, &index)) {
+    if (row == column) {
+        return NAN;
+    }
+    if (map->node_class) {
+        return (double)shared(map->node_class, a, b);
+    }
+    double value = map->lines ? profile_pair_figure(of->line_times, of->line_time_count, a, b) : 0;
+    if (value <= 0 && profile_layer_of(of, a, b, &index)) {
         value = layer_value(map, index);
     }
-    return value;
+    return value > 0 ? value : NAN;
 }
 
-static void draw(FILE *out, const struct map *map)
+/* A value without its unit, which the legend says: three letters fit a cell. */
+static void put_value(FILE *out, const struct map *map, size_t row, size_t column, double cell)
 {
-    fputs("$map << EOD\n", out);
-    for (size_t i = 0; i < map->count; i++) {
-        for (size_t k = 0; k < map->count; k++) {
-            uint32_t a = map->order[i * map->step], b = map->order[k * map->step];
-            if (i == k) {
-                fputs("NaN ", out);
-            } else if (map->node_class) {
-                fprintf(out, "%zu ", shared(map->node_class, a, b));
-            } else {
-                double value = pair_value(map, a, b);
-                if (value > 0) {
-                    fprintf(out, "%.5g ", value);
-                } else {
-                    fputs("NaN ", out);
+    double value = cell_value(map, row, column);
+    char text[64];
+    unsigned rgb[3];
+    if (!isfinite(value)) {
+        return;
+    }
+    if (map->node_class) {
+        shared_name(map->node_class, (size_t)value, text, sizeof text);
+        if (text[0] == 'm' || text[0] == 'n') { /* "M0", "-" */
+            snprintf(text, sizeof text, text[0] == 'm' ? "M%zu" : "-",
+                     (size_t)value - count_levels(map->node_class));
+        }
+    } else {
+        profile_chart_value(&map->scale, value, text, sizeof text);
+        char *unit = strchr(text, ' ');
+        if (unit && map->count > VALUES_MOST / 2) {
+            *unit = '\0';
+        }
+    }
+    colour_of(((double)shade_of(map, value)) / fmax((double)map->shades - 1, 1), rgb);
+    const bool bright = 2 * rgb[0] + 5 * rgb[1] + rgb[2] > 8 * 0x80; /* as the eye sees it */
+    fprintf(out,
+            "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"%.0f\" "
+            "fill=\"%s\">%s</text>\n",
+            LEFT + cell * ((double)column + 0.5), TOP + cell * ((double)row + 0.5) + 5,
+            fmin(FONT, cell / 2.6), bright ? "#000" : "#fff", text);
+}
+
+/* One path for each shade, one rectangle for each run of a row: pairs of a group stand together. */
+static void put_cells(FILE *out, const struct map *map, const double *values, double cell)
+{
+    size_t n = map->count;
+    for (size_t shade = 0; shade < map->shades; shade++) {
+        bool any = false;
+        for (size_t row = 0; row < n; row++) {
+            for (size_t from = 0, to; from < n; from = to) {
+                to = from + 1;
+                if (shade_of(map, values[row * n + from]) != shade) {
+                    continue;
                 }
+                for (; to < n && shade_of(map, values[row * n + to]) == shade; to++) {
+                }
+                if (!any) {
+                    fputs("<path shape-rendering=\"crispEdges\" fill=\"", out);
+                    put_colour(out, map, shade);
+                    fputs("\" d=\"", out);
+                }
+                any = true;
+                fprintf(out, "M%.5g %.5gh%.5gv%.5gh-%.5gz", LEFT + cell * (double)from,
+                        TOP + cell * (double)row, cell * (double)(to - from), cell,
+                        cell * (double)(to - from));
             }
         }
-        fputc('\n', out);
+        fputs(any ? "\"/>\n" : "", out);
     }
-    fputs("EOD\nplot $map matrix with image notitle\n", out);
 }
 
-static void sharing_map(struct plot_list *list, const struct servet_profile *profile, size_t index,
-                        const uint32_t *order, const struct naming *naming)
+static void put_label(FILE *out, double x, double y, const char *anchor, const char *text)
 {
-    FILE *out = report_plot_open(list, PLOT_SHARING, PLOT_MAP, index, profile->class_count,
-                                 naming->name, naming->title);
-    if (!out) {
-        return;
-    }
-    const struct profile_class *node_class = &profile->classes[index];
-    struct map map = map_of(order, node_class->pus.count);
-    char said[64];
-    map.node_class = node_class;
-    size_t last = node_class->cache_count + node_class->memory.level_count;
-    ticks(out, &map);
-    palette(out);
-    sharing_legend(out, node_class);
-    fprintf(out, "set palette maxcolors %zu\n", last + 1);
-    draw(out, &map);
-    report_plot_close(list, "%s%s", naming->caption, thinned(&map, said, sizeof said));
+    fprintf(out, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y,
+            anchor, text);
 }
 
-static void latency_map(struct plot_list *list, const struct map *map, size_t index, size_t classes,
-                        const struct naming *naming)
+static void put_ticks(FILE *out, const struct map *map, double cell)
 {
-    enum plot_section section = index == PLOT_NETWORK ? PLOT_MESSAGES : PLOT_CORES;
-    FILE *out =
-        report_plot_open(list, section, PLOT_MAP, index, classes, naming->name, naming->title);
-    if (!out) {
+    size_t step = map->count <= TICKS_ALL ? 1 : (map->count + TICKS_SOME - 1) / TICKS_SOME;
+    char text[32];
+    for (size_t i = 0; i < map->count; i += step) {
+        double middle = cell * ((double)i + 0.5);
+        snprintf(text, sizeof text, "%u", map->order[i * map->step]);
+        put_label(out, LEFT - 6, TOP + middle + FONT / 3.0, "end", text);
+        put_label(out, LEFT + middle, TOP + SIDE + 18, "middle", text);
+    }
+    snprintf(text, sizeof text, "number of the %s", map->member);
+    put_label(out, LEFT + SIDE / 2, TOP + SIDE + 40, "middle", text);
+}
+
+static void put_legend(FILE *out, const struct map *map)
+{
+    double height = map->node_class ? 26 : 240.0 / (double)map->shades;
+    char text[64];
+    put_label(out, LEGEND, TOP + 14, "start",
+              map->node_class ? "innermost"
+              : map->measured ? "one way"
+                              : "layer");
+    for (size_t i = 0; i < map->shades; i++) {
+        double y = TOP + 28 + height * (double)i;
+        fprintf(out, "<rect x=\"%g\" y=\"%.1f\" width=\"20\" height=\"%.1f\" fill=\"", LEGEND, y,
+                height + (map->node_class ? -4 : 0.5));
+        put_colour(out, map, i);
+        fputs("\"/>\n", out);
+        size_t quarter = map->shades / 4 ? map->shades / 4 : 1;
+        if (map->node_class) {
+            shared_name(map->node_class, i, text, sizeof text);
+        } else {
+            double part = (double)i / fmax((double)map->shades - 1, 1);
+            profile_chart_value(&map->scale, map->low + part * (map->high - map->low), text,
+                                sizeof text);
+        }
+        if (map->node_class || !map->measured || i % quarter == 0 || i + 1 == map->shades) {
+            put_label(out, LEGEND + 26, y + height / 2 + (map->node_class ? 3 : 5), "start", text);
+        }
+    }
+}
+
+/* What a picture is called. */
+struct naming {
+    const char *name, *title, *caption;
+};
+
+static int put_map(FILE *out, const struct map *map, const char *title)
+{
+    double cell = SIDE / (double)map->count;
+    double *values = calloc(map->count * map->count, sizeof *values);
+    if (!values) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < map->count * map->count; i++) {
+        values[i] = cell_value(map, i / map->count, i % map->count);
+    }
+    fprintf(out,
+            "<svg role=\"img\" viewBox=\"0 0 600 %g\" font-family=\"sans-serif\" "
+            "font-size=\"%d\">\n<title>%s</title>\n",
+            TOP + SIDE + 48, FONT, title);
+    put_cells(out, map, values, cell);
+    fprintf(out,
+            "<rect class=\"muted\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" "
+            "stroke=\"currentColor\"/>\n",
+            LEFT, TOP, SIDE, SIDE);
+    for (size_t i = 0; i < map->count * map->count && map->count <= VALUES_MOST; i++) {
+        put_value(out, map, i / map->count, i % map->count, cell);
+    }
+    put_ticks(out, map, cell);
+    put_legend(out, map);
+    fputs("</svg>\n", out);
+    free(values);
+    return 0;
+}
+
+/* -- which maps there are -- */
+
+static void add_map(struct plot_list *list, const struct map *map, const struct naming *naming)
+{
+    FILE *body = report_plot_open(list, map->section, map->index, naming->name, naming->title);
+    if (!body) {
         return;
     }
-    char said[64];
-    double low = layer_value(map, 0), high = layer_value(map, map->communication->layer_count - 1);
-    ticks(out, map);
-    palette(out);
-    if (map->lines) {
-        fputs("set cbrange [0:*]\nset cbtics add ('0' 0)\n", out);
-    } else if (high > low) {
-        fprintf(out, "set cbrange [%.5g:%.5g]\n", low, high);
-    } else {
-        fprintf(out, "set cbrange [0:%.5g]\nset cbtics add ('0' 0)\n", 2 * high);
+    char thinned[64] = "";
+    if (map->step > 1) {
+        snprintf(thinned, sizeof thinned, " One of every %zu is drawn.", map->step);
     }
-    /* Without measured times the layers are numbered: no tick between two of them. */
-    fprintf(out, "set format cb '%s'\nset cbtics %sscale 0.3\n",
-            map->measured ? "%.1s %cs" : "%.0f", map->measured ? "" : "1 ");
-    draw(out, map);
-    report_plot_close(list, "%s%s%s", naming->caption, thinned(map, said, sizeof said),
+    int rc = put_map(body, map, naming->title);
+    report_plot_close(list, body, "%s%s%s", naming->caption, thinned,
                       map->measured ? "" : " Not measured: only the order means something.");
+    list->rc = rc < 0 ? rc : list->rc;
+}
+
+/* In the order of numbers, and in that of groups where it is another one. */
+static void add_both(struct plot_list *list, struct map *map, const uint32_t *orders,
+                     size_t members, const struct naming *namings)
+{
+    bool same = memcmp(orders, orders + members, members * sizeof *orders) == 0;
+    map->step = (members + MEMBERS_MOST - 1) / MEMBERS_MOST;
+    map->count = (members + map->step - 1) / map->step;
+    for (size_t i = 0; i < 2 && !(i && (same || !namings[i].name)); i++) {
+        map->order = orders + i * members;
+        add_map(list, map, &namings[i]);
+    }
+}
+
+static struct map sharing_map(const struct profile_class *node_class)
+{
+    size_t shades = count_levels(node_class) + node_class->memory.level_count + 1;
+    return (struct map){.node_class = node_class,
+                        .measured = true,
+                        .member = "PU",
+                        .low = 0,
+                        .high = (double)shades,
+                        .shades = shades};
+}
+
+static struct map latency_map(const struct profile_communication *communication, bool measured,
+                              bool lines, const char *member)
+{
+    struct map map = {.section = PLOT_CORES,
+                      .communication = communication,
+                      .measured = measured,
+                      .lines = lines,
+                      .member = member,
+                      .scale = {.unit = measured ? "s" : ""},
+                      .shades = measured ? SHADES : communication->layer_count};
+    map.low = layer_value(&map, 0);
+    map.high = layer_value(&map, communication->layer_count - 1);
+    for (size_t i = 0; lines && i < communication->line_time_count; i++) {
+        map.high = fmax(map.high, communication->line_times[i].value);
+    }
+    map.low = lines || !(map.high > map.low) ? 0 : map.low;
+    map.high = !measured ? (double)communication->layer_count : map.high;
+    return map;
 }
 
 /* Was the time of a cache line measured on any layer? */
@@ -342,21 +482,13 @@ static bool lines_known(const struct profile_communication *communication)
     return known;
 }
 
-static int number_order(const struct profile_set *members, uint32_t *out)
-{
-    for (size_t i = 0; i < members->count; i++) {
-        out[i] = members->ids[i];
-    }
-    return 0;
-}
-
 static void class_maps(struct plot_list *list, const struct servet_profile *profile, size_t index)
 {
     static const struct naming sharing[] = {
-        {"sharing-core-order", "What two PUs share, in core order",
+        {"sharing-core-order", "Resources that two PUs share, in core order",
          "The innermost cache, or else the memory overhead level, that two PUs share; PUs by "
          "number."},
-        {"sharing-group-order", "What two PUs share, in group order",
+        {"sharing-group-order", "Resources that two PUs share, in group order",
          "The same, with PUs of one group beside one another."},
     };
     static const struct naming latency[] = {
@@ -365,37 +497,38 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         {"latency-group-order", "Latency between two PUs, in group order",
          "The same, with PUs of one group beside one another."},
     };
-    static const struct naming lines = {
-        "line-core-order", "One cache line between two PUs",
-        "One way, of the pair where it was measured, of its layer otherwise; PUs by number."};
+    static const struct naming lines[] = {
+        {"line-core-order", "One cache line between two PUs",
+         "One way, of the pair where it was measured, of its layer otherwise; PUs by number."},
+        {NULL, NULL, NULL}};
     const struct profile_class *node_class = &profile->classes[index];
+    const struct profile_communication *found = &node_class->communication;
     size_t count = node_class->pus.count;
-    if (count < 2) {
+    if (count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *order = calloc(2 * count, sizeof *order);
-    if (!order || order_class(node_class, order + count) < 0) {
-        free(order);
+    uint32_t *orders = calloc(2 * count, sizeof *orders);
+    if (!orders || order_class(node_class, orders + count) < 0) {
+        free(orders);
         list->rc = -ENOMEM;
         return;
     }
-    number_order(&node_class->pus, order);
-    for (size_t i = 0; i < 2; i++) {
-        sharing_map(list, profile, index, order + i * count, &sharing[i]);
+    memcpy(orders, node_class->pus.ids, count * sizeof *orders);
+    struct map map = sharing_map(node_class);
+    map.section = PLOT_SHARING;
+    map.index = index;
+    add_both(list, &map, orders, count, sharing);
+    if (found->layer_count > 1) {
+        map = latency_map(found, profile_latencies_known(profile), false, "PU");
+        map.index = index;
+        add_both(list, &map, orders, count, latency);
     }
-    for (size_t i = 0; i < 2 && node_class->communication.layer_count; i++) {
-        struct map map = map_of(order + i * count, count);
-        map.communication = &node_class->communication;
-        map.measured = profile_latencies_known(profile);
-        latency_map(list, &map, index, profile->class_count, &latency[i]);
+    if (lines_known(found)) {
+        map = latency_map(found, true, true, "PU");
+        map.index = index;
+        add_both(list, &map, orders, count, lines);
     }
-    if (lines_known(&node_class->communication)) {
-        struct map map = map_of(order, count);
-        map.communication = &node_class->communication;
-        map.measured = map.lines = true;
-        latency_map(list, &map, index, profile->class_count, &lines);
-    }
-    free(order);
+    free(orders);
 }
 
 static void network_maps(struct plot_list *list, const struct servet_profile *profile)
@@ -408,35 +541,32 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
     };
     const struct profile_communication *network = &profile->network;
     size_t count = profile_node_count(profile);
-    if (!network->layer_count || count < 2) {
+    if (!network->layer_count || count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *order = calloc(2 * count, sizeof *order);
+    uint32_t *orders = calloc(2 * count, sizeof *orders);
     const struct profile_relation **relations =
         calloc(network->layer_count, sizeof(struct profile_relation *));
-    int rc = order && relations ? 0 : -ENOMEM;
+    int rc = orders && relations ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        order[i] = (uint32_t)i;
+        orders[i] = (uint32_t)i;
     }
     for (size_t i = 0; rc == 0 && i < network->layer_count; i++) {
         relations[i] = &network->layers[i].members;
     }
     if (rc == 0) {
-        struct profile_set nodes = {order, count};
-        rc = order_by_groups(&nodes, relations, network->layer_count, order + count);
+        struct profile_set nodes = {orders, count};
+        rc = order_by_groups(&nodes, relations, network->layer_count, orders + count);
     }
-    if (rc < 0) {
-        list->rc = rc;
-    } else {
-        for (size_t i = 0; i < 2; i++) {
-            struct map map = map_of(order + i * count, count);
-            map.communication = network;
-            map.measured = profile_latencies_known(profile);
-            latency_map(list, &map, PLOT_NETWORK, 0, &naming[i]);
-        }
+    if (rc == 0) {
+        struct map map = latency_map(network, profile_latencies_known(profile), false, "node");
+        map.section = PLOT_MESSAGES;
+        map.index = PLOT_NETWORK;
+        add_both(list, &map, orders, count, naming);
     }
+    list->rc = rc < 0 ? rc : list->rc;
     free(relations);
-    free(order);
+    free(orders);
 }
 
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile)
@@ -445,138 +575,4 @@ void report_plot_maps(struct plot_list *list, const struct servet_profile *profi
         class_maps(list, profile, i);
     }
     network_maps(list, profile);
-}
-
-/* -- What one PU does to each other one: in each cache (2010 paper, Figure 8), at memory (Figure
- * 9a). As in the paper, of one PU alone: the lowest that has measured pairs. -- */
-
-/* How many pairs at the front of an ascending list have the same lower PU. */
-static size_t pairs_of_first(const struct profile_pair_figure *pairs, size_t count)
-{
-    size_t of_first = 0;
-    while (of_first < count && pairs[of_first].a == pairs[0].a) {
-        of_first++;
-    }
-    return of_first;
-}
-
-static void write_pairs(FILE *out, const char *name, size_t number,
-                        const struct profile_pair_figure *pairs, size_t count)
-{
-    fprintf(out, "$%s%zu << EOD\n", name, number);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%u %.6g\n", pairs[i].b, pairs[i].value);
-    }
-    fputs("EOD\n", out);
-}
-
-/* A picture that leaves the page has no caption, so that its axis says whose pairs they are. */
-static void others_axis(FILE *out, const struct profile_class *node_class, uint32_t pu)
-{
-    fprintf(out,
-            "set xrange [-0.5:%u.5]\nset yrange [0:*]\nset ytics add ('0' 0)\n"
-            "set xlabel 'the other PU, beside PU %u'\n",
-            node_class->pus.ids[node_class->pus.count - 1], pu);
-}
-
-/* What the slower of the two gets alone: of two kinds of cores the lesser figure. */
-static void write_alone(FILE *out, const struct profile_class *node_class,
-                        const struct profile_pair_figure *pairs, size_t count)
-{
-    const double own = profile_memory_alone(node_class, pairs[0].a);
-    fputs("$alone << EOD\n", out);
-    for (size_t i = 0; i < count; i++) {
-        const double other = profile_memory_alone(node_class, pairs[i].b);
-        const double least = own < other ? own : other;
-        fprintf(out, "%u.5 %.6g\n%u.5 %.6g\n", pairs[i].b - 1, least, pairs[i].b, least);
-    }
-    fputs("EOD\n", out);
-}
-
-void report_plot_pair_rates(struct plot_list *list, const struct servet_profile *profile,
-                            size_t index)
-{
-    const struct profile_class *node_class = &profile->classes[index];
-    const struct profile_memory *memory = &node_class->memory;
-    size_t of_first = pairs_of_first(memory->pair_rates, memory->pair_rate_count);
-    FILE *out = of_first < 2
-                    ? NULL
-                    : report_plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
-                                       "memory-pairs", "Memory bandwidth beside one other PU");
-    if (!out) {
-        return;
-    }
-    others_axis(out, node_class, memory->pair_rates[0].a);
-    fputs("set format y '%.1s %cB/s'\nset ylabel 'the slower of the two'\n"
-          "set key bottom right\n",
-          out);
-    write_pairs(out, "pairs", 0, memory->pair_rates, of_first);
-    if (memory->reference_bytes_per_s > 0) {
-        write_alone(out, node_class, memory->pair_rates, of_first);
-        fputs("plot $alone using 1:2 with lines dt 3 lc rgb muted title 'alone', ", out);
-    } else {
-        fputs("plot ", out);
-    }
-    fputs("$pairs0 using 1:2 with points lc rgb c1 pt 7 ps 0.7 notitle\n", out);
-    report_plot_close(list, "PU %u and another one copy at the same time.",
-                      memory->pair_rates[0].a);
-}
-
-/* The cache's pairs of the class's lowest PU with measured ones in any cache. */
-static size_t ratios_of(const struct profile_cache *cache, uint32_t pu,
-                        const struct profile_pair_figure **pairs)
-{
-    size_t first = 0;
-    while (first < cache->pair_ratio_count && cache->pair_ratios[first].a < pu) {
-        first++;
-    }
-    *pairs = cache->pair_ratios + first;
-    bool any = first < cache->pair_ratio_count && (*pairs)->a == pu;
-    return any ? pairs_of_first(*pairs, cache->pair_ratio_count - first) : 0;
-}
-
-static uint32_t lowest_with_ratios(const struct profile_class *node_class)
-{
-    uint32_t lowest = UINT32_MAX;
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        const struct profile_cache *cache = &node_class->caches[i];
-        if (cache->pair_ratio_count && cache->pair_ratios[0].a < lowest) {
-            lowest = cache->pair_ratios[0].a;
-        }
-    }
-    return lowest;
-}
-
-void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile *profile,
-                             size_t index)
-{
-    const struct profile_class *node_class = &profile->classes[index];
-    const uint32_t pu = lowest_with_ratios(node_class);
-    const struct profile_pair_figure *pairs;
-    FILE *out = pu == UINT32_MAX
-                    ? NULL
-                    : report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
-                                       "cache-pairs", "Time in a cache beside one other PU");
-    if (!out) {
-        return;
-    }
-    others_axis(out, node_class, pu);
-    fputs("set ylabel 'times that alone' offset 1\nset key tmargin center horizontal\n", out);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        size_t count = ratios_of(&node_class->caches[i], pu, &pairs);
-        write_pairs(out, "cache", i, pairs, count);
-    }
-    fputs("plot 1 with lines dt 3 lc rgb muted title 'alone'", out);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        if (ratios_of(&node_class->caches[i], pu, &pairs)) {
-            fprintf(out, ", $cache%zu using 1:2 with points lc rgb c%u pt 7 ps 0.7 title 'L%u'", i,
-                    (node_class->caches[i].level - 1) % PLOT_COLOURS + 1,
-                    node_class->caches[i].level);
-        }
-    }
-    fputc('\n', out);
-    report_plot_close(list,
-                      "PU %u and another one use two thirds of the cache each: the slower of the "
-                      "two takes much longer where it is one cache.",
-                      pu);
 }

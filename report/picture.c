@@ -2,9 +2,8 @@
  * caches, cores and PUs of one node class, and on request the workers on them.
  *
  * What the profile groups is sorted from the outside in and put into a tree; the tree is laid out
- * once, in pixels of its own; and the same layout is written as SVG for the page (colours by class,
- * from the style sheet, so that light and dark come from one picture) or in gnuplot's language for
- * a PNG. Groups that cross others have no place in a tree: they are counted, and the page says so.
+ * once, in pixels of its own, and written as SVG with colours by class, from the style sheet.
+ * Groups that cross others have no place in a tree: they are counted, and the page says so.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,16 +18,10 @@
 /* From the outside in, where two boxes hold the same PUs. */
 enum kind { MACHINE, PACKAGE, MEMORY, NUMA, CACHE, CORE, PU, KINDS };
 
-/* Class in the page, and fill in a PNG. */
-static const struct {
-    const char *name, *fill;
-} looks[KINDS] = {
-    [MACHINE] = {"machine", "#ffffff"}, [PACKAGE] = {"package", "#d9ecc0"},
-    [MEMORY] = {"memory", "#eef7df"},   [NUMA] = {"numa", "#f0e1e0"},
-    [CACHE] = {"cache", "#f3f4f6"},     [CORE] = {"core", "#cfd4dc"},
-    [PU] = {"pu", "#ffffff"},
-};
-#define BUSY_FILL "#b84e00" /* of a PU that has a worker: strong enough on both grounds */
+/* Class in the page. */
+static const char *const class_names[KINDS] = {
+    [MACHINE] = "machine", [PACKAGE] = "package", [MEMORY] = "memory", [NUMA] = "numa",
+    [CACHE] = "cache",     [CORE] = "core",       [PU] = "pu"};
 
 struct box {
     enum kind kind;
@@ -185,7 +178,8 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         const struct profile_memory_level *level = &node_class->memory.levels[i];
-        for (size_t g = 0; g < level->collisions.group_count; g++) {
+        bool disturbs = report_level_disturbs(&node_class->memory, i);
+        for (size_t g = 0; disturbs && g < level->collisions.group_count; g++) {
             add(boxes, MEMORY, &level->collisions.groups[g], level, (uint32_t)i);
         }
     }
@@ -375,13 +369,13 @@ static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *l
     return 0;
 }
 
-/* -- as SVG and as a script of gnuplot -- */
+/* -- as SVG -- */
 
 static void put_svg(FILE *out, const struct box *box)
 {
     const char *busy = box->busy ? " busy" : "";
     fprintf(out, "<rect class=\"%s%s\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n",
-            looks[box->kind].name, busy, box->x, box->y, box->width, box->height);
+            class_names[box->kind], busy, box->x, box->y, box->width, box->height);
     if (*box->text) {
         fprintf(out, "<text%s x=\"%g\" y=\"%g\">%s</text>\n", box->busy ? " class=\"busy\"" : "",
                 box->x + PADDING, box->y + BASE_LINE, box->text);
@@ -405,9 +399,9 @@ int report_picture_svg(const struct picture *picture, const char *title, char **
     }
     double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
     fprintf(stream,
-            "<svg role=\"img\" aria-label=\"%s\" width=\"%g\" height=\"%g\" "
-            "viewBox=\"0 0 %g %g\" font-size=\"%d\">\n",
-            title, width, height, width, height, FONT_SIZE);
+            "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
+            "font-size=\"%d\">\n<title>%s</title>\n",
+            width, height, width, height, FONT_SIZE, title);
     put_svg(stream, &boxes.machine);
     fputs("</svg>", stream);
     boxes_free(&boxes);
@@ -417,61 +411,5 @@ int report_picture_svg(const struct picture *picture, const char *title, char **
     }
     *out = text;
     *left_out = crossing;
-    return 0;
-}
-
-static void put_script(FILE *out, const struct box *box)
-{
-    fprintf(out,
-            "set object rectangle from %g,%g to %g,%g fillcolor rgb '%s' fillstyle solid border "
-            "linecolor rgb muted\n",
-            box->x, box->y, box->x + box->width, box->y + box->height,
-            box->busy ? BUSY_FILL : looks[box->kind].fill);
-    if (*box->text) {
-        fputs("set label ", out);
-        report_plot_quote(out, box->text);
-        /* gnuplot wants the middle of the line */
-        fprintf(out, " at %g,%g left front textcolor rgb %s\n", box->x + PADDING,
-                box->y + BASE_LINE - FONT_SIZE / 3.0, box->busy ? "'#ffffff'" : "ink");
-    }
-    for (const struct box *child = box->child; child; child = child->next) {
-        put_script(out, child);
-    }
-}
-
-/* Height of the title above the picture. */
-#define TITLE_HEIGHT 24
-
-int report_picture_script(const struct picture *picture, const char *title, struct plot *out)
-{
-    struct boxes boxes;
-    char *text = NULL;
-    size_t length, crossing;
-    int rc = lay_out(picture, &boxes, &crossing);
-    FILE *stream = rc == 0 ? profile_stream_open(&text, &length) : NULL;
-    if (!stream) {
-        boxes_free(&boxes);
-        return -ENOMEM;
-    }
-    double width = boxes.machine.width + 1, height = boxes.machine.height + 1;
-    /* a small machine may be narrower than its title: the rest is left at both sides */
-    double side = fmax(0, LETTER * (double)strlen(title) - width) / 2;
-    fprintf(stream,
-            "unset border\nunset tics\nunset key\nset margins 0,0,0,0\nset xrange [%g:%g]\nset "
-            "yrange [%g:%d]\nset label ",
-            -side, width + side, height, -TITLE_HEIGHT);
-    report_plot_quote(stream, title);
-    fprintf(stream, " at %g,%d center\n", width / 2, -TITLE_HEIGHT / 2);
-    put_script(stream, &boxes.machine);
-    fputs("plot NaN\n", stream);
-    boxes_free(&boxes);
-    if (fclose(stream) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    out->shape = PLOT_PICTURE;
-    out->script = text;
-    out->width = width + 2 * side;
-    out->height = height + TITLE_HEIGHT;
     return 0;
 }

@@ -1,563 +1,470 @@
 /* The curves of a report: latency by working set, memory bandwidth by workers, messages by size and
- * by how many there are at once, BSP parameters. Each is a script in gnuplot's language with a
- * sentence beside it; how scripts become pictures is plot.c. The heat maps are in maps.c. */
+ * by number, one PU beside another, BSP parameters. Each is a chart (profile/text/chart.h) with a
+ * sentence below it; the heat maps are in maps.c. */
+#include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/file.h"
 #include "profile/query.h"
+#include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
-/* -- BSP -- */
+/* -- the list -- */
 
-/* Parameters by the number of processors, one curve per backend. */
+FILE *report_plot_open(struct plot_list *list, enum plot_section section, size_t node_class,
+                       const char *name, const char *title)
+{
+    struct plot *items =
+        list->rc < 0 ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
+    list->rc = items ? list->rc : -ENOMEM;
+    if (!items) {
+        return NULL;
+    }
+    list->items = items;
+    struct plot *plot = &items[list->count++];
+    *plot = (struct plot){.section = section, .node_class = node_class, .title = title};
+    bool of_class = list->classes > 1 && node_class != PLOT_NETWORK;
+    char prefix[32] = "";
+    if (of_class) {
+        snprintf(prefix, sizeof prefix, "class%zu-", node_class);
+    }
+    FILE *body = profile_stream_open(&plot->body, &plot->length);
+    if (asprintf(&plot->name, "%s%s", prefix, name) < 0) {
+        plot->name = NULL;
+    }
+    list->rc = plot->name && body ? 0 : -ENOMEM;
+    return body;
+}
+
+void report_plot_close(struct plot_list *list, FILE *body, const char *caption, ...)
+{
+    struct plot *plot = &list->items[list->count - 1];
+    va_list args;
+    va_start(args, caption);
+    if (vasprintf(&plot->caption, caption, args) < 0) {
+        plot->caption = NULL;
+        list->rc = -ENOMEM;
+    }
+    va_end(args);
+    if (fclose(body) != 0) {
+        list->rc = -ENOMEM;
+    }
+}
+
+void report_plot_free(struct plot_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].name);
+        free(list->items[i].caption);
+        free(list->items[i].body);
+    }
+    free(list->items);
+    *list = (struct plot_list){0};
+}
+
+/* -- charts -- */
+
+#define FEW_POINTS 3 /* are read faster in a table */
+
+/* One row for each x, one column for each curve that has a name. */
+static void put_table(FILE *out, const struct chart *chart)
+{
+    const struct chart_series *longest = &chart->series[0];
+    char text[96];
+    fputs("<div class=\"scroll\"><table><tr><th scope=\"col\">", out);
+    profile_xml_text(out, chart->x.label);
+    fputs("</th>", out);
+    for (size_t i = 0; i < chart->series_count; i++) {
+        const struct chart_series *series = &chart->series[i];
+        longest = series->count > longest->count ? series : longest;
+        fputs("<th scope=\"col\">", out);
+        profile_xml_text(out, *series->name ? series->name : chart->y.label);
+        fputs("</th>", out);
+    }
+    fputs("</tr>\n", out);
+    for (size_t k = 0; k < longest->count; k++) {
+        profile_chart_value(&chart->x, longest->points[k].x, text, sizeof text);
+        fputs("<tr>", out);
+        report_table_head(out, text);
+        for (size_t i = 0; i < chart->series_count; i++) {
+            const struct chart_series *series = &chart->series[i];
+            snprintf(text, sizeof text, "-");
+            for (size_t p = 0; p < series->count; p++) {
+                if (series->points[p].x == longest->points[k].x) {
+                    profile_chart_value(&chart->y, series->points[p].y, text, sizeof text);
+                }
+            }
+            report_table_cell(out, "n", text);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</table></div>\n", out);
+}
+
+/* Draws the chart, or writes it as a table, with `caption` below; frees it. No points, no plot. */
+static void add_chart(struct plot_list *list, enum plot_section section, size_t node_class,
+                      const char *name, struct chart *chart, const char *caption)
+{
+    size_t points = profile_chart_points(chart);
+    FILE *body = points ? report_plot_open(list, section, node_class, name, chart->title) : NULL;
+    if (body && points <= FEW_POINTS) {
+        put_table(body, chart);
+    } else if (body && profile_chart_svg(chart, body, false) < 0) {
+        list->rc = -ENOMEM;
+    }
+    if (body) {
+        report_plot_close(list, body, "%s", caption);
+    }
+    list->rc = chart->rc < 0 ? chart->rc : list->rc;
+    profile_chart_free(chart);
+}
+
+/* -- BSP -- */
 
 static const char *backend(const struct profile_bsp *bsp)
 {
     return bsp->backend ? bsp->backend : "BSP";
 }
 
-enum quantity { BSP_G, BSP_L, BSP_R };
+enum quantity { BSP_R, BSP_G, BSP_L, BSP_PACKETS };
 
-/* Seconds of a word or a synchronisation, or flop/s; <= 0: unknown. */
-static double value(const struct profile_bsp *bsp, enum quantity quantity)
+/* Seconds of a word or a synchronisation, or flop/s; NAN: not known. */
+static double bsp_value(const struct profile_bsp *bsp, enum quantity quantity)
 {
-    double flops = quantity == BSP_G ? bsp->g_flops : bsp->l_flops;
+    const double flops[] = {
+        [BSP_G] = bsp->g_flops, [BSP_L] = bsp->l_flops, [BSP_PACKETS] = bsp->g_packets_flops};
     if (quantity == BSP_R) {
         return bsp->r_flop_per_s;
     }
-    return bsp->r_flop_per_s > 0 && flops >= 0 ? flops / bsp->r_flop_per_s : -1;
+    return bsp->r_flop_per_s > 0 && flops[quantity] > 0 ? flops[quantity] / bsp->r_flop_per_s : NAN;
 }
 
-/* The optimistic g; <= 0: unknown. */
-static double packets(const struct profile_bsp *bsp)
+/* One curve for each backend, whose entries lie together. */
+static void bsp_curves(struct chart *chart, const struct servet_profile *profile,
+                       enum quantity quantity, enum chart_look look, const char *suffix)
 {
-    return bsp->r_flop_per_s > 0 ? bsp->g_packets_flops / bsp->r_flop_per_s : -1;
-}
-
-static void write_number(FILE *out, double value)
-{
-    if (value > 0) {
-        fprintf(out, " %.6g", value);
-    } else {
-        fputs(" NaN", out);
+    size_t curve = 0;
+    for (size_t i = 0; i < profile->bsp_count; i++) {
+        const struct profile_bsp *bsp = &profile->bsp[i];
+        if (i == 0 || strcmp(backend(bsp), backend(bsp - 1)) != 0) {
+            char name[96];
+            snprintf(name, sizeof name, "%.60s%s", backend(bsp), suffix);
+            profile_chart_series(chart, CHART_COLOUR(curve++), look, name);
+        }
+        profile_chart_point(chart, bsp->processors, bsp_value(bsp, quantity));
     }
 }
 
-static void write_entry(FILE *out, uint32_t processors, double value, double of_packets)
-{
-    fprintf(out, "%u", processors);
-    write_number(out, value);
-    write_number(out, of_packets);
-    fputc('\n', out);
-}
-
-static bool any_packets(const struct servet_profile *profile, const char *name)
+static bool any_packets(const struct servet_profile *profile)
 {
     bool any = false;
     for (size_t i = 0; i < profile->bsp_count; i++) {
-        any |= packets(&profile->bsp[i]) > 0 && strcmp(backend(&profile->bsp[i]), name) == 0;
+        any |= profile->bsp[i].g_packets_flops > 0;
     }
     return any;
 }
 
-static size_t draw(FILE *out, const struct servet_profile *profile, enum quantity quantity)
-{
-    size_t blocks = 0;
-    for (size_t i = 0; i < profile->bsp_count; i++) {
-        const struct profile_bsp *bsp = &profile->bsp[i];
-        if (i == 0 || strcmp(backend(bsp), backend(bsp - 1)) != 0) {
-            fprintf(out, "%s$b%zu << EOD\n", blocks ? "EOD\n" : "", blocks);
-            blocks++;
-        }
-        write_entry(out, bsp->processors, value(bsp, quantity), packets(bsp));
-    }
-    fputs("EOD\n", out);
-    size_t block = 0;
-    for (size_t i = 0; i < profile->bsp_count; i++) {
-        const struct profile_bsp *bsp = &profile->bsp[i];
-        if (i && strcmp(backend(bsp), backend(bsp - 1)) == 0) {
-            continue;
-        }
-        fprintf(out, "%s$b%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 title ",
-                block ? ", " : "plot ", block, block % PLOT_COLOURS + 1);
-        report_plot_quote(out, backend(bsp));
-        if (quantity == BSP_G && any_packets(profile, backend(bsp))) {
-            char name[64];
-            snprintf(name, sizeof name, "%s, in packets", backend(bsp));
-            fprintf(out,
-                    ", $b%zu using 1:3 with linespoints lc rgb c%zu lw 1.5 dt 2 pt 6 ps 0.7 title ",
-                    block, block % PLOT_COLOURS + 1);
-            report_plot_quote(out, name);
-        }
-        block++;
-    }
-    fputc('\n', out);
-    return block;
-}
-
-static void plot_quantity(struct plot_list *list, const struct servet_profile *profile,
-                          enum quantity quantity, const char *name, const char *title,
-                          const char *caption)
-{
-    bool any = false;
-    uint32_t most = 1;
-    for (size_t i = 0; i < profile->bsp_count; i++) {
-        any = any || value(&profile->bsp[i], quantity) > 0;
-        most = profile->bsp[i].processors > most ? profile->bsp[i].processors : most;
-    }
-    FILE *out =
-        any ? report_plot_open(list, PLOT_BSP, PLOT_CURVE, PLOT_NETWORK, 0, name, title) : NULL;
-    if (!out) {
-        return;
-    }
-    fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:*]\nset ytics add ('0' 0)\nset format y '%%.1s "
-            "%%c%s'\nset xlabel "
-            "'processors'\nset xtics %u\n",
-            most + 0.3, quantity == BSP_R ? "flop/s" : "s", most <= 16 ? 1 : most / 8);
-    fprintf(out, "set key %s left Left reverse\n", quantity == BSP_R ? "bottom" : "top");
-    draw(out, profile, quantity);
-    report_plot_close(list, "%s", caption);
-}
-
 static void plot_bsp(struct plot_list *list, const struct servet_profile *profile)
 {
-    plot_quantity(list, profile, BSP_R, "bsp-r", "BSP: r, rate of each processor",
-                  "Of DAXPY on vectors in the first cache, all processors at once.");
-    plot_quantity(
-        list, profile, BSP_G, "bsp-g", "BSP: g, time of one word of an h-relation",
-        "A superstep of an h-relation takes g h + l. Single words of 8 bytes: the pessimistic "
-        "g; dashed, "
-        "in large packets: the optimistic one.");
-    plot_quantity(list, profile, BSP_L, "bsp-l", "BSP: l, time of a synchronisation",
-                  "What every superstep costs before a word has been sent.");
+    static const struct {
+        const char *name, *title, *label, *unit, *caption;
+    } plots[] = {
+        [BSP_R] = {"bsp-r", "BSP: r, rate of each processor", "rate of one processor, r", "flop/s",
+                   "DAXPY on vectors in the first cache, all processors at once."},
+        [BSP_G] = {"bsp-g", "BSP: g, time of one word of an h-relation", "time of one word, g", "s",
+                   "A superstep of an h-relation takes g h + l. Single words of 8 bytes give the "
+                   "pessimistic g, large packets (dashed) the optimistic one."},
+        [BSP_L] = {"bsp-l", "BSP: l, time of a synchronisation", "time of a synchronisation, l",
+                   "s", "Every superstep costs this before a word has been sent."},
+    };
+    for (enum quantity q = BSP_R; q <= BSP_L; q++) {
+        struct chart chart = {.title = plots[q].title,
+                              .x = {"processors, p", "", CHART_WHOLE, 0, NULL},
+                              .y = {plots[q].label, plots[q].unit, CHART_LINEAR, 0, NULL}};
+        bsp_curves(&chart, profile, q, CHART_CURVE, "");
+        if (q == BSP_G && any_packets(profile)) {
+            bsp_curves(&chart, profile, BSP_PACKETS, CHART_DASHED, ", in packets");
+        }
+        add_chart(list, PLOT_BSP, PLOT_NETWORK, plots[q].name, &chart, plots[q].caption);
+    }
 }
 
 /* -- caches -- */
 
-/* The latency curve with the sizes that were inferred from it, and what the system declares beside
- * them. */
-
-/* Sizes closer than this are one mark: their labels would lie on one another. */
+/* Sizes closer than this are one mark. */
 #define ONE_MARK 0.02
 
-/* Two lines of text above the plot for each level: the size, and what is declared. As shares of the
- * plot's width, about what "declared 35.75 MiB" takes; where the next label would lie on the last
- * one, it goes one row higher. */
-#define LABEL_WIDTH 0.28
-#define LINES_A_ROW 2
-#define MOST_ROWS 2
-
-struct labels {
-    double low, high;        /* bytes, the ends of the axis */
-    double taken[MOST_ROWS]; /* right end of the last label of each row */
-    unsigned rows;           /* in use */
-};
-
-static void line(FILE *out, double bytes, const char *look)
-{
-    fprintf(out, "set arrow from first %.0f, graph 0 to first %.0f, graph 1 nohead %s\n", bytes,
-            bytes, look);
-}
-
-/* The two lines of a level, centred over its mark as far as they stay inside the plot. */
-static void label(FILE *out, struct labels *labels, double bytes, const char *first,
-                  const char *second)
-{
-    double centre = log(bytes / labels->low) / log(labels->high / labels->low);
-    centre = fmin(fmax(centre, LABEL_WIDTH / 4), 1 - LABEL_WIDTH / 4);
-    unsigned row = 0;
-    while (row + 1 < MOST_ROWS && centre - LABEL_WIDTH / 2 < labels->taken[row]) {
-        row++;
-    }
-    labels->taken[row] = centre + LABEL_WIDTH / 2;
-    labels->rows = row + 1 > labels->rows ? row + 1 : labels->rows;
-    double above = LINES_A_ROW * row + 0.5;
-    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb c2\n",
-            first, centre, above + 1);
-    fprintf(out, "set label '%s' at graph %.3f, graph 1 center offset 0,%g textcolor rgb ink\n",
-            second, centre, above);
-}
-
-static void mark(FILE *out, const struct profile_cache *cache, struct labels *labels)
+/* The sizes of a level: a solid line for what was measured, a dashed one for what is declared. */
+static void mark_cache(struct chart *chart, const struct profile_cache *cache)
 {
     double declared = (double)cache->declared_size_bytes, effective = (double)cache->size_bytes;
     bool measured = cache->quality.origin != PROFILE_DECLARED;
-    bool same = measured && profile_size_settled(cache) &&
-                fabs(declared - effective) <= ONE_MARK * effective;
-    double at = measured ? effective : declared;
-    char first[2 * sizeof(struct figure)], second[2 * sizeof(struct figure)] = "";
-    bool once = measured && cache->quality.repetitions == 1;
-    if (at <= 0) {
+    bool settled = profile_size_settled(cache), once = cache->quality.repetitions == 1;
+    bool same = measured && settled && fabs(declared - effective) <= ONE_MARK * effective;
+    char text[4 * sizeof(struct figure)];
+    if ((measured ? effective : declared) <= 0) {
         return;
     }
-    bool settled = profile_size_settled(cache) || once;
-    snprintf(first, sizeof first, "L%u%s%s", cache->level, measured ? " " : "",
-             !measured ? "" : profile_figure_size(cache).text);
-    if (measured && settled) {
-        line(out, effective, "lc rgb c2 lw 1.2");
+    snprintf(text, sizeof text, "L%u%s%s%s%s%s", cache->level, measured ? " " : "",
+             measured ? profile_figure_size(cache).text : "", same || declared > 0 ? "\n" : "",
+             same           ? "as declared"
+             : declared > 0 ? "declared "
+                            : "",
+             !same && declared > 0 ? profile_figure_bytes(cache->declared_size_bytes).text : "");
+    if (measured && (settled || once)) {
+        profile_chart_mark(chart, effective, 2, false, text);
     } else if (measured && cache->size_high_bytes) {
-        line(out, (double)cache->size_low_bytes, "lc rgb c2 lw 1.2 dt 3");
-        line(out, (double)cache->size_high_bytes, "lc rgb c2 lw 1.2 dt 3");
+        profile_chart_mark(chart, (double)cache->size_low_bytes, 2, true, "");
+        profile_chart_mark(chart, (double)cache->size_high_bytes, 2, true, text);
     }
-    if (same) {
-        snprintf(second, sizeof second, "as declared");
-    } else if (declared > 0) {
-        snprintf(second, sizeof second, "declared %s",
-                 profile_figure_bytes(cache->declared_size_bytes).text);
-        line(out, declared, "lc rgb muted lw 1.2 dt 2");
+    if (!same && declared > 0) {
+        bool alone = !measured || !(settled || once || cache->size_high_bytes);
+        profile_chart_mark(chart, declared, CHART_MUTED, true, alone ? text : "");
     }
-    label(out, labels, at, first, second);
 }
 
-/* The axis of working sets, with the sizes of the caches of the curve's PU. */
-static void caches_axis(FILE *out, const struct profile_class *node_class)
+/* The sizes of the caches of the curve's PU, the lowest: other kinds of cores have their own. */
+static void mark_caches(struct chart *chart, const struct profile_class *node_class)
 {
-    const struct profile_cache_point *curve = node_class->cache_curve;
-    double low = (double)curve[0].bytes;
-    double high = (double)curve[node_class->cache_curve_count - 1].bytes;
-    fprintf(out, "set logscale x 2\nset xrange [%.0f:%.0f]\n", low, high);
-    report_plot_byte_ticks(out, low, high);
-    fputs("set xlabel 'working set of one PU'\n", out);
-    struct labels labels = {.low = low, .high = high};
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        /* the curve is the lowest PU's, and another kind of cores has caches of its own */
         const struct profile_set *holders = &node_class->caches[i].pus;
         if (holders->count == 0 || profile_set_has(holders, node_class->pus.ids[0])) {
-            mark(out, &node_class->caches[i], &labels);
+            mark_cache(chart, &node_class->caches[i]);
         }
     }
-    /* the title, where there is one, above the labels */
-    fprintf(out, "set tmargin title_lines + %u\nset title offset 0,%u\n",
-            LINES_A_ROW * labels.rows + 1, LINES_A_ROW * labels.rows);
 }
 
-static void plot_curve_of(struct plot_list *list, const struct servet_profile *profile,
-                          size_t index)
-{
-    const struct profile_class *node_class = &profile->classes[index];
-    const struct profile_cache_point *curve = node_class->cache_curve;
-    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
-                                 "cache-curve", "Latency by working set");
-    if (!out) {
-        return;
-    }
-    caches_axis(out, node_class);
-    fputs("set logscale y 10\nset format y '%.0s %cs'\nset ylabel 'time of one access' offset 1\n"
-          "set ytics (1e-9, 2e-9, 5e-9, 1e-8, 2e-8, 5e-8, 1e-7, 2e-7, 5e-7, 1e-6)\n"
-          "$curve << EOD\n",
-          out);
-    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
-        fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes, curve[i].seconds_per_access);
-    }
-    fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
-          out);
-    report_plot_close(list,
-                      "Dependent loads in random order on one PU. Solid lines: effective sizes, "
-                      "inferred from this curve; dashed "
-                      "lines: what the operating system declares.");
-}
-
-/* The 2010 paper's Figure 2b: a level of cache shows as a peak of what one size takes over what the
- * one before took. */
-static void plot_gradient_of(struct plot_list *list, const struct servet_profile *profile,
+/* The latency curve with the sizes that were inferred from it, and its gradient, in which a level
+ * of cache is a peak (2010 paper, Figure 2b). */
+static void plot_cache_curve(struct plot_list *list, const struct profile_class *node_class,
                              size_t index)
 {
-    const struct profile_class *node_class = &profile->classes[index];
     const struct profile_cache_point *curve = node_class->cache_curve;
-    FILE *out = report_plot_open(list, PLOT_CACHES, PLOT_CURVE, index, profile->class_count,
-                                 "cache-gradient", "Gradient of the latency");
-    if (!out) {
-        return;
+    struct chart time = {.title = "Latency by working set",
+                         .x = {"working set of one PU, bytes", "B", CHART_BINARY, 0, NULL},
+                         .y = {"time of one access", "s", CHART_DECIMAL, 0, NULL}};
+    struct chart rise = {
+        .title = "Gradient of the latency",
+        .x = time.x,
+        .y = {"time over that of the size before, ratio", "", CHART_LINEAR, 0, NULL}};
+    profile_chart_series(&time, 1, CHART_CURVE, "");
+    profile_chart_series(&rise, 1, CHART_CURVE, "");
+    for (size_t i = 0; i < node_class->cache_curve_count; i++) {
+        double bytes = (double)curve[i].bytes, seconds = curve[i].seconds_per_access;
+        profile_chart_point(&time, bytes, seconds);
+        profile_chart_point(&rise, bytes, i ? seconds / curve[i - 1].seconds_per_access : NAN);
     }
-    caches_axis(out, node_class);
-    fputs("set ylabel 'times that of the size before' offset 1\n$curve << EOD\n", out);
-    for (size_t i = 1; i < node_class->cache_curve_count; i++) {
-        fprintf(out, "%.0f %.6g\n", (double)curve[i].bytes,
-                curve[i].seconds_per_access / curve[i - 1].seconds_per_access);
-    }
-    fputs("EOD\nplot $curve using 1:2 with linespoints lc rgb c1 lw 1.5 pt 7 ps 0.45 notitle\n",
-          out);
-    report_plot_close(list,
-                      "The curve's points, each over the one before: a level of cache shows as a "
-                      "peak behind its size.");
+    mark_caches(&time, node_class);
+    mark_caches(&rise, node_class);
+    add_chart(list, PLOT_CACHES, index, "cache-curve", &time,
+              "Dependent loads in random order on one PU. Solid lines: effective sizes, inferred "
+              "from this curve; dashed lines: what the operating system declares, or the interval "
+              "of a size that is not settled.");
+    add_chart(list, PLOT_CACHES, index, "cache-gradient", &rise,
+              "Each point of the curve over the one before: a level of cache is a peak behind its "
+              "size.");
 }
 
-static void plot_caches(struct plot_list *list, const struct servet_profile *profile)
+/* -- one PU beside each other one (2010 paper, Figures 8 and 9a): the lowest with such pairs -- */
+
+static double highest_of(const struct chart *chart)
 {
-    for (size_t i = 0; i < profile->class_count; i++) {
-        if (profile->classes[i].cache_curve_count >= 2) {
-            plot_curve_of(list, profile, i);
-            plot_gradient_of(list, profile, i);
+    double highest = 0;
+    for (size_t i = 0; i < chart->series_count; i++) {
+        for (size_t k = 0; k < chart->series[i].count; k++) {
+            highest = fmax(highest, chart->series[i].points[k].y);
         }
-        report_plot_pair_ratios(list, profile, i);
     }
+    return highest;
+}
+
+static void pair_points(struct chart *chart, const struct profile_pair_figure *pairs, size_t count,
+                        uint32_t pu)
+{
+    for (size_t i = 0; i < count; i++) {
+        profile_chart_point(chart, pairs[i].b, pairs[i].a == pu ? pairs[i].value : NAN);
+    }
+}
+
+static void plot_pair_ratios(struct plot_list *list, const struct profile_class *node_class,
+                             size_t index)
+{
+    uint32_t pu = UINT32_MAX;
+    char label[64], name[16], caption[192];
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        pu = cache->pair_ratio_count && cache->pair_ratios[0].a < pu ? cache->pair_ratios[0].a : pu;
+    }
+    snprintf(label, sizeof label, "number of the other PU, beside PU %u", pu);
+    struct chart chart = {.title = "Time in a cache beside one other PU",
+                          .x = {label, "", CHART_WHOLE, 0, NULL},
+                          .y = {"time over that alone, ratio", "", CHART_LINEAR, 0, NULL}};
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        if (cache->pair_ratio_count && cache->pair_ratios[0].a == pu) {
+            snprintf(name, sizeof name, "L%u", cache->level);
+            profile_chart_series(&chart, CHART_COLOUR(cache->level - 1), CHART_POINTS, name);
+            pair_points(&chart, cache->pair_ratios, cache->pair_ratio_count, pu);
+        }
+    }
+    snprintf(caption, sizeof caption,
+             "PU %u and another one use two thirds of the cache each: the slower of the two takes "
+             "much longer where it is one cache.",
+             pu);
+    add_chart(list, PLOT_CACHES, index, "cache-pairs", &chart, caption);
+}
+
+static void plot_pair_rates(struct plot_list *list, const struct profile_class *node_class,
+                            size_t index)
+{
+    const struct profile_memory *memory = &node_class->memory;
+    uint32_t pu = memory->pair_rate_count ? memory->pair_rates[0].a : 0;
+    char label[64], caption[96];
+    snprintf(label, sizeof label, "number of the other PU, beside PU %u", pu);
+    snprintf(caption, sizeof caption, "PU %u and another one copy at the same time.", pu);
+    struct chart chart = {
+        .title = "Memory bandwidth beside one other PU",
+        .x = {label, "", CHART_WHOLE, 0, NULL},
+        .y = {"bandwidth of the slower of the two", "B/s", CHART_LINEAR, 0, NULL}};
+    profile_chart_series(&chart, 1, CHART_POINTS, "both at once");
+    pair_points(&chart, memory->pair_rates, memory->pair_rate_count, pu);
+    if (memory->reference_bytes_per_s > 0 && profile_chart_points(&chart)) {
+        /* the slower of the two, of two kinds of cores the lesser */
+        profile_chart_series(&chart, CHART_MUTED, CHART_RULE, "alone");
+        for (size_t i = 0; i < memory->pair_rate_count && memory->pair_rates[i].a == pu; i++) {
+            const uint32_t other = memory->pair_rates[i].b;
+            const double alone =
+                fmin(profile_memory_alone(node_class, pu), profile_memory_alone(node_class, other));
+            profile_chart_point(&chart, other - 0.5, alone);
+            profile_chart_point(&chart, other + 0.5, alone);
+        }
+    }
+    add_chart(list, PLOT_MEMORY, index, "memory-pairs", &chart, caption);
 }
 
 /* -- memory -- */
 
-/* Bandwidth by the number of workers that copy at once, one curve per overhead level. */
-
-#define TICKS_ALL 16 /* up to so many workers each one gets its tick */
-
-/* Over the highest point of the curves, so much is drawn: of hundreds of workers that nobody
- * disturbed there is no end, and the curves would lie on the axis. */
-static const double headroom = 1.1;
-
-static uint32_t most_workers(const struct profile_memory *memory, double *most_bytes_per_s)
+bool report_level_disturbs(const struct profile_memory *memory, size_t level)
 {
-    uint32_t most = 0;
-    *most_bytes_per_s = memory->reference_bytes_per_s;
+    const double keeps = 0.95; /* less than repeated measurements of an idle machine differ by */
+    const struct profile_memory_level *of = &memory->levels[level];
+    const double alone = keeps * memory->reference_bytes_per_s;
+    const struct profile_scaling_point *last =
+        of->scaling_count ? &of->scaling[of->scaling_count - 1] : NULL;
+    return alone <= 0 || of->bytes_per_s < alone ||
+           (last && last->bytes_per_s < last->workers * alone);
+}
+
+static void plot_scaling(struct plot_list *list, const struct profile_class *node_class,
+                         size_t index)
+{
+    const struct profile_memory *memory = &node_class->memory;
+    const double alone = memory->reference_bytes_per_s, headroom = 1.1;
+    struct chart chart = {.title = "Memory bandwidth by workers",
+                          .x = {"workers at once", "", CHART_WHOLE, 0, NULL},
+                          .y = {"bandwidth of all workers together", "B/s", CHART_LINEAR, 0, NULL}};
+    char caption[256], name[48];
+    double most = 0;
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
+        if (level->scaling_count) {
+            snprintf(name, sizeof name, "overhead level %zu", i);
+            profile_chart_series(&chart, CHART_COLOUR(i), CHART_CURVE, name);
+        }
         for (size_t k = 0; k < level->scaling_count; k++) {
-            most = level->scaling[k].workers > most ? level->scaling[k].workers : most;
-            *most_bytes_per_s = fmax(*most_bytes_per_s, level->scaling[k].bytes_per_s);
+            profile_chart_point(&chart, level->scaling[k].workers, level->scaling[k].bytes_per_s);
+            most = fmax(most, level->scaling[k].workers);
         }
     }
-    return most;
-}
-
-static void plot_memory_of(struct plot_list *list, const struct servet_profile *profile,
-                           size_t index)
-{
-    const struct profile_memory *memory = &profile->classes[index].memory;
-    double highest;
-    uint32_t most = most_workers(memory, &highest);
-    if (!most) {
-        return;
+    if (profile_chart_points(&chart) > FEW_POINTS && alone > 0) {
+        /* ends where the curves do: of hundreds of workers it would press them on the axis */
+        chart.y.high = headroom * fmax(highest_of(&chart), alone);
+        profile_chart_series(&chart, CHART_MUTED, CHART_RULE, "without interference");
+        profile_chart_point(&chart, 1, alone);
+        profile_chart_point(&chart, fmin(most, chart.y.high / alone),
+                            fmin(most * alone, chart.y.high));
     }
-    FILE *out = report_plot_open(list, PLOT_MEMORY, PLOT_CURVE, index, profile->class_count,
-                                 "memory-scaling", "Memory bandwidth by workers");
-    if (!out) {
-        return;
-    }
-    fprintf(out,
-            "set xrange [0.7:%g]\nset yrange [0:%.6g]\nset ytics add ('0' 0)\nset format y '%%.1s "
-            "%%cB/s'\nset xlabel "
-            "'workers at once'\n",
-            most + 0.3, headroom * highest);
-    fprintf(out, "set ylabel 'together'\nset key bottom right\nset xtics %u\n",
-            most <= TICKS_ALL ? 1 : most / 8);
-    for (size_t i = 0; i < memory->level_count; i++) {
-        fprintf(out, "$level%zu << EOD\n", i);
-        for (size_t k = 0; k < memory->levels[i].scaling_count; k++) {
-            fprintf(out, "%u %.6g\n", memory->levels[i].scaling[k].workers,
-                    memory->levels[i].scaling[k].bytes_per_s);
-        }
-        fputs("EOD\n", out);
-    }
-    const char *separator = "plot ";
-    if (memory->reference_bytes_per_s > 0) {
-        fprintf(out, "%s%.6g*x with lines dt 3 lc rgb muted title 'if nobody disturbed anybody'",
-                separator, memory->reference_bytes_per_s);
-        separator = ", ";
-    }
-    for (size_t i = 0; i < memory->level_count; i++) {
-        if (memory->levels[i].scaling_count) {
-            fprintf(out, "%s$level%zu using 1:2 with linespoints lc rgb c%zu lw 1.5 pt 7 ps 0.7 ",
-                    separator, i, i % PLOT_COLOURS + 1);
-            fprintf(out, "title 'overhead level %zu'", i);
-            separator = ", ";
-        }
-    }
-    fputc('\n', out);
-    report_plot_close(
-        list,
-        "Workers of one group of an overhead level copy memory at once. One worker alone "
-        "reaches %s.",
-        profile_figure_bandwidth(memory->reference_bytes_per_s).text);
-}
-
-static void plot_memory(struct plot_list *list, const struct servet_profile *profile)
-{
-    for (size_t i = 0; i < profile->class_count; i++) {
-        plot_memory_of(list, profile, i);
-        report_plot_pair_rates(list, profile, i);
-    }
+    snprintf(caption, sizeof caption,
+             "Workers of one group of an overhead level copy memory at once. One worker alone "
+             "reaches %s.",
+             profile_figure_bandwidth(alone).text);
+    add_chart(list, PLOT_MEMORY, index, "memory-scaling", &chart, caption);
 }
 
 /* -- messages -- */
 
-/* Time and bandwidth of a message by its size, and of many messages at once, one curve per
- * layer. */
-
-struct range {
-    double low, high;
-};
-
-static void layer_title(FILE *out, const struct profile_layer *layer, size_t index)
+static void layer_series(struct chart *chart, const struct profile_layer *layer, size_t index)
 {
-    char title[96];
-    snprintf(title, sizeof title, "layer %zu%s%.60s", index, layer->name ? ": " : "",
+    char name[96];
+    snprintf(name, sizeof name, "layer %zu%s%.60s", index, layer->name ? ": " : "",
              layer->name ? layer->name : "");
-    report_plot_quote(out, title);
+    profile_chart_series(chart, CHART_COLOUR(index), CHART_CURVE, name);
 }
 
-static struct range sizes(const struct profile_communication *communication)
+/* Time, bandwidth, and time of many at once. An empty message has no place on a logarithmic
+ * axis. */
+static void plot_messages(struct plot_list *list, const struct profile_communication *found,
+                          size_t index, const char *prefix)
 {
-    struct range range = {INFINITY, 0};
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        for (size_t k = 0; k < layer->curve_count; k++) {
-            range.low = fmin(range.low, fmax((double)layer->curve[k].bytes, 1));
-            range.high = fmax(range.high, (double)layer->curve[k].bytes);
-        }
-    }
-    return range;
-}
-
-/* One line for each layer of which `points` counts more than one; `axes`: of "using". */
-static void layer_lines(FILE *out, const struct profile_communication *communication,
-                        size_t (*points)(const struct profile_layer *layer), const char *axes,
-                        double point_size)
-{
-    const char *separator = "plot ";
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        if (points(layer) > 1) {
-            fprintf(out,
-                    "%s$layer%zu using %s with linespoints lc rgb c%zu lw 1.5 pt 7 ps %.1f title ",
-                    separator, i, axes, i % PLOT_COLOURS + 1, point_size);
-            layer_title(out, layer, i);
-            separator = ", ";
-        }
-    }
-    fputc('\n', out);
-}
-
-static size_t curve_points(const struct profile_layer *layer)
-{
-    return layer->curve_count;
-}
-
-static size_t concurrency_points(const struct profile_layer *layer)
-{
-    return layer->concurrency_count;
-}
-
-/* `axes`: of "using". An empty message has no place on a logarithmic axis and no bandwidth. */
-static void curves(FILE *out, const struct profile_communication *communication, const char *axes)
-{
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        fprintf(out, "$layer%zu << EOD\n", i);
-        for (size_t k = 0; k < layer->curve_count; k++) {
-            if (layer->curve[k].bytes) {
-                fprintf(out, "%.0f %.6g\n", (double)layer->curve[k].bytes, layer->curve[k].seconds);
-            }
-        }
-        fputs("EOD\n", out);
-    }
-    layer_lines(out, communication, curve_points, axes, 0.5);
-}
-
-static void size_axis(FILE *out, struct range range)
-{
-    fprintf(out,
-            "set logscale x 2\nset xrange [%.0f:%.0f]\nset logscale y 10\nset xlabel 'size of the "
-            "message'\n",
-            range.low, range.high);
-    report_plot_byte_ticks(out, range.low, range.high);
-}
-
-static void plot_sizes(struct plot_list *list, const struct profile_communication *communication,
-                       size_t index, size_t classes, const char *prefix)
-{
-    struct range range = sizes(communication);
-    if (!(range.high > range.low)) {
-        return;
-    }
     char name[64];
+    struct chart time = {.title = "Time of a message by size",
+                         .x = {"size of the message, bytes", "B", CHART_BINARY, 0, NULL},
+                         .y = {"time one way", "s", CHART_DECIMAL, 0, NULL}};
+    struct chart rate = {.title = "Bandwidth of a message by size",
+                         .x = time.x,
+                         .y = {"bandwidth one way", "B/s", CHART_DECIMAL, 0, NULL}};
+    struct chart many = {.title = "Many messages at once",
+                         .x = {"messages at once", "", CHART_BINARY, 0, NULL},
+                         .y = {"time of the slowest, one way", "s", CHART_DECIMAL, 0, NULL}};
+    for (size_t i = 0; i < found->layer_count; i++) {
+        const struct profile_layer *layer = &found->layers[i];
+        if (layer->curve_count > 1) {
+            layer_series(&time, layer, i);
+            layer_series(&rate, layer, i);
+        }
+        for (size_t k = 0; k < layer->curve_count && layer->curve_count > 1; k++) {
+            const struct profile_message_point *point = &layer->curve[k];
+            profile_chart_point(&time, (double)point->bytes, point->seconds);
+            profile_chart_point(&rate, (double)point->bytes, (double)point->bytes / point->seconds);
+        }
+        if (layer->concurrency_count > 1) {
+            layer_series(&many, layer, i);
+        }
+        for (size_t k = 0; k < layer->concurrency_count && layer->concurrency_count > 1; k++) {
+            profile_chart_point(&many, layer->concurrency[k].messages,
+                                layer->concurrency[k].seconds);
+        }
+    }
     snprintf(name, sizeof name, "%smessage-time", prefix);
-    FILE *out = report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
-                                 "Time of a message by size");
-    if (out) {
-        size_axis(out, range);
-        fputs("set format y '%.0s %cs'\nset ylabel 'one way'\nset key top left Left reverse\n",
-              out);
-        curves(out, communication, "1:2");
-        report_plot_close(list,
-                          "One message at a time between two members of each layer, one way.");
-    }
+    add_chart(list, PLOT_MESSAGES, index, name, &time,
+              "One message at a time between two members of each layer, one way.");
     snprintf(name, sizeof name, "%smessage-bandwidth", prefix);
-    out = report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes, name,
-                           "Bandwidth of a message by size");
-    if (out) {
-        size_axis(out, range);
-        fputs("set format y '%.0s %cB/s'\nset ylabel 'one way'\nset key bottom right\n", out);
-        curves(out, communication, "1:($1/$2)");
-        report_plot_close(list, "The same figures as size divided by time.");
-    }
-}
-
-static void plot_concurrency(struct plot_list *list,
-                             const struct profile_communication *communication, size_t index,
-                             size_t classes, const char *prefix)
-{
-    size_t curves_found = 0;
-    uint32_t most = 0;
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        curves_found += layer->concurrency_count > 1;
-        for (size_t k = 0; k < layer->concurrency_count; k++) {
-            most = layer->concurrency[k].messages > most ? layer->concurrency[k].messages : most;
-        }
-    }
-    char name[64];
+    add_chart(list, PLOT_MESSAGES, index, name, &rate, "The same figures as size divided by time.");
     snprintf(name, sizeof name, "%smessage-concurrency", prefix);
-    FILE *out = !curves_found ? NULL
-                              : report_plot_open(list, PLOT_MESSAGES, PLOT_CURVE, index, classes,
-                                                 name, "Many messages at once");
-    if (!out) {
-        return;
-    }
-    fprintf(out,
-            "set logscale x 2\nset xrange [0.9:%g]\nset logscale y 10\nset format y '%%.0s "
-            "%%cs'\nset xlabel 'messages at once'\n",
-            1.1 * most);
-    fputs("set ylabel 'slowest of them, one way'\nset key top left Left reverse\n", out);
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        fprintf(out, "$layer%zu << EOD\n", i);
-        for (size_t k = 0; k < communication->layers[i].concurrency_count; k++) {
-            const struct profile_concurrency_point *point =
-                &communication->layers[i].concurrency[k];
-            fprintf(out, "%u %.6g\n", point->messages, point->seconds);
-        }
-        fputs("EOD\n", out);
-    }
-    layer_lines(out, communication, concurrency_points, "1:2", 0.7);
-    report_plot_close(list,
-                      "Messages sent at the same time inside one layer; a flat line is a network "
-                      "that carries them all.");
-}
-
-static void plot_messages_of(struct plot_list *list,
-                             const struct profile_communication *communication, size_t index,
-                             size_t classes, const char *prefix)
-{
-    plot_sizes(list, communication, index, classes, prefix);
-    plot_concurrency(list, communication, index, classes, prefix);
-}
-
-static void plot_messages(struct plot_list *list, const struct servet_profile *profile)
-{
-    for (size_t i = 0; i < profile->class_count; i++) {
-        plot_messages_of(list, &profile->classes[i].communication, i, profile->class_count, "");
-    }
-    plot_messages_of(list, &profile->network, PLOT_NETWORK, profile->class_count, "network-");
+    add_chart(list, PLOT_MESSAGES, index, name, &many,
+              "Messages sent at the same time inside one layer; a flat line is a network that "
+              "carries them all.");
 }
 
 int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
                     struct servet_error *error)
 {
-    struct plot_list list = {0};
-    plot_caches(&list, profile);
+    struct plot_list list = {.classes = profile->class_count};
     report_plot_maps(&list, profile);
-    plot_memory(&list, profile);
-    plot_messages(&list, profile);
+    for (size_t i = 0; i < profile->class_count; i++) {
+        const struct profile_class *node_class = &profile->classes[i];
+        plot_cache_curve(&list, node_class, i);
+        plot_pair_ratios(&list, node_class, i);
+        plot_scaling(&list, node_class, i);
+        plot_pair_rates(&list, node_class, i);
+        plot_messages(&list, &node_class->communication, i, "");
+    }
+    plot_messages(&list, &profile->network, PLOT_NETWORK, "network-");
     plot_bsp(&list, profile);
     if (list.rc < 0) {
         int rc = profile_error(error, list.rc, "report: %s", strerrordesc_np(-list.rc));

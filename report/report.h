@@ -23,16 +23,10 @@ struct report {
     size_t workers;     /* show where so many workers would go; 0: no mapping */
 };
 
-/* The profile as one page that needs nothing else: no network, no script. A new string. 0; -ENOENT:
- * no gnuplot; -EIO: it failed; -EINVAL: more workers than can be mapped; -ENOMEM. */
+/* The profile as one page that needs nothing else: no network, no script. A new string. 0;
+ * -EINVAL: more workers than can be mapped; -ENOMEM. */
 int report_html(const struct report *report, char **out, size_t *length,
                 struct servet_error *error);
-
-/* The plots and the pictures of the topology as PNG files in `folder`, which is made if need be.
- * All of them are drawn before the first is written. 0 and how many, and in left_out->text, which
- * is empty otherwise, what is too large to be drawn; errors as above, or the -errno of writing. */
-int report_png(const struct report *report, const char *folder, size_t *count,
-               struct servet_error *left_out, struct servet_error *error);
 
 /* The topology that hwloc reads (of this machine, or as HWLOC_XMLFILE and HWLOC_SYNTHETIC say) as
  * hwloc's XML, with bandwidth and latency of NUMA nodes as the profile's first class has them. A
@@ -66,12 +60,8 @@ void report_items_free(struct item_list *list);
 /* All groups and pairs of a relation, a new string or NULL. */
 char *report_relation_text(const struct profile_relation *relation);
 
-/* What a reader should doubt, in one sentence, or NULL: a spread above SUSPICIOUS_SPREAD, a note.
- * free() it. */
-char *report_item_doubt(const struct item *item);
 /* Quartiles a quarter of the median apart: two neighbouring layers or levels differ by less than
- * that on some machines.
- */
+ * that on some machines. */
 #define SUSPICIOUS_SPREAD 0.25
 
 /* What changed between two profiles, and whether the mapping would. */
@@ -101,17 +91,7 @@ void report_diff_print(const json_t *diff, FILE *stream);
  * there is no such process; -EACCES when it is another user's. */
 int report_live_print(FILE *out, bool json, pid_t pid);
 
-/* -- plot -- */
-
-/* What the sources of this room tell one another: plots, pictures of the topology, and how they get
- * into a page or a PNG. */
-
-/* The plots of a report: what is drawn, in gnuplot's language, with words beside it. Colours are
- * named (ink, muted, c1 … c6); what they stand for is decided when the plot is rendered: variables
- * of the style sheet in a page, so that light and dark come from one picture, and fixed colours in
- * a PNG. */
-
-#define PLOT_COLOURS 6
+/* -- plots of a page -- */
 
 enum plot_section {
     PLOT_CORES,
@@ -123,62 +103,40 @@ enum plot_section {
     PLOT_SECTIONS
 };
 
-enum plot_shape { PLOT_CURVE, PLOT_MAP, PLOT_PICTURE };
-
 struct plot {
     enum plot_section section;
-    enum plot_shape shape;
-    size_t node_class; /* PLOT_NETWORK: between nodes, or of the whole machine */
-    char *name;        /* file name of the PNG without its ending, id in the page */
-    char *title, *caption;
-    char *script; /* without `set terminal`; title_lines: text lines above the plot that a title
-                     takes */
-    double width, height; /* of PLOT_PICTURE, which is PNG only: in its own pixels */
+    size_t node_class;    /* PLOT_NETWORK: between nodes, or of the whole machine */
+    char *name;           /* id in the page */
+    const char *title;    /* a literal */
+    char *caption, *body; /* text; SVG, or a table where there are few points */
+    size_t length;        /* of the body, which a 0 ends */
 };
 #define PLOT_NETWORK SIZE_MAX
 
 struct plot_list {
     struct plot *items;
     size_t count;
-    char *script; /* of the plot that is open */
-    size_t script_size;
-    FILE *stream;
-    int rc; /* -ENOMEM: the list is of no use */
+    size_t classes; /* of the profile: with several, names begin with "classI-" */
+    int rc;         /* -ENOMEM: the list is of no use */
 };
 
-/* Opens a plot and returns the stream for its script, or NULL. Everything that is said about the
- * previous one comes before. The name gets "classI-" in front of it when `classes` > 1. */
-FILE *report_plot_open(struct plot_list *list, enum plot_section section, enum plot_shape shape,
-                       size_t node_class, size_t classes, const char *name, const char *title);
-/* Ends its script, with what is to be said below it. */
-void report_plot_close(struct plot_list *list, const char *caption, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Opens a plot and returns the stream for its body, or NULL; report_plot_close() ends it. */
+FILE *report_plot_open(struct plot_list *list, enum plot_section section, size_t node_class,
+                       const char *name, const char *title);
+void report_plot_close(struct plot_list *list, FILE *body, const char *caption, ...)
+    __attribute__((format(printf, 3, 4)));
 void report_plot_free(struct plot_list *list);
 
-/* `text` between single quotes, as gnuplot reads it literally (it runs `commands` found between
- * double ones). */
-void report_plot_quote(FILE *stream, const char *text);
-/* "set xtics (…)" with sizes at powers of two, for a logarithmic axis from `low` to `high`. */
-void report_plot_byte_ticks(FILE *stream, double low, double high);
-
-/* The heat maps of a profile, added to a list. */
+/* Heat maps of a profile, added to a list. */
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
-
-/* What one PU of the class `index` does to each other one: ratios in each cache (2010 paper,
- * Figure 8), bandwidths (Figure 9a). */
-void report_plot_pair_ratios(struct plot_list *list, const struct servet_profile *profile,
-                             size_t index);
-void report_plot_pair_rates(struct plot_list *list, const struct servet_profile *profile,
-                            size_t index);
-
-/* As SVG to be put into a page (no prolog, no name space, ids of its own, colours as var(--…)).
- * 0; -ENOENT: no gnuplot; -EIO; -ENOMEM. free() the result. */
-int report_plot_svg(const struct plot *plot, char **out, size_t *length,
-                    struct servet_error *error);
 
 /* All plots of a profile, in the order of the page. 0 or -ENOMEM; report_plot_free() them. */
 int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
                     struct servet_error *error);
+
+/* Does anybody on this overhead level get less than alone? Two workers that keep 95 % of it, as the
+ * whole group does where it was measured, do not disturb one another. */
+bool report_level_disturbs(const struct profile_memory *memory, size_t level);
 
 /* -- pictures of the topology -- */
 
@@ -202,15 +160,11 @@ struct picture {
 int report_picture_svg(const struct picture *picture, const char *title, char **out,
                        size_t *left_out);
 
-/* The same in gnuplot's language, for a PNG: shape, script (free() it) and size of
- * *out. 0 or -ENOMEM. */
-int report_picture_script(const struct picture *picture, const char *title, struct plot *out);
-
 /* Of a node class with more PUs none is drawn: no screen shows it. */
 #define PICTURE_PUS 1024
 
 struct pictures_item {
-    char id[64], title[160]; /* file name of the PNG without its ending, id in the page */
+    char id[64], title[160]; /* id in the page */
     struct picture picture;
     struct picture_workers workers;
     enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
@@ -239,16 +193,22 @@ struct page {
     struct item_list items;
 };
 
-/* Text between tags or in an attribute. */
-void report_html_text(FILE *out, const char *text);
-
 /* The tables that belong to a section, for one class. */
 void report_html_tables(struct page *page, enum plot_section section,
                         const struct profile_class *node_class);
-/* The layers between nodes, where there are several. */
+/* The layers between nodes, and the BSP parameters, where there are any. */
 void report_html_network(struct page *page);
+void report_html_bsp(struct page *page);
 /* Every figure and its quality. */
 void report_html_figures(struct page *page);
+/* How many workers, ranks and threads are worth having. 0 or -ENOMEM. */
+int report_html_advice(struct page *page, struct servet_error *error);
+/* Opens a card with a table, its caption and the heads of its columns, which '|' separates. */
+void report_table_open(FILE *out, const char *id, const char *caption, const char *heads);
+void report_table_close(FILE *out);
+/* A cell; the first of a row is its head. `look`: "n" (a number), "words", or NULL. */
+void report_table_cell(FILE *out, const char *look, const char *text);
+void report_table_head(FILE *out, const char *text);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
  * than can be mapped); -ENOMEM. */

@@ -14,7 +14,7 @@
 struct options {
     const char *file;   /* NULL: looked for */
     const char *second; /* of --diff */
-    const char *html, *png, *hwloc;
+    const char *html, *hwloc;
     size_t workers; /* of --map; 0: none */
     bool json, bsp, diff;
     pid_t live; /* 0: not asked for */
@@ -30,10 +30,10 @@ static const struct argp_option option_table[] = {
      "Print where each thread of a running program is (with --json: JSON lines)", 0},
     {"html", OPTION_HTML, "FILE", 0,
      "Write a report with plots and pictures, one page that needs no network", 0},
-    {"png", OPTION_PNG, "DIR", 0, "Write the report's plots and pictures as PNG files", 0},
+    {"png", OPTION_PNG, "DIR", OPTION_HIDDEN, NULL, 0},
     {"hwloc", OPTION_HWLOC, "FILE", 0,
      "Write hwloc's XML of the topology with the measured bandwidth and latency of NUMA nodes", 0},
-    {"map", OPTION_MAP, "N", 0, "With --html or --png: show where N workers would go", 0},
+    {"map", OPTION_MAP, "N", 0, "With --html: show where N workers would go", 0},
     {"diff", OPTION_DIFF, NULL, 0,
      "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as "
      "JSON)",
@@ -58,8 +58,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options->html = argument;
         return 0;
     case OPTION_PNG:
-        options->png = argument;
-        return 0;
+        cli_usage(
+            "--png: gone, expected --html FILE, whose page a browser prints as PDF (pdftocairo "
+            "-png makes pictures of that)");
     case OPTION_HWLOC:
         options->hwloc = argument;
         return 0;
@@ -218,21 +219,6 @@ static void write_hwloc(const struct servet_profile *profile, const char *path)
     free(text);
 }
 
-static void write_png(const struct report *report, const char *folder)
-{
-    size_t count;
-    struct servet_error error, left_out;
-    if (report_png(report, folder, &count, &left_out, &error) < 0) {
-        cli_fail("%s", error.text);
-    }
-    if (*left_out.text) {
-        cli_note("%s: no picture of the topology: %s", folder, left_out.text);
-    }
-    if (count == 0) {
-        cli_note("%s: nothing to plot in this profile", folder);
-    }
-}
-
 static void show_diff(const struct options *options)
 {
     struct servet_error error;
@@ -266,35 +252,29 @@ static void refuse_profile(const char *option, const char *path)
 
 static void refuse_combinations(const struct options *options)
 {
-    bool pictures = options->html || options->png;
     bool json_alone = options->json && !options->diff;
-    const char *const outputs[][2] = {
-        {"--html", options->html}, {"--png", options->png}, {"--hwloc", options->hwloc}};
+    const char *const outputs[][2] = {{"--html", options->html}, {"--hwloc", options->hwloc}};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         if (outputs[i][1] && !*outputs[i][1]) {
-            cli_usage("%s: expected the name of a %s, got ''", outputs[i][0],
-                      i == 1 ? "folder" : "file");
+            cli_usage("%s: expected the name of a file, got ''", outputs[i][0]);
         }
-        if (outputs[i][1] && i != 1 && strcmp(outputs[i][1], "-") != 0) {
+        if (outputs[i][1] && strcmp(outputs[i][1], "-") != 0) {
             refuse_profile(outputs[i][0], outputs[i][1]);
         }
     }
-    bool other = options->hwloc;
-    if (json_alone + options->bsp + options->diff + pictures + other > 1) {
-        cli_usage("--json, --bsp, --diff, --hwloc, --html and --png: expected one of them (or "
-                  "--html with "
-                  "--png, --diff with "
+    bool html = options->html, hwloc = options->hwloc;
+    if (json_alone + options->bsp + options->diff + html + hwloc > 1) {
+        cli_usage("--json, --bsp, --diff, --hwloc and --html: expected one of them (or --diff with "
                   "--json)");
     }
-    if (options->live && (options->file || options->bsp || options->diff || pictures || other)) {
+    if (options->live && (options->file || options->bsp || options->diff || html || hwloc)) {
         cli_usage("--live: expected alone or with --json");
     }
     if (options->diff && !options->second) {
         cli_usage("--diff: expected two profiles, OLD and NEW");
     }
-    if (options->workers && !pictures) {
-        cli_usage(
-            "--map: expected --html FILE or --png DIR beside it (servet-map prints mappings)");
+    if (options->workers && !html) {
+        cli_usage("--map: expected --html FILE beside it (servet-map prints mappings)");
     }
 }
 
@@ -309,11 +289,6 @@ static int show_profile(const struct options *options, const struct servet_profi
     }
     if (options->html) {
         write_html(&report, options->html);
-    }
-    if (options->png) {
-        write_png(&report, options->png);
-    }
-    if (options->html || options->png) {
         return 0;
     }
     return options->json  ? print_json(profile)

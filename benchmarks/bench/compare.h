@@ -14,7 +14,7 @@
 struct request {
     bool npb, kernels, list, json;
     const char *npb_folder;
-    const char *plot; /* a file (.svg, .png) or a folder that is there; NULL: no plots */
+    const char *plot; /* a file (.svg) or a folder that is there; NULL: no plots */
     char *names_text;
     const char *names[MOST_COMPARATORS + 1]; /* ended by NULL; none: all that suit the program */
     size_t ranks, threads;

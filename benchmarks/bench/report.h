@@ -33,8 +33,7 @@ json_t *bench_json(const struct comparison *comparison);
 /* "host", "cpu", "kernel", "pus", "date": where and when. */
 json_t *bench_json_machine(void);
 
-/* Ratios to the first comparator with their intervals, one group of bars a program, by gnuplot; the
- * format follows the name (.svg, .png). Fails by cli_fail(). */
+/* Writes ratios to the first comparator with their intervals as SVG. Fails by cli_fail(). */
 void bench_plot_ratios(const char *path, const struct comparison *comparisons, size_t count);
 
 #endif

@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Results:", 3},
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE|DIR", 0,
-     "Draw the ratios with gnuplot: into a file (.svg or .png), or a folder, which is made", 3},
+     "Draw the ratios: into a file (.svg), or a folder, which is made", 3},
     {NULL, KEY_OLD_ROUNDS, "N", OPTION_HIDDEN, NULL, 4},
     {NULL, KEY_OLD_METRIC, "REGEX", OPTION_HIDDEN, NULL, 4},
     {NULL, KEY_OLD_COMPARATORS, "NAME,...", OPTION_HIDDEN, NULL, 4},
@@ -222,7 +222,7 @@ static void make_folder(const char *path)
         }
     }
     if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        cli_usage("--plot %s: expected a folder, or a file that ends in .svg or .png", path);
+        cli_usage("--plot %s: expected a folder, or a file that ends in .svg", path);
     }
 }
 
@@ -233,18 +233,13 @@ static void check_plot(const struct request *request)
     const char *path = request->plot, *slash = strrchr(path, '/');
     const char *ending = strrchr(slash ? slash + 1 : path, '.');
     bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    bool picture = ending && (strcmp(ending, ".svg") == 0 || strcmp(ending, ".png") == 0);
+    bool picture = ending && strcmp(ending, ".svg") == 0;
     if (!folder && ending && !picture) {
-        cli_usage("--plot %s: expected a file that ends in .svg or .png, or a folder", path);
+        cli_usage("--plot %s: expected a file that ends in .svg, or a folder", path);
     }
     if (picture && !folder && request->kernels) {
         cli_usage("--plot %s: expected a folder, --kernels draws several pictures", path);
     }
-    char *gnuplot = bench_tools_find("gnuplot");
-    if (!gnuplot) {
-        cli_fail("--plot: gnuplot is not installed");
-    }
-    free(gnuplot);
     if (!picture && !folder) {
         make_folder(path);
     }

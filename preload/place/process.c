@@ -39,6 +39,7 @@
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "preload/place/look.h"
+#include "preload/place/owner.h"
 #include "preload/place/pages.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
@@ -559,6 +560,9 @@ static const char *why_nothing(void)
     }
     switch (pin_life_state()) {
     case IDLE:
+        if (pin_owner_program_is_managed() && !pin_here.options.force) {
+            return "its runtime places its own threads (--force overrides it)";
+        }
         return "the program made no thread and called no MPI_Init";
     case RETIRED:
         return pin_here.options.disable ? "SERVET_DISABLE is set" : NULL;

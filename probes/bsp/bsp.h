@@ -229,14 +229,10 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
 
 /* -- plot -- */
 
-/* "Always plot the benchmark results": T(h) with its fit for each number of processors, and g and l
- * against p. */
-
-/* Writes bsp-BACKEND-pP.dat and .gp for each result, bsp-BACKEND (g and l against p) and
- * bsp-BACKEND-r (r against the length of the vectors) for all, and draws them (.svg) when gnuplot
- * is installed; if not, one line on stderr says so and the scripts stay. 0, -errno (a file cannot
- * be written).
- */
+/* Writes data (.dat) and pictures (.svg): bsp-BACKEND-pP, T(h) with its fit, for each result;
+ * bsp-BACKEND (g against p; the data of l, too), bsp-BACKEND-l (l against p, a picture only) and
+ * bsp-BACKEND-r (r against the length of the vectors) for all. 0, -errno (a file cannot be
+ * written). */
 int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
                    size_t count, struct servet_error *error);
 

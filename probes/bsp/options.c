@@ -27,8 +27,7 @@ static const struct argp_option table[] = {
     {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)",
      1},
     {"backend", OPTION_BACKEND, "NAMES", 0, "threads, mpi (default: both)", 1},
-    {"plot", OPTION_PLOT, "DIR", 0,
-     "Write data and gnuplot scripts of T(h), g and l there, and draw them", 1},
+    {"plot", OPTION_PLOT, "DIR", 0, "Write T(h), g, l and r there, as data and as SVG", 1},
     {0},
 };
 

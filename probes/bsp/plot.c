@@ -1,30 +1,33 @@
 /* "Always plot the benchmark results" (Bisseling): T(h) with its fit for each number of
- * processors, and g and l against p. */
+ * processors, and g, l and r for all of them, as data and as SVG. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "profile/base/child.h"
-#include "profile/base/cli.h"
 #include "profile/base/file.h"
+#include "profile/text/chart.h"
 
-/* One picture: a file of data and the script that draws it. */
+/* One file of data and one picture. */
 struct plot {
-    char name[128]; /* of both files and of the picture, without what comes behind the dot */
-    const char *backend;
-    const struct probe_bsp *found; /* what is drawn: one result, or several */
+    char name[128];                /* of both, without the ending */
+    const struct probe_bsp *found; /* one result, or several */
     size_t count;
-    void (*write_data)(FILE *file, const struct plot *plot);
-    void (*write_script)(FILE *file, const struct plot *plot);
+    void (*write)(FILE *file, const struct plot *plot);
+    void (*draw)(struct chart *chart, const struct plot *plot);
+    struct chart chart; /* axes, without curves */
 };
 
-/* -- files -- */
+static const struct chart_axis h_axis = {"h, words", "", CHART_LINEAR, 0, NULL};
+static const struct chart_axis p_axis = {"processors, p", "", CHART_WHOLE, 0, NULL};
+static const struct chart_axis time_axis = {"time of an h-relation, T(h)", "s", CHART_LINEAR, 0,
+                                            NULL};
+
+/* -- T(h) of one number of processors -- */
 
 static void write_curves(FILE *file, const struct plot *plot)
 {
@@ -41,34 +44,31 @@ static void write_curves(FILE *file, const struct plot *plot)
     }
 }
 
-static void write_curve_script(FILE *file, const struct plot *plot)
+static void draw_curves(struct chart *chart, const struct plot *plot)
 {
-    const struct probe_bsp *found = plot->found;
-    const char *name = plot->name;
-    const struct probe_bsp_fit *fits[] = {&found->words, &found->packets};
-    double r = found->flop_per_s;
-    fprintf(file,
-            "set terminal svg size 900,600\nset output '%s.svg'\nset key top left\nset xlabel 'h'\n"
-            "set ylabel 'T(h) in flops (1 / r = %.4g s)'\nset title 'Time of an h-relation, %s, p "
-            "= %u, r = %.4g "
-            "Gflop/s'\n",
-            name, 1 / r, plot->backend, found->processors, r * 1e-9);
-    if (found->words.bend.h) {
-        fprintf(file, "set arrow from %u, graph 0 to %u, graph 1 nohead dashtype 2\n",
-                found->words.bend.h, found->words.bend.h);
-    }
-    fprintf(file, "plot ");
-    for (int k = 0; k < 2; k++) {
+    const struct probe_bsp_fit *fits[] = {&plot->found->words, &plot->found->packets};
+    static const char *const names[] = {"single words", "packets"};
+    char text[96];
+    for (unsigned k = 0; k < 2; k++) {
+        const struct bsp_curve *curve = &fits[k]->curve;
         const struct bsp_line *line = &fits[k]->choice.line;
-        fprintf(file,
-                "%s'%s.dat' index %d using 1:2 with points pointtype %d title '%s', %.17g * x + "
-                "%.17g with lines "
-                "title 'g = %.4g, l = %.4g'",
-                k ? ", " : "", name, k, k ? 6 : 7, k ? "packets" : "single words", line->g * r,
-                line->l * r, line->g * r, line->l * r);
+        const double last = curve->count ? (double)curve->h[curve->count - 1] : NAN;
+        const double r = plot->found->flop_per_s;
+        profile_chart_series(chart, k + 1, CHART_POINTS, names[k]);
+        for (size_t i = 0; i < curve->count; i++) {
+            profile_chart_point(chart, curve->h[i], curve->time[i]);
+        }
+        snprintf(text, sizeof text, "g = %.4g, l = %.4g flop", line->g * r, line->l * r);
+        profile_chart_series(chart, k + 1, CHART_LINE, text);
+        profile_chart_point(chart, 0, line->l);
+        profile_chart_point(chart, last, line->g * last + line->l);
     }
-    fputc('\n', file);
+    if (plot->found->words.bend.h) {
+        profile_chart_mark(chart, plot->found->words.bend.h, CHART_MUTED, true, "bend");
+    }
 }
+
+/* -- g and l, and r, of all -- */
 
 static void write_parameters(FILE *file, const struct plot *plot)
 {
@@ -82,19 +82,32 @@ static void write_parameters(FILE *file, const struct plot *plot)
     }
 }
 
-static void write_parameters_script(FILE *file, const struct plot *plot)
+enum parameter { SINGLE_G, PACKETS_G, L, T0 };
+
+static void parameter_curve(struct chart *chart, const struct plot *plot, enum parameter which,
+                            unsigned colour, const char *name)
 {
-    fprintf(
-        file,
-        "set terminal svg size 900,900\nset output '%s.svg'\nset key top left\nset xlabel 'p'\n"
-        "set xrange [0:*]\nset yrange [0:*]\nset multiplot layout 2,1 title 'BSP parameters (%s)'\n"
-        "set ylabel 'g in flops'\n"
-        "plot '%s.dat' using 1:2 with linespoints title 'g', '' using 1:5 with linespoints title "
-        "'g of packets'\n"
-        "set ylabel 'l in flops'\n"
-        "plot '%s.dat' using 1:3 with linespoints title 'l', '' using 1:4 with linespoints title "
-        "'T(0)'\n",
-        plot->name, plot->backend, plot->name, plot->name);
+    profile_chart_series(chart, colour, CHART_CURVE, name);
+    for (size_t i = 0; i < plot->count; i++) {
+        const struct probe_bsp *found = &plot->found[i];
+        const double values[] = {[SINGLE_G] = found->words.choice.line.g,
+                                 [PACKETS_G] = found->packets.choice.line.g,
+                                 [L] = found->words.choice.line.l,
+                                 [T0] = found->t0_s};
+        profile_chart_point(chart, found->processors, values[which] * found->flop_per_s);
+    }
+}
+
+static void draw_g(struct chart *chart, const struct plot *plot)
+{
+    parameter_curve(chart, plot, SINGLE_G, 1, "g");
+    parameter_curve(chart, plot, PACKETS_G, 2, "g of packets");
+}
+
+static void draw_l(struct chart *chart, const struct plot *plot)
+{
+    parameter_curve(chart, plot, L, 1, "l");
+    parameter_curve(chart, plot, T0, 2, "T(0)");
 }
 
 static void write_rates(FILE *file, const struct plot *plot)
@@ -108,101 +121,87 @@ static void write_rates(FILE *file, const struct plot *plot)
     }
 }
 
-static void write_rates_script(FILE *file, const struct plot *plot)
+static void draw_rates(struct chart *chart, const struct plot *plot)
 {
-    fprintf(file,
-            "set terminal svg size 900,600\nset output '%s.svg'\nset key bottom right\nset xlabel "
-            "'words of a vector'\n"
-            "set logscale x 2\nset yrange [0:*]\nset ylabel 'r in Gflop/s'\nset title 'Rate of "
-            "DAXPY (%s)'\nplot ",
-            plot->name, plot->backend);
+    char text[32];
     for (size_t i = 0; i < plot->count; i++) {
-        fprintf(file, "%s'%s.dat' index %zu using 1:($2 * 1e-9) with linespoints title 'p = %u'",
-                i ? ", " : "", plot->name, i, plot->found[i].processors);
+        snprintf(text, sizeof text, "p = %u", plot->found[i].processors);
+        profile_chart_series(chart, CHART_COLOUR(i), CHART_CURVE, text);
+        for (size_t k = 0; k < BSP_LENGTHS; k++) {
+            profile_chart_point(chart, probe_bsp_lengths[k], plot->found[i].rate[k]);
+        }
     }
-    fputc('\n', file);
 }
 
-static int write_file(const char *folder, const struct plot *plot, const char *suffix,
-                      void (*write)(FILE *file, const struct plot *plot),
+/* -- files -- */
+
+static int write_file(const char *folder, struct plot *plot, const char *suffix,
                       struct servet_error *error)
 {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s%s", folder, plot->name, suffix);
-    char *text;
+    char path[PATH_MAX], *text;
     size_t length;
+    int rc = 0;
+    snprintf(path, sizeof path, "%s/%s%s", folder, plot->name, suffix);
     FILE *file = profile_stream_open(&text, &length);
     if (!file) {
-        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
     }
-    write(file, plot);
-    if (fclose(file) != 0) {
-        return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+    if (strcmp(suffix, ".dat") == 0) {
+        plot->write(file, plot);
+    } else {
+        plot->draw(&plot->chart, plot);
+        rc = profile_chart_svg(&plot->chart, file, true);
+        profile_chart_free(&plot->chart);
     }
-    int rc = profile_save_file(path, text, length, error);
+    if (fclose(file) != 0 || rc < 0) {
+        free(text);
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
+    }
+    rc = profile_save_file(path, text, length, error);
     free(text);
     return rc;
 }
 
-/* 0; -ENOENT: gnuplot is not installed; -EIO: it failed. */
-static int draw(const char *folder, const struct plot *plot)
+static int make(const char *folder, struct plot *plot, struct servet_error *error)
 {
-    char script[sizeof plot->name + sizeof ".gp"], picture[PATH_MAX];
-    /* gnuplot would write into a file that another user has put there. */
-    snprintf(picture, sizeof picture, "%s/%s.svg", folder, plot->name);
-    unlink(picture);
-    snprintf(script, sizeof script, "%s.gp", plot->name);
-    char *argv[] = {"gnuplot", script, NULL};
-    const struct profile_child gnuplot = {.argv = argv,
-                                          .folder = folder,
-                                          .in = PROFILE_CHILD_NOTHING,
-                                          .out = PROFILE_CHILD_NOTHING,
-                                          .errors = PROFILE_CHILD_NOTHING,
-                                          .dies_with_us = SIGKILL};
-    int rc = profile_child_run(&gnuplot);
-    return rc == 0 || rc == -ENOENT ? rc : -EIO;
-}
-
-/* *drawn: what draw() said first; after the first time that it fails nothing more is drawn. */
-static int make(const char *folder, const struct plot *plot, int *drawn, struct servet_error *error)
-{
-    int rc = write_file(folder, plot, ".dat", plot->write_data, error);
-    rc = rc < 0 ? rc : write_file(folder, plot, ".gp", plot->write_script, error);
-    if (rc == 0 && *drawn == 0) {
-        *drawn = draw(folder, plot);
-    }
-    return rc;
+    int rc = plot->write ? write_file(folder, plot, ".dat", error) : 0;
+    return rc < 0 ? rc : write_file(folder, plot, ".svg", error);
 }
 
 int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
                    size_t count, struct servet_error *error)
 {
-    int drawn = 0, rc = 0;
+    char title[160];
+    int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        struct plot curve = {.backend = backend,
-                             .found = &found[i],
+        snprintf(title, sizeof title, "Time of an h-relation, %.40s, p = %u, r = %.4g Gflop/s",
+                 backend, found[i].processors, found[i].flop_per_s * 1e-9);
+        struct plot curve = {.found = &found[i],
                              .count = 1,
-                             .write_data = write_curves,
-                             .write_script = write_curve_script};
+                             .write = write_curves,
+                             .draw = draw_curves,
+                             .chart = {.title = title, .x = h_axis, .y = time_axis}};
         snprintf(curve.name, sizeof curve.name, "bsp-%s-p%u", backend, found[i].processors);
-        rc = make(folder, &curve, &drawn, error);
+        rc = make(folder, &curve, error);
     }
-    struct plot all = {.backend = backend,
-                       .found = found,
-                       .count = count,
-                       .write_data = write_parameters,
-                       .write_script = write_parameters_script};
-    snprintf(all.name, sizeof all.name, "bsp-%s", backend);
-    rc = rc < 0 ? rc : make(folder, &all, &drawn, error);
-    snprintf(all.name, sizeof all.name, "bsp-%s-r", backend);
-    all.write_data = write_rates;
-    all.write_script = write_rates_script;
-    rc = rc < 0 ? rc : make(folder, &all, &drawn, error);
-    if (rc == 0 && drawn == -ENOENT) {
-        cli_note("gnuplot is not installed: %s holds the data and the scripts, but no pictures",
-                 folder);
-    } else if (rc == 0 && drawn < 0) {
-        cli_note("gnuplot failed: %s holds the data and the scripts", folder);
+    struct plot all[] = {
+        {.write = write_parameters,
+         .draw = draw_g,
+         .chart = {.title = "BSP: g", .x = p_axis, .y = {"g, flop", "", CHART_LINEAR, 0, NULL}}},
+        {.draw = draw_l,
+         .chart = {.title = "BSP: l", .x = p_axis, .y = {"l, flop", "", CHART_LINEAR, 0, NULL}}},
+        {.write = write_rates,
+         .draw = draw_rates,
+         .chart = {.title = "Rate of DAXPY",
+                   .x = {"words of a vector", "", CHART_BINARY, 0, NULL},
+                   .y = {"rate, r", "flop/s", CHART_LINEAR, 0, NULL}}},
+    };
+    static const char *const endings[] = {"", "-l", "-r"};
+    for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++) {
+        all[i].found = found;
+        all[i].count = count;
+        snprintf(all[i].name, sizeof all[i].name, "bsp-%s%s", backend, endings[i]);
+        rc = make(folder, &all[i], error);
     }
     return rc;
 }

@@ -248,7 +248,7 @@ TEST(plots_are_drawn)
     static const char *const where[][2] = {{"p.svg", "p.svg"},
                                            {"new/deep", "new/deep/comparison.svg"},
                                            {"new/deep", "new/deep/comparison.svg"}};
-    for (size_t i = 0; i < 3 && access("/usr/bin/gnuplot", X_OK) == 0; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct run run = bench("--rounds 2 --comparators default,omp-close --plot %s -- /bin/true",
                                scratch_path(where[i][0]));
         ck_assert_msg(run.status == 0, "%s", run.err);

@@ -10,10 +10,6 @@ import sys
 import tempfile
 import xml.etree.ElementTree as xml
 
-if not shutil.which("gnuplot"):
-    print("skipped: no gnuplot (Debian: gnuplot-nox)")
-    sys.exit(77)
-
 show, mapper, fixtures, big = map(os.path.abspath, sys.argv[1:5])
 folder = tempfile.mkdtemp()
 failed = []
@@ -37,42 +33,52 @@ def page(profile, *more):
     text = open(f"{folder}/out.html").read()
     # The page is written so that it is XML, too: the strictest parser there is.
     root = xml.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
-    for needle in ("http", "<script", "@import", "url(http", "//"):
-        check(needle not in text.replace("data:image/png;base64,", "").split("<body>")[0] if needle == "//" else needle not in text,
-              f"{profile}: the page holds {needle}")
+    for needle in ("http", "<script", "@import", "url("):
+        check(needle not in text, f"{profile}: the page holds {needle}")
     for element in root.iter():
         for key in ("src", "href"):
             value = element.get(key, "#")
-            check(value.startswith(("#", "data:")), f"{profile}: refers to {value[:60]}")
+            check(value.startswith("#"), f"{profile}: refers to {value[:60]}")
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     check(len(ids) == len(set(ids)), f"{profile}: an id is there twice")
     for element in root.iter():
         target = element.get("href", "")
         check(not target.startswith("#") or target[1:] in ids, f"{profile}: nothing is called {target}")
+    # Pictures have titles; tables a caption (or the figure that they stand in), and heads with scopes.
+    check(all(svg.find("title") is not None and svg.find("title").text for svg in root.iter("svg")), f"{profile}: a picture has no title")
+    framed = [table for figure in root.iter("figure") for table in figure.iter("table")]
+    check(all(table.find("caption") is not None or table in framed for table in root.iter("table")), f"{profile}: a table has no caption")
+    check(all(head.get("scope") in ("col", "row") for head in root.iter("th")), f"{profile}: the head of a column has no scope")
     return text, root, ids
+
+
+def suspicions(root):
+    box = next((e for e in root.iter("div") if e.get("id") == "suspicious"), [])
+    return ["".join(line.itertext()) for line in box.iter("li")] if len(box) else []
 
 
 EVERYTHING = """summary suspicious cores caches sharing memory messages bsp topology figures mapping cache-curve cache-gradient sharing-core-order
 sharing-group-order latency-core-order latency-group-order memory-scaling message-time message-bandwidth message-concurrency
-bsp-r bsp-g bsp-l topology-0 map-memory-0 map-communication-0""".split()
+bsp-r bsp-g bsp-l workers worth queues suggest-memory suggest-communication topology-0 map-memory-0 map-communication-0""".split()
 
 text, root, ids = page(big, "--map", "48")
 for name in EVERYTHING:
     check(name in ids, f"256 PUs: no {name}")
 for figure in root.iter("figure"):
     if figure.get("class") == "plot":
-        check(len(list(figure.iter("path"))) + len(list(figure.iter("image"))) > 5, f"{figure.get('id')} is empty")
+        drawn = sum(len(re.findall("[ML]", path.get("d"))) for path in figure.iter("path"))
+        check(drawn > 20 or figure.find(".//table") is not None, f"{figure.get('id')} is empty: {drawn}")
 # Hundreds of workers that nobody disturbed, or one layer that queues, must not press the other curves on the axis.
 memory = json.load(open(big))["node_classes"][0]["memory"]
 most = max(point["bytes_per_s"] for level in memory["levels"] for point in level.get("scaling", []))
 ticks = {f.get("id"): [t.text.strip() for t in f.iter("text") if t.text] for f in root.iter("figure")}
-rates = [float(t.split()[0]) * {"G": 1e9, "T": 1e12}[t.split()[1][0]] for t in ticks["memory-scaling"] if t.endswith("B/s") and t[0] != "0"]
+rates = [float(t.split()[0]) * {"G": 1e9, "T": 1e12}[t.split()[1][0]] for t in ticks["memory-scaling"] if t.endswith("B/s")]
 check(rates and most / 2 < max(rates) < 1.2 * most, f"bandwidth up to {most:.3g}, drawn up to {rates}")
 check({"1", "2", "4", "64"} <= set(ticks["message-concurrency"]), f"messages at once: no powers of two: {ticks['message-concurrency']}")
-check("prefers-color-scheme:dark" in text and "var(--c1)" in text and "rgb(1,1," not in text, "colours of the style sheet")
-check("the middle half of 5 measurements spreads over 40 %" in text, "a wide spread is not called suspicious")
-check("the machine was busy" in text, "a busy machine is not called suspicious")
-boxes = {element.get("class") for element in root.iter() if element.tag == "rect" and element.get("class")}
+check("prefers-color-scheme:dark" in text and all(f".{name}{{color:var(--{name})}}" in text for name in ("muted", "c1", "c6")), "colours")
+doubts = suspicions(root)
+check(len(doubts) == 2 and "busy" in doubts[0] and "40 %" in doubts[1] and "--repetitions" in doubts[1], f"suspicious: {doubts}")
+boxes = {element.get("class") for element in root.iter() if element.tag == "rect" and element.get("class")} - {"muted"}
 check({"machine", "package", "memory", "cache", "core", "pu", "pu busy"} <= boxes, f"boxes of the topology: {boxes}")
 check(text.count(":w47<") == 2, "the last worker is not in both pictures")
 svg = {f.get("id"): next(f.iter("svg")) for f in root.iter("figure") if f.get("id") in ("topology-0", "map-memory-0")}
@@ -91,19 +97,22 @@ check({word for box in boxes for word in box.split()} <= styled, f"boxes without
 # The heat map of the times between cores is the first picture; all groups of a table can be opened.
 figures = [f.get("id") for f in root.iter("figure")]
 check(figures[0] == "latency-core-order", f"the first picture is {figures[0]}")
-folded = [d for d in root.iter("details")]
-check(folded and all("... (" in d.find("summary").text and "255" in "".join(d.itertext()) for d in folded),
-      f"groups that are cut short cannot be opened: {len(folded)}")
+folded = [d for d in root.iter("details") if "... (" in d.find("summary").text]
+check(folded and all("255" in "".join(d.itertext()) for d in folded), f"groups that are cut short cannot be opened: {len(folded)}")
 check("... (" not in "".join(cell.text or "" for cell in root.iter("td")), "a cell is cut short for good")
 check("<dt>Load average before</dt>" in text and "load_average" not in text, "conditions are not in words")
-check("<th>Ways</th>" in text, "no ways in the table of caches")
+check('<th scope="col">Ways</th>' in text, "no ways in the table of caches")
 check(">0.0 " not in text, "an axis begins at 0.0")
+
+# The advice is that of servet-map.
+launch = subprocess.run([mapper, "--suggest", "--profile", big], capture_output=True, text=True).stdout.strip().split("\n")[-1].strip()
+check(launch in [code.text for code in root.iter("code")], f"servet-map proposes {launch}, the page does not")
 
 text, root, ids = page(f"{fixtures}/every-field.json")
 check("tlb" in ids, "no table of the TLB")
 check("<dt>NUMA nodes</dt><dd>2" in text and "<dt>Packages</dt><dd>2" in text and "<dt>Memory</dt><dd>8192 TiB" in text,
       "packages, NUMA nodes and memory are not in the summary")
-check("numa-access" in ids and "<td class=\"n\">150 ns</td>" in text, "no table of the NUMA nodes' memory")
+check("numa-access" in ids and "<td class=\"n\">150 ns, " in text, "no table of the NUMA nodes' memory")
 check("Measured with m." in text, "how memory was measured is not said")
 check("latency of NUMA node 2 from PUs 0-3" in text, "a NUMA node is not among the figures")
 
@@ -114,9 +123,9 @@ check("<dt>SMT (hyper-threading)</dt><dd>the processor has none</dd>" in text, "
 
 # What the text says of memory and messages the page says, too, where there is no curve to draw.
 text, root, ids = page(f"{fixtures}/nehalem-8-nodes.json")
-check("disturb one another" in text and "No two PUs" not in text, "PUs disturb one another, and the page says that none do")
+check("disturb one another at memory" in text and "No two PUs" not in text, "PUs disturb one another, and the page says that none do")
 check({"overhead"} <= set(ids), "no table of the overhead levels")
-check(all(f"<h3>Layers {where}</h3>" in text for where in ("inside a node", "between nodes")), "no tables of layers")
+check(all(f"<caption>Layers {where}</caption>" in text for where in ("inside a node", "between nodes")), "no tables of layers")
 
 # Figures of single pairs: cache lines from core to core, a cache and memory beside one other PU (2010 paper, Figures 8, 9a).
 pairs = json.load(open(f"{fixtures}/dunnington.json"))
@@ -135,9 +144,8 @@ check(text.count("the other PU, beside PU 0<") == 2, "a picture does not say its
 
 
 def alone_heights(root):
-    paths = [p.get("d") for f in root.iter("figure") if f.get("id") == "memory-pairs" for p in f.iter("path")
-             if p.get("stroke-dasharray") and p.get("class") != "gridline"]
-    return len({y for d in paths for x, y in re.findall(r"([-.0-9]+),([-.0-9]+)", d)}) - 1  # one is the legend's
+    paths = [p.get("d") for f in root.iter("figure") if f.get("id") == "memory-pairs" for p in f.iter("path") if p.get("stroke-dasharray")]
+    return len({y for d in paths for y in re.findall(r"[-.0-9]+ ([-.0-9]+)", d)}) - 1  # one is the legend's
 
 
 # Beside a lesser core nobody loses what that core does not get alone.
@@ -149,6 +157,33 @@ node_class["numa_access"] = [{"pus": "12-23", "node": 0, "seconds_per_access": 1
 json.dump(pairs, open(f"{folder}/pairs.json", "w"))
 text, root, ids = page("pairs.json")
 check(alone_heights(root) == 2, "a lesser core is drawn as if it got alone what a fast one gets")
+
+# A note on how a figure was measured is no suspicion, and opens beside the figure. A level on which nobody loses anything is none.
+noted = json.load(open(f"{fixtures}/dunnington.json"))
+found = noted["node_classes"][0]
+found["caches"][0]["quality"] = {"origin": "measured", "repetitions": 3, "spread": 0.01, "note": "in huge pages"}
+memory = found["memory"]
+memory["levels"][0].update(bytes_per_s=0.98 * memory["reference_bytes_per_s"], scaling=[])
+json.dump(noted, open(f"{folder}/noted.json", "w"))
+text, root, ids = page("noted.json")
+check(not suspicions(root), f"a note is suspicious: {suspicions(root)}")
+found["caches"][1]["quality"] = {"origin": "measured", "repetitions": 1, "cut_short": True}
+json.dump(noted, open(f"{folder}/cut.json", "w"))
+doubts = suspicions(page("cut.json")[1])
+check(len(doubts) == 1 and "budget cut 1 figure short" in doubts[0], f"a figure that was cut short: {doubts}")
+check(any("in huge pages" in "".join(d.itertext()) for d in root.iter("details")), "a note is on no table")
+check("Memory overhead level 0" not in text, "a level on which nobody loses anything is drawn")
+
+# Two points are read faster in a table; cells of few PUs have their values.
+few = json.load(open(f"{fixtures}/nehalem-2-nodes.json"))
+layer = few["node_classes"][0]["communication"]["layers"][0]
+layer.update(seconds=2e-6, quality={"origin": "measured"}, concurrency=[{"messages": n, "seconds": n * 1e-6} for n in (1, 2)])
+json.dump(few, open(f"{folder}/few.json", "w"))
+text, root, ids = page("few.json")
+many = next(f for f in root.iter("figure") if f.get("id") == "message-concurrency")
+check([cell.text for cell in many.iter("td")] == ["1 µs", "2 µs"] and not list(many.iter("svg")), "two points are drawn")
+cells = next(f for f in root.iter("figure") if f.get("id") == "sharing-core-order")
+check("L3" in [t.text for t in cells.iter("text") if t.get("text-anchor") == "middle"], "no values in the cells of a small machine")
 
 # One mapping, whoever prints it: the page numbers workers as servet-map does, by both priorities and over nodes.
 for name, workers in (("dunnington", 8), ("nehalem-2-nodes", 4), ("nehalem-8-nodes", 12)):
@@ -172,7 +207,7 @@ kinds["node_classes"][0]["caches"][:1] = [dict(kinds["node_classes"][0]["caches"
 json.dump(kinds, open(f"{folder}/kinds.json", "w"))
 text, root, ids = page("kinds.json")
 legend = [t.text.strip() for f in root.iter("figure") if f.get("id") == "sharing-core-order" for t in f.iter("text") if t.text]
-check([word for word in legend if word.startswith("L")] == ["L1", "L2", "L3"], f"the legend of a machine with two kinds: {legend}")
+check([word for word in legend[-8:] if word.startswith("L")] == ["L1", "L2", "L3"], f"the legend of a machine with two kinds: {legend}")
 
 # Without a profile the page is of this machine, of which nothing was measured.
 done = run("--html", "declared.html")
@@ -196,14 +231,13 @@ check("is drawn" not in open(f"{folder}/out.html").read(), "a small map is said 
 many = open(f"{fixtures}/nehalem-2-nodes.json").read().replace('"node[1-2]", "count": 2', '"node[1-3000]", "count": 3000')
 open(f"{folder}/many.json", "w").write(many.replace('"groups": ["0-1"]', '"groups": ["0-2999"]'))
 text, root, ids = page("many.json")
-check("network-group-order" in ids and text.count("One of every 3 is drawn.") == 2, "3000 nodes: no thinned map")
+check("network-node-order" in ids and "One of every 6 is drawn." in text, "3000 nodes: no thinned map")
 
-# What the user or a file says is text, never markup and never a command of gnuplot.
-hostile = open(big).read().replace('"name": "L3"', '"name": "`touch pwned` <b>&\'; system(\'touch pwned\')"')
+# Names in a file are text, never markup.
+hostile = open(big).read().replace('"name": "L3"', '"name": "<b>&\'"')
 hostile = hostile.replace('"name": "big"', '"name": "<script>alert(1)</script>"')
 open(f"{folder}/hostile.json", "w").write(hostile)
 page("hostile.json")
-check(not os.path.exists(f"{folder}/pwned"), "a name in a profile was run as a command")
 
 # Nothing half-written.
 before = sorted(os.listdir(folder))
@@ -211,21 +245,12 @@ done = run(big, "--html", "missing/out.html")
 check(done.returncode == 1 and done.stderr.count("\n") == 1 and "missing/out.html" in done.stderr, f"bad path: {done}")
 done = run(big, "--html", ".")
 check(done.returncode == 1 and "not a regular file" in done.stderr, f"a folder: {done}")
-for option in ("--html", "--png", "--hwloc"):
+for option in ("--html", "--hwloc"):
     done = run(big, option, "")
     check(done.returncode == 2 and done.stderr.startswith(f"servet-show: {option}: expected the name"), f"no name: {done}")
-bare = tempfile.mkdtemp()
-done = run(big, "--html", "new.html", "--png", "new", PATH=bare)
-check(done.returncode == 1 and done.stderr.count("\n") == 1 and "gnuplot: not installed" in done.stderr, f"no gnuplot: {done}")
 check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
-# PNG for slides.
-done = run(big, "--png", "slides", "--map", "48")
-check(done.returncode == 0, f"--png: {done.stderr}")
-pictures = sorted(os.listdir(f"{folder}/slides")) if done.returncode == 0 else []
-check(len(pictures) == 16, f"--png wrote {pictures}")
-check({"topology-0.png", "map-memory-0.png", "map-communication-0.png"} <= set(pictures), f"--png wrote {pictures}")
-check(all(open(f"{folder}/slides/{p}", "rb").read(8) == b"\x89PNG\r\n\x1a\n" for p in pictures), "--png: no PNG")
+done = run(big, "--png", "slides")
+check(done.returncode == 2 and done.stderr.count("\n") == 1 and "gone" in done.stderr, f"--png: {done}")
 
 shutil.rmtree(folder)
-shutil.rmtree(bare)
 sys.exit(1 if failed else 0)

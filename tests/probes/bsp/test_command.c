@@ -80,8 +80,12 @@ TEST(curves_are_written_for_plotting)
     char *data = read_text(scratch_path("bsp-threads-p1.dat"));
     ck_assert_ptr_nonnull(strstr(data, "\n96 ")); /* the last h, one line each */
     ck_assert_ptr_nonnull(strstr(data, "(packets)"));
-    if (is_installed("gnuplot")) {
-        ck_assert_ptr_nonnull(strstr(read_text(scratch_path("bsp-threads.svg")), "<svg"));
+    static const char *const pictures[] = {"bsp-threads-p1.svg", "bsp-threads.svg",
+                                           "bsp-threads-l.svg", "bsp-threads-r.svg"};
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+        char *picture = read_text(scratch_path(pictures[i]));
+        ck_assert_msg(strncmp(picture, "<svg xmlns=", 11) == 0, "%s: %s", pictures[i], picture);
+        ck_assert_ptr_nonnull(strstr(picture, "</svg>"));
     }
 }
 

@@ -111,15 +111,14 @@ for line in (r"kind +0-3 \(efficiency 1\)", r"kind +4-11 \(efficiency 0\)", r"L1
              r"0-3 +0 .* (19|20)(\.\d)? GB/s", r"4-11 +0 .* (8|9)(\.\d+)? GB/s"):
     check(re.search(line, text), f"servet-show: no line like '{line}' in\n{text}")
 
-if shutil.which("gnuplot"):
-    run(show, laptop, "--html", f"{folder}/page.html")
-    page = open(f"{folder}/page.html").read()
-    for part in ("<dt>Kind of cores</dt><dd>PUs 0-3, efficiency 1</dd>", "<dt>Kind of cores</dt><dd>PUs 4-11, efficiency 0</dd>",
-                 "<td>4-7 8-11</td><td>4-11</td>", "<td>0-1 2-3</td><td>0-3</td>", "<td>0-11</td><td>all</td>"):
-        check(part in page, f"report: no {part}")
-    curve = page[page.index('id="cache-curve"'):]
-    curve = curve[:curve.index("</figure>")]
-    check("L1 48 KiB" in curve and "L1 32 KiB" not in curve, "report: the curve is of PU 0, its marks are not")
+run(show, laptop, "--html", f"{folder}/page.html")
+page = open(f"{folder}/page.html").read()
+for part in ("<dt>Kind of cores</dt><dd>PUs 0-3, efficiency 1</dd>", "<dt>Kind of cores</dt><dd>PUs 4-11, efficiency 0</dd>",
+             "<td>4-7 8-11</td><td>4-11</td>", "<td>0-1 2-3</td><td>0-3</td>", "<td>0-11</td><td>all</td>"):
+    check(part in page, f"report: no {part}")
+curve = page[page.index('id="cache-curve"'):]
+curve = curve[:curve.index("</figure>")]
+check("L1 48 KiB" in curve and "L1 32 KiB" not in curve, "report: the curve is of PU 0, its marks are not")
 
 shutil.rmtree(folder)
 sys.exit(1 if failed else 0)
