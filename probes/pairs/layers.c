@@ -1,10 +1,11 @@
-/* Similar values, and layers of pairs (pairs.h has the rules and where they come from).
+/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
  *
  * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
  * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
  * addition.
  */
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
 
 #include <errno.h>
 #include <math.h>
@@ -25,7 +26,7 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 static const double mad_of_deviation = 0.6745;
 /* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
 static const double faster_deviations = 6;
-/* Of pairs: see pairs.h. What is less than this factor apart is one layer on the machines whose
+/* Of pairs: see layers.h. What is less than this factor apart is one layer on the machines whose
  * structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
 static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
@@ -486,9 +487,19 @@ double probe_layers_spread(double *logs, size_t count)
     return count ? profile_median_value(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
 }
 
+bool probe_layers_one_cluster(double *values, size_t count, double spread)
+{
+    struct clusters clusters;
+    uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
+    int rc =
+        cluster_of ? probe_layers_cluster(values, count, spread, cluster_of, &clusters) : -ENOMEM;
+    free(cluster_of);
+    return rc == 0 && clusters.count == 1;
+}
+
 bool probe_layers_agree(double *values, size_t count, double spread)
 {
-    if (!probe_schedule_agree_cluster(values, count, spread)) {
+    if (!probe_layers_one_cluster(values, count, spread)) {
         return false;
     }
     double *away = malloc((count + 1) * sizeof *away);

@@ -6,7 +6,11 @@
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
  * rounds go through all pairs before they come back to the first one, and who wants to
  * cover more than that asks twice, apart in time. */
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/lines.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 #include "profile/codec/codec.h"
 #include "profile/query.h"
 
@@ -122,15 +125,18 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     struct profile_memory_level *level = &memory->levels[index];
     const struct profile_set *group = &level->collisions.groups[0];
     static const struct profile_relation nothing;
-    uint32_t **inner = calloc(index + 1, sizeof *inner),
-             *order = malloc(group->count * sizeof *order);
+    const struct partition **inner = calloc(index + 1, sizeof *inner);
+    struct partition *made = calloc(index + 1, sizeof *made);
+    uint32_t *order = malloc(group->count * sizeof *order);
     size_t *positions = malloc(group->count * sizeof *positions), count = 0;
-    int rc = inner && order && positions ? 0 : -ENOMEM;
+    int rc = inner && made && order && positions ? 0 : -ENOMEM;
     for (size_t i = 0; i <= index && rc == 0; i++) {
-        inner[i] = probe_together_units(pus, i          ? &memory->levels[i - 1].collisions
-                                             : declared ? &declared->cores
-                                                        : &nothing);
-        rc = inner[i] ? 0 : -ENOMEM;
+        inner[i] = &made[i];
+        rc = probe_partition_make(pus,
+                                  i          ? &memory->levels[i - 1].collisions
+                                  : declared ? &declared->cores
+                                             : &nothing,
+                                  &made[i]);
     }
     for (size_t i = 0; i < pus->count && rc == 0; i++) {
         if (profile_set_has(group, pus->ids[i])) {
@@ -140,16 +146,17 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     if (rc == 0) {
         struct profile_scaling_point known[2];
         known_points(rounds, memory, level, known);
-        probe_scaling_order(positions, count, (const uint32_t *const *)inner, index + 1);
+        probe_scaling_order(positions, count, inner, index + 1);
         for (size_t k = 0; k < count; k++) {
             order[k] = pus->ids[positions[k]];
         }
         rc = probe_scaling_measure(rounds->probe, rounds->bytes, order, count, known, level);
     }
-    for (size_t i = 0; inner && i <= index; i++) {
-        free(inner[i]);
+    for (size_t i = 0; made && i <= index; i++) {
+        probe_partition_free(&made[i]);
     }
     free(inner);
+    free(made);
     free(order);
     free(positions);
     return rc;
@@ -203,17 +210,17 @@ static const double odd_share = 0.25;
 
 /* What is usual of the class's pairs: what they took over; where all were measured, what those have
  * that do not collide, if few of them do. < 0: nothing is. */
-static double usual_of(const struct memory_rounds *rounds, const struct schedule *schedule,
-                       const struct schedule_outcome *outcome, size_t class)
+static double usual_of(const struct memory_rounds *rounds, const struct sampling *sampling,
+                       const struct sampling_outcome *outcome, size_t class)
 {
     const double reference = probe_memory_rounds_reference(rounds);
     size_t count = 0, colliding = 0;
     double best = -1;
-    for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
-        if (schedule->class_of[k] == class && !outcome->measured[k]) {
+    for (size_t k = 0; k < probe_pair_count(sampling->pus->count); k++) {
+        if (sampling->class_of[k] == class && !outcome->measured[k]) {
             return outcome->values[k];
         }
-        if (schedule->class_of[k] == class) {
+        if (sampling->class_of[k] == class) {
             count++;
             colliding += probe_memory_collides(outcome->values[k], reference);
             best = fmax(best, outcome->values[k]);
@@ -227,19 +234,19 @@ static double usual_of(const struct memory_rounds *rounds, const struct schedule
  * again it is of a domain that the sample was too small for; so are the few of a class that was
  * measured for them, while others are taken over. Which PUs that has no pair tells: such
  * pairs take over what the others of the class did, and the sets of PUs are searched for it. */
-static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *schedule,
-                         struct schedule_outcome *outcome, bool *odd)
+static int set_odd_aside(struct memory_rounds *rounds, const struct sampling *sampling,
+                         struct sampling_outcome *outcome, bool *odd)
 {
-    const size_t n = schedule->pus->count;
+    const size_t n = sampling->pus->count;
     /* a second look has the PU alone once more */
     double reference = probe_memory_rounds_reference(rounds);
     int rc = 0;
-    for (size_t class = 0; class < schedule->class_count; class ++) {
-        const double usual = usual_of(rounds, schedule, outcome, class);
+    for (size_t class = 0; class < sampling->class_count; class ++) {
+        const double usual = usual_of(rounds, sampling, outcome, class);
         for (size_t i = 0; usual >= 0 && !probe_memory_collides(usual, reference) && i < n; i++) {
             for (size_t j = i + 1; j < n && rc == 0; j++) {
                 const size_t k = probe_pair_index(n, i, j);
-                const bool other = schedule->class_of[k] == class && outcome->measured[k] &&
+                const bool other = sampling->class_of[k] == class && outcome->measured[k] &&
                                    probe_memory_collides(outcome->values[k], reference);
                 rc = other ? probe_memory_rounds_better(rounds, i, j, &outcome->values[k]) : 0;
                 reference = other ? probe_memory_rounds_reference(rounds) : reference;
@@ -255,7 +262,7 @@ static int set_odd_aside(struct memory_rounds *rounds, const struct schedule *sc
 }
 
 /* Of pairs that were not measured nobody knows: as if none collided. */
-static void leave_open(const struct memory_rounds *rounds, struct schedule_outcome *outcome)
+static void leave_open(const struct memory_rounds *rounds, struct sampling_outcome *outcome)
 {
     for (size_t k = 0; k < probe_pair_count(rounds->probe->machine->pus.count); k++) {
         outcome->values[k] = outcome->measured[k] ? outcome->values[k] : INFINITY;
@@ -275,14 +282,14 @@ static int look_at_few(struct memory_rounds *rounds, size_t i, size_t j, double 
 }
 
 /* How many of the class's pairs are measured, and collide. */
-static size_t count_of(const struct memory_rounds *rounds, const struct schedule *schedule,
-                       const struct schedule_outcome *outcome, size_t class, size_t *colliding)
+static size_t count_of(const struct memory_rounds *rounds, const struct sampling *sampling,
+                       const struct sampling_outcome *outcome, size_t class, size_t *colliding)
 {
     const double reference = probe_memory_rounds_reference(rounds);
     size_t count = 0;
     *colliding = 0;
-    for (size_t k = 0; k < probe_pair_count(schedule->pus->count); k++) {
-        const bool one = schedule->class_of[k] == class && outcome->measured[k];
+    for (size_t k = 0; k < probe_pair_count(sampling->pus->count); k++) {
+        const bool one = sampling->class_of[k] == class && outcome->measured[k];
         count += one;
         *colliding += one && probe_memory_collides(outcome->values[k], reference);
     }
@@ -291,17 +298,17 @@ static size_t count_of(const struct memory_rounds *rounds, const struct schedule
 
 /* The best of the class's measured pairs, where fewer speak for it than a median needs; < 0: there
  * are enough. So few as collide are looked at again. */
-static int best_of_few(struct memory_rounds *rounds, const struct schedule *schedule,
-                       struct schedule_outcome *outcome, size_t class, double *best)
+static int best_of_few(struct memory_rounds *rounds, const struct sampling *sampling,
+                       struct sampling_outcome *outcome, size_t class, double *best)
 {
-    const size_t n = schedule->pus->count;
-    size_t colliding, count = count_of(rounds, schedule, outcome, class, &colliding);
+    const size_t n = sampling->pus->count;
+    size_t colliding, count = count_of(rounds, sampling, outcome, class, &colliding);
     int rc = 0;
     *best = -1;
     for (size_t i = 0; colliding < REPEAT_MEDIAN_LEAST && i < n; i++) {
         for (size_t j = i + 1; j < n && rc == 0; j++) {
             const size_t k = probe_pair_index(n, i, j);
-            if (schedule->class_of[k] == class && outcome->measured[k]) {
+            if (sampling->class_of[k] == class && outcome->measured[k]) {
                 rc = look_at_few(rounds, i, j, &outcome->values[k]);
                 *best = count < REPEAT_MEDIAN_LEAST ? fmax(*best, outcome->values[k]) : -1;
             }
@@ -312,27 +319,27 @@ static int best_of_few(struct memory_rounds *rounds, const struct schedule *sche
 
 /* A pair that was disturbed speaks for its whole class where the budget left it the only one, and
  * makes a level of all packages. Disturbance only takes bandwidth away: the best counts. */
-static int check_few(struct memory_rounds *rounds, const struct schedule *schedule,
-                     struct schedule_outcome *outcome)
+static int check_few(struct memory_rounds *rounds, const struct sampling *sampling,
+                     struct sampling_outcome *outcome)
 {
     int rc = 0;
-    for (size_t class = 0; rc == 0 && class < schedule->class_count; class ++) {
+    for (size_t class = 0; rc == 0 && class < sampling->class_count; class ++) {
         double best;
-        rc = best_of_few(rounds, schedule, outcome, class, &best);
-        for (size_t k = 0; best >= 0 && k < probe_pair_count(schedule->pus->count); k++) {
-            const bool took = schedule->class_of[k] == class && !outcome->measured[k];
+        rc = best_of_few(rounds, sampling, outcome, class, &best);
+        for (size_t k = 0; best >= 0 && k < probe_pair_count(sampling->pus->count); k++) {
+            const bool took = sampling->class_of[k] == class && !outcome->measured[k];
             outcome->values[k] = took ? best : outcome->values[k];
         }
     }
     return rc;
 }
 
-static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *outcome, bool *odd,
+static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome, bool *odd,
                          bool *apart)
 {
     struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
-    struct schedule schedule;
+    struct sampling sampling;
     int rc = 0;
     const bool alone = pus->count == 1 || probe_machine_at_once(probe->machine) < 2;
     while (alone && rc == 0 && !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
@@ -342,15 +349,15 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
         leave_open(rounds, outcome);
         return rc == -ETIME && rounds->alone_count > 0 ? 0 : rc;
     }
-    rc = probe_schedule_init(&schedule, pus, probe->declared);
+    rc = probe_sampling_init(&sampling, pus, probe->declared);
     if (rc == 0) {
-        schedule.exhaustive = probe->exhaustive;
-        schedule.row = true;
-        schedule.probe = probe;
-        schedule.spread = &rounds->spread;
-        schedule.at_once = probe_together_most(probe, probe->machine->memory_limit_bytes /
-                                                          (MEMORY_SHARES * rounds->bytes));
-        rc = probe_schedule_run(&schedule, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
+        sampling.exhaustive = probe->exhaustive;
+        sampling.row = true;
+        sampling.probe = probe;
+        sampling.spread = &rounds->spread;
+        sampling.at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
+                                                            (MEMORY_SHARES * rounds->bytes));
+        rc = probe_sampling_run(&sampling, NULL, ++probe->seed, probe_memory_rounds_ask, rounds,
                                 outcome);
         if (rc == -ETIME && rounds->alone_count > 0) {
             leave_open(rounds, outcome);
@@ -361,11 +368,11 @@ static int measure_pairs(struct memory_rounds *rounds, struct schedule_outcome *
             rc = probe_memory_rounds_doubt(rounds, outcome);
             rc = rc < 0 || outcome->cut_short ? rc : probe_memory_rounds_slow(rounds, outcome);
             rc = rc < 0               ? rc
-                 : outcome->cut_short ? check_few(rounds, &schedule, outcome)
-                                      : set_odd_aside(rounds, &schedule, outcome, odd);
+                 : outcome->cut_short ? check_few(rounds, &sampling, outcome)
+                                      : set_odd_aside(rounds, &sampling, outcome, odd);
         }
         rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
-        probe_schedule_free(&schedule);
+        probe_sampling_free(&sampling);
     }
     return rc;
 }
@@ -386,7 +393,7 @@ static size_t nearest_level(const struct profile_memory *memory, double bytes_pe
 
 /* Of the level's measured pairs: how far the rounds of one of them lie apart, in the middle. A
  * level that has none is inferred. */
-static int level_quality(const struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+static int level_quality(const struct memory_rounds *rounds, const struct sampling_outcome *outcome,
                          struct profile_memory *memory, size_t level)
 {
     size_t pairs = probe_pair_count(rounds->probe->machine->pus.count), measured = 0;
@@ -406,11 +413,11 @@ static int level_quality(const struct memory_rounds *rounds, const struct schedu
     quality->repetitions = rounds->fewest_rounds;
     quality->spread = measured > 0 ? profile_median_value(spreads, measured) : -1;
     free(spreads);
-    return probe_schedule_note(outcome, &quality->note);
+    return probe_sampling_note(outcome, &quality->note);
 }
 
 /* From what was measured to levels, without scaling. */
-static int infer_levels(struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+static int infer_levels(struct memory_rounds *rounds, const struct sampling_outcome *outcome,
                         struct probe_memory *result)
 {
     double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
@@ -427,7 +434,7 @@ static int infer_levels(struct memory_rounds *rounds, const struct schedule_outc
 
 /* A measured pair of the level: the one nearest to its centre. */
 static bool representative(const struct memory_rounds *rounds,
-                           const struct schedule_outcome *outcome, double centre, size_t *first,
+                           const struct sampling_outcome *outcome, double centre, size_t *first,
                            size_t *second)
 {
     size_t n = rounds->probe->machine->pus.count;
@@ -456,7 +463,7 @@ static bool listed_in(const struct profile_relation *relation, uint32_t a, uint3
 }
 
 /* All measured pairs that collided. */
-static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome, double reference)
+static int retake(struct memory_rounds *rounds, struct sampling_outcome *outcome, double reference)
 {
     size_t n = rounds->probe->machine->pus.count;
     int rc = 0;
@@ -475,7 +482,7 @@ static int retake(struct memory_rounds *rounds, struct schedule_outcome *outcome
 
 /* Pairs that a level lists one by one, because the bond is not transitive: one of them may have
  * been disturbed, and all are few. `again` says whether any was measured. */
-static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome *outcome,
+static int look_at_listed(struct memory_rounds *rounds, struct sampling_outcome *outcome,
                           const struct profile_memory *memory, bool *again)
 {
     size_t n = rounds->probe->machine->pus.count;
@@ -497,7 +504,7 @@ static int look_at_listed(struct memory_rounds *rounds, struct schedule_outcome 
     return rc;
 }
 
-static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcome *outcome,
+static int infer_anew(struct memory_rounds *rounds, const struct sampling_outcome *outcome,
                       struct probe_memory *result)
 {
     probe_memory_free(result);
@@ -507,7 +514,7 @@ static int infer_anew(struct memory_rounds *rounds, const struct schedule_outcom
 
 /* Levels that a second look at one pair of each contradicts were a disturbance: their pairs are
  * measured again, and the levels inferred anew. */
-static int infer(struct memory_rounds *rounds, struct schedule_outcome *outcome,
+static int infer(struct memory_rounds *rounds, struct sampling_outcome *outcome,
                  struct probe_memory *result)
 {
     size_t first = 0, second = 0;
@@ -534,7 +541,7 @@ static int measure(struct probe *probe, struct probe_memory *result)
 {
     size_t pairs = probe_pair_count(probe->machine->pus.count), bytes = result->array_bytes;
     struct memory_rounds rounds;
-    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     int rc = probe_memory_rounds_init(&rounds, probe, bytes);
     rc = outcome.values && outcome.measured ? rc : -ENOMEM;

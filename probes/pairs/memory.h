@@ -2,7 +2,8 @@
 #ifndef SERVET_PROBES_PAIRS_MEMORY_H
 #define SERVET_PROBES_PAIRS_MEMORY_H
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
 #include "probes/probe.h"
 #include "profile/model.h"
 
@@ -116,12 +117,12 @@ double probe_memory_rounds_reference(const struct memory_rounds *rounds);
 bool probe_memory_collides(double bytes_per_s, double reference);
 /* Collisions are transitive: pairs that one round said not to collide, and both of which collide
  * with one other PU, get all their rounds. 0 or -errno. */
-int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct schedule_outcome *outcome);
+int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct sampling_outcome *outcome);
 /* A PU that is far from all memory copies less than the others, alone: what it gets beside another
  * is a collision only where it is less than that. Where some pairs do not collide, those that
  * collide with everybody are asked what they get alone; their pairs were compared with too much. 0
  * or -errno. */
-int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outcome *outcome);
+int probe_memory_rounds_slow(struct memory_rounds *rounds, struct sampling_outcome *outcome);
 
 /* -- kernels -- */
 
@@ -163,50 +164,14 @@ struct probe_numa_plan {
 };
 struct probe_numa_plan probe_numa_planned(const struct probe *probe);
 
-/* -- partition -- */
-
-/* Partitions of a machine's PUs into units: what sets.c divides the machine by. */
-
-struct partition {
-    size_t pus;
-    uint32_t *unit;  /* by position of the PU; units are numbered by their first PUs. Owned */
-    uint32_t *first; /* by unit: position of its first PU. Owned */
-    uint32_t count;  /* of units */
-};
-
-/* The groups of `relation`; PUs in none are units of their own, PUs of a listed pair are in one.
- * 0 or -ENOMEM, as the three below. */
-int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
-                         struct partition *out);
-int probe_partition_copy(const struct partition *from, struct partition *out);
-/* All PUs in one unit. */
-int probe_partition_one(size_t pus, struct partition *out);
-void probe_partition_free(struct partition *partition);
-
-/* Is every unit of `fine` inside of a unit of `coarse`? True of equal ones, too. */
-bool probe_partition_refines(const struct partition *fine, const struct partition *coarse);
-
-/* PUs of the largest unit. */
-size_t probe_partition_largest(const struct partition *of);
-
-/* Makes one unit of two; units are numbered anew. */
-void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);
-
-/* Divides the units that `keep` does not name into single PUs. 0 or -ENOMEM. */
-int probe_partition_dissolve(struct partition *partition, const bool *keep);
-
-/* The units of at least two PUs as groups. 0 or -ENOMEM. */
-int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,
-                           struct profile_relation *out);
-
 /* -- scaling -- */
 
 /* Bandwidth of a group by the number of its workers (2010 paper, Section III-C, Figure 9b). */
 
 /* Orders positions in the machine's set so that each next one has the fewest before it in its unit
- * of the outermost of `inner` (units by position, probe_together_units()), then of the next, the
+ * of the outermost of `inner` (partitions of the positions), then of the next, the
  * core last: one worker in each inner domain before a second one in any. */
-void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const *inner,
+void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
                          size_t inner_count);
 
 /* Measures the curve of `level` on the first 1, 2, 3 … of `order` (OS indices). Points 1 and 2 are

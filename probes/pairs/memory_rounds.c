@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 
 enum { LEARN_FROM = 16 };              /* pairs that the first idea of the spread comes from */
 static const double pairs_share = 0.9; /* of the probe's time, for the progress bar */
@@ -168,7 +171,7 @@ struct pair_rounds {
 static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t pairs, size_t round,
                      struct pair_rounds *out)
 {
-    double rates[2 * TOGETHER_MOST];
+    double rates[2 * CONCURRENT_MOST];
     int rc = probe_memory_rounds_alone(rounds, pus[0]);
     rc = rc == 0 && rounds->probe->machine->until_s > 0 && probe_late(rounds->probe) ? -ETIME : rc;
     const struct machine_copy what = probe_memory_what(rounds->probe, rounds->bytes, -1);
@@ -241,8 +244,8 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
 {
     struct memory_rounds *rounds = argument;
     const struct profile_set *set = &rounds->probe->machine->pus;
-    struct pair_rounds found[TOGETHER_MOST];
-    uint32_t pus[2 * TOGETHER_MOST];
+    struct pair_rounds found[CONCURRENT_MOST];
+    uint32_t pus[2 * CONCURRENT_MOST];
     size_t done = 0;
     for (size_t k = 0; k < count; k++) {
         pus[2 * k] = set->ids[pairs[k].i];
@@ -295,7 +298,7 @@ int probe_memory_rounds_better(struct memory_rounds *rounds, size_t i, size_t j,
 }
 
 /* Does the pair not collide, and both of it with one other PU? */
-static bool is_bridged(const struct schedule_outcome *outcome, size_t n,
+static bool is_bridged(const struct sampling_outcome *outcome, size_t n,
                        const struct pair_position *pair, double reference)
 {
     bool bridged = false;
@@ -311,7 +314,7 @@ static bool is_bridged(const struct schedule_outcome *outcome, size_t n,
     return bridged;
 }
 
-int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct schedule_outcome *outcome)
+int probe_memory_rounds_doubt(struct memory_rounds *rounds, struct sampling_outcome *outcome)
 {
     const size_t n = rounds->probe->machine->pus.count;
     const double reference = probe_memory_rounds_reference(rounds);
@@ -346,7 +349,7 @@ bool probe_memory_collides(double bytes_per_s, double reference)
 }
 
 /* Do all pairs of the PU that were measured collide? */
-static bool collides_with_all(const struct schedule_outcome *outcome, size_t n, size_t pu,
+static bool collides_with_all(const struct sampling_outcome *outcome, size_t n, size_t pu,
                               double reference)
 {
     size_t count = 0, colliding = 0;
@@ -359,7 +362,7 @@ static bool collides_with_all(const struct schedule_outcome *outcome, size_t n, 
     return count > 0 && colliding == count;
 }
 
-static bool any_is_free(const struct schedule_outcome *outcome, size_t pairs, double reference)
+static bool any_is_free(const struct sampling_outcome *outcome, size_t pairs, double reference)
 {
     bool any = false;
     for (size_t k = 0; k < pairs && !any; k++) {
@@ -368,7 +371,7 @@ static bool any_is_free(const struct schedule_outcome *outcome, size_t pairs, do
     return any;
 }
 
-int probe_memory_rounds_slow(struct memory_rounds *rounds, struct schedule_outcome *outcome)
+int probe_memory_rounds_slow(struct memory_rounds *rounds, struct sampling_outcome *outcome)
 {
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const double reference = probe_memory_rounds_reference(rounds);

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 
 enum { NODE_BYTES = 256, WARM_PASSES = 1 };

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/stopping.h"
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
 /* More workers than before that get clearly less than those did were disturbed. */
@@ -24,7 +24,7 @@ static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t
     return before;
 }
 
-void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const *inner,
+void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
                          size_t inner_count)
 {
     for (size_t done = 0; done + 1 < count; done++) {
@@ -32,7 +32,7 @@ void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const 
         for (size_t k = done + 1; k < count; k++) {
             size_t here = 0, there = 0;
             for (size_t i = inner_count; i > 0 && here == there; i--) {
-                const uint32_t *of = inner[i - 1];
+                const uint32_t *of = inner[i - 1]->unit;
                 here = before_in(of, positions, done, of[positions[k]]);
                 there = before_in(of, positions, done, of[positions[best]]);
             }

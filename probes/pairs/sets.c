@@ -2,6 +2,7 @@
  * (sets_candidates.c), hidden ones searched for (sets_hidden.c), then the machine as a whole, and
  * levels that are only a larger one's shadow go; the method is in memory.h. */
 #include "probes/pairs/sets.h"
+#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #define SERVET_PROBES_PAIRS_SETS_H
 
 #include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/partition.h"
 #include "profile/base/random.h"
 
 /* Two units that fill one link get together 0.9 of what they get apart: the papers' margin, of a

@@ -4,6 +4,7 @@
  * the topology says; where no two do, a smallest set that leaves nothing for a further unit is
  * looked for, and every unit is tried beside it. */
 #include "probes/pairs/sets.h"
+#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,6 +4,7 @@
  * both sides, and a figure is the median of its rounds. What a set gets in all is compared, not
  * what one of its workers gets: a saturated link is not always shared evenly. */
 #include "probes/pairs/sets.h"
+#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>

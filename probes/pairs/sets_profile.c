@@ -99,14 +99,14 @@ static uint32_t group_of_curve(const struct sets *sets, const struct partition *
 static int order_group(struct sets *sets, size_t index, struct workers *out)
 {
     const struct partition *of = &sets->levels[index].partition;
-    const uint32_t **inner = calloc(index + 1, sizeof *inner);
+    const struct partition **inner = calloc(index + 1, sizeof *inner);
     uint32_t unit = group_of_curve(sets, of);
     if (!inner) {
         return -ENOMEM;
     }
-    inner[0] = sets->cores.unit;
+    inner[0] = &sets->cores;
     for (size_t i = 0; i < index; i++) {
-        inner[i + 1] = sets->levels[i].partition.unit;
+        inner[i + 1] = &sets->levels[i].partition;
     }
     out->count = 0;
     for (uint32_t limit = UINT32_MAX; limit > 0;) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

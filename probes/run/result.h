@@ -10,7 +10,7 @@
 
 #include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "profile/model.h"
 
 /* Where the caches were measured, for the notes. */

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probes/pairs/lines.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/stopping.h"
 #include "probes/run/run.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"

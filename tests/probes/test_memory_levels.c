@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "probes/pairs/memory.h"
+#include "probes/pairs/stopping.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -109,7 +110,7 @@ TEST(a_pu_is_scaled_with_its_pairs_though_there_is_no_time_for_the_next)
             measured[probe_pair_index(N, i, j)] = true;
         }
     }
-    struct schedule_outcome outcome = {.values = pairs, .measured = measured};
+    struct sampling_outcome outcome = {.values = pairs, .measured = measured};
     ck_assert_int_eq(probe_memory_rounds_init(&rounds, &probe, 1u << 20), 0);
     rounds.alone[rounds.alone_count++] = usual;
     ck_assert_int_eq(probe_memory_rounds_slow(&rounds, &outcome), 0);

@@ -9,6 +9,7 @@
 
 #include "probes/cache/cache.h"
 #include "probes/pairs/memory.h"
+#include "probes/pairs/messages.h"
 #include "probes/run/budget.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"

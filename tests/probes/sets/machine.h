@@ -5,7 +5,7 @@
 
 #include "mapper/map.h"
 #include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "probes/simulated/simulated.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probes/pairs/partition.h"
 #include "tests/base/runner.h"
 #include "tests/probes/sets/machine.h"
 

@@ -1,10 +1,11 @@
 /* How often is a figure measured? Until it is known well enough, or the patience is over: quiet
  * figures cost little, and the others get the time. */
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/stopping.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "probes/probe.h"
 #include "profile/base/statistics.h"
 
 /* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to
