@@ -70,7 +70,7 @@ static void mark_layer(struct lines *lines, size_t layer)
     }
 }
 
-/* Of each layer as many pairs as there is room for, each with the same chance (reservoir sampling:
+/* As many pairs of each layer as there is room for, each with the same chance (reservoir sampling:
  * Vitter, ACM TOMS 1985, algorithm R). */
 static void choose_sample(struct lines *lines)
 {
@@ -106,7 +106,7 @@ static double median_of_sample(const struct lines *lines, size_t layer)
     return lines->sampled[layer] ? profile_median_value(seconds, lines->sampled[layer]) : 0;
 }
 
-/* What an earlier look found. */
+/* The figures of an earlier look. */
 static void recall(struct lines *lines)
 {
     const struct profile_set *pus = &lines->probe->machine->pus;

@@ -424,7 +424,7 @@ static int look_at_layer(struct probe *probe, struct profile_communication *resu
             return rc;
         }
     }
-    /* What holds for one message holds for those that are sent at a time. */
+    /* The same holds for one message and for those that are sent at a time. */
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         layer->concurrency[i].spread = fmax(layer->concurrency[i].spread, layer->quality.spread);
     }

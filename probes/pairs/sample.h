@@ -65,7 +65,7 @@ size_t probe_concurrent_compose(const struct concurrent *concurrent,
                                 const struct concurrent_limit *limit, struct pair_position *pairs,
                                 size_t count);
 
-/* Whom to ask, and how many pairs at a time at most. */
+/* The measurement, and how many pairs at a time at most. */
 struct concurrent_question {
     const struct concurrent *concurrent;
     pairs_measure_function *measure;
@@ -161,6 +161,9 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
  * anew. 0 or the first -errno. */
 int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *outcome, uint64_t seed,
                          pairs_measure_function *measure, void *argument);
+
+/* Pairs that were not measured take over the medians of their classes anew. 0 or -ENOMEM. */
+int probe_sampling_settle(struct sampling *sampling, struct sampling_outcome *outcome);
 
 /* Pairs that are measured where samples agree; of `wanted` as above. */
 size_t probe_sampling_planned(const struct sampling *sampling, const bool *wanted);

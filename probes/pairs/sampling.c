@@ -10,7 +10,7 @@
  *   verify    the class agrees, and its other pairs take over the median of the sample; or it does
  *             not. A lone answer of yes or no is asked again first.
  *   refine    PUs are clustered by rows: a PU that is in no group is asked about all others that
- *             are in none; those before a gap of its row are its group. Of yes or no each PU is
+ *             are in none; those before a gap of its row are its group. For yes or no each PU is
  *             asked about a representative of each group until one says yes. The pairs of two
  *             groups, and those inside of one, are classes from then on, and go the same way once
  *             more; what fails again is measured in full. So is all of a class without groups, and of one that
@@ -370,7 +370,7 @@ static int refine_ask(struct refinement *r, size_t i, size_t j, double *value)
     return rc;
 }
 
-/* What the PU is away from those that are in no group. */
+/* The values of the PU and those that are in no group. */
 static int refine_row(struct refinement *r, size_t pu, size_t *known)
 {
     int rc = 0;
@@ -662,6 +662,17 @@ int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *out
     int rc = sampling_start(&run, NULL);
     for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
         rc = sampling_again(&run, class);
+    }
+    sampling_stop(&run);
+    return rc < 0 ? rc : probe_sampling_settle(sampling, outcome);
+}
+
+int probe_sampling_settle(struct sampling *sampling, struct sampling_outcome *outcome)
+{
+    struct sampling_run run = {.sampling = sampling, .outcome = outcome};
+    int rc = sampling_start(&run, NULL);
+    for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
+        sampling_turn_to(&run, class, outcome->measured);
         sampling_take_over(&run, false);
     }
     sampling_stop(&run);

@@ -127,7 +127,7 @@ static int sharing_ask(void *argument, const struct pair_position *pairs, size_t
 
 /* -- one level -- */
 
-/* What stays undecided is as declared, and private where nothing is. */
+/* Undecided pairs are as declared, and private where nothing is. */
 static void take_as_declared(struct sharing_question *question, const bool *wanted, double *answers)
 {
     const size_t n = question->probe->machine->pus.count;
@@ -286,7 +286,7 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
     if (rc == 0) {
         sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
                                                              (MEMORY_SHARES * bytes));
-        /* Of a cache that nobody declares no pair is known to be like another: where caches are
+        /* Where a cache is not declared, no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
         sampling->row |= number == 0 || sampling->by_messages;
         level->limited_bytes = bytes < wanted_bytes ? bytes : 0;

@@ -65,7 +65,7 @@ struct sharing_bar {
     double alone_most;
 };
 
-/* Of one pair. */
+/* The trials of one pair. */
 struct sharing_trials {
     double ratios[SHARING_TRIALS_MOST]; /* of those that count */
     size_t count, low, voids;

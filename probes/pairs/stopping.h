@@ -37,8 +37,7 @@ struct probe_settled {
 
 /* A figure is looked at again, apart in time: the smaller one counts, and its spread reaches to the
  * end of that of the other one, so that it covers what a second run would say. Within one burst
- * figures agree that differ twofold from run to run. Of one whose spread is not known (< 0) others
- * may have made all that was seen: a shorter one takes its place. */
+ * figures agree that differ twofold from run to run. Where the spread is not known (< 0), all figures may be disturbed: a shorter one takes its place. */
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again);
 

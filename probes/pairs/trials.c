@@ -37,7 +37,7 @@ double probe_sharing_threshold(double expected)
 
 /* -- the bar -- */
 
-/* Of the curve, on a straight line between its points. */
+/* The time on the curve, on a straight line between its points. */
 static double seconds_at(const struct cache_curve *curve, double bytes)
 {
     size_t i = 1;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
 #include "probes/pairs/sharing.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/numa.h"
+#include "probes/memory/pairs.h"
 #include "probes/pairs/sharing.h"
 #include "profile/model.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "probes/machine.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"

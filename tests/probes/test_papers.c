@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sharing.h"
 #include "profile/query.h"

@@ -4,7 +4,7 @@
 #define SERVET_TESTS_PROBES_SETS_MACHINE_H
 
 #include "mapper/map.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
 
 #include "probes/run/progress.h"
 #include "probes/run/run.h"

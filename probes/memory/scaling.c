@@ -1,7 +1,8 @@
 /* Curves of memory bandwidth. Workers are added to a group one per inner domain first: filled from
  * one end, the curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a
  * prediction from it would be of that bus. */
-#include "probes/pairs/memory.h"
+#include "probes/memory/scaling.h"
+#include "probes/memory/rates.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,7 +52,7 @@ static uint32_t next_workers(uint32_t workers)
     return workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
 }
 
-/* What so many workers get together: the median of as many rounds as it takes. */
+/* The total of so many workers: the median of as many rounds as it takes. */
 static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus, double *rates,
                            struct profile_scaling_point *point)
 {

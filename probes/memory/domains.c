@@ -1,7 +1,7 @@
 /* Domains of memory that sets of workers show: candidates are compared packed and spread
- * (sets_candidates.c), hidden ones searched for (sets_hidden.c), then the machine as a whole, and
- * levels that are only a larger one's shadow go; the method is in memory.h. */
-#include "probes/pairs/sets.h"
+ * (domains_declared.c), hidden ones searched for (domains_hidden.c), then the machine as a whole, and
+ * levels that are only a larger one's shadow go; the method is in domains.h. */
+#include "probes/memory/search.h"
 #include "probes/pairs/stopping.h"
 
 #include <errno.h>
@@ -176,8 +176,8 @@ static void sort_by_units(struct partition *candidates, size_t count)
     }
 }
 
-/* Of groups that cross a measured level none is what lies inside of it, or around it, whatever is
- * declared: they are no domains, and domains that are put together of them are none. `known`: they
+/* Groups that cross a measured level are no domains, whatever is declared, and neither are domains
+ * that are put together of them. `known`: they
  * are a level. */
 static bool nests(const struct sets *sets, const struct partition *of, bool *known)
 {
@@ -223,8 +223,8 @@ static bool cores_are_left(const struct sets *sets, const struct partition *cand
 /* Copies of a candidate that is looked at in two places, and of those that meet in it. */
 static const double candidate_copies = 20;
 
-/* What is found decides how much it will be: so many candidates, and the cores where nothing
- * divides them. */
+/* The effort depends on the findings: so many candidates, and the cores where nothing divides
+ * them. */
 static void expect(struct sets *sets, const struct partition *candidates, size_t count, size_t left)
 {
     const bool searched = !sets->odd && cores_are_left(sets, candidates, count);
@@ -280,7 +280,7 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
     int rc = 0;
     expect(sets, candidates, count, count);
     sort_by_units(candidates, count);
-    /* What is known to be there keeps the searches inside of it, which hold the fewer units. */
+    /* Known domains keep the searches inside of them, which hold fewer units then. */
     for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
         rc = is_again(candidates, i) ? 0 : try_nested(sets, &candidates[i]);
     }

@@ -3,7 +3,7 @@
  * Units that add less than 0.8 of what they get alone to one another are behind one link, whatever
  * the topology says; where no two do, a smallest set that leaves nothing for a further unit is
  * looked for, and every unit is tried beside it. */
-#include "probes/pairs/sets.h"
+#include "probes/memory/search.h"
 #include "probes/pairs/stopping.h"
 
 #include <errno.h>

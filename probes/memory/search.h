@@ -1,25 +1,24 @@
-/* What the files of the domains that sets of workers show have in common. sets.c decides,
- * sets_measure.c chooses workers and compares them, sets_candidates.c tries what is declared or
- * messages show, sets_hidden.c searches for what nobody declares, sets_domain.c finds who is in a
- * domain, sets_profile.c reads and writes the profile's form. Nobody else includes this; the method
- * is in memory.h.
+/* A search for domains has units, parts of a partition of the PUs, of which sets work. One PU per
+ * core of a unit works: siblings of a core add little, and where they collide their pair shows it.
  *
- * A *unit* is a part of a partition of the PUs. Of a unit one PU per core works: siblings of a core
- * add little, and where they collide their pair says so. */
-#ifndef SERVET_PROBES_PAIRS_SETS_H
-#define SERVET_PROBES_PAIRS_SETS_H
+ * For the files of domains only: domains.c decides, domains_sets.c chooses workers and compares
+ * them, domains_declared.c tries candidates, domains_hidden.c searches for others, domains_filled.c
+ * finds who is in a domain, domains_levels.c reads and writes the profile's form. */
+#ifndef SERVET_PROBES_MEMORY_SEARCH_H
+#define SERVET_PROBES_MEMORY_SEARCH_H
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/domains.h"
+#include "probes/memory/rates.h"
 #include "probes/pairs/partition.h"
 #include "profile/base/random.h"
 
 /* Two units that fill one link get together 0.9 of what they get apart: the papers' margin, of a
  * pair. */
 static const double sets_overhead_share = PROBE_MEMORY_COLLISION;
-/* What a saturated domain leaves to one more unit; half is far from both 0 and 1. */
+/* The share that a saturated domain leaves to one more unit; half is far from both 0 and 1. */
 static const double sets_saturated_gain = 0.5;
-/* What adds so little is not taken for more by what the others got at another time; half of what
- * counts as saturated. */
+/* A unit that adds so little is in the domain, whatever the others got at another time; half of
+ * the saturated gain. */
 static const double sets_surely_full = sets_saturated_gain / 2;
 
 struct domain {
@@ -59,7 +58,7 @@ struct sets {
 
 /* -- measuring -- */
 
-/* What the workers get in all, copying at once. 0 or the machine's -errno, as the two below. */
+/* The total of the workers, copying at once. 0 or the machine's -errno, as the two below. */
 int probe_sets_total(struct sets *sets, const struct workers *workers, double *bytes_per_s);
 /* What sets->first gets in all, of what sets->second (as many) gets. */
 int probe_sets_compare(struct sets *sets, struct domain *out);

@@ -1,11 +1,13 @@
-/* What other loops than the copy of the levels get of the memory: one PU alone, and all PUs of one
+/* The rates of other loops than the copy of the levels: one PU alone, and all PUs of one
  * memory domain. A non-temporal copy moves more in a second than what compilers make of most loops
  * (36 GB/s where a triad gets 23.5 and an ordinary copy 20 to 22 on one core of a Zen 5), and it
  * collides more: where it is placed matters most, so the levels are made of it; what a program gets
  * is nearer to STREAM's triad. Nor does a program ask for huge pages, as the levels do, with which
  * all of these get a third more (docs/MEASUREMENTS.md, "Beside the programs that people know"): its
  * memory is as the system gives it. */
-#include "probes/pairs/memory.h"
+#include "probes/memory/loops.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +19,7 @@ enum {
     ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
 };
 
-/* Of each kernel, its rounds; and of how many of these all PUs ran together. */
+/* The rounds of each kernel, and in how many of them all PUs ran together. */
 struct rounds {
     double alone[ROUNDS], together[ROUNDS];
     size_t met;

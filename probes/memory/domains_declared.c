@@ -1,6 +1,6 @@
 /* Groups that may be domains, because they are declared or messages show them: all workers of one
- * against as many that are spread over the others (memory.h). */
-#include "probes/pairs/sets.h"
+ * against as many that are spread over the others (domains.h). */
+#include "probes/memory/search.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Domains of sets in the profile's form: levels of pairs come in, levels of both go out, each with
  * its groups, its note and its curve by the number of workers. */
-#include "probes/pairs/sets.h"
+#include "probes/memory/scaling.h"
+#include "probes/memory/search.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The domain of one unit: a smallest set of others that leaves nothing for it, and who else gets
  * nothing beside that set. Which units are tried, and what becomes of the groups, is in
- * sets_hidden.c. */
-#include "probes/pairs/sets.h"
+ * domains_hidden.c. */
+#include "probes/memory/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,7 +51,7 @@ int probe_sets_total_of(struct sets *sets, const struct workers *workers, double
     return best_of(sets, workers, LOOKS, bytes_per_s);
 }
 
-/* What the unit gets alone, which is asked once. sets->second: the unit. */
+/* The rate of the unit alone, which is measured once. sets->second: the unit. */
 static int know_alone(struct sets_search *search, size_t unit, double *alone)
 {
     struct sets *sets = search->sets;
@@ -191,7 +191,7 @@ static int shrink(struct sets_search *search, size_t one, bool *busy, double *ga
     return rc;
 }
 
-/* Of no domain so far, whether one was looked for or not: it may have been disturbed. */
+/* Has no domain so far, whether one was looked for or not: it may have been disturbed. */
 static bool is_single(const struct sets_search *search, size_t i)
 {
     size_t members = 0;
@@ -264,7 +264,7 @@ static int is_domain(struct sets_search *search, uint32_t group, bool *less)
     return rc;
 }
 
-/* What was known before the domain of the one was looked for, but that it has none. */
+/* The state before the domain of the one was looked for; it has none. */
 static void disband(struct sets_search *search, size_t one, double worst, double best)
 {
     const uint32_t group = search->group[one];
@@ -278,7 +278,7 @@ static void disband(struct sets_search *search, size_t one, double worst, double
     search->best = best;
 }
 
-/* What fills the domain of a unit, and who is asked whether it is in there, too. */
+/* The units that fill the domain of a unit, and those that are asked whether they are in it, too. */
 struct asking {
     size_t one;
     bool *busy;     /* units that fill it */
@@ -333,7 +333,7 @@ static int ask_together(struct sets_search *search, const struct asking *asking,
     return rc;
 }
 
-/* What the busy ones get, which all that are asked are held against. */
+/* The total of the busy ones, which all that are asked are compared with. */
 static int look_at_busy(struct sets_search *search, const struct asking *asking)
 {
     put_busy(search, asking->busy, asking->one, NULL);
@@ -459,7 +459,7 @@ static int find_domain(struct sets_search *search, size_t one)
  * domain, all are missed in one search of a hundred. */
 enum { SCOUTS = 16 };
 
-/* What is left of the search is as what there was of it. */
+/* The rest of the search is expected to cost as much per unit as its first part. */
 static void expect(struct sets_search *search, size_t begun, size_t open)
 {
     struct sets *sets = search->sets;

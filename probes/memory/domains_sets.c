@@ -1,9 +1,9 @@
 /* Sets of workers: which PUs work, and what they get.
  *
  * Everything is measured by turns and compared within a round, so that a drift of the machine meets
- * both sides, and a figure is the median of its rounds. What a set gets in all is compared, not
- * what one of its workers gets: a saturated link is not always shared evenly. */
-#include "probes/pairs/sets.h"
+ * both sides, and a figure is the median of its rounds. The total of a set is compared, not
+ * the rate of one of its workers: a saturated link is not always shared evenly. */
+#include "probes/memory/search.h"
 #include "probes/pairs/stopping.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What adds so much needs no other round; in a first one the others may have been disturbed. */
+/* A unit that adds so much needs no other round; in a first one the others may have been disturbed. */
 static const double surely_free = 0.9;
 enum { GAIN_ROUNDS_LEAST = 2, GAIN_ROUNDS_MOST = 6 };
 
@@ -77,7 +77,7 @@ static bool put_together(struct sets *sets)
     return both->count <= sets->at_once;
 }
 
-/* Of slow workers beside fast ones: one disturbed worker of these takes as much as a slow one gets
+/* Slow workers beside fast ones: one disturbed worker of these takes as much as a slow one gets
  * alone, and what it adds looks like all. */
 static bool is_slower(const struct sets *sets, double before, double alone)
 {
