@@ -21,10 +21,8 @@
  * NODE_BYTES    bytes  the cache probe's cycle                     prefetchers hide misses
  * WARM_PASSES   -      what caches can hold of the cycle, they do  the first chase is slower
  * ALL_UP_TO     cells  8 x 8 nodes: 64 x 3 rounds, 20 s            16 x 16 nodes take minutes
- * LOOKS         looks  3 % of looks are disturbed                  far cells pass for near ones
- * odd_factor    ratio  cells of one kind differ by 5 %             a cell takes over of another kind */
+ * LOOKS         looks  3 % of looks are disturbed                  far cells pass for near ones */
 enum { NODE_BYTES = 256, WARM_PASSES = 1, ALL_UP_TO = 64, SAMPLED = 4, LOOKS = 2 };
-static const double odd_factor = 1.15;
 
 struct cell {
     const struct profile_set *pus; /* of one kind of cores */
@@ -177,22 +175,6 @@ static int take_over(struct cell *cell, const struct cell *from)
     return cell->done ? 0 : -ENOMEM;
 }
 
-/* A cell that is like none of those that are measured was disturbed, or is of another kind. */
-static int settle(struct matrix *matrix, struct cell *const *cells, size_t count, struct cell *cell)
-{
-    const struct cell *from = nearest(cells, count, cell);
-    int rc = 0;
-    if (from && distance(cell, from) > log(odd_factor) && !probe_late(matrix->probe)) {
-        rc = look(matrix, cell);
-        from = nearest(cells, count, cell);
-    }
-    if (rc < 0 || !from) {
-        return rc;
-    }
-    return distance(cell, from) > log(odd_factor) ? try_cell(matrix, cell, measure_row)
-                                                  : take_over(cell, from);
-}
-
 /* Cells of one node. */
 static int measure_node(struct matrix *matrix, size_t node, struct cell **cells)
 {
@@ -212,7 +194,8 @@ static int measure_node(struct matrix *matrix, size_t node, struct cell **cells)
         rc = cells[sample[i]]->done ? 0 : try_cell(matrix, cells[sample[i]], measure_row);
     }
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = cells[i]->done || cells[i]->look_s <= 0 ? 0 : settle(matrix, cells, count, cells[i]);
+        const struct cell *from = nearest(cells, count, cells[i]);
+        rc = cells[i]->done || cells[i]->look_s <= 0 || !from ? 0 : take_over(cells[i], from);
     }
     return rc;
 }
@@ -381,21 +364,6 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
     }
     *out = result;
     return 0;
-}
-
-struct probe_numa_plan probe_numa_planned(const struct probe *probe)
-{
-    const struct profile_class *declared = probe->declared;
-    const size_t kinds = probe->kinds ? probe->kinds->count : 1;
-    size_t nodes = declared ? declared->numa_count : 0, groups = 0;
-    for (size_t i = 0; i < nodes; i++) {
-        groups += is_group(declared, i) ? kinds : 0;
-    }
-    const size_t cells = groups * nodes;
-    if (cells <= ALL_UP_TO || probe->exhaustive) {
-        return (struct probe_numa_plan){.copied = cells};
-    }
-    return (struct probe_numa_plan){.looked_at = cells, .copied = SAMPLED * nodes};
 }
 
 void probe_numa_free(struct probe_numa *result)

@@ -27,10 +27,4 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
                struct servet_error *error);
 void probe_numa_free(struct probe_numa *result);
 
-/* The cells that will be chased in, and those that will be measured in full. */
-struct probe_numa_plan {
-    size_t looked_at, copied;
-};
-struct probe_numa_plan probe_numa_planned(const struct probe *probe);
-
 #endif

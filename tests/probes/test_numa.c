@@ -82,14 +82,9 @@ static size_t measure(size_t slow)
 TEST(of_many_cells_a_sample_is_copied_in)
 {
     size_t copied = measure(NODES);
-    struct probe probe = {.machine = &machine, .declared = &machine.declared->classes[0]};
-    struct probe_numa_plan plan = probe_numa_planned(&probe);
     printf("%.1f s, %zu copied\n", probe_machine_elapsed(&machine), copied);
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
     ck_assert_uint_lt(copied, NODES * NODES / 3);
-    ck_assert_uint_eq(plan.looked_at, NODES * NODES);
-    ck_assert_msg(2 * copied > plan.copied && copied < 2 * plan.copied, "%zu planned, %zu copied",
-                  plan.copied, copied);
 }
 
 TEST(a_slow_link_that_latency_does_not_show_is_found)
