@@ -147,52 +147,16 @@ static void take_as_declared(struct sharing_question *question, const bool *want
 }
 
 static int group_by(const struct profile_set *pus, const double *answers,
-                    struct profile_relation *relation)
+                    struct profile_relation *out)
 {
     struct pair_classes classes;
-    struct profile_relation fresh;
     int rc = probe_pair_classes_init(&classes, pus);
-    if (rc < 0) {
-        return rc;
-    }
-    for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
+    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
         classes.of[k] = answers[k] <= PAIR_TOGETHER ? 0 : PAIR_NONE;
     }
-    rc = probe_relation_from_classes(&classes, 0, &fresh);
+    rc = rc == 0 ? probe_relation_from_classes(&classes, 0, out) : rc;
     probe_pair_classes_free(&classes);
-    if (rc == 0) {
-        probe_relation_free(relation);
-        *relation = fresh;
-    }
     return rc;
-}
-
-/* Pairs that do not share but have a partner with which both do, or the other way round: the
- * relation lists them one by one. Those of them that were measured are asked once more. */
-static int ask_contradicting(struct sharing_question *question, const bool *measured,
-                             double *answers)
-{
-    const struct profile_set *pus = &question->probe->machine->pus;
-    const struct profile_relation *relation = &question->level->sharing;
-    bool *involved = calloc(pus->count + 1, sizeof *involved);
-    int rc = involved ? 0 : -ENOMEM;
-    for (size_t p = 0; rc == 0 && p < relation->pair_count; p++) {
-        involved[profile_set_position(pus, relation->pairs[p].a)] = true;
-        involved[profile_set_position(pus, relation->pairs[p].b)] = true;
-    }
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            const struct pair_position pair = {i, j};
-            double again, figure;
-            if (rc == 0 && involved[i] && involved[j] && measured[k] &&
-                !probe_late(question->probe)) {
-                rc = sharing_ask(question, &pair, 1, &again, &figure);
-                answers[k] = rc == 0 && !isnan(again) ? again : answers[k];
-            }
-        }
-    }
-    free(involved);
-    return rc < 0 ? rc : group_by(pus, answers, &question->level->sharing);
 }
 
 static int keep_ratios(const struct sharing_question *question, bool *measured)
@@ -256,9 +220,6 @@ static int sharing_decide(struct sharing_question *question, const bool *wanted,
     level->refined = question->sampling->class_count > question->sampling->presumed_count;
     take_as_declared(question, wanted, outcome->values);
     rc = group_by(pus, outcome->values, &level->sharing);
-    if (rc == 0 && level->sharing.pair_count > 0) {
-        rc = ask_contradicting(question, outcome->measured, outcome->values);
-    }
     level->contradictions = level->sharing.pair_count;
     return rc < 0 ? rc : keep_ratios(question, outcome->measured);
 }

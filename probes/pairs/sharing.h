@@ -14,7 +14,7 @@
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; which
  * of them are measured is in sampling.c. An undecided pair takes over the answer of its class; where
  * that has none, what is declared; else it counts as private. Sharing is an equivalence: pairs that
- * contradict that are asked again once. */
+ * contradict that are listed one by one, and counted. */
 #ifndef SERVET_PROBES_PAIRS_SHARING_H
 #define SERVET_PROBES_PAIRS_SHARING_H
 
