@@ -3,36 +3,25 @@
  *
  * On a machine of today one core moves 20 GB/s, the link of a few cores 40 to 60, a socket 100 to
  * 400: no two workers collide (2010 paper, Section III-C), and yet eight on one link get a quarter
- * of what they could. So sets are measured:
+ * of what they could. So sets of units (cores, groups of cores) are measured, and everything is
+ * decided by one figure: what a unit gains beside a set that is at work, of what it gets alone. A
+ * unit is in a domain if it gains little beside a set that saturates it.
  *
- *   candidates   groups that are declared (caches, NUMA nodes, packages), found by shared caches or
- *                by messages. All cores of one group against as many spread over its siblings, in
- *                both with as many workers in each smaller domain: less than 0.9 is an overhead
- *                level. One group and a random second are measured, one of each other size or
- *                kind of cores, and some members of the first against the others; what the other
- *                groups get in all says whether they are alike. Where any is not, all are
- *                measured: one is a domain if its parts lose something together, too, and groups
- *                that are none go, unless a level lies inside of them.
- *   hidden ones  what a unit (a group of cores, a core) adds to others that are at work already,
- *                beside what it gets alone. Units that add less than 0.8 to one another are behind
- *                one link, whatever the topology says; where no two do, a smallest set that leaves
- *                nothing for a further unit is looked for, and every unit is tried beside it.
- *   pruning      a level whose groups lose nothing against others of the same larger domain is only
- *                the larger one's shadow, and goes.
+ *   candidates   groups that are declared (caches, NUMA nodes, packages), or found by shared caches
+ *                or by messages. A group is a domain if its parts get less than 0.9 together of
+ *                what they get separately, and if they all gain little beside some of them. If any
+ *                group is one, those that get less than 0.95 are a level.
+ *   hidden ones  any unit beside others, until these saturate its domain; then every other unit
+ *                beside these (domains_search.c).
+ *   pruning      a level goes that loses nothing beyond what domains inside lose, found later.
  *
  * The measured EPYC 7402 is the pattern: two L3 caches behind one link of 37 GB/s, which no
- * topology mentions (tests/fixtures/machines/epyc-7402.json).
- */
+ * topology mentions (tests/fixtures/machines/epyc-7402.json). */
 #ifndef SERVET_PROBES_MEMORY_DOMAINS_H
 #define SERVET_PROBES_MEMORY_DOMAINS_H
 
 #include "probes/memory/pairs.h"
 #include "probes/probe.h"
-
-/* Copies for each core that is searched for domains that nobody declares: 11 to 15 on most
- * simulated machines of 128 to 512 PUs, 4 where groups are large and alike, 60 with four threads a
- * core. */
-#define PROBE_MEMORY_SEARCHED_COPIES 12.0
 
 /* Adds the levels that sets show to those of pairs, with their groups and curves (model.h: worst
  * first, each within the next). `candidates`: partitions of the PUs that may be domains; what they

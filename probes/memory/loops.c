@@ -114,7 +114,7 @@ static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done)
     return rate;
 }
 
-/* `apart`: of some kernel nothing is known of all PUs together. */
+/* `apart`: some loop has no figure of all PUs together. */
 static int measure(const struct question *question, struct profile_memory *memory, bool *apart)
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
@@ -158,11 +158,6 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
     return 0;
 }
 
-static int say_apart(struct profile_memory *memory)
-{
-    return probe_note_beside_others(&memory->quality, "loops not all measured");
-}
-
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
@@ -175,7 +170,9 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
         const struct question question = {probe, &domain, found->array_bytes, rates};
         rc = measure(&question, &found->memory, &apart);
         rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
-        rc = rc == 0 && apart ? say_apart(&found->memory) : rc;
+        if (rc == 0 && apart) {
+            rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
+        }
     }
     if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
         profile_set_free(&found->memory.kernel_pus);

@@ -1,9 +1,9 @@
 /* NUMA access: cells of a matrix, groups of PUs by nodes (numa.h).
  *
  * A copy takes ten times as long as a chase, so copying in every cell of 16 x 16 nodes takes
- * minutes. With more than 64 cells all are chased in, and four of each node are measured in full: the
- * nearest two by latency, the middle and the last one. The others take over the bandwidth of that
- * one of them whose latency is nearest. This misses a slow link between two nodes which their
+ * minutes. With more than 64 cells all are chased in, and four of each node are measured in full:
+ * the nearest two by latency, the middle and the last one. The others take over the bandwidth of
+ * that one of them whose latency is nearest. This misses a slow link between two nodes which their
  * latency does not show, unless it is one of the four; a node that is slow from everywhere it does
  * not. */
 #include "probes/memory/numa.h"

@@ -15,7 +15,7 @@
 
 /* Constant       unit      source                                  without it
  * outlier_share  of pairs  less than a domain of half a class      a hidden link is no level
- * CHECKED        pairs     one wrong pair in four missed by 1 %    one lucky round breaks a group */
+ * CHECKED        pairs     1 % miss one wrong pair in four        one lucky round breaks a group */
 static const double outlier_share = 0.25;
 enum { CHECKED = 16 };
 
@@ -92,39 +92,6 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
 
 /* -- curves -- */
 
-/* The total of two workers is known from the rounds of the pairs; another measurement, at
- * another time, might contradict them. 0 when no pair of the level was measured. */
-static double total_of_two(const struct memory_rounds *rounds,
-                           const struct profile_memory_level *level)
-{
-    const struct profile_set *pus = &rounds->probe->machine->pus;
-    double best = 0, total = 0;
-    for (size_t i = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++) {
-            double candidate = rounds->totals[probe_pair_index(pus->count, i, j)];
-            double nearness = candidate > 0 ? fmin(candidate / 2 / level->bytes_per_s,
-                                                   2 * level->bytes_per_s / candidate)
-                                            : 0;
-            if (nearness > best && profile_related(&level->collisions, pus->ids[i], pus->ids[j])) {
-                best = nearness;
-                total = candidate;
-            }
-        }
-    }
-    return total;
-}
-
-/* The points that the pairs' rounds gave; bytes_per_s 0: not known. */
-static void known_points(const struct memory_rounds *rounds, const struct profile_memory *alone,
-                         const struct profile_memory_level *level,
-                         struct profile_scaling_point out[2])
-{
-    out[0] = (struct profile_scaling_point){1, alone->reference_bytes_per_s,
-                                            alone->quality.repetitions, alone->quality.spread};
-    out[1] = (struct profile_scaling_point){2, total_of_two(rounds, level),
-                                            level->quality.repetitions, level->quality.spread};
-}
-
 /* The curve of the level's first group, one worker per group of the levels within it first. */
 static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *memory,
                            size_t index)
@@ -132,13 +99,11 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const struct profile_class *declared = rounds->probe->declared;
     struct profile_memory_level *level = &memory->levels[index];
-    const struct profile_set *group = &level->collisions.groups[0];
     static const struct profile_relation nothing;
-    const struct partition **inner = calloc(index + 1, sizeof *inner);
+    const struct partition **inner = calloc(index + 2, sizeof *inner);
     struct partition *made = calloc(index + 1, sizeof *made);
-    uint32_t *order = malloc(group->count * sizeof *order);
-    size_t *positions = malloc(group->count * sizeof *positions), count = 0;
-    int rc = inner && made && order && positions ? 0 : -ENOMEM;
+    bool *member = malloc(pus->count + 1);
+    int rc = inner && made && member ? 0 : -ENOMEM;
     for (size_t i = 0; i <= index && rc == 0; i++) {
         inner[i] = &made[i];
         rc = probe_partition_make(pus,
@@ -147,27 +112,20 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
                                              : &nothing,
                                   &made[i]);
     }
-    for (size_t i = 0; i < pus->count && rc == 0; i++) {
-        if (profile_set_has(group, pus->ids[i])) {
-            positions[count++] = i;
-        }
-    }
     if (rc == 0) {
-        struct profile_scaling_point known[2];
-        known_points(rounds, memory, level, known);
-        probe_scaling_order(positions, count, inner, index + 1);
-        for (size_t k = 0; k < count; k++) {
-            order[k] = pus->ids[positions[k]];
+        const struct profile_scaling_point one = {
+            1, memory->reference_bytes_per_s, memory->quality.repetitions, memory->quality.spread};
+        for (size_t i = 0; i < pus->count; i++) {
+            member[i] = profile_set_has(&level->collisions.groups[0], pus->ids[i]);
         }
-        rc = probe_scaling_measure(rounds->probe, rounds->bytes, order, count, known, level);
+        rc = probe_scaling_measure(rounds->probe, rounds->bytes, member, inner, &one, level);
     }
     for (size_t i = 0; made && i <= index; i++) {
         probe_partition_free(&made[i]);
     }
     free(inner);
     free(made);
-    free(order);
-    free(positions);
+    free(member);
     return rc;
 }
 
@@ -194,8 +152,8 @@ static bool is_bridged(const struct sampling_outcome *outcome, size_t n, size_t 
     return bridged;
 }
 
-/* The one pass that verifies: measured pairs that collide, that are bridged, and some others are
- * measured once more; pairs that took a figure over do so anew. */
+/* The one pass that verifies: measured pairs that collide, and some others, are measured once more,
+ * and all that are bridged, measured or not. Pairs that took a figure over do so anew. */
 static int verify(struct memory_rounds *rounds, struct sampling *sampling,
                   struct sampling_outcome *outcome)
 {
@@ -204,15 +162,15 @@ static int verify(struct memory_rounds *rounds, struct sampling *sampling,
     size_t others = 0;
     int rc = 0;
     for (size_t i = 0, k = 0; i < n; i++) {
-        for (size_t j = i + 1; rc == 0 && j < n; j++, k++) {
+        for (size_t j = i + 1; rc == 0 && j < n && !probe_late(rounds->probe); j++, k++) {
             const struct pair_position pair = {i, j};
-            if (!outcome->measured[k] || probe_late(rounds->probe)) {
-                continue;
-            }
-            const bool colliding = probe_memory_collides(outcome->values[k], reference),
-                       chosen = !colliding && others++ % step == 0;
-            if (colliding || chosen || is_bridged(outcome, n, i, j, reference)) {
+            const bool measured = outcome->measured[k],
+                       colliding = probe_memory_collides(outcome->values[k], reference),
+                       chosen = measured && (colliding || others++ % step == 0);
+            if (chosen || (!colliding && is_bridged(outcome, n, i, j, reference))) {
                 rc = probe_memory_rounds_again(rounds, &pair, &outcome->values[k]);
+                outcome->measured_count += rc == 0 && !measured;
+                outcome->measured[k] |= rc == 0;
             }
         }
     }
@@ -225,13 +183,15 @@ struct class_figures {
     double best;
 };
 
-/* A few colliding pairs of a class are of a domain that the sample was too small for. No pair tells
- * which PUs it has, so the sets of PUs are searched for it, and these pairs are as the others. */
+/* A few colliding pairs of a class are of a domain that the sample was too small for, unless most
+ * pairs of the machine were measured. No pair tells which PUs it has, so the sets of PUs are
+ * searched for it, and these pairs are as the others. */
 static int set_outliers_aside(const struct memory_rounds *rounds, const struct sampling *sampling,
                               struct sampling_outcome *outcome, bool *odd)
 {
     const size_t pairs = probe_pair_count(sampling->pus->count);
     const double reference = probe_memory_rounds_reference(rounds);
+    const bool most_open = 2 * outcome->measured_count < outcome->pair_count;
     struct class_figures *of = calloc(sampling->class_count + 1, sizeof *of);
     if (!of) {
         return -ENOMEM;
@@ -244,10 +204,15 @@ static int set_outliers_aside(const struct memory_rounds *rounds, const struct s
             class->best = fmax(class->best, outcome->values[k]);
         }
     }
-    for (size_t k = 0; k < pairs && outcome->measured_count < outcome->pair_count; k++) {
+    for (size_t k = 0; k < pairs && (outcome->cut_short || most_open); k++) {
         const struct class_figures *class = &of[sampling->class_of[k]];
-        if (outcome->measured[k] && probe_memory_collides(outcome->values[k], reference) &&
-            (double)class->colliding < outlier_share * (double)class->measured) {
+        if (outcome->cut_short) {
+            /* one pair that nobody had time to verify does not speak for its class */
+            const bool lone = class->measured == 1 && class->colliding == 1;
+            outcome->values[k] = lone ? INFINITY : outcome->values[k];
+            outcome->measured[k] &= !lone;
+        } else if (outcome->measured[k] && probe_memory_collides(outcome->values[k], reference) &&
+                   (double)class->colliding < outlier_share * (double)class->measured) {
             *odd = true;
             outcome->values[k] = class->best;
             outcome->measured[k] = false;
@@ -278,9 +243,7 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
     if (rc == 0) {
         rc = verify(rounds, sampling, outcome);
     }
-    return rc < 0 || outcome->cut_short
-               ? rc
-               : set_outliers_aside(rounds, sampling, outcome, &result->odd);
+    return rc < 0 ? rc : set_outliers_aside(rounds, sampling, outcome, &result->odd);
 }
 
 static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome,

@@ -1,9 +1,10 @@
 /* Pairs that collide on memory, as overhead levels (2010 paper, Section III-C, Figure 6).
  *
  * A pair collides when one of them, both copying, gets less than 90 % of what it gets alone. Every
- * PU is measured alone first, then pairs (sampling.c). One pass verifies: all pairs that collide and
- * 16 others are measured once more. Then colliding bandwidths are clustered (layers.h) to overhead
- * levels, worst first; a level's groups are of PUs that collide so or worse, so that groups nest. */
+ * PU is measured alone first, then pairs (sampling.c). One pass verifies: all pairs that collide
+ * and 16 others are measured once more. Then colliding bandwidths are clustered (layers.h) to
+ * overhead levels, worst first; a level's groups are of PUs that collide so or worse, so that
+ * groups nest. */
 #ifndef SERVET_PROBES_MEMORY_PAIRS_H
 #define SERVET_PROBES_MEMORY_PAIRS_H
 

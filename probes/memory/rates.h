@@ -9,8 +9,8 @@
 
 #include "probes/probe.h"
 
-/* A share of the rate alone; less is a collision: "b < ref" of the 2010 paper needs a margin. Rounds differ
- * by 4 to 7 % on a shared machine. */
+/* A share of the rate alone; less is a collision: "b < ref" of the 2010 paper needs a margin.
+ * Rounds differ by 4 to 7 % on a shared machine. */
 #define PROBE_MEMORY_COLLISION 0.9
 
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
@@ -22,7 +22,8 @@ bool probe_memory_is_large(const struct probe *probe);
  * them; the TLB then adds nothing to the time of memory. */
 enum machine_pages probe_memory_pages(const struct machine *machine);
 
-/* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or measured. */
+/* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or
+ * measured. */
 size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes);
 /* The same, were there no limit of memory. */
 size_t probe_memory_wanted_bytes(const struct probe *probe, size_t last_level_bytes);

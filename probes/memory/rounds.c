@@ -21,12 +21,11 @@ int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, 
     *rounds = (struct memory_rounds){.probe = probe,
                                      .bytes = bytes,
                                      .fewest_rounds = REPEAT_MEDIAN_MOST,
-                                     .totals = calloc(pairs + 1, sizeof *rounds->totals),
                                      .slower = calloc(pairs + 1, sizeof *rounds->slower),
                                      .spreads = calloc(pairs + 1, sizeof *rounds->spreads),
                                      .scale = calloc(pus, sizeof *rounds->scale),
                                      .logs = calloc(pairs + 1, sizeof *rounds->logs)};
-    if (!rounds->totals || !rounds->slower || !rounds->spreads || !rounds->logs || !rounds->scale) {
+    if (!rounds->slower || !rounds->spreads || !rounds->logs || !rounds->scale) {
         probe_memory_rounds_free(rounds);
         return -ENOMEM;
     }
@@ -38,12 +37,11 @@ int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, 
 
 void probe_memory_rounds_free(struct memory_rounds *rounds)
 {
-    free(rounds->totals);
     free(rounds->slower);
     free(rounds->spreads);
     free(rounds->logs);
     free(rounds->scale);
-    rounds->totals = rounds->slower = rounds->spreads = rounds->logs = rounds->scale = NULL;
+    rounds->slower = rounds->spreads = rounds->logs = rounds->scale = NULL;
 }
 
 /* -- alone -- */
@@ -96,40 +94,21 @@ int probe_memory_rounds_one(struct memory_rounds *rounds, uint32_t pu)
     return rc;
 }
 
-/* One PU of each kind of cores, so that a slow core does not pass for a disturbed one. */
-static int scale_kinds(struct memory_rounds *rounds)
-{
-    const struct kinds *kinds = rounds->probe->kinds;
-    const struct profile_set *pus = &rounds->probe->machine->pus;
-    double alone[KINDS_MAX], best = 0;
-    for (size_t kind = 0; kinds && kinds->count > 1 && kind < kinds->count; kind++) {
-        int rc = settled_alone(rounds, kinds->pus[kind].ids[0], &alone[kind]);
-        if (rc < 0) {
-            return rc;
-        }
-        best = fmax(best, alone[kind]);
-    }
-    for (size_t i = 0; best > 0 && i < pus->count; i++) {
-        rounds->scale[i] = best / alone[probe_kinds_find(kinds, pus->ids[i])];
-    }
-    return 0;
-}
-
-static int scale_slow(struct memory_rounds *rounds, double *alone, size_t count)
+/* PUs that get less than the best one are measured until that is settled, and scaled. */
+static int scale_slow(struct memory_rounds *rounds, const double *alone, size_t count)
 {
     const uint32_t *ids = rounds->probe->machine->pus.ids;
-    const double reference = probe_memory_rounds_reference(rounds);
+    double best = probe_memory_rounds_reference(rounds), settled;
     for (size_t i = 0; i < count; i++) {
-        if (!probe_memory_collides(alone[i], reference) || probe_late(rounds->probe)) {
-            continue;
-        }
-        double settled;
-        int rc = settled_alone(rounds, ids[i], &settled);
-        if (rc < 0) {
-            return rc;
-        }
-        if (probe_memory_collides(settled * rounds->scale[i], reference)) {
-            rounds->scale[i] = reference / settled;
+        best = fmax(best, alone[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (probe_memory_collides(alone[i], best) && !probe_late(rounds->probe)) {
+            int rc = settled_alone(rounds, ids[i], &settled);
+            if (rc < 0) {
+                return rc;
+            }
+            rounds->scale[i] = probe_memory_collides(settled, best) ? best / settled : 1;
         }
     }
     return 0;
@@ -140,20 +119,16 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds)
     const struct profile_set *pus = &rounds->probe->machine->pus;
     double *alone = malloc((pus->count + 1) * sizeof *alone);
     size_t done = 0;
-    int rc = alone ? scale_kinds(rounds) : -ENOMEM;
+    int rc = alone ? 0 : -ENOMEM;
     while (rc == 0 && done < pus->count && !(done > 0 && probe_late(rounds->probe))) {
         probe_tell(rounds->probe, 0, "memory of PU %u", pus->ids[done]);
         rc = probe_memory_copy(rounds->probe, rounds->bytes, &pus->ids[done], 1, &alone[done]);
-        if (rc == 0) {
-            alone[done] *= rounds->scale[done];
-            keep_alone(rounds, alone[done++]);
-        }
+        done += rc == 0;
     }
-    if (rc == -ETIME && done > 0) {
-        rc = 0;
-    }
-    if (rc == 0) {
-        rc = scale_slow(rounds, alone, done);
+    rc = rc == -ETIME && done > 0 ? 0 : rc;
+    rc = rc == 0 ? scale_slow(rounds, alone, done) : rc;
+    for (size_t i = 0; i < done; i++) {
+        keep_alone(rounds, alone[i] * rounds->scale[i]);
     }
     free(alone);
     return rc == -ETIME && done > 0 ? 0 : rc;
@@ -163,7 +138,7 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds)
 
 /* One pair's rounds. */
 struct pair_rounds {
-    double slower[REPEAT_MEDIAN_MOST], totals[REPEAT_MEDIAN_MOST];
+    double slower[REPEAT_MEDIAN_MOST];
     double as_they_are[REPEAT_MEDIAN_MOST]; /* `slower` is scaled */
 };
 
@@ -197,7 +172,6 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
-        out[k].totals[round] = rates[2 * k] + rates[2 * k + 1];
         out[k].as_they_are[round] = fmin(rates[2 * k], rates[2 * k + 1]);
     }
     /* pairs that never met have no figure, as those there was no time for */
@@ -213,16 +187,6 @@ static bool is_clear(const struct memory_rounds *rounds, const struct pair_round
     const double enough = (1 + PROBE_MEMORY_COLLISION) / 2 * probe_memory_rounds_reference(rounds);
     return done == 1 && !rounds->thorough && !rounds->probe->exhaustive &&
            rounds->ratios >= LEARN_FROM && pair->slower[0] > enough;
-}
-
-static bool all_clear(const struct memory_rounds *rounds, const struct pair_rounds *pairs,
-                      size_t count, size_t done)
-{
-    bool clear = true;
-    for (size_t k = 0; k < count && clear; k++) {
-        clear = is_clear(rounds, &pairs[k], done);
-    }
-    return clear;
 }
 
 /* A run that is late does with one round. */
@@ -259,7 +223,6 @@ static void keep_pairs(struct memory_rounds *rounds, const struct pair_position 
     for (size_t k = 0; k < count; k++) {
         const size_t pair =
             probe_pair_index(rounds->probe->machine->pus.count, pairs[k].i, pairs[k].j);
-        rounds->totals[pair] = profile_median_value(found[k].totals, done);
         rounds->slower[pair] = profile_median_value(found[k].as_they_are, done);
         rounds->spreads[pair] = probe_spread(found[k].slower, done);
     }
@@ -295,7 +258,7 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
     for (size_t k = 0; k < count; k++) {
         figures[k] = bytes_per_s[k] = profile_median_value(found[k].slower, done);
     }
-    if (done < rounds->fewest_rounds && !all_clear(rounds, found, count, done)) {
+    if (done < rounds->fewest_rounds && !is_clear(rounds, found, done)) {
         rounds->fewest_rounds = (uint32_t)done;
     }
     return 0;
@@ -305,7 +268,7 @@ int probe_memory_rounds_again(struct memory_rounds *rounds, const struct pair_po
                               double *bytes_per_s)
 {
     const size_t at = probe_pair_index(rounds->probe->machine->pus.count, pair->i, pair->j);
-    const double total = rounds->totals[at], slower = rounds->slower[at];
+    const double slower = rounds->slower[at];
     const bool collided =
         probe_memory_collides(*bytes_per_s, probe_memory_rounds_reference(rounds));
     double again, figure;
@@ -313,7 +276,6 @@ int probe_memory_rounds_again(struct memory_rounds *rounds, const struct pair_po
     int rc = probe_memory_rounds_ask(rounds, pair, 1, &again, &figure);
     rounds->thorough = false;
     if (rc < 0 || (collided && again <= *bytes_per_s)) {
-        rounds->totals[at] = total;
         rounds->slower[at] = slower;
         return rc == -ETIME ? 0 : rc;
     }

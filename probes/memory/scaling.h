@@ -13,12 +13,13 @@
 void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
                          size_t inner_count);
 
-/* Measures the curve of `level` on the first 1, 2, 3 … of `order` (OS indices). Points 1 and 2 are
- * taken from `known` where it has them (bytes_per_s > 0): measured at another time they might
- * contradict what the level comes from. It ends where the workers never ran at the same time;
- * -EAGAIN: before there were two. 0, -ENOMEM or the machine's -errno. */
-int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
-                          const struct profile_scaling_point known[2],
+/* Measures the curve of `level` on the members (by position), in that order (`inner` ends with
+ * NULL); slower cores come last, or the curve would fall with the first of them. `one`: the point
+ * of one worker. The curve ends where the workers never ran at the same time; -EAGAIN: before there
+ * were two. 0, -ENOMEM or the machine's -errno. */
+int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
+                          const struct partition *const *inner,
+                          const struct profile_scaling_point *one,
                           struct profile_memory_level *level);
 
 #endif

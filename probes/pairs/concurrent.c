@@ -17,7 +17,7 @@
  * least_tolerated    ratio     pairs of a layer differ by 2 %       the same, on quiet machines
  * most_tolerated     ratio     a tenth is no figure of the same     interference passes for noise
  * banded_spreads     spreads   a Gaussian's 99.7 %                  one figure in twenty is retaken
- * worth              times     a check may fail                     checks cost more than they save */
+ * worth              times     a check may fail                     checks cost more than none */
 enum { ROUNDS = 2, PILOTS = 3, LOOK_AHEAD = 4096 };
 static const double tolerated_spreads = 1.5;
 static const double least_tolerated = 0.02;

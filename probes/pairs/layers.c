@@ -26,8 +26,8 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 static const double mad_of_deviation = 0.6745;
 /* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
 static const double faster_deviations = 6;
-/* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines whose
- * structure is known, unless groups tell the two apart. */
+/* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
+ * whose structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
 static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
 static const double least_filled = 0.97;    /* of the pairs inside of groups */

@@ -9,7 +9,7 @@
  * spreads is cut at every valley that is lower than half of the lower of its two peaks. (Two single
  * values are cut apart from 5 spreads on.) Then pieces are joined again.
  *
- * Of values alone (probe_layers_cluster()):
+ * For values alone (probe_layers_cluster()):
  *
  *   - neighbours whose medians lie less than four of their own deviations apart: Ashman's D, which
  *     is 2.65 for the halves of a Gaussian and 3.46 for those of a flat distribution. A deviation
@@ -17,7 +17,7 @@
  *   - clusters of fewer than 1.5 % of the values, and of fewer than two, when there are more than
  *     eight values: those are outliers, not layers.
  *
- * Of pairs (probe_layers_of_pairs()) a layer is more than a range of values: it divides the PUs
+ * For pairs (probe_layers_of_pairs()) a layer is more than a range of values: it divides the PUs
  * into groups that explain the pairs. A cut between two pieces "makes groups" when the pairs below
  * it connect PUs to groups inside of which nearly all pairs are below it. So the siblings of 256
  * cores are a layer, though they are 0.2 % of the pairs, and one odd pair is none.

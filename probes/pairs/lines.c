@@ -4,8 +4,8 @@
  * itself takes.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
- * rounds go through all pairs before they come back to the first one, and who wants to
- * cover more than that asks twice, apart in time. */
+ * rounds go through all pairs before they come back to the first one, and a second look later
+ * covers more than that. */
 #include "probes/pairs/lines.h"
 #include "probes/pairs/layers.h"
 #include "probes/pairs/partition.h"

@@ -88,7 +88,7 @@ struct question {
     struct sampling_outcome *outcome; /* for the second sweep */
     double *logs;                     /* of the ratios of two figures of one pair */
     size_t ratios;                    /* room for one of every pair */
-    size_t calm;                      /* of them, in which nobody else is known to have run */
+    size_t calm;                      /* of them, in which no other process is known to have run */
     double spread;                    /* of one figure, from them */
 };
 
@@ -242,9 +242,8 @@ static bool find_pair(const struct profile_communication *result, size_t layer,
 }
 
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree.
- * Those that others are known to have run in say nothing of a spread: of three turns of 32 KiB one
- * took 1.5 ms, for a rank waited for its PU, and that were 19,600 %. Without two others it is not
- * known (< 0). */
+ * Those in which other processes are known to have run do not count for the dispersion, which one
+ * rank that waits for its PU would make hundredfold. Without two others it is not known (< 0). */
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                             size_t count, struct probe_settled *out)
 {
@@ -376,8 +375,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
 
 /* -- looks apart in time -- */
 
-/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time that
- * others are known to have run in says nothing of the machine (exchange_settled()). */
+/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time does
+ * not count where other processes are known to have run (exchange_settled()). */
 static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds,
                 double *spread, uint32_t *repetitions)
 {

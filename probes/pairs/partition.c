@@ -1,6 +1,6 @@
 /* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5}
- * (2010 paper, III-C). A relation that is no equivalence stays a list of pairs; what is one is a partition,
- * of which one refines another. */
+ * (2010 paper, III-C). A relation that is no equivalence stays a list of pairs; what is one is a
+ * partition, of which one refines another. */
 #include "probes/pairs/partition.h"
 
 #include <errno.h>
@@ -297,14 +297,20 @@ bool probe_partition_refines(const struct partition *fine, const struct partitio
     return refines;
 }
 
+size_t probe_partition_size(const struct partition *of, size_t pu)
+{
+    size_t members = 0;
+    for (size_t i = 0; i < of->pus; i++) {
+        members += of->unit[i] == of->unit[pu];
+    }
+    return members;
+}
+
 size_t probe_partition_largest(const struct partition *of)
 {
     size_t most = 0;
     for (uint32_t u = 0; u < of->count; u++) {
-        size_t members = 0;
-        for (size_t i = 0; i < of->pus; i++) {
-            members += of->unit[i] == u;
-        }
+        const size_t members = probe_partition_size(of, of->first[u]);
         most = members > most ? members : most;
     }
     return most;

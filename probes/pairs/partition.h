@@ -64,7 +64,8 @@ void probe_partition_free(struct partition *partition);
 /* Is every unit of `fine` inside of a unit of `coarse`? True of equal ones, too. */
 bool probe_partition_refines(const struct partition *fine, const struct partition *coarse);
 
-/* PUs of the largest unit. */
+/* PUs of the unit of the PU at that position, and of the largest unit. */
+size_t probe_partition_size(const struct partition *of, size_t pu);
 size_t probe_partition_largest(const struct partition *of);
 
 /* Makes one unit of two; units are numbered anew. */

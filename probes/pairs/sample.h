@@ -125,7 +125,7 @@ struct sampling {
     bool by_messages; /* layers of messages divide the classes */
     /* of one figure so far, which may grow as more are measured; NULL: none. Not owned */
     const double *spread;
-    /* told how many pairs are done, asked whether it is late; may be NULL. Not owned */
+    /* shows how many pairs are done, and knows whether it is late; may be NULL. Not owned */
     struct probe *probe;
 };
 

@@ -13,8 +13,8 @@
  *             are in none; those before a gap of its row are its group. For yes or no each PU is
  *             asked about a representative of each group until one says yes. The pairs of two
  *             groups, and those inside of one, are classes from then on, and go the same way once
- *             more; what fails again is measured in full. So is all of a class without groups, and of one that
- *             has no more pairs than 24 PUs.
+ *             more; what fails again is measured in full. So is all of a class without groups, and
+ *             of one that has no more pairs than 24 PUs.
  *
  * Misses. A sample of m pairs misses a kind of pairs that is a share q of its class with
  * probability (1 - q)^m:
@@ -173,8 +173,8 @@ static size_t sampling_of(const struct sampling *sampling, size_t count)
     return all || wanted > (double)count ? count : (size_t)wanted;
 }
 
-/* One answer that is decided speaks for two groups; figures inside of a group are all measured, as siblings are
- * there. */
+/* One answer that is decided speaks for two groups; figures inside of a group are all measured, as
+ * siblings are there. */
 static size_t sampling_size(const struct sampling_run *run)
 {
     const struct sampling *sampling = run->sampling;

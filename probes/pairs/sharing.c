@@ -22,7 +22,7 @@ struct sharing_question {
     double done;
     uint32_t number;  /* of the level, where it is declared; 0: it is not */
     double *decisive; /* by probe_pair_index(): the ratio; 0: none counts. Owned */
-    bool trusting;    /* the declaration says which pairs are alike */
+    bool trusting;    /* the declaration says which pairs agree */
     bool refuted;     /* and is wrong */
 };
 
@@ -83,9 +83,9 @@ static double sharing_conclude(struct sharing_question *question,
 }
 
 /* A pair that shares and is declared not to, when it is asked again too, refutes the declaration:
- * no class of pairs is known to be alike. One that is declared to share and does not has the classes
- * that follow asked with a row. One pair may be disturbed: where there is no time to ask others it
- * does not speak for them, and sharing is not measured. */
+ * no class of pairs is known to agree. One that is declared to share and does not has the classes
+ * that follow asked with a row. One pair may suffer from interference:
+ * where there is no time to ask others, sharing is not measured. */
 static int hold_against_declared(struct sharing_question *question,
                                  const struct pair_position *pair, double *answer)
 {
@@ -181,8 +181,8 @@ static void leave_out(const struct profile_set *pus, const struct profile_set *h
     }
 }
 
-/* Pairs that are alike as declared, or where that is wrong as where nothing is. -ETIME: there was
- * no time to find out which are. */
+/* Classes come from the declaration, or from nothing where that is wrong. -ETIME: there was no time
+ * to find out which pairs agree. */
 static int sharing_pairs(struct sharing_question *question, const bool *wanted,
                          struct sampling_outcome *outcome)
 {

@@ -12,9 +12,9 @@
  * whose trials are void, because one PU alone missed the cache already: another program had it.
  *
  * Sharing nests, so only pairs that share the next outer level are asked about an inner one; which
- * of them are measured is in sampling.c. An undecided pair takes over the answer of its class; where
- * that has none, what is declared; else it counts as private. Sharing is an equivalence: pairs that
- * contradict that are listed one by one, and counted. */
+ * of them are measured is in sampling.c. An undecided pair takes over the answer of its class;
+ * where that has none, what is declared; else it counts as private. Sharing is an equivalence:
+ * pairs that contradict that are listed one by one, and counted. */
 #ifndef SERVET_PROBES_PAIRS_SHARING_H
 #define SERVET_PROBES_PAIRS_SHARING_H
 
@@ -38,7 +38,7 @@ struct probe_sharing_level {
                                did not limit it */
     size_t contradictions;  /* pairs that share it without their common partners doing so */
     bool cut_short;         /* by the budget */
-    bool by_messages;       /* layers of messages say which pairs are alike, not the topology */
+    bool by_messages;       /* classes come from layers of messages, not from the topology */
     bool refined;           /* pairs took over answers of their groups */
 };
 

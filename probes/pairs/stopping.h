@@ -23,9 +23,6 @@ double probe_repeat_half_width(const double *values, size_t count);
 /* Is the half-width below 5 %, or the figure measured REPEAT_MEDIAN_MOST times? Never before
  * REPEAT_MEDIAN_LEAST. */
 bool probe_repeat_median_settled(const double *values, size_t count);
-/* The same of a median that is above a bar or below: within 5 % of it few values may say either. */
-bool probe_repeat_side_settled(const double *values, size_t count, double bar);
-
 /* The same of a time that disturbance can only lengthen: do the two smallest agree within 5 %? */
 bool probe_repeat_minimum_settled(const double *values, size_t count);
 
@@ -37,7 +34,8 @@ struct probe_settled {
 
 /* A figure is looked at again, apart in time: the smaller one counts, and its spread reaches to the
  * end of that of the other one, so that it covers what a second run would say. Within one burst
- * figures agree that differ twofold from run to run. Where the spread is not known (< 0), all figures may be disturbed: a shorter one takes its place. */
+ * figures agree that differ twofold from run to run. Where the spread is not known (< 0), a
+ * shorter time takes its place. */
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,
                              const struct probe_settled *again);
 

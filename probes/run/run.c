@@ -16,12 +16,12 @@
 
 #include "probes/cache/cache.h"
 #include "probes/machine.h"
-#include "probes/pairs/lines.h"
 #include "probes/memory/domains.h"
 #include "probes/memory/loops.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
+#include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/cli.h"

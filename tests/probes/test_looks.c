@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/lines.h"
 #include "probes/memory/loops.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
+#include "probes/pairs/lines.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/stopping.h"
 #include "probes/run/run.h"
