@@ -31,7 +31,7 @@ struct probe {
         told_share; /* where what is measured now lies in the whole of the probe; 0: it is all */
     uint64_t seed;  /* counts up: every measurement gets its own */
     const struct profile_class
-        *declared; /* says which pairs are alike (pairs.h); NULL: nothing is known */
+        *declared; /* says which pairs are alike (pairs/sample.h); NULL: nothing is known */
     /* of messages, where they say which pairs are alike and nothing else does; else NULL */
     const struct profile_communication *layers;
     const struct kinds *kinds; /* of cores; NULL: all are alike */

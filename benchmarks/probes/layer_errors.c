@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
 #include "profile/base/random.h"
 
 enum { PAIRS_MAX = 512, LAYERS_MAX = 4 };

@@ -14,7 +14,7 @@
 
 #include "mapper/map.h"
 #include "probes/machine.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/rates.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "probes/simulated/simulated.h"

@@ -22,7 +22,7 @@
 
 #include "probes/mpi/mpi.h"
 #include "probes/network/network.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/messages.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "probes/pairs/lines.h"
+#include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/child.h"
 #include "profile/query.h"

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/partition.h"
 
 /* With up to so many nodes the layer of every pair is written down, so that relations that are not
  * transitive (one slow cable) are kept. */
@@ -26,7 +28,7 @@
 /* -- which latencies belong together -- */
 
 /* Layers nearer than this are one: a difference of 20 % cannot be seen at a noise of 3 % (see
- * probes/pairs/pairs.h). */
+ * probes/pairs/layers.h). */
 static const double least_apart = 1.25;
 
 /* Clusters that are too near to the one before them become part of it. */

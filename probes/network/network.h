@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "probes/pairs/pairs.h"
 #include "probes/probe.h"
 #include "probes/run/run.h"
 #include "profile/model.h"

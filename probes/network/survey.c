@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
 #include "profile/base/random.h"
 
 enum {

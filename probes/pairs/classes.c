@@ -1,161 +1,179 @@
-/* Which pairs of PUs are presumed alike: those that have the same thing in common in the topology,
+/* Which pairs are presumed to agree: those that have the same in common in the declared topology,
  * or in the layers of messages, and are of the same two kinds of cores. */
-#include "probes/pairs/pairs.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks the pairs of the relation's groups as of class `class` unless they are of a closer one. */
-static void mark(struct schedule *schedule, const struct profile_relation *relation, int class)
+#include "probes/pairs/layers.h"
+#include "probes/pairs/sample.h"
+
+static uint32_t *class_at(struct sampling *sampling, size_t i, size_t j)
 {
-    const struct profile_set *pus = schedule->pus;
-    for (size_t g = 0; g < relation->group_count; g++) {
-        for (size_t i = 0; i < pus->count; i++) {
-            if (!profile_set_has(&relation->groups[g], pus->ids[i])) {
-                continue;
-            }
-            for (size_t j = i + 1; j < pus->count; j++) {
-                uint8_t *slot = &schedule->class_of[probe_pair_index(pus->count, i, j)];
-                if (*slot > class && profile_set_has(&relation->groups[g], pus->ids[j])) {
-                    *slot = (uint8_t) class;
+    return &sampling->presumed[probe_pair_index(sampling->pus->count, i, j)];
+}
+
+/* The pairs inside of these groups are of the class, unless they are of a closer one. */
+static void mark_groups(struct sampling *sampling, const struct profile_set *groups, size_t count,
+                        uint32_t class)
+{
+    const struct profile_set *pus = sampling->pus;
+    for (size_t g = 0; g < count; g++) {
+        for (size_t a = 0; a < groups[g].count; a++) {
+            const size_t i = profile_set_position(pus, groups[g].ids[a]);
+            for (size_t b = a + 1; i < pus->count && b < groups[g].count; b++) {
+                const size_t j = profile_set_position(pus, groups[g].ids[b]);
+                if (j<pus->count && * class_at(sampling, i, j)> class) {
+                    *class_at(sampling, i, j) = class;
                 }
             }
         }
     }
 }
 
-static void mark_numa(struct schedule *schedule, const struct profile_class *declared, int class)
+/* Numbers the classes that occur, all below `limit`, 0, 1, 2 … */
+static int renumber_classes(struct sampling *sampling, size_t limit)
 {
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        struct profile_set pus = declared->numa[i].pus;
-        const struct profile_relation one = {.groups = &pus, .group_count = 1};
-        mark(schedule, &one, class);
+    const size_t pairs = probe_pair_count(sampling->pus->count);
+    uint32_t *number = calloc(limit + 1, sizeof *number);
+    if (!number) {
+        return -ENOMEM;
     }
-}
-
-static size_t largest_node(const struct profile_class *declared)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        largest = declared->numa[i].pus.count > largest ? declared->numa[i].pus.count : largest;
+    for (size_t k = 0; k < pairs; k++) {
+        number[sampling->presumed[k]] = 1;
     }
-    return largest;
-}
-
-static size_t largest_group(const struct profile_relation *relation)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < relation->group_count; i++) {
-        largest = relation->groups[i].count > largest ? relation->groups[i].count : largest;
+    sampling->presumed_count = 0;
+    for (size_t c = 0; c < limit; c++) {
+        sampling->presumed_count += number[c];
+        number[c] = (uint32_t)sampling->presumed_count - 1;
     }
-    return largest;
-}
-
-/* Renumbers the classes that occur to 0, 1, 2 … */
-static void renumber(struct schedule *schedule)
-{
-    uint8_t number[UINT8_MAX + 1] = {0};
-    bool occurs[UINT8_MAX + 1] = {false};
-    size_t pairs = probe_pair_count(schedule->pus->count);
-    schedule->class_count = 0;
-    for (size_t i = 0; i < pairs; i++) {
-        occurs[schedule->class_of[i]] = true;
+    for (size_t k = 0; k < pairs; k++) {
+        sampling->presumed[k] = number[sampling->presumed[k]];
     }
-    for (size_t c = 0; c <= UINT8_MAX; c++) {
-        number[c] = (uint8_t)schedule->class_count;
-        schedule->class_count += occurs[c];
-    }
-    for (size_t i = 0; i < pairs; i++) {
-        schedule->class_of[i] = number[schedule->class_of[i]];
-    }
+    free(number);
+    return 0;
 }
 
 /* Two fast cores take the memory from one another where a fast and a slow one do not: classes are
- * divided by the kinds of the two. As they were where that makes too many. */
-static void divide_by_kinds(struct schedule *schedule, const struct profile_class *declared)
+ * divided by the kinds of the two. */
+static void divide_by_kinds(struct sampling *sampling, const struct profile_class *declared)
 {
-    const struct profile_set *pus = schedule->pus;
-    const size_t kinds = declared->kind_count + 1, parts = kinds * (kinds + 1) / 2,
-                 whole = schedule->class_count;
-    if (kinds == 1 || whole * parts > UINT8_MAX) {
-        return;
-    }
+    const struct profile_set *pus = sampling->pus;
+    const size_t kinds = declared->kind_count + 1;
     for (size_t i = 0, k = 0; i < pus->count; i++) {
-        size_t first = probe_kinds_declared(declared, pus->ids[i]);
+        const size_t first = probe_kinds_declared(declared, pus->ids[i]);
         for (size_t j = i + 1; j < pus->count; j++, k++) {
-            size_t second = probe_kinds_declared(declared, pus->ids[j]),
-                   more = first > second ? first : second;
-            size_t part = more * (more + 1) / 2 + (first < second ? first : second);
-            schedule->class_of[k] = (uint8_t)(schedule->class_of[k] * parts + part);
+            const size_t second = probe_kinds_declared(declared, pus->ids[j]),
+                         more = first > second ? first : second, less = first + second - more;
+            sampling->presumed[k] =
+                (uint32_t)(sampling->presumed[k] * kinds * kinds + more * kinds + less);
         }
     }
-    renumber(schedule);
 }
 
-int probe_schedule_init(struct schedule *schedule, const struct profile_set *pus,
+static size_t largest_set(const struct profile_set *sets, size_t count)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = sets[i].count > largest ? sets[i].count : largest;
+    }
+    return largest;
+}
+
+static void mark_declared(struct sampling *sampling, const struct profile_class *declared)
+{
+    const size_t caches = declared->cache_count;
+    const struct profile_relation *packages = &declared->packages;
+    mark_groups(sampling, declared->cores.groups, declared->cores.group_count, 0);
+    for (size_t i = 0; i < caches; i++) {
+        const struct profile_relation *sharing = &declared->caches[i].sharing;
+        mark_groups(sampling, sharing->groups, sharing->group_count, (uint32_t)i + 1);
+    }
+    /* The smaller lies within the other: a machine whose memory is interleaved has one node of all
+     * packages. */
+    const size_t package = largest_set(packages->groups, packages->group_count);
+    bool nodes_inside = true;
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        nodes_inside &= declared->numa[i].pus.count <= package;
+    }
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        mark_groups(sampling, &declared->numa[i].pus, 1, (uint32_t)caches + (nodes_inside ? 1 : 2));
+    }
+    mark_groups(sampling, packages->groups, packages->group_count,
+                (uint32_t)caches + (nodes_inside ? 2 : 1));
+}
+
+int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus,
                         const struct profile_class *declared)
 {
-    size_t pairs = probe_pair_count(pus->count);
-    *schedule = (struct schedule){
-        .pus = pus, .class_of = malloc(pairs + 1), .agree = probe_schedule_agree_cluster};
-    if (!schedule->class_of) {
+    const size_t pairs = probe_pair_count(pus->count),
+                 kinds = declared ? declared->kind_count + 1 : 1;
+    const uint32_t outermost = declared ? (uint32_t)declared->cache_count + 3 : 0;
+    *sampling = (struct sampling){.pus = pus, .agree = probe_layers_one_cluster};
+    sampling->presumed = malloc((pairs + 1) * sizeof *sampling->presumed);
+    sampling->class_of = malloc((pairs + 1) * sizeof *sampling->class_of);
+    if (!sampling->presumed || !sampling->class_of) {
+        probe_sampling_free(sampling);
         return -ENOMEM;
     }
-    memset(schedule->class_of, SCHEDULE_CLASSES - 1, pairs);
-    if (declared) {
-        uint8_t class = 0;
-        mark(schedule, &declared->cores, class ++);
-        for (size_t i = 0; i < declared->cache_count && class < SCHEDULE_CLASSES - 4; i++) {
-            mark(schedule, &declared->caches[i].sharing, class ++);
-        }
-        /* What is smaller lies within the other: a machine whose memory is interleaved has one node
-         * of all packages. */
-        bool nodes_inside = largest_node(declared) <= largest_group(&declared->packages);
-        mark_numa(schedule, declared, nodes_inside ? class : class + 1);
-        mark(schedule, &declared->packages, nodes_inside ? class + 1 : class);
+    for (size_t k = 0; k < pairs; k++) {
+        sampling->presumed[k] = outermost;
     }
-    renumber(schedule);
     if (declared) {
-        divide_by_kinds(schedule, declared);
+        mark_declared(sampling, declared);
+        divide_by_kinds(sampling, declared);
     }
-    int rc = probe_together_init(&schedule->together, pus, declared);
+    int rc = renumber_classes(sampling, (outermost + 1) * kinds * kinds);
+    if (rc == 0) {
+        rc = probe_concurrent_init(&sampling->concurrent, pus, declared);
+    }
     if (rc < 0) {
-        probe_schedule_free(schedule);
+        probe_sampling_free(sampling);
     }
     return rc;
 }
 
-int probe_schedule_divide(struct schedule *schedule, const struct profile_communication *found)
+int probe_sampling_divide(struct sampling *sampling, const struct profile_communication *found)
 {
-    const size_t parts = found ? found->layer_count + 1 : 1, whole = schedule->class_count,
-                 pairs = probe_pair_count(schedule->pus->count);
-    uint8_t *before = schedule->class_of, *layers = malloc(pairs + 1);
-    int rc = layers ? 0 : -ENOMEM;
-    if (parts == 1 || parts * whole > SCHEDULE_CLASSES || !layers) {
-        free(layers);
-        return rc;
+    const size_t layers = found ? found->layer_count : 0, whole = sampling->presumed_count,
+                 pairs = probe_pair_count(sampling->pus->count);
+    uint32_t *before = sampling->presumed, *by_layer = malloc((pairs + 1) * sizeof *by_layer);
+    if (layers == 0 || !by_layer) {
+        free(by_layer);
+        return layers == 0 ? 0 : -ENOMEM;
     }
-    memset(layers, (int)parts - 1, pairs);
-    schedule->class_of = layers;
-    for (size_t i = 0; i < found->layer_count; i++) {
-        mark(schedule, &found->layers[i].members, (int)i);
+    sampling->presumed = by_layer;
+    for (size_t k = 0; k < pairs; k++) {
+        by_layer[k] = (uint32_t)layers;
+    }
+    for (size_t i = 0; i < layers; i++) {
+        const struct profile_relation *members = &found->layers[i].members;
+        mark_groups(sampling, members->groups, members->group_count, (uint32_t)i);
     }
     for (size_t k = 0; k < pairs; k++) {
-        layers[k] = (uint8_t)(layers[k] * whole + before[k]);
+        by_layer[k] = (uint32_t)(by_layer[k] * whole + before[k]);
     }
     free(before);
-    renumber(schedule);
-    schedule->by_messages = true;
-    for (size_t i = 0; rc == 0 && i < found->layer_count; i++) {
-        rc = probe_together_add(&schedule->together, schedule->pus, &found->layers[i].members);
+    sampling->by_messages = true;
+    int rc = renumber_classes(sampling, (layers + 1) * whole);
+    for (size_t i = 0; rc == 0 && i < layers; i++) {
+        rc = probe_concurrent_add(&sampling->concurrent, sampling->pus, &found->layers[i].members);
     }
     return rc;
 }
 
-void probe_schedule_free(struct schedule *schedule)
+void probe_sampling_forget(struct sampling *sampling)
 {
-    free(schedule->class_of);
-    schedule->class_of = NULL;
-    probe_together_free(&schedule->together);
+    memset(sampling->presumed, 0,
+           probe_pair_count(sampling->pus->count) * sizeof *sampling->presumed);
+    sampling->presumed_count = 1;
+}
+
+void probe_sampling_free(struct sampling *sampling)
+{
+    free(sampling->presumed);
+    free(sampling->class_of);
+    free(sampling->classes);
+    sampling->presumed = sampling->class_of = NULL;
+    sampling->classes = NULL;
+    probe_concurrent_free(&sampling->concurrent);
 }

@@ -1,10 +1,11 @@
-/* Similar values, and layers of pairs (pairs.h has the rules and where they come from).
+/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
  *
  * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
  * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
  * addition.
  */
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,13 +21,13 @@ static const double least_distance = 4;   /* of two clusters, in their deviation
 static const double valley_depth = 0.5;   /* of the lower peak beside it */
 static const double least_share = 0.015;  /* of all values, to be a cluster */
 static const size_t no_minimum_up_to = 8; /* values: with so few, every one counts */
-/* Of a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
+/* For a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
  * deviation. */
 static const double mad_of_deviation = 0.6745;
 /* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
 static const double faster_deviations = 6;
-/* Of pairs: see pairs.h. What is less than this factor apart is one layer on the machines whose
- * structure is known, unless groups tell the two apart. */
+/* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
+ * whose structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
 static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
 static const double least_filled = 0.97;    /* of the pairs inside of groups */
@@ -113,7 +114,7 @@ static size_t cluster_at(double value, const double *cuts, size_t count)
     return cluster;
 }
 
-/* What lies between two cuts: values in ascending order from `first` on. */
+/* The values between two cuts: values in ascending order from `first` on. */
 struct piece {
     size_t first, count;
     double centre, deviation; /* of the logarithms */
@@ -288,7 +289,7 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
 
 /* -- pairs -- */
 
-/* What the pairs up to the end of a piece make of the PUs. */
+/* The groups of PUs that the pairs up to the end of a piece make. */
 struct grouping {
     uint32_t *group_of; /* by PU: the lowest PU of its group */
     uint32_t *size_of;  /* by that PU: how many the group has */
@@ -428,7 +429,7 @@ static void join_unexplained(struct layering *l)
         if (weakest == l->piece_count) {
             return;
         }
-        /* What two pieces make together is what the upper one makes. */
+        /* Two pieces make together the groups of the upper one. */
         for (size_t k = weakest; k + 1 < l->piece_count; k++) {
             l->groupings[k] = l->groupings[k + 1];
         }
@@ -486,9 +487,19 @@ double probe_layers_spread(double *logs, size_t count)
     return count ? profile_median_value(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
 }
 
+bool probe_layers_one_cluster(double *values, size_t count, double spread)
+{
+    struct clusters clusters;
+    uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
+    int rc =
+        cluster_of ? probe_layers_cluster(values, count, spread, cluster_of, &clusters) : -ENOMEM;
+    free(cluster_of);
+    return rc == 0 && clusters.count == 1;
+}
+
 bool probe_layers_agree(double *values, size_t count, double spread)
 {
-    if (!probe_schedule_agree_cluster(values, count, spread)) {
+    if (!probe_layers_one_cluster(values, count, spread)) {
         return false;
     }
     double *away = malloc((count + 1) * sizeof *away);

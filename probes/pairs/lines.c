@@ -4,9 +4,13 @@
  * itself takes.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
- * rounds go through all pairs before they come back to the first one, and who wants to
- * cover more than that asks twice, apart in time. */
-#include "probes/pairs/pairs.h"
+ * rounds go through all pairs before they come back to the first one, and a second look later
+ * covers more than that. */
+#include "probes/pairs/lines.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -66,7 +70,7 @@ static void mark_layer(struct lines *lines, size_t layer)
     }
 }
 
-/* Of each layer as many pairs as there is room for, each with the same chance (reservoir sampling:
+/* As many pairs of each layer as there is room for, each with the same chance (reservoir sampling:
  * Vitter, ACM TOMS 1985, algorithm R). */
 static void choose_sample(struct lines *lines)
 {
@@ -102,7 +106,7 @@ static double median_of_sample(const struct lines *lines, size_t layer)
     return lines->sampled[layer] ? profile_median_value(seconds, lines->sampled[layer]) : 0;
 }
 
-/* What an earlier look found. */
+/* The figures of an earlier look. */
 static void recall(struct lines *lines)
 {
     const struct profile_set *pus = &lines->probe->machine->pus;

@@ -1,9 +1,12 @@
 /* Latency of messages between PUs: layers, curves, and messages at a time (2010 paper, Section
  * III-D). Two sweeps apart in time, of which the smaller figure counts: disturbance only adds. */
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +85,10 @@ static int in_time(int rc)
 struct question {
     struct probe *probe;
     size_t bytes;
-    struct schedule_outcome *outcome; /* for the second sweep */
+    struct sampling_outcome *outcome; /* for the second sweep */
     double *logs;                     /* of the ratios of two figures of one pair */
     size_t ratios;                    /* room for one of every pair */
-    size_t calm;                      /* of them, in which nobody else is known to have run */
+    size_t calm;                      /* of them, in which no other process is known to have run */
     double spread;                    /* of one figure, from them */
 };
 
@@ -100,7 +103,7 @@ static int exchange_all(const struct question *question, const struct pair_posit
                         size_t count, double done, double *seconds)
 {
     const uint32_t *ids = question->probe->machine->pus.ids;
-    struct profile_pair pairs[TOGETHER_MOST];
+    struct profile_pair pairs[CONCURRENT_MOST];
     for (size_t k = 0; k < count; k++) {
         pairs[k] = (struct profile_pair){ids[positions[k].i], ids[positions[k].j]};
     }
@@ -112,7 +115,7 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
                double *figures)
 {
     struct question *question = argument;
-    double twice[TOGETHER_MOST];
+    double twice[CONCURRENT_MOST];
     int rc = exchange_all(question, pairs, count, 0.2, seconds);
     /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
     bool first = rc == 0 && question->ratios < PILOTS && !probe_late(question->probe);
@@ -174,97 +177,47 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
     return rc;
 }
 
-static int second_sweep(const struct schedule *schedule, struct question *question,
-                        struct schedule_outcome *outcome)
+static int second_sweep(struct sampling *sampling, struct question *question,
+                        struct sampling_outcome *outcome)
 {
     question->ratios = question->calm = 0;
     question->outcome = outcome;
-    int rc = probe_schedule_again(schedule, outcome, ++question->probe->seed, ask_again, question);
+    int rc = probe_sampling_again(sampling, outcome, ++question->probe->seed, ask_again, question);
     question->spread = probe_layers_spread(question->logs, question->ratios);
     return rc;
 }
 
-/* A pair's value, and what it was presumed alike in. */
-struct taken {
-    uint64_t likeness;
-    double seconds;
-    size_t pair;
-    bool measured;
-};
-
-static int by_likeness(const void *a, const void *b)
-{
-    const struct taken *x = a, *y = b;
-    if (x->likeness != y->likeness) {
-        return x->likeness < y->likeness ? -1 : 1;
-    }
-    if (x->measured != y->measured) {
-        return x->measured ? -1 : 1;
-    }
-    return profile_ascending(&x->seconds, &y->seconds);
-}
-
-/* Pairs that were not measured take over the median of those of their class, or their part of
- * it. */
-static int take_over(const struct schedule *schedule, struct schedule_outcome *outcome)
-{
-    size_t pairs = probe_pair_count(schedule->pus->count);
-    struct taken *all = malloc((pairs + 1) * sizeof *all);
-    if (!all) {
-        return -ENOMEM;
-    }
-    for (size_t k = 0; k < pairs; k++) {
-        uint64_t part = outcome->part_of ? outcome->part_of[k] : 0;
-        all[k] = (struct taken){part << CHAR_BIT | schedule->class_of[k], outcome->values[k], k,
-                                outcome->measured[k]};
-    }
-    qsort(all, pairs, sizeof *all, by_likeness);
-    for (size_t from = 0, to; from < pairs; from = to) {
-        size_t measured = 0;
-        for (to = from; to < pairs && all[to].likeness == all[from].likeness; to++) {
-            measured += all[to].measured;
-        }
-        const struct taken *middle = all + from + measured / 2, *before = middle - 1;
-        for (size_t k = from + measured; measured > 0 && k < to; k++) {
-            outcome->values[all[k].pair] =
-                measured % 2 ? middle->seconds : (before->seconds + middle->seconds) / 2;
-        }
-    }
-    free(all);
-    return 0;
-}
-
 /* `*calm`: most ratios are of the machine alone, and so is what their spread says. */
-static int measure_pairs(struct probe *probe, size_t bytes, struct schedule_outcome *outcome,
+static int measure_pairs(struct probe *probe, size_t bytes, struct sampling_outcome *outcome,
                          uint32_t *sweeps, double *spread, bool *calm)
 {
     size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct question question = {
         .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
-    struct schedule schedule;
-    int rc = question.logs ? probe_schedule_init(&schedule, &probe->machine->pus, probe->declared)
+    struct sampling sampling;
+    int rc = question.logs ? probe_sampling_init(&sampling, &probe->machine->pus, probe->declared)
                            : -ENOMEM;
     if (rc < 0) {
         free(question.logs);
         return rc;
     }
-    schedule.spread = &question.spread;
-    schedule.exhaustive = probe->exhaustive;
-    schedule.agree = probe_layers_agree;
-    schedule.search = true;
-    schedule.probe = probe;
-    schedule.at_once = probe_together_most(probe, TOGETHER_MOST);
-    rc = probe_schedule_run(&schedule, NULL, ++probe->seed, ask, &question, outcome);
+    sampling.spread = &question.spread;
+    sampling.exhaustive = probe->exhaustive;
+    sampling.agree = probe_layers_agree;
+    sampling.cheap = true;
+    sampling.probe = probe;
+    sampling.at_once = probe_concurrent_most(probe, CONCURRENT_MOST);
+    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask, &question, outcome);
     *sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
-        rc = second_sweep(&schedule, &question, outcome);
+        rc = second_sweep(&sampling, &question, outcome);
         *sweeps = rc == 0 ? SWEEPS : 1;
-        rc = rc < 0 && rc != -ETIME ? rc : take_over(&schedule, outcome);
+        rc = in_time(rc);
     }
     *spread = question.ratios > 0 ? question.spread
                                   : -1; /* probe_layers_cluster() takes that for none, too */
     *calm = *sweeps < SWEEPS || 2 * question.calm > question.ratios;
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     free(question.logs);
     return rc;
 }
@@ -289,9 +242,8 @@ static bool find_pair(const struct profile_communication *result, size_t layer,
 }
 
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree.
- * Those that others are known to have run in say nothing of a spread: of three turns of 32 KiB one
- * took 1.5 ms, for a rank waited for its PU, and that were 19,600 %. Without two others it is not
- * known (< 0). */
+ * Those in which other processes are known to have run do not count for the dispersion, which one
+ * rank that waits for its PU would make hundredfold. Without two others it is not known (< 0). */
 static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                             size_t count, struct probe_settled *out)
 {
@@ -423,8 +375,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
 
 /* -- looks apart in time -- */
 
-/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time that
- * others are known to have run in says nothing of the machine (exchange_settled()). */
+/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time does
+ * not count where other processes are known to have run (exchange_settled()). */
 static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds,
                 double *spread, uint32_t *repetitions)
 {
@@ -471,7 +423,7 @@ static int look_at_layer(struct probe *probe, struct profile_communication *resu
             return rc;
         }
     }
-    /* What holds for one message holds for those that are sent at a time. */
+    /* The same holds for one message and for those that are sent at a time. */
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         layer->concurrency[i].spread = fmax(layer->concurrency[i].spread, layer->quality.spread);
     }
@@ -503,7 +455,7 @@ static size_t nearest_layer(const struct profile_communication *result, double s
 }
 
 static enum profile_origin layer_origin(const struct profile_communication *result, size_t layer,
-                                        const struct schedule_outcome *outcome, size_t pairs)
+                                        const struct sampling_outcome *outcome, size_t pairs)
 {
     for (size_t k = 0; k < pairs; k++) {
         if (outcome->measured[k] && nearest_layer(result, outcome->values[k]) == layer) {
@@ -514,7 +466,7 @@ static enum profile_origin layer_origin(const struct profile_communication *resu
 }
 
 /* The pairs behind the layers, where not all were measured. */
-static int list_measured(const struct profile_set *pus, const struct schedule_outcome *outcome,
+static int list_measured(const struct profile_set *pus, const struct sampling_outcome *outcome,
                          struct profile_relation *out)
 {
     struct pair_classes classes;
@@ -534,7 +486,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = probe_pair_count(pus->count);
-    struct schedule_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
                                        .measured = calloc(pairs + 1, sizeof *outcome.measured)};
     uint32_t sweeps = 0;
     double spread = 0;
@@ -549,7 +501,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
         rc = result->message_data ? 0 : -ENOMEM;
         for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
-            rc = probe_schedule_note(&outcome, &quality->note);
+            rc = probe_sampling_note(&outcome, &quality->note);
             quality->repetitions = sweeps * BATCHES;
             quality->spread = calm ? quality->spread : -1;
             quality->origin = layer_origin(result, i, &outcome, pairs);
@@ -562,7 +514,6 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
     free(outcome.values);
     free(outcome.measured);
-    free(outcome.part_of);
     return rc;
 }
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

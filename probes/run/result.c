@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/pairs/messages.h"
 #include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
@@ -27,21 +28,18 @@ static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
     if (sharing && sharing->as_declared > 0) {
         fprintf(stream,
                 "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
-                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->measured);
+                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->pairs);
     }
-    if (sharing && sharing->unknown > 0) {
+    if (sharing && sharing->undecided > sharing->as_declared) {
         fprintf(stream,
-                "%swhether %u of %zu pairs share it is not known: the cache was not left alone",
-                ftell(stream) > 0 ? "; " : "", sharing->unknown, sharing->measured);
+                "%swhether %u of %zu pairs share it is not known: trials leave that undecided",
+                ftell(stream) > 0 ? "; " : "", sharing->undecided - sharing->as_declared,
+                sharing->pairs);
     }
 }
 
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
 {
-    if (sharing && sharing->uncertain > 0) {
-        fprintf(stream, "%s%u pairs neither clearly share it nor clearly do not",
-                ftell(stream) > 0 ? "; " : "", sharing->uncertain);
-    }
     if (sharing && sharing->limited_bytes > 0) {
         fprintf(stream,
                 "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have "
@@ -49,11 +47,6 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
     }
     note_voided(stream, sharing);
-    if (sharing && sharing->witnessed > 0) {
-        fprintf(stream,
-                "%s%u pairs decided by the latency of a cache line, %u of them against the ratio",
-                ftell(stream) > 0 ? "; " : "", sharing->witnessed, sharing->tipped);
-    }
     if (sharing && sharing->contradictions > 0) {
         fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
                 ftell(stream) > 0 ? "; " : "", sharing->contradictions);
@@ -63,7 +56,7 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 ftell(stream) > 0 ? "; " : "",
                 sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
                 sharing->pairs,
-                sharing->searched      ? "of PUs that share it with them"
+                sharing->refined       ? "of PUs that share it with them"
                 : sharing->by_messages ? "alike by messages"
                                        : "alike in the topology");
     }
@@ -218,11 +211,11 @@ int probe_result_copy_relation(const struct profile_relation *from, struct profi
 /* Measured where every pair's answer comes of measuring it or pairs like it. */
 static struct profile_quality quality_of_sharing(const struct probe_sharing_level *sharing)
 {
-    bool all_declared = sharing->measured > 0 && sharing->as_declared >= sharing->measured;
+    bool all_declared = sharing->measured > 0 && sharing->as_declared >= sharing->pairs;
     if (all_declared) {
         return (struct profile_quality){.origin = PROFILE_DECLARED};
     }
-    bool measured = sharing->measured > 0 && sharing->as_declared == 0 && sharing->unknown == 0;
+    bool measured = sharing->measured > 0 && sharing->undecided == 0;
     return (struct profile_quality){.origin = measured ? PROFILE_MEASURED : PROFILE_INFERRED,
                                     .repetitions = sharing->repetitions,
                                     .spread = fmax(sharing->spread, 0)};

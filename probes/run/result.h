@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/numa.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "profile/model.h"
 
 /* Where the caches were measured, for the notes. */

@@ -16,7 +16,13 @@
 
 #include "probes/cache/cache.h"
 #include "probes/machine.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/domains.h"
+#include "probes/memory/loops.h"
+#include "probes/memory/numa.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
+#include "probes/pairs/lines.h"
+#include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/cli.h"
 
@@ -465,17 +471,17 @@ static struct probe_results results_of(const struct probe_run *run)
 static int order(const struct probe_run *run, struct probe_results *results)
 {
     const struct profile_set *pus = &run->machine->pus;
-    struct schedule schedule;
-    int rc = probe_schedule_init(&schedule, pus, results->node_class);
+    struct sampling sampling;
+    int rc = probe_sampling_init(&sampling, pus, results->node_class);
     if (rc < 0) {
         return rc;
     }
-    schedule.exhaustive = run->exhaustive;
+    sampling.exhaustive = run->exhaustive;
     results->messages_first =
         (run->probes & PROBE_MESSAGE) &&
-        (results->node_class->cache_count == 0 || schedule.class_count == 1) &&
-        probe_schedule_planned(&schedule, NULL) < probe_pair_count(pus->count);
-    probe_schedule_free(&schedule);
+        (results->node_class->cache_count == 0 || sampling.presumed_count == 1) &&
+        probe_sampling_planned(&sampling, NULL) < probe_pair_count(pus->count);
+    probe_sampling_free(&sampling);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "probes/machine.h"
+#include "probes/probe.h"
 #include "probes/run/progress.h"
 #include "profile/base/error.h"
 #include "profile/model.h"

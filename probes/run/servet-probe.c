@@ -9,7 +9,6 @@
 
 #include "probes/bsp/bsp.h"
 #include "probes/network/network.h"
-#include "probes/pairs/pairs.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/base/cli.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/messages.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "probes/network/network.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/messages.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/cluster/fat_tree.h"

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/partition.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

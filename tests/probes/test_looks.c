@@ -8,8 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/loops.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
+#include "probes/pairs/lines.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/stopping.h"
 #include "probes/run/run.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"

@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
+#include "probes/memory/rounds.h"
+#include "probes/pairs/stopping.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -90,33 +93,20 @@ static int copy_of_the_first(struct machine *machine, const struct machine_copy 
     return pus[0] == 0 ? 0 : -ETIME;
 }
 
-TEST(a_pu_is_scaled_with_its_pairs_though_there_is_no_time_for_the_next)
+TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
 {
-    enum { N = 8 };
-    double pairs[N * (N - 1) / 2];
-    bool measured[N * (N - 1) / 2];
     struct machine machine;
     struct memory_rounds rounds;
     open_machine_of("two-packages", &machine);
-    ck_assert_uint_eq(machine.pus.count, N);
     struct machine_ops ops = *machine.ops;
     ops.copy = copy_of_the_first;
     machine.ops = &ops;
     struct probe probe = {.machine = &machine};
-    for (size_t i = 0; i < N; i++) {
-        for (size_t j = i + 1; j < N; j++) {
-            set_pair(pairs, N, i, j, i < 2 ? far : usual);
-            measured[probe_pair_index(N, i, j)] = true;
-        }
-    }
-    struct schedule_outcome outcome = {.values = pairs, .measured = measured};
     ck_assert_int_eq(probe_memory_rounds_init(&rounds, &probe, 1u << 20), 0);
     rounds.alone[rounds.alone_count++] = usual;
-    ck_assert_int_eq(probe_memory_rounds_slow(&rounds, &outcome), 0);
+    ck_assert_int_eq(probe_memory_rounds_alone(&rounds), 0);
     ck_assert_double_eq_tol(far * rounds.scale[0], usual, 1);
-    ck_assert_double_eq_tol(pairs[probe_pair_index(N, 0, 7)], usual, 1);
     ck_assert(rounds.scale[1] == 1);
-    ck_assert(pairs[probe_pair_index(N, 1, 7)] == far);
     probe_memory_rounds_free(&rounds);
     probe_machine_close(&machine);
 }

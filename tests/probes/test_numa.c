@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/numa.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -79,16 +79,12 @@ static size_t measure(size_t slow)
     return measured;
 }
 
-TEST(nodes_of_one_sort_are_measured_on_a_sample)
+TEST(of_many_cells_a_sample_is_copied_in)
 {
     size_t copied = measure(NODES);
-    struct probe probe = {.machine = &machine, .declared = &machine.declared->classes[0]};
-    struct probe_numa_plan plan = probe_numa_planned(&probe);
+    printf("%.1f s, %zu copied\n", probe_machine_elapsed(&machine), copied);
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
-    ck_assert_uint_lt(copied, NODES * NODES / 4);
-    ck_assert_uint_eq(plan.looked_at, NODES * NODES);
-    ck_assert_msg(2 * copied > plan.copied && copied < 2 * plan.copied, "%zu planned, %zu copied",
-                  plan.copied, copied);
+    ck_assert_uint_lt(copied, NODES * NODES / 3);
 }
 
 TEST(a_slow_link_that_latency_does_not_show_is_found)

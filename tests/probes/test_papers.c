@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/sharing.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -154,7 +155,7 @@ TEST(no_pair_of_private_caches_looks_shared)
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     assert_groups(&found.levels[0].sharing, "");
     ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
-    ck_assert_uint_eq(found.levels[0].uncertain + found.levels[0].witnessed, 0);
+    ck_assert_uint_eq(found.levels[0].undecided, 0);
     probe_sharing_free(&found);
 }
 

@@ -1,13 +1,12 @@
-/* Is a shared cache told from a private one at the noise that was measured on a virtual machine?
- * Are fewer pairs put down wrongly when the latency of a line is heard where the ratio of the loads
- * leaves doubt? */
+/* Is a shared cache found, and a private one not, at the noise that was measured on a virtual
+ * machine? Is a pair whose ratio leaves doubt called undecided? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "profile/base/random.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
@@ -20,6 +19,11 @@ static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 
 static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
 static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2, 8.3};
 
+static enum probe_sharing_verdict verdict_of(double *ratios, size_t count, double threshold)
+{
+    return probe_sharing_verdict_of(probe_sharing_decisive(ratios, count), threshold);
+}
+
 static int called_shared(const double *measured, int draws)
 {
     struct random random = {11};
@@ -29,7 +33,7 @@ static int called_shared(const double *measured, int draws)
         for (int j = 0; j < 5; j++) {
             ratios[j] = measured[random_below(&random, 10)];
         }
-        shared += probe_sharing_decide(ratios, 5, PROBE_SHARING_RATIO) == SHARING_YES;
+        shared += verdict_of(ratios, 5, PROBE_SHARING_RATIO) == SHARING_YES;
     }
     return shared;
 }
@@ -45,12 +49,12 @@ TEST(a_shared_cache_is_found)
     ck_assert_int_eq(called_shared(measured_l3, 1000), 1000);
 }
 
-TEST(between_the_papers_two_ratios_it_is_uncertain)
+TEST(between_the_papers_two_ratios_it_is_undecided)
 {
     double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
-    ck_assert_int_eq(probe_sharing_decide(ratios, 5, PROBE_SHARING_RATIO), SHARING_UNCERTAIN);
+    ck_assert_int_eq(verdict_of(ratios, 5, PROBE_SHARING_RATIO), SHARING_UNDECIDED);
     double one[] = {1.2};
-    ck_assert_int_eq(probe_sharing_decide(one, 1, PROBE_SHARING_RATIO), SHARING_NO);
+    ck_assert_int_eq(verdict_of(one, 1, PROBE_SHARING_RATIO), SHARING_NO);
 }
 
 /* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of
@@ -60,8 +64,8 @@ TEST(where_the_next_level_is_near_the_threshold_is_lower)
     double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};
     double threshold = probe_sharing_threshold(2.3);
     ck_assert(threshold >= 1.5 && threshold < 1.6);
-    ck_assert_int_eq(probe_sharing_decide(together, 5, threshold), SHARING_YES);
-    ck_assert_int_eq(probe_sharing_decide(apart, 5, threshold), SHARING_NO);
+    ck_assert_int_eq(verdict_of(together, 5, threshold), SHARING_YES);
+    ck_assert_int_eq(verdict_of(apart, 5, threshold), SHARING_NO);
     ck_assert_double_eq(probe_sharing_threshold(1.2), 1.5);
     ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
 }
@@ -111,45 +115,28 @@ static size_t wrong_pairs(const struct profile_relation *relation)
     return wrong;
 }
 
-struct tally {
-    size_t wrong;
-    uint32_t witnessed, tipped;
-};
-
-/* Over all machines. Without the witness: a machine that exchanges no messages. */
-static struct tally count_wrong(bool witness)
+/* Some of the pairs come out wrong: those that the level does not call undecided are few. */
+TEST(a_close_call_is_undecided_rather_than_wrong)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    struct tally tally = {0};
+    size_t wrong = 0, undecided = 0, beyond = 0;
     for (uint64_t seed = 1; seed <= MACHINES; seed++) {
         struct machine machine;
         struct probe_sharing found;
-        struct machine_ops deaf;
         open_machine_with(&machine, seed, "%s", close_call);
-        deaf = *machine.ops;
-        deaf.exchange = witness ? deaf.exchange : NULL;
-        machine.ops = &deaf;
         struct probe probe = {.machine = &machine, .seed = seed, .exhaustive = true};
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
-        tally.wrong += wrong_pairs(&found.levels[0].sharing);
-        tally.witnessed += found.levels[0].witnessed;
-        tally.tipped += found.levels[0].tipped;
+        const size_t here = wrong_pairs(&found.levels[0].sharing), said = found.levels[0].undecided;
+        wrong += here;
+        undecided += said;
+        beyond += here > said ? here - said : 0;
         probe_sharing_free(&found);
         probe_machine_close(&machine);
     }
-    return tally;
-}
-
-TEST(fewer_pairs_are_wrong_with_the_witness)
-{
-    struct tally alone = count_wrong(false), heard = count_wrong(true);
-    printf("wrong pairs of %d: %zu by the ratio alone, %zu with the witness (heard %u times, %u "
-           "against the ratio)\n",
-           MACHINES * PAIRS, alone.wrong, heard.wrong, heard.witnessed, heard.tipped);
-    ck_assert_uint_eq(alone.witnessed, 0);
-    ck_assert_uint_ge(alone.wrong, MACHINES / 3); /* the machine does leave doubt */
-    ck_assert_uint_le(heard.wrong, alone.wrong / 5);
-    ck_assert_uint_ge(heard.tipped, alone.wrong / 2);
+    printf("of %d pairs %zu wrong, %zu undecided, %zu wrong beyond those\n", MACHINES * PAIRS,
+           wrong, undecided, beyond);
+    ck_assert_uint_gt(undecided, 0); /* the machine does leave doubt */
+    ck_assert_uint_le(beyond, MACHINES * PAIRS / 100);
 }
 
 /* -- structure that is declared -- */
@@ -196,7 +183,7 @@ TEST(where_caches_are_declared_wrongly_groups_are_searched)
         ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
         ck_assert_msg(level->sharing.group_count == DECLARED_PUS / SHARERS, "seed %d", (int)seed);
         ck_assert_uint_eq(level->sharing.pair_count, 0);
-        ck_assert_int_eq(level->searched, wrongly);
+        ck_assert_int_eq(level->refined, wrongly);
         ck_assert(level->measured < DECLARED_PAIRS / (wrongly ? 2 : SHARERS));
         probe_sharing_free(&found);
         probe_machine_close(&machine);
@@ -272,7 +259,7 @@ TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
     machine.ops = &ops;
     ck_assert_int_eq(probe_sharing(&probe, &with_times, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].as_declared, DECLARED_PUS - 1);
-    ck_assert_uint_eq(found.levels[0].unknown, 0);
+    ck_assert_uint_eq(found.levels[0].undecided, found.levels[0].as_declared);
     probe_sharing_free(&found);
     probe_machine_close(&machine);
 }
@@ -327,52 +314,25 @@ static int fighting(struct machine *machine, const struct machine_traversal *wha
     return rc;
 }
 
-TEST(a_contradiction_is_ended_by_the_witness)
+TEST(a_contradiction_is_counted)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     struct machine machine;
     struct machine_ops ops;
+    struct probe_sharing found;
     char text[sizeof close_call];
     strcpy(text, close_call);
     memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
-    for (int witness = 0; witness < 2; witness++) {
-        struct probe_sharing found;
-        open_machine_with(&machine, 1, "%s", text);
-        honest = machine.ops;
-        ops = *honest;
-        ops.traverse = fighting;
-        ops.exchange = witness ? ops.exchange : NULL;
-        machine.ops = &ops;
-        struct probe probe = {
-            .machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
-        ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
-        ck_assert_uint_eq(found.levels[0].contradictions, witness ? 0 : 3);
-        ck_assert_uint_eq(found.levels[0].tipped, witness ? 1 : 0);
-        ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), witness ? 0 : 1);
-        probe_sharing_free(&found);
-        probe_machine_close(&machine);
-    }
-}
-
-TEST(the_rule_has_no_opinion_where_latencies_do_not_tell)
-{
-    struct sharing_witness both = {
-        .near = {30, 31, 32, 15}, .near_count = 4, .far = {60, 61, 90}, .far_count = 3};
-    ck_assert_int_eq(probe_sharing_witness_rule(&both, 33), OPINION_SHARED);
-    ck_assert_int_eq(probe_sharing_witness_rule(&both, 55), OPINION_PRIVATE);
-    struct sharing_witness mixed = {
-        .near = {60, 61}, .near_count = 2, .far = {60, 61, 63}, .far_count = 3};
-    ck_assert_int_eq(probe_sharing_witness_rule(&mixed, 60), OPINION_NONE);
-    struct sharing_witness far = {.far = {60, 61, 90}, .far_count = 3};
-    ck_assert_int_eq(probe_sharing_witness_rule(&far, 61), OPINION_NONE);
-    ck_assert_int_eq(probe_sharing_witness_rule(&far, 51), OPINION_NONE);
-    ck_assert_int_eq(probe_sharing_witness_rule(&far, 40), OPINION_SHARED);
-    struct sharing_witness near = {.near = {60, 61}, .near_count = 2};
-    ck_assert_int_eq(probe_sharing_witness_rule(&near, 60), OPINION_NONE);
-    ck_assert_int_eq(probe_sharing_witness_rule(&near, 70), OPINION_NONE);
-    ck_assert_int_eq(probe_sharing_witness_rule(&near, 90), OPINION_PRIVATE);
-    struct sharing_witness none = {0};
-    ck_assert_int_eq(probe_sharing_witness_rule(&none, 60), OPINION_NONE);
+    open_machine_with(&machine, 1, "%s", text);
+    honest = machine.ops;
+    ops = *honest;
+    ops.traverse = fighting;
+    machine.ops = &ops;
+    struct probe probe = {.machine = &machine, .seed = 1, .exhaustive = true, .one_by_one = true};
+    ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
+    ck_assert_uint_eq(found.levels[0].contradictions, 3);
+    ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), 1);
+    probe_sharing_free(&found);
 }
 
 TESTS(.seconds = 100)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/sharing.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
@@ -87,7 +87,7 @@ TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     open_hog(one_cache, false, always, 1);
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].as_declared, 0);
-    ck_assert_uint_eq(found.levels[LAST].unknown, PUS * (PUS - 1) / 2);
+    ck_assert_uint_eq(found.levels[LAST].undecided, PUS * (PUS - 1) / 2);
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_INFERRED);
     ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s",
@@ -124,7 +124,7 @@ static int disturbed_first(struct machine *subject, const struct machine_travers
     return rc;
 }
 
-TEST(the_line_decides_where_nothing_is_declared)
+TEST(a_pu_that_is_never_left_alone_is_undecided)
 {
     struct probe_sharing found;
     struct machine_ops ops;
@@ -135,11 +135,10 @@ TEST(the_line_decides_where_nothing_is_declared)
     machine.ops = &ops;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     const struct profile_relation *sharing = &found.levels[LAST].sharing;
-    ck_assert_uint_eq(found.levels[LAST].witnessed, PUS - 1);
-    ck_assert_uint_eq(found.levels[LAST].tipped, 0); /* there was no ratio */
-    ck_assert_uint_eq(found.levels[LAST].unknown, 0);
-    ck_assert_uint_eq(sharing->group_count, 2);
-    ck_assert(profile_set_has(&sharing->groups[0], 0) && profile_set_has(&sharing->groups[0], 1));
+    ck_assert_uint_eq(found.levels[LAST].undecided, PUS - 1);
+    ck_assert_uint_eq(found.levels[LAST].as_declared, 0);
+    ck_assert_uint_eq(sharing->group_count, 1);
+    ck_assert(profile_set_has(&sharing->groups[0], 2) && profile_set_has(&sharing->groups[0], 3));
     probe_sharing_free(&found);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "probes/machine.h"
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/messages.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/numa.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/sharing.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "probes/cache/cache.h"
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/messages.h"
 #include "probes/run/budget.h"
 #include "probes/run/run.h"
 #include "profile/codec/codec.h"

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
 #include "probes/run/conditions.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

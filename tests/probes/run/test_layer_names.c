@@ -1,7 +1,7 @@
 /* Is a layer of messages named after what the PUs of most of its pairs have in common? */
 #include <stdlib.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

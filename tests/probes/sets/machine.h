@@ -4,8 +4,8 @@
 #define SERVET_TESTS_PROBES_SETS_MACHINE_H
 
 #include "mapper/map.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/pairs.h"
+
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "probes/simulated/simulated.h"

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probes/memory/scaling.h"
+#include "probes/pairs/partition.h"
 #include "tests/base/runner.h"
 #include "tests/probes/sets/machine.h"
 
@@ -429,8 +431,9 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
         ck_assert_double_ge(cell->scaling[i].bytes_per_s, 0.97 * cell->scaling[1].bytes_per_s);
     }
     close_it();
-    const uint32_t bus[] = {0, 0, 1, 1, 2, 2}, core[] = {0, 1, 2, 3, 4, 5};
-    const uint32_t *const inner[] = {core, bus};
+    uint32_t bus[] = {0, 0, 1, 1, 2, 2}, core[] = {0, 1, 2, 3, 4, 5};
+    const struct partition cores = {.unit = core}, buses = {.unit = bus};
+    const struct partition *const inner[] = {&cores, &buses};
     size_t order[] = {0, 1, 2, 3, 4, 5};
     const size_t expected[] = {0, 2, 4, 1, 3, 5};
     probe_scaling_order(order, 6, inner, 2);

@@ -1,7 +1,8 @@
 /* Do pairs become groups exactly where the bond is transitive? */
 #include <stdio.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/partition.h"
+#include "probes/probe.h"
 #include "tests/base/runner.h"
 
 TEST(pairs_are_numbered_in_order)

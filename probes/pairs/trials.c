@@ -1,99 +1,33 @@
-/* Trials of whether two PUs share a cache, and what is made of them. A trial in which one PU
- * alone missed the cache says nothing; where the ratios are not clear the time of a cache line
- * between the two decides. */
-#include "probes/pairs/pairs.h"
-
+/* Trials of whether two PUs share a cache, and their verdict (sharing.h). */
 #include <math.h>
 #include <string.h>
 
-enum { LINE_BYTES = 64, ROUND_TRIPS = 50, BATCHES = 5, SWEEPS = 3 };
-static const double alike =
-    1.1; /* pairs of one kind: twice the 1 to 5 % that they were seen to differ by */
-static const double apart = 1.25; /* pairs of two kinds, where only one of them is known */
+#include "probes/pairs/sharing.h"
 
-/* `above` of four: the third quartile for 3, the first one for 1. */
-static double quartile(const double *values, size_t count, size_t above)
-{
-    double sorted[SHARING_REFERENCES];
-    memcpy(sorted, values, count * sizeof *sorted);
-    profile_median_value(sorted, count); /* sorts */
-    return sorted[above * (count - 1) / 4];
-}
-
-static enum sharing_opinion between(double near, double far, double seconds)
-{
-    if (near * alike >= far) {
-        return OPINION_NONE;
-    }
-    return seconds < sqrt(near * far) ? OPINION_SHARED : OPINION_PRIVATE;
-}
-
-enum sharing_opinion probe_sharing_witness_rule(const struct sharing_witness *witness,
-                                                double seconds)
-{
-    double near = witness->near_count ? quartile(witness->near, witness->near_count, 3) : 0;
-    double far = witness->far_count ? quartile(witness->far, witness->far_count, 1) : INFINITY;
-    if (witness->near_count && witness->far_count) {
-        return between(near, far, seconds);
-    }
-    if (witness->near_count && seconds >= near * apart) {
-        return OPINION_PRIVATE;
-    }
-    return witness->far_count && seconds <= far / apart ? OPINION_SHARED : OPINION_NONE;
-}
-
-int probe_sharing_witness_measure(struct probe *probe, const struct profile_pair *pair,
-                                  double *seconds)
-{
-    const struct machine_exchange what = {LINE_BYTES, ROUND_TRIPS, BATCHES, false};
-    double least = INFINITY;
-    for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        double now;
-        int rc = probe_machine_exchange(probe->machine, &what, pair, 1, &now);
-        if (rc < 0) {
-            return rc;
-        }
-        least = fmin(least, now);
-    }
-    *seconds = least;
-    return 0;
-}
-
+/* Constant        unit           source                            without it
+ * WARM_PASSES     passes         a victim cache keeps reused lines  sets are not in the cache
+ * NODE            bytes          the cache probe's cycle            prefetchers hide misses
+ * set_share       of the cache   2010 paper, Figure 5               two private sets do not fit
+ * ratio_least     ratio          the later paper                    noise passes for sharing
+ * undecided_from  of threshold   the later paper's ratio over 2     doubt passes for private
+ * ratio_private   ratio          2 of 10 private pairs exceed it    private pairs get all trials */
 enum { WARM_PASSES = 16, NODE = 256, COUNT_LEAST = 2 };
-static const double set_share = 2.0 / 3; /* of the cache, per PU (2010 paper, Figure 5) */
-static const double ratio_least = 1.5;   /* the ratio of the later paper */
-static const double uncertain_share =
-    0.75; /* of the threshold: the later paper's ratio where the threshold is 2 */
-static const double ratio_private =
-    1.25; /* two trials below this end the matter: disturbance never speeds up */
+static const double set_share = 2.0 / 3;
+static const double ratio_least = 1.5;
+static const double undecided_from = 0.75;
+static const double ratio_private = 1.25;
 
 double probe_sharing_decisive(double *ratios, size_t count)
 {
     profile_median_value(ratios, count); /* sorts */
-    return count >= COUNT_LEAST ? ratios[COUNT_LEAST - 1] : 0;
+    return count < COUNT_LEAST ? 0 : ratios[count <= SHARING_TRIALS ? 1 : count / 4];
 }
 
 enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold)
 {
-    if (decisive > threshold) {
-        return SHARING_YES;
-    }
-    return decisive > threshold * uncertain_share ? SHARING_UNCERTAIN : SHARING_NO;
-}
-
-enum probe_sharing_verdict probe_sharing_decide(double *ratios, size_t count, double threshold)
-{
-    return probe_sharing_verdict_of(probe_sharing_decisive(ratios, count), threshold);
-}
-
-bool probe_sharing_is_clear(double decisive, double threshold)
-{
-    return decisive > threshold / uncertain_share;
-}
-
-bool probe_sharing_is_doubtful(double decisive, double threshold)
-{
-    return decisive > threshold * uncertain_share && !probe_sharing_is_clear(decisive, threshold);
+    return decisive > threshold                    ? SHARING_YES
+           : decisive > threshold * undecided_from ? SHARING_UNDECIDED
+                                                   : SHARING_NO;
 }
 
 double probe_sharing_threshold(double expected)
@@ -103,7 +37,7 @@ double probe_sharing_threshold(double expected)
 
 /* -- the bar -- */
 
-/* Of the curve, on a straight line between its points. */
+/* The time on the curve, on a straight line between its points. */
 static double seconds_at(const struct cache_curve *curve, double bytes)
 {
     size_t i = 1;
@@ -175,8 +109,14 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
     return probe_machine_traverse(probe->machine, &what, pus, count, seconds);
 }
 
-/* Takes what one trial gave a pair into account. */
-static void count_trial(const struct sharing_bar *bar, double low, const double alone[2],
+/* Trials below this put the deciding one below the bar whatever follows. */
+static double surely_private(const struct sharing_bar *bar)
+{
+    return fmin(ratio_private, bar->threshold * undecided_from);
+}
+
+/* Takes one trial of a pair into account. */
+static void count_trial(const struct sharing_bar *bar, const double alone[2],
                         const double *together, struct sharing_trials *trials)
 {
     double ratio = fmax(together[0] / alone[0], together[1] / alone[1]);
@@ -185,18 +125,18 @@ static void count_trial(const struct sharing_bar *bar, double low, const double 
     trials->voids += is_void;
     if (!is_void) {
         trials->ratios[trials->count++] = ratio;
-        trials->low += ratio < low;
+        trials->low += ratio < surely_private(bar);
     }
 }
 
 /* One ratio of each pair: both together, against each of them alone just before, with the same
  * memory in the same order: in a cache of few page colours some places are slower than others.
  * Pairs that are measured at the same time take each of these steps at the same time. */
-static int one_trial(struct probe *probe, const struct sharing_bar *bar, double low,
-                     const uint32_t *pus, size_t pairs, struct sharing_trials **trials)
+static int one_trial(struct probe *probe, const struct sharing_bar *bar, const uint32_t *pus,
+                     size_t pairs, struct sharing_trials **trials)
 {
-    double alone[2][TOGETHER_MOST], together[2 * TOGETHER_MOST];
-    uint32_t single[TOGETHER_MOST];
+    double alone[2][CONCURRENT_MOST], together[2 * CONCURRENT_MOST];
+    uint32_t single[CONCURRENT_MOST];
     const uint64_t seed = ++probe->seed;
     for (size_t side = 0; side < 2; side++) {
         for (size_t k = 0; k < pairs; k++) {
@@ -210,22 +150,23 @@ static int one_trial(struct probe *probe, const struct sharing_bar *bar, double 
     int rc = traverse(probe, bar->bytes, seed, pus, 2 * pairs, together);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         const double sides[2] = {alone[0][k], alone[1][k]};
-        count_trial(bar, low, sides, &together[2 * k], trials[k]);
+        count_trial(bar, sides, &together[2 * k], trials[k]);
     }
     return rc;
 }
 
-/* A run that is late does with as few as decide. */
-static bool is_late(const struct probe *probe, const struct sharing_trials *trials)
+static bool is_settled(const struct probe *probe, const struct sharing_bar *bar,
+                       struct sharing_trials *trials)
 {
-    return trials->count + trials->voids >= COUNT_LEAST && probe_late(probe);
-}
-
-/* Two trials below the bar put the second smallest below it whatever follows. */
-static bool is_decided(const struct sharing_trials *trials)
-{
-    return trials->count == SHARING_TRIALS || trials->low == COUNT_LEAST ||
-           trials->voids == SHARING_VOIDS;
+    const size_t tried = trials->count + trials->voids;
+    if (trials->low == COUNT_LEAST || trials->voids == SHARING_VOIDS ||
+        (tried >= COUNT_LEAST && probe_late(probe))) {
+        return true;
+    }
+    return trials->count == SHARING_TRIALS_MOST ||
+           (trials->count >= SHARING_TRIALS &&
+            probe_sharing_verdict_of(probe_sharing_decisive(trials->ratios, trials->count),
+                                     bar->threshold) != SHARING_UNDECIDED);
 }
 
 bool probe_sharing_is_void(const struct sharing_trials *trials)
@@ -238,21 +179,20 @@ int probe_sharing_try(struct probe *probe, const struct sharing_bar *bar,
                       const struct pair_position *pairs, size_t count,
                       struct sharing_trials *trials)
 {
-    const double low = fmin(ratio_private, bar->threshold * uncertain_share);
     const uint32_t *ids = probe->machine->pus.ids;
     memset(trials, 0, count * sizeof *trials);
     for (;;) {
-        uint32_t pus[2 * TOGETHER_MOST];
-        struct sharing_trials *open[TOGETHER_MOST];
+        uint32_t pus[2 * CONCURRENT_MOST];
+        struct sharing_trials *open[CONCURRENT_MOST];
         size_t left = 0;
         for (size_t k = 0; k < count; k++) {
-            if (!is_decided(&trials[k]) && !is_late(probe, &trials[k])) {
+            if (!is_settled(probe, bar, &trials[k])) {
                 pus[2 * left] = ids[pairs[k].i];
                 pus[2 * left + 1] = ids[pairs[k].j];
                 open[left++] = &trials[k];
             }
         }
-        int rc = left > 0 ? one_trial(probe, bar, low, pus, left, open) : 0;
+        int rc = left > 0 ? one_trial(probe, bar, pus, left, open) : 0;
         if (rc < 0 || left == 0) {
             return rc;
         }

@@ -1,14 +1,14 @@
 /* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5}
- * (2010 paper, III-C). What is no equivalence stays a list of pairs; what is one is a partition,
- * of which one refines another. */
-#include "probes/pairs/pairs.h"
+ * (2010 paper, III-C). A relation that is no equivalence stays a list of pairs; what is one is a
+ * partition, of which one refines another. */
+#include "probes/pairs/partition.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/memory.h"
+#include "probes/probe.h"
 
 /* -- relations -- */
 
@@ -205,14 +205,14 @@ int probe_pair_figures(const struct profile_set *pus, const double *values, cons
 /* Partitions as one number per PU: whether one refines another, and merging two units, are then a
  * pass over the PUs; a tree of sets would have to be kept a tree. */
 
-/* Numbers the units by their first PUs, whatever numbers below 2 x PUs they have. */
-static int renumber(struct partition *partition)
+/* Numbers the units by their first PUs, whatever numbers below `limit` they have. */
+static int renumber(struct partition *partition, size_t limit)
 {
-    uint32_t *number = malloc((2 * partition->pus + 1) * sizeof *number);
+    uint32_t *number = malloc((limit + 1) * sizeof *number);
     if (!number) {
         return -ENOMEM;
     }
-    memset(number, 0xff, (2 * partition->pus + 1) * sizeof *number);
+    memset(number, 0xff, (limit + 1) * sizeof *number);
     partition->count = 0;
     for (size_t i = 0; i < partition->pus; i++) {
         uint32_t *of = &number[partition->unit[i]];
@@ -241,13 +241,18 @@ static int allocate(size_t pus, struct partition *out)
 int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
                          struct partition *out)
 {
-    uint32_t *units = probe_together_units(pus, relation);
-    int rc = units ? allocate(pus->count, out) : -ENOMEM;
-    if (rc == 0) {
-        memcpy(out->unit, units, pus->count * sizeof *units);
-        rc = renumber(out);
+    int rc = allocate(pus->count, out);
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        const uint32_t id = pus->ids[i];
+        size_t g = 0;
+        while (g < relation->group_count && !profile_set_has(&relation->groups[g], id)) {
+            g++;
+        }
+        out->unit[i] = (uint32_t)(g < relation->group_count ? pus->count + g : i);
     }
-    free(units);
+    if (rc == 0) {
+        rc = renumber(out, pus->count + relation->group_count);
+    }
     for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
         size_t a = profile_set_position(pus, relation->pairs[i].a),
                b = profile_set_position(pus, relation->pairs[i].b);
@@ -292,14 +297,20 @@ bool probe_partition_refines(const struct partition *fine, const struct partitio
     return refines;
 }
 
+size_t probe_partition_size(const struct partition *of, size_t pu)
+{
+    size_t members = 0;
+    for (size_t i = 0; i < of->pus; i++) {
+        members += of->unit[i] == of->unit[pu];
+    }
+    return members;
+}
+
 size_t probe_partition_largest(const struct partition *of)
 {
     size_t most = 0;
     for (uint32_t u = 0; u < of->count; u++) {
-        size_t members = 0;
-        for (size_t i = 0; i < of->pus; i++) {
-            members += of->unit[i] == u;
-        }
+        const size_t members = probe_partition_size(of, of->first[u]);
         most = members > most ? members : most;
     }
     return most;
@@ -328,7 +339,7 @@ int probe_partition_dissolve(struct partition *partition, const bool *keep)
             partition->unit[i] = (uint32_t)(partition->pus + i);
         }
     }
-    return renumber(partition);
+    return renumber(partition, 2 * partition->pus);
 }
 
 int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,

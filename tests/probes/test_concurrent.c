@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "probes/machine.h"
-#include "probes/pairs/memory.h"
-#include "probes/pairs/pairs.h"
+#include "probes/memory/pairs.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -104,16 +106,16 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     enum { PAIRS = 496 };
     double values[PAIRS];
     bool measured[PAIRS];
-    struct schedule_outcome outcome = {.values = values, .measured = measured};
-    struct schedule schedule;
+    struct sampling_outcome outcome = {.values = values, .measured = measured};
+    struct sampling sampling;
     open_machine(16, 1e12);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &machine.pus, &machine.declared->classes[0]),
+    ck_assert_int_eq(probe_sampling_init(&sampling, &machine.pus, &machine.declared->classes[0]),
                      0);
-    schedule.at_once = TOGETHER_MOST;
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, take_a_second, NULL, &outcome), 0);
+    sampling.at_once = CONCURRENT_MOST;
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 1, take_a_second, NULL, &outcome), 0);
     ck_assert_uint_eq(outcome.measured_count, 40);
     ck_assert_uint_eq(outcome.most_at_once, 1);
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
 }
 
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
@@ -150,40 +152,34 @@ TEST(copies_run_beside_those_of_other_packages_only)
 
 /* -- batches -- */
 
-TEST(a_batch_is_disjoint_and_no_more_crowded_than_allowed)
+TEST(a_batch_is_disjoint_and_no_larger_than_allowed)
 {
-    struct together together;
+    struct concurrent units;
     struct pair_position pairs[PUS * (PUS - 1) / 2];
     size_t count = 0;
     open_machine(1, 1e12);
-    ck_assert_int_eq(probe_together_init(&together, &machine.pus, &machine.declared->classes[0]),
-                     0);
-    ck_assert_uint_eq(together.count, 2); /* packages, PUs */
+    ck_assert_int_eq(probe_concurrent_init(&units, &machine.pus, &machine.declared->classes[0]), 0);
+    ck_assert_uint_eq(units.count, 2); /* packages, PUs */
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
             pairs[count++] = (struct pair_position){i, j};
         }
     }
-    for (size_t crowd = 1; crowd <= 4; crowd++) {
-        const struct together_limit limit = {.pairs = 64, .partition = 1, .crowd = crowd};
-        size_t touched[PUS] = {0}, in_package[PUS / PACKAGE] = {0};
-        size_t batch = probe_together_compose(&together, &limit, pairs, count);
+    for (size_t most = 2; most <= PUS / 2; most *= 2) {
+        const struct concurrent_limit limit = {.pairs = most, .partition = 1};
+        size_t touched[PUS] = {0};
+        size_t batch = probe_concurrent_compose(&units, &limit, pairs, count);
         ck_assert_uint_gt(batch, 1);
+        ck_assert_uint_le(batch, most);
         for (size_t k = 0; k < batch; k++) {
-            size_t a = pairs[k].i / PACKAGE, b = pairs[k].j / PACKAGE;
             ck_assert_uint_eq(touched[pairs[k].i]++, 0);
             ck_assert_uint_eq(touched[pairs[k].j]++, 0);
-            in_package[a]++;
-            in_package[b] += a != b;
-        }
-        for (size_t p = 0; p < PUS / PACKAGE; p++) {
-            ck_assert_uint_le(in_package[p], crowd);
         }
     }
-    const struct together_limit apart = {.pairs = 64, .partition = 0}, alone = {.pairs = 1};
-    ck_assert_uint_le(probe_together_compose(&together, &apart, pairs, count), PUS / PACKAGE);
-    ck_assert_uint_eq(probe_together_compose(&together, &alone, pairs, count), 1);
-    probe_together_free(&together);
+    const struct concurrent_limit apart = {.pairs = 64, .partition = 0}, alone = {.pairs = 1};
+    ck_assert_uint_le(probe_concurrent_compose(&units, &apart, pairs, count), PUS / PACKAGE);
+    ck_assert_uint_eq(probe_concurrent_compose(&units, &alone, pairs, count), 1);
+    probe_concurrent_free(&units);
 }
 
 TEST(ratios_are_judged_by_the_measured_spread)
@@ -191,13 +187,13 @@ TEST(ratios_are_judged_by_the_measured_spread)
     double calm[] = {0.004, -0.003, 0.002, -0.001}, rough[] = {0.06, -0.08, 0.05, -0.07};
     double slower[] = {0.05, 0.06, 0.04}, doubled[] = {0.69, 0.7, 0.68},
            one_outlier[] = {0.001, 1.1, -0.002};
-    ck_assert(!probe_together_undisturbed(slower, 3, calm, 4));
-    ck_assert(probe_together_undisturbed(slower, 3, rough, 4));
-    ck_assert(!probe_together_undisturbed(doubled, 3, rough, 4));
-    ck_assert(probe_together_undisturbed(one_outlier, 3, calm, 4));
+    ck_assert(!probe_concurrent_undisturbed(slower, 3, calm, 4));
+    ck_assert(probe_concurrent_undisturbed(slower, 3, rough, 4));
+    ck_assert(!probe_concurrent_undisturbed(doubled, 3, rough, 4));
+    ck_assert(probe_concurrent_undisturbed(one_outlier, 3, calm, 4));
     double wild[] = {1, -1, 2, -2}, tenth[] = {0.15, 0.16, 0.17};
     ck_assert(
-        !probe_together_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
+        !probe_concurrent_undisturbed(tenth, 3, wild, 4)); /* noise does not excuse everything */
 }
 
 /* A class of two kinds: pairs of the lower half of the PUs are slow, and disturb one another. */
@@ -225,20 +221,20 @@ TEST(pairs_of_another_kind_than_the_checked_ones_are_measured_alone)
     static bool measured[PAIRS];
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct profile_set pus;
-        struct schedule schedule;
-        struct schedule_outcome outcome = {.values = values, .measured = measured};
+        struct sampling sampling;
+        struct sampling_outcome outcome = {.values = values, .measured = measured};
         ck_assert_int_eq(profile_set_parse("0-31", &pus), 0);
-        ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-        schedule.exhaustive = true;
-        schedule.at_once = TOGETHER_MOST;
-        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, two_kinds, NULL, &outcome), 0);
+        ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+        sampling.exhaustive = true;
+        sampling.at_once = CONCURRENT_MOST;
+        ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, two_kinds, NULL, &outcome), 0);
         for (size_t i = 0; i < PUS; i++) {
             for (size_t j = i + 1; j < PUS; j++) {
                 double truth = j < PUS / 2 ? 5e-6 : 1e-6;
                 ck_assert_double_eq_tol(values[probe_pair_index(PUS, i, j)], truth, 1e-12);
             }
         }
-        probe_schedule_free(&schedule);
+        probe_sampling_free(&sampling);
         profile_set_free(&pus);
     }
 }

@@ -1,16 +1,16 @@
-/* Domains of memory that sets of workers show: candidates are compared packed and spread
- * (sets_candidates.c), hidden ones searched for (sets_hidden.c), then the machine as a whole, and
- * levels that are only a larger one's shadow go; the method is in memory.h. */
-#include "probes/pairs/sets.h"
+/* Domains of memory that sets of PUs show: in which order candidates are tried and hidden domains
+ * are looked for (domains.h). */
+#include "probes/memory/search.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Two hardware threads of a core get together little more than one, 0.5 to 0.55 of two cores. */
+/* Constant        unit   source                                     without it
+ * one_core_share  share  two threads of a core get 0.5 to 0.55 of   threads work as cores, and sets
+ *                        two cores                                  take twice as long */
 static const double one_core_share = 0.6;
-enum { ALL_UNITS_MOST = 64 }; /* units whose sum is measured one after the other, at most */
 
 /* -- levels -- */
 
@@ -69,97 +69,6 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
     return rc;
 }
 
-/* -- the whole machine, and pruning -- */
-
-/* Do the largest domains, or all cores, get together what they get one after the other? */
-static int look_at_machine(struct sets *sets)
-{
-    const struct partition *top =
-        sets->count ? &sets->levels[sets->count - 1].partition : &sets->cores;
-    double sum = 0, all = 0, one;
-    sets->first.count = 0;
-    for (uint32_t u = 0; u < top->count; u++) {
-        probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
-    }
-    if (top->count < 2 || top->count > ALL_UNITS_MOST || sets->first.count > sets->at_once) {
-        return 0;
-    }
-    int rc = 0;
-    for (uint32_t u = 0; rc == 0 && u < top->count; u++) {
-        if (probe_late(sets->probe)) {
-            return 0;
-        }
-        sets->first.count = 0;
-        probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
-        rc = probe_sets_total(sets, &sets->first, &one);
-        sum += one;
-    }
-    sets->first.count = 0;
-    for (uint32_t u = 0; u < top->count; u++) {
-        probe_sets_add_unit(sets, top, u, sets->pus->count, &sets->first);
-    }
-    size_t rounds = 0;
-    while (rc == 0 && rounds < REPEAT_MEDIAN_MOST && all < sets_overhead_share * sum &&
-           (rounds < REPEAT_MEDIAN_LEAST || !probe_late(sets->probe))) {
-        rc = probe_sets_total(sets, &sets->first, &one);
-        all = fmax(all, one); /* disturbance only takes bandwidth away */
-        rounds++;
-    }
-    if (rc < 0 || all >= sets_overhead_share * sum) {
-        return rc;
-    }
-    struct domain machine = {.of_pairs = -1,
-                             .share = all / sum,
-                             .spread = -1,
-                             .looked_at = 1,
-                             .rounds = (uint32_t)rounds,
-                             .workers = (uint32_t)sets->first.count};
-    rc = probe_partition_one(sets->pus->count, &machine.partition);
-    rc = rc < 0 ? rc : probe_sets_insert(sets, &machine);
-    if (rc <= 0) {
-        probe_partition_free(&machine.partition);
-    }
-    return rc < 0 ? rc : 0;
-}
-
-/* A group that is neither one of what lies inside nor one of what lies around; where there is none,
- * the first of several units. */
-static uint32_t own_group(const struct sets *sets, const struct partition *of)
-{
-    const struct partition *outer = probe_sets_outer_of(sets, of);
-    const uint32_t first = probe_sets_group_from(sets, of, 0);
-    uint32_t unit = first;
-    while (outer && !probe_sets_is_part(of, unit, outer)) {
-        const uint32_t next = probe_sets_group_from(sets, of, unit + 1);
-        if (next <= unit) {
-            return first;
-        }
-        unit = next;
-    }
-    return unit;
-}
-
-/* Levels that lose nothing against others within the next larger one, or against all others where
- * they are doubted; of pairs, too: a few of them that speak for all may be the only ones of their
- * level. The inner ones first: by what they hold together others are spread. */
-static int prune(struct sets *sets)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe);) {
-        struct domain *level = &sets->levels[i], again = {.share = 1};
-        const struct partition *of = &level->partition;
-        const uint32_t unit = own_group(sets, of);
-        const bool asked = level->doubted || probe_sets_around(sets, of, unit);
-        rc = asked ? probe_sets_look_at_group(sets, of, unit, &again) : 0;
-        if (rc == 0 && again.rounds > 0 && again.share >= sets_overhead_share) {
-            probe_sets_drop(sets, i);
-        } else {
-            i++;
-        }
-    }
-    return rc;
-}
-
 /* -- all of it -- */
 
 /* The inner ones first; of equally many units those that come first, as probe_memory_sets() has
@@ -175,8 +84,8 @@ static void sort_by_units(struct partition *candidates, size_t count)
     }
 }
 
-/* Of groups that cross a measured level none is what lies inside of it, or around it, whatever is
- * declared: they are no domains, and domains that are put together of them are none. `known`: they
+/* Groups that cross a measured level are no domains, whatever is declared, and neither are domains
+ * that are put together of them. `known`: they
  * are a level. */
 static bool nests(const struct sets *sets, const struct partition *of, bool *known)
 {
@@ -194,60 +103,18 @@ static bool nests(const struct sets *sets, const struct partition *of, bool *kno
     return nested;
 }
 
-/* Nobody says of any PUs that they have something in common, as virtual machines do. */
-static bool is_flat(const struct profile_class *declared)
-{
-    bool flat = !declared || (declared->cores.group_count == 0 &&
-                              declared->packages.group_count < 2 && declared->numa_count < 2);
-    for (size_t i = 0; flat && declared && i < declared->cache_count; i++) {
-        flat = declared->caches[i].sharing.group_count == 0;
-    }
-    return flat;
-}
-
-/* Nothing was found, or on a flat machine a domain with no candidate smaller than it: a link may be
- * hidden inside, of three cores at least, since a pair would have shown one of two. */
-static bool cores_are_left(const struct sets *sets, const struct partition *candidates,
-                           size_t count)
-{
-    const struct domain *innermost = sets->levels;
-    bool left = sets->count == 0 || (innermost->of_pairs < 0 && is_flat(sets->probe->declared));
-    for (size_t i = 0; left && sets->count > 0 && i < count; i++) {
-        const struct partition *of = &candidates[i];
-        left = of->count <= innermost->partition.count || of->count >= sets->cores.count;
-    }
-    return left;
-}
-
-/* Copies of a candidate that is looked at in two places, and of those that meet in it. */
-static const double candidate_copies = 20;
-
-/* What is found decides how much it will be: so many candidates, and the cores where nothing
- * divides them. */
-static void expect(struct sets *sets, const struct partition *candidates, size_t count, size_t left)
-{
-    const bool searched = !sets->odd && cores_are_left(sets, candidates, count);
-    sets->ahead = candidate_copies * (double)left +
-                  (searched ? PROBE_MEMORY_SEARCHED_COPIES * (double)sets->cores.count : 0);
-}
-
-/* A level of one kind of cores says nothing of the others' PUs, which it leaves ungrouped. Groups
- * of such PUs do not cross it, but are not tried with those inside of it either. */
+/* A level of one kind of cores leaves the PUs of the others ungrouped. Groups of such PUs do not
+ * cross it, but are not tried together with those inside of it either. */
 static int leave_out_unsaid(const struct partition *level, struct partition *candidate)
 {
-    uint32_t *members = calloc(level->count, sizeof *members);
     bool *said = calloc(candidate->count, sizeof *said);
-    int rc = members && said ? 0 : -ENOMEM;
+    int rc = said ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < level->pus; i++) {
-        members[level->unit[i]]++;
-    }
-    for (size_t i = 0; rc == 0 && i < level->pus; i++) {
-        said[candidate->unit[i]] |= members[level->unit[i]] > 1;
+        said[candidate->unit[i]] |= probe_partition_size(level, i) > 1;
     }
     const bool nested =
         probe_partition_refines(level, candidate) || probe_partition_refines(candidate, level);
     rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said) : rc;
-    free(members);
     free(said);
     return rc;
 }
@@ -274,58 +141,127 @@ static bool is_again(const struct partition *candidates, size_t i)
            probe_partition_refines(&candidates[i], &candidates[i - 1]);
 }
 
-static int measure(struct sets *sets, struct partition *candidates, size_t count)
+/* Tries the candidates; `search`: each is the units of a search, too. */
+static int try_all(struct sets *sets, const struct partition *candidates, size_t count, bool search)
 {
     int rc = 0;
-    expect(sets, candidates, count, count);
-    sort_by_units(candidates, count);
-    /* What is known to be there keeps the searches inside of it, which hold the fewer units. */
-    for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
-        rc = is_again(candidates, i) ? 0 : try_nested(sets, &candidates[i]);
-    }
-    /* Where a pair collides that nothing declared explains, the PUs themselves show the levels. */
-    rc = rc >= 0 && sets->odd ? probe_sets_search(sets, &sets->cores) : rc;
-    for (size_t i = 0; rc >= 0 && i < count && !probe_late(sets->probe); i++) {
+    for (size_t i = 0; rc == 0 && i < count && !probe_late(sets->probe); i++) {
+        const struct partition *of = &candidates[i];
+        bool known;
         if (is_again(candidates, i)) {
             continue;
         }
-        expect(sets, candidates, count, count - i - 1);
-        bool known;
-        rc = try_nested(sets, &candidates[i]);
-        rc = rc >= 0 && nests(sets, &candidates[i], &known)
-                 ? probe_sets_search(sets, &candidates[i])
-                 : rc;
+        rc = try_nested(sets, of);
+        if (rc == 0 && search && nests(sets, of, &known)) {
+            rc = probe_sets_search(sets, of);
+        }
     }
-    for (size_t i = 0; rc >= 0 && i < sets->count; i++) {
-        /* what lies around the levels of pairs */
+    return rc;
+}
+
+/* The levels of pairs, around which larger domains may be hidden. */
+static int search_around_pairs(struct sets *sets)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe); i++) {
         const struct domain *level = &sets->levels[i];
-        bool alone = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition) &&
-                     !probe_late(sets->probe);
-        rc = alone ? probe_sets_search(sets, &level->partition) : 0;
+        if (level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition)) {
+            rc = probe_sets_search(sets, &level->partition);
+        }
     }
-    sets->ahead = 0;
-    if (rc >= 0 && !sets->odd && !probe_late(sets->probe) &&
-        cores_are_left(sets, candidates, count)) {
+    return rc;
+}
+
+/* All PUs may be one domain. */
+static int try_machine(struct sets *sets)
+{
+    struct partition all;
+    int rc = probe_partition_one(sets->pus->count, &all);
+    rc = rc == 0 ? probe_sets_try(sets, &all) : rc;
+    probe_partition_free(&all);
+    return rc;
+}
+
+/* The first group of several parts that is not all of the one around; of->count: there is none. */
+static uint32_t own_group(const struct partition *inner, const struct partition *of,
+                          const struct partition *outer)
+{
+    uint32_t unit = 0;
+    for (; unit < of->count; unit++) {
+        const size_t pu = of->first[unit], size = probe_partition_size(of, pu);
+        if (probe_partition_size(inner, pu) < size && size < probe_partition_size(outer, pu)) {
+            break;
+        }
+    }
+    return unit;
+}
+
+/* Does the level lose nothing beyond what the domains inside lose, which were found later, or are
+ * others of the domain around left as little by some of its own as these leave one another? */
+static int is_shadow(struct sets *sets, const struct domain *level, bool *shadow)
+{
+    const struct partition *of = &level->partition, *outer = probe_sets_outer_of(sets, of),
+                           *inner = probe_sets_inner_of(sets, of);
+    const uint32_t unit = outer ? own_group(inner, of, outer) : of->count;
+    double share = 0, least = level->doubted ? 1 : 0;
+    bool all, none = true;
+    int rc = 0;
+    for (uint32_t u = 0; rc == 0 && level->doubted && u < of->count; u++) {
+        rc = probe_sets_loss(sets, inner, of, u, &share);
+        least = fmin(least, share);
+    }
+    if (rc == 0 && unit < of->count) {
+        rc = probe_sets_members(sets, of, unit, outer, &all, &none);
+    }
+    *shadow = least >= PROBE_MEMORY_COLLISION || !none;
+    return rc;
+}
+
+/* Levels that are only another's shadow go, the inner ones first. */
+static int prune(struct sets *sets)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe);) {
+        bool shadow = false;
+        rc = sets->levels[i].loose ? 0 : is_shadow(sets, &sets->levels[i], &shadow);
+        if (rc == 0 && shadow && !probe_late(sets->probe)) {
+            probe_sets_drop(sets, i);
+        } else {
+            i++;
+        }
+    }
+    return rc;
+}
+
+/* Known domains keep the searches inside of them, which hold fewer units then, so that candidates
+ * come first. Where a pair collides that nothing declared explains, the PUs themselves show the
+ * levels. */
+static int measure(struct sets *sets, struct partition *candidates, size_t count)
+{
+    sort_by_units(candidates, count);
+    int rc = try_all(sets, candidates, count, false);
+    if (rc == 0 && sets->odd) {
         rc = probe_sets_search(sets, &sets->cores);
     }
-    rc = rc < 0 || probe_late(sets->probe) ? rc : look_at_machine(sets);
-    return rc < 0 ? rc : prune(sets);
+    rc = rc == 0 ? try_all(sets, candidates, count, true) : rc;
+    rc = rc == 0 ? search_around_pairs(sets) : rc;
+    /* a link may be hidden inside of a domain, unless pairs show what lies inside */
+    if (rc == 0 && !sets->odd && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
+        rc = probe_sets_search(sets, &sets->cores);
+        rc = rc == 0 && sets->count > 0 ? try_all(sets, candidates, count, false) : rc;
+    }
+    rc = rc == 0 && !probe_late(sets->probe) ? try_machine(sets) : rc;
+    return rc == 0 ? prune(sets) : rc;
 }
 
 static int start(struct sets *sets, const struct profile_memory *memory, size_t candidates)
 {
     static const struct profile_relation nothing;
     const struct profile_class *declared = sets->probe->declared;
-    size_t n = sets->pus->count;
     sets->most_levels = memory->level_count + 2 * candidates + 4;
     sets->levels = calloc(sets->most_levels, sizeof *sets->levels);
-    sets->first.at = calloc(n, sizeof *sets->first.at);
-    sets->second.at = calloc(n, sizeof *sets->second.at);
-    sets->both.at = calloc(2 * n, sizeof *sets->both.at);
-    sets->ids = calloc(2 * n, sizeof *sets->ids);
-    sets->rates = calloc(2 * n, sizeof *sets->rates);
-    if (!sets->levels || !sets->first.at || !sets->second.at || !sets->both.at || !sets->ids ||
-        !sets->rates) {
+    sets->alone = calloc(sets->pus->count, sizeof *sets->alone);
+    if (!sets->levels || !sets->alone) {
         return -ENOMEM;
     }
     /* Where something else is declared than there is, each PU is for itself. */
@@ -341,11 +277,7 @@ static void stop(struct sets *sets)
     }
     probe_partition_free(&sets->cores);
     free(sets->levels);
-    free(sets->first.at);
-    free(sets->second.at);
-    free(sets->both.at);
-    free(sets->ids);
-    free(sets->rates);
+    free(sets->alone);
 }
 
 static bool crosses(const struct partition *one, const struct partition *other)
@@ -371,9 +303,8 @@ static bool cores_are_clear(const struct sets *sets, const struct profile_memory
     return clear > 0 && colliding == 0;
 }
 
-/* What was measured crosses what is declared as the threads of cores, or says that those do not
- * share one: then each PU is for itself, or those are cores that their pairs showed. Of what else
- * is declared nothing crosses them. */
+/* Measured groups may cross the declared threads of cores, or pairs may show that those do not
+ * share a core: then each PU is a core of its own, unless pairs show other cores. */
 static int settle_cores(struct sets *sets, const struct profile_memory *memory,
                         const struct partition *candidates, size_t count)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 

@@ -1,10 +1,11 @@
-/* How often is a figure measured? Until it is known well enough, or the patience is over: quiet
- * figures cost little, and the others get the time. */
-#include "probes/pairs/pairs.h"
+/* Rules that say how often a figure is measured: until it is known well enough, or a most, so that
+ * quiet figures cost little, and the others get the time. */
+#include "probes/pairs/stopping.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "probes/probe.h"
 #include "profile/base/statistics.h"
 
 /* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to
@@ -28,17 +29,6 @@ bool probe_repeat_median_settled(const double *values, size_t count)
 {
     return count >= REPEAT_MEDIAN_MOST ||
            (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < target);
-}
-
-bool probe_repeat_side_settled(const double *values, size_t count, double bar)
-{
-    double sorted[REPEAT_MEDIAN_MOST];
-    const bool settled = probe_repeat_median_settled(values, count);
-    if (!settled || count >= REPEAT_MEDIAN_MOST) {
-        return settled;
-    }
-    memcpy(sorted, values, count * sizeof *sorted);
-    return fabs(profile_median_value(sorted, count) - bar) > target * bar;
 }
 
 bool probe_repeat_minimum_settled(const double *values, size_t count)

@@ -1,11 +1,13 @@
-/* What other loops than the copy of the levels get of the memory: one PU alone, and all PUs of one
+/* The rates of other loops than the copy of the levels: one PU alone, and all PUs of one
  * memory domain. A non-temporal copy moves more in a second than what compilers make of most loops
  * (36 GB/s where a triad gets 23.5 and an ordinary copy 20 to 22 on one core of a Zen 5), and it
  * collides more: where it is placed matters most, so the levels are made of it; what a program gets
  * is nearer to STREAM's triad. Nor does a program ask for huge pages, as the levels do, with which
  * all of these get a third more (docs/MEASUREMENTS.md, "Beside the programs that people know"): its
  * memory is as the system gives it. */
-#include "probes/pairs/memory.h"
+#include "probes/memory/loops.h"
+#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +19,7 @@ enum {
     ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
 };
 
-/* Of each kernel, its rounds; and of how many of these all PUs ran together. */
+/* The rounds of each kernel, and in how many of them all PUs ran together. */
 struct rounds {
     double alone[ROUNDS], together[ROUNDS];
     size_t met;
@@ -112,7 +114,7 @@ static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done)
     return rate;
 }
 
-/* `apart`: of some kernel nothing is known of all PUs together. */
+/* `apart`: some loop has no figure of all PUs together. */
 static int measure(const struct question *question, struct profile_memory *memory, bool *apart)
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
@@ -156,11 +158,6 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
     return 0;
 }
 
-static int say_apart(struct profile_memory *memory)
-{
-    return probe_note_beside_others(&memory->quality, "loops not all measured");
-}
-
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
                          struct servet_error *error)
 {
@@ -173,7 +170,9 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
         const struct question question = {probe, &domain, found->array_bytes, rates};
         rc = measure(&question, &found->memory, &apart);
         rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
-        rc = rc == 0 && apart ? say_apart(&found->memory) : rc;
+        if (rc == 0 && apart) {
+            rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
+        }
     }
     if (rc == 0 && domain.count > 1 && found->memory.kernel_count > 0) {
         profile_set_free(&found->memory.kernel_pus);

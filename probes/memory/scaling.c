@@ -1,16 +1,17 @@
 /* Curves of memory bandwidth. Workers are added to a group one per inner domain first: filled from
  * one end, the curve of a cell would show the bus inside it twice (3.4, 4.2, 4.2, 5.6 GB/s), and a
  * prediction from it would be of that bus. */
-#include "probes/pairs/memory.h"
+#include "probes/memory/scaling.h"
+#include "probes/memory/rates.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/stopping.h"
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
-/* More workers than before that get clearly less than those did were disturbed. */
+/* More workers than before that get less than this share suffered from interference. */
 static const double not_less = 0.85;
 
 /* Members of `unit` among the first `count`. */
@@ -24,7 +25,7 @@ static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t
     return before;
 }
 
-void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const *inner,
+void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
                          size_t inner_count)
 {
     for (size_t done = 0; done + 1 < count; done++) {
@@ -32,7 +33,7 @@ void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const 
         for (size_t k = done + 1; k < count; k++) {
             size_t here = 0, there = 0;
             for (size_t i = inner_count; i > 0 && here == there; i--) {
-                const uint32_t *of = inner[i - 1];
+                const uint32_t *of = inner[i - 1]->unit;
                 here = before_in(of, positions, done, of[positions[k]]);
                 there = before_in(of, positions, done, of[positions[best]]);
             }
@@ -46,12 +47,42 @@ void probe_scaling_order(size_t *positions, size_t count, const uint32_t *const 
     }
 }
 
+/* How capable a core of the PU is, as declared; 0 where nothing is said. */
+static uint32_t efficiency_of(const struct profile_class *declared, uint32_t pu)
+{
+    for (size_t k = 0; declared && k < declared->kind_count; k++) {
+        if (profile_set_has(&declared->kinds[k].pus, pu)) {
+            return declared->kinds[k].efficiency;
+        }
+    }
+    return 0;
+}
+
+/* Appends the most capable of the members that are below `limit`, and returns how capable these
+ * are. */
+static uint32_t add_kind(const struct probe *probe, const bool *member, uint32_t limit, size_t *at,
+                         size_t *count)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    uint32_t most = 0;
+    for (size_t i = 0; i < pus->count; i++) {
+        const uint32_t mine = efficiency_of(probe->declared, pus->ids[i]);
+        most = member[i] && mine < limit && mine > most ? mine : most;
+    }
+    for (size_t i = 0; i < pus->count; i++) {
+        if (member[i] && efficiency_of(probe->declared, pus->ids[i]) == most) {
+            at[(*count)++] = i;
+        }
+    }
+    return most;
+}
+
 static uint32_t next_workers(uint32_t workers)
 {
     return workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
 }
 
-/* What so many workers get together: the median of as many rounds as it takes. */
+/* The total of so many workers: the median of as many rounds as it takes. */
 static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus, double *rates,
                            struct profile_scaling_point *point)
 {
@@ -74,7 +105,7 @@ static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pu
     return 0;
 }
 
-/* A disturbed point is asked again once, and the better figure counts. */
+/* A point that suffered from interference is asked again once; the better figure counts. */
 static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
                          double *rates, struct profile_scaling_point *point)
 {
@@ -88,12 +119,11 @@ static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus,
     return rc;
 }
 
-int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
-                          const struct profile_scaling_point known[2],
-                          struct profile_memory_level *level)
+/* On the first 1, 2, 3 … of `order`, OS indices. */
+static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
+                         const struct profile_scaling_point *one,
+                         struct profile_memory_level *level)
 {
-    const size_t most = probe_machine_at_once(probe->machine);
-    count = count < most ? count : most;
     level->scaling = calloc(count, sizeof *level->scaling);
     double *rates = malloc(count * sizeof *rates), before = 0;
     int rc = level->scaling && rates ? 0 : -ENOMEM;
@@ -103,8 +133,8 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
         }
         struct profile_scaling_point point = {.workers = workers};
         probe_tell(probe, 0.95, "memory with %u workers", workers);
-        if (workers <= 2 && known[workers - 1].bytes_per_s > 0) {
-            point = known[workers - 1];
+        if (workers == 1) {
+            point = *one;
         } else {
             rc = measure_point(probe, bytes, order, before, rates, &point);
         }
@@ -118,4 +148,33 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const uint32_t *ord
     free(rates);
     /* the curve ends here, too */
     return rc == -ETIME || (rc == -EAGAIN && level->scaling_count > 1) ? 0 : rc;
+}
+
+int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
+                          const struct partition *const *inner,
+                          const struct profile_scaling_point *one,
+                          struct profile_memory_level *level)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    const size_t most = probe_machine_at_once(probe->machine);
+    size_t *at = malloc(pus->count * sizeof *at), count = 0, inner_count = 0;
+    uint32_t *order = malloc(pus->count * sizeof *order);
+    int rc = at && order ? 0 : -ENOMEM;
+    while (inner[inner_count]) {
+        inner_count++;
+    }
+    for (uint32_t limit = UINT32_MAX; rc == 0 && limit > 0;) {
+        const size_t from = count;
+        limit = add_kind(probe, member, limit, at, &count);
+        probe_scaling_order(at + from, count - from, inner, inner_count);
+    }
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        order[i] = pus->ids[at[i]];
+    }
+    if (rc == 0) {
+        rc = measure_curve(probe, bytes, order, count < most ? count : most, one, level);
+    }
+    free(at);
+    free(order);
+    return rc;
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/pairs/pairs.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/messages.h"
+#include "probes/pairs/sample.h"
+#include "profile/base/random.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -70,56 +73,56 @@ static double values[PAIRS];
 static bool measured[PAIRS];
 
 /* Runs over packages of 16 PUs and returns whether every value is right. */
-static bool run(struct world *world, bool exhaustive, struct schedule_outcome *outcome)
+static bool run(struct world *world, bool exhaustive, struct sampling_outcome *outcome)
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(PUS - 1);
-    struct schedule schedule;
+    struct sampling sampling;
     bool right = true;
     add_groups(&node_class->packages, PUS, PACKAGE);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
-    ck_assert_uint_eq(schedule.class_count, 2);
-    schedule.exhaustive = exhaustive;
-    *outcome = (struct schedule_outcome){.values = values, .measured = measured};
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask, world, outcome), 0);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
+    ck_assert_uint_eq(sampling.presumed_count, 2);
+    sampling.exhaustive = exhaustive;
+    *outcome = (struct sampling_outcome){.values = values, .measured = measured};
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask, world, outcome), 0);
     for (size_t i = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++) {
             double ratio = values[probe_pair_index(PUS, i, j)] / latency(world, i, j);
             right &= ratio > 0.99 && ratio < 1.01;
         }
     }
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     return right;
 }
 
 TEST(a_regular_machine_needs_few_measurements)
 {
     struct world world = {0};
-    struct schedule_outcome outcome;
+    struct sampling_outcome outcome;
     ck_assert(run(&world, false, &outcome));
     ck_assert_uint_le(world.asked, 60); /* two classes of 4 log2(64) = 24 */
     ck_assert_uint_eq(outcome.measured_count, world.asked);
     ck_assert_uint_eq(outcome.pair_count, PAIRS);
     ck_assert_uint_eq(outcome.fallbacks, 0);
     char *note;
-    ck_assert_int_eq(probe_schedule_note(&outcome, &note), 0);
+    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
     ck_assert_ptr_nonnull(note);
     free(note);
 }
 
-TEST(where_the_sample_disagrees_all_are_measured)
+TEST(where_the_sample_disagrees_every_figure_is_right)
 {
     struct world world = {.odd = true};
-    struct schedule_outcome outcome;
+    struct sampling_outcome outcome;
     ck_assert(run(&world, false, &outcome));
-    ck_assert_uint_eq(outcome.fallbacks, 2);
-    ck_assert_uint_eq(world.asked, PAIRS);
+    ck_assert_uint_ge(outcome.fallbacks, 2);
+    ck_assert_uint_gt(world.asked, 100);
 }
 
 TEST(a_sample_is_of_the_whole_class)
 {
     struct world world = {.late = true};
-    struct schedule_outcome outcome;
+    struct sampling_outcome outcome;
     ck_assert(run(&world, false, &outcome));
     ck_assert_uint_eq(outcome.fallbacks, 2);
 }
@@ -130,24 +133,24 @@ TEST(pairs_of_one_layer_are_alike_where_nothing_else_says_it)
     struct profile_set pus = pus_up_to(PUS - 1);
     struct profile_layer layers[2] = {0};
     struct world world = {0};
-    struct schedule schedule;
+    struct sampling sampling;
     add_groups(&layers[0].members, PUS, PACKAGE);
     add_groups(&layers[1].members, PUS, PUS);
     const struct profile_communication found = {.layers = layers, .layer_count = 2};
-    struct schedule_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    ck_assert_int_eq(probe_schedule_divide(&schedule, NULL), 0);
-    ck_assert_uint_eq(schedule.class_count, 1);
-    ck_assert_int_eq(probe_schedule_divide(&schedule, &found), 0);
-    ck_assert_uint_eq(schedule.class_count, 2);
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 1, ask, &world, &outcome), 0);
+    struct sampling_outcome outcome = {.values = values, .measured = measured};
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    ck_assert_int_eq(probe_sampling_divide(&sampling, NULL), 0);
+    ck_assert_uint_eq(sampling.presumed_count, 1);
+    ck_assert_int_eq(probe_sampling_divide(&sampling, &found), 0);
+    ck_assert_uint_eq(sampling.presumed_count, 2);
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 1, ask, &world, &outcome), 0);
     ck_assert_uint_lt(world.asked, PAIRS / 10);
     for (size_t i = 0, k = 0; i < PUS; i++) {
         for (size_t j = i + 1; j < PUS; j++, k++) {
             ck_assert(values[k] == latency(&world, i, j));
         }
     }
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     probe_relation_free(&layers[0].members);
     probe_relation_free(&layers[1].members);
 }
@@ -156,25 +159,25 @@ TEST(a_pair_is_of_its_closest_class)
 {
     struct profile_class *class = declared();
     struct profile_set pus = pus_up_to(7);
-    struct schedule schedule;
+    struct sampling sampling;
     add_groups(&class->cores, 8, 2);
     add_groups(&class->packages, 8, 4);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, class), 0);
-    ck_assert_uint_eq(schedule.class_count, 3);
-    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 1)], 0);
-    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 2)], 1);
-    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 0, 4)], 2);
-    probe_schedule_free(&schedule);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, class), 0);
+    ck_assert_uint_eq(sampling.presumed_count, 3);
+    ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 1)], 0);
+    ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 2)], 1);
+    ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 4)], 2);
+    probe_sampling_free(&sampling);
 }
 
 TEST(exhaustive_measures_every_pair)
 {
     struct world world = {0};
-    struct schedule_outcome outcome;
+    struct sampling_outcome outcome;
     ck_assert(run(&world, true, &outcome));
     ck_assert_uint_eq(world.asked, PAIRS);
     char *note;
-    ck_assert_int_eq(probe_schedule_note(&outcome, &note), 0);
+    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
     ck_assert_ptr_null(note);
 }
 
@@ -194,16 +197,16 @@ static size_t asked_of(size_t count)
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(count - 1);
-    struct schedule schedule;
+    struct sampling sampling;
     size_t asked = 0;
     add_groups(&node_class->packages, count, PACKAGE);
-    struct schedule_outcome outcome = {
+    struct sampling_outcome outcome = {
         .values = kept(calloc(probe_pair_count(count), sizeof *outcome.values)),
         .measured = kept(calloc(probe_pair_count(count), sizeof *outcome.measured))};
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_regular, &asked, &outcome), 0);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask_regular, &asked, &outcome), 0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     return asked;
 }
 
@@ -224,20 +227,20 @@ TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(7), fast, slow;
-    struct schedule schedule;
+    struct sampling sampling;
     add_groups(&node_class->packages, 8, 8);
     ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
     ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
     ck_assert_int_eq(profile_topology_add_kind(node_class, 0, slow), 0);
     ck_assert_int_eq(profile_topology_add_kind(node_class, 1, fast), 0);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, node_class), 0);
-    ck_assert_uint_eq(schedule.class_count, 3);
-    uint8_t both_slow = schedule.class_of[probe_pair_index(8, 0, 3)],
-            mixed = schedule.class_of[probe_pair_index(8, 0, 4)],
-            both_fast = schedule.class_of[probe_pair_index(8, 5, 7)];
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
+    ck_assert_uint_eq(sampling.presumed_count, 3);
+    uint32_t both_slow = sampling.presumed[probe_pair_index(8, 0, 3)],
+             mixed = sampling.presumed[probe_pair_index(8, 0, 4)],
+             both_fast = sampling.presumed[probe_pair_index(8, 5, 7)];
     ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
-    ck_assert_uint_eq(schedule.class_of[probe_pair_index(8, 3, 7)], mixed);
-    probe_schedule_free(&schedule);
+    ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 3, 7)], mixed);
+    probe_sampling_free(&sampling);
 }
 
 /* -- very many pairs that are not alike -- */
@@ -288,7 +291,7 @@ static bool none_is_faster(double *seconds, size_t count, double spread)
             return false;
         }
     }
-    return probe_schedule_agree_cluster(seconds, count, spread);
+    return probe_layers_one_cluster(seconds, count, spread);
 }
 
 /* Of all pairs, as they are. */
@@ -296,13 +299,13 @@ static void run_flat(struct flat *flat)
 {
     const size_t pairs = probe_pair_count(MANY);
     struct profile_set pus = pus_up_to(MANY - 1);
-    struct schedule schedule;
-    struct schedule_outcome outcome = {.values = kept(calloc(pairs, sizeof *outcome.values)),
+    struct sampling sampling;
+    struct sampling_outcome outcome = {.values = kept(calloc(pairs, sizeof *outcome.values)),
                                        .measured = kept(calloc(pairs, sizeof *outcome.measured))};
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    schedule.search = true;
-    schedule.agree = none_is_faster;
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask_flat, flat, &outcome), 0);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    sampling.cheap = true;
+    sampling.agree = none_is_faster;
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask_flat, flat, &outcome), 0);
     ck_assert_uint_eq(outcome.measured_count, flat->asked);
     for (size_t i = 0, k = 0; i < MANY; i++) {
         for (size_t j = i + 1; j < MANY; j++, k++) {
@@ -310,15 +313,14 @@ static void run_flat(struct flat *flat)
                           "pair %zu, %zu: %g", i, j, outcome.values[k]);
         }
     }
-    free(outcome.part_of);
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
 }
 
 TEST(groups_that_nobody_declares_stand_for_their_pairs)
 {
     struct flat flat = {0};
     run_flat(&flat);
-    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 5);
+    ck_assert_uint_lt(flat.asked, probe_pair_count(MANY) / 4);
 }
 
 TEST(a_few_near_pairs_inside_of_groups_are_found)
@@ -337,7 +339,7 @@ static int ask_neighbours(void *argument, const struct pair_position *pairs, siz
     (void)argument;
     for (size_t k = 0; k < count; k++) {
         figures[k] = 1e-6;
-        shares[k] = pairs[k].i / 2 == pairs[k].j / 2;
+        shares[k] = pairs[k].i / 2 == pairs[k].j / 2 ? PAIR_TOGETHER : PAIR_APART;
     }
     return 0;
 }
@@ -347,22 +349,22 @@ TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
 {
     const size_t pairs = probe_pair_count(HALVED);
     struct profile_set pus;
-    struct schedule schedule;
+    struct sampling sampling;
     ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    schedule.row = true;
-    schedule.agree = probe_schedule_agree_equal;
-    ck_assert_uint_lt(probe_schedule_planned(&schedule, NULL), 2 * HALVED);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    sampling.row = true;
+    sampling.agree = probe_sampling_equal;
+    ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), 2 * HALVED);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
+        struct sampling_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
                                            .measured = calloc(pairs, sizeof *outcome.measured)};
-        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, ask_neighbours, NULL, &outcome),
+        ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, ask_neighbours, NULL, &outcome),
                          0);
         ck_assert_uint_eq(outcome.measured_count, pairs);
         free(outcome.values);
         free(outcome.measured);
     }
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     profile_set_free(&pus);
 }
 
@@ -383,22 +385,22 @@ TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
 {
     const size_t pairs = probe_pair_count(HALVED);
     struct profile_set pus = pus_up_to(HALVED - 1);
-    struct schedule schedule;
+    struct sampling sampling;
     size_t missed = 0;
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    schedule.search = true;
-    schedule.agree = none_is_faster;
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    sampling.cheap = true;
+    sampling.agree = none_is_faster;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct schedule_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
+        struct sampling_outcome outcome = {.values = calloc(pairs, sizeof *outcome.values),
                                            .measured = calloc(pairs, sizeof *outcome.measured)};
-        ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, ask_halved, NULL, &outcome), 0);
+        ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, ask_halved, NULL, &outcome), 0);
         missed += outcome.measured_count < pairs;
         free(outcome.values);
         free(outcome.measured);
     }
     ck_assert_msg(missed <= SEEDS / 100, "%zu of %d", missed, SEEDS);
-    ck_assert_uint_lt(probe_schedule_planned(&schedule, NULL), pairs / 4);
-    probe_schedule_free(&schedule);
+    ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), pairs / 4);
+    probe_sampling_free(&sampling);
 }
 
 TEST(where_there_are_no_groups_all_are_measured)
@@ -444,20 +446,20 @@ static double ticking(struct machine *machine)
 
 /* All 64 PUs by a clock that begins at `ticks`; it is late from 10 on. `values` and `measured` hold
  * what came of it. */
-static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, struct probe *probe)
+static struct sampling_outcome run_until_late(size_t ticks, bool exhaustive, struct probe *probe)
 {
     static const struct machine_ops ops = {.elapsed = ticking};
     struct machine clock = {.ops = &ops, .state = &ticks};
     *probe = (struct probe){.machine = &clock, .deadline = 10};
     struct profile_set pus = pus_up_to(PUS - 1);
-    struct schedule schedule;
+    struct sampling sampling;
     struct world world = {0};
-    struct schedule_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    schedule.exhaustive = exhaustive;
-    schedule.probe = probe;
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, 3, ask, &world, &outcome), 0);
-    probe_schedule_free(&schedule);
+    struct sampling_outcome outcome = {.values = values, .measured = measured};
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    sampling.exhaustive = exhaustive;
+    sampling.probe = probe;
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask, &world, &outcome), 0);
+    probe_sampling_free(&sampling);
     probe->machine = NULL; /* it was this call's */
     return outcome;
 }
@@ -465,7 +467,7 @@ static struct schedule_outcome run_until_late(size_t ticks, bool exhaustive, str
 TEST(a_late_probe_stops_and_says_so)
 {
     struct probe probe;
-    struct schedule_outcome outcome = run_until_late(0, true, &probe);
+    struct sampling_outcome outcome = run_until_late(0, true, &probe);
     ck_assert_uint_ge(outcome.measured_count, 2);
     ck_assert_uint_lt(outcome.measured_count, 20);
     ck_assert_uint_eq(outcome.planned_count, PAIRS);
@@ -474,7 +476,7 @@ TEST(a_late_probe_stops_and_says_so)
         ck_assert(values[k] > 0); /* the others take over what there is */
     }
     char *note;
-    ck_assert_int_eq(probe_schedule_note(&outcome, &note), 0);
+    ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
     ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
     ck_assert_uint_eq(probe.pairs.planned, 0);
     free(note);
@@ -483,7 +485,7 @@ TEST(a_late_probe_stops_and_says_so)
 TEST(however_late_it_is_every_class_has_a_figure)
 {
     struct probe probe;
-    struct schedule_outcome outcome = run_until_late(100, false, &probe);
+    struct sampling_outcome outcome = run_until_late(100, false, &probe);
     ck_assert_uint_eq(outcome.measured_count, 1);
     ck_assert(outcome.cut_short);
     for (size_t k = 0; k < PAIRS; k++) {
@@ -500,12 +502,11 @@ enum { ANSWERING = 128, ANSWERING_PAIRS = ANSWERING * (ANSWERING - 1) / 2 };
 struct answering {
     size_t group;  /* PUs of one; 0: there are none */
     size_t stride; /* numbers of its PUs lie so many parts of the machine apart; 1: one another */
-    size_t disturbed;   /* the first of so many answers is; 0: none */
-    size_t doubting;    /* second answers say nothing while fewer than that were asked */
-    bool first_is_void; /* the first pair says yes, and that it does not mean it */
+    size_t disturbed; /* the first of so many answers is; 0: none */
+    size_t doubting;  /* second answers are undecided while fewer than that were asked */
+    bool first_is_undecided;
     size_t asked;
-    uint8_t *times;   /* by pair */
-    bool *speechless; /* by pair */
+    uint8_t *times; /* by pair */
 };
 
 static bool belong(const struct answering *world, size_t i, size_t j)
@@ -522,22 +523,17 @@ static int answer(void *argument, const struct pair_position *pairs, size_t coun
     for (size_t k = 0; k < count; k++) {
         const size_t pair = probe_pair_index(ANSWERING, pairs[k].i, pairs[k].j);
         const bool first = world->times[pair]++ == 0;
-        world->speechless[pair] = (world->first_is_void && world->asked == 0) ||
-                                  (!first && world->asked < world->doubting);
+        const bool undecided = (world->first_is_undecided && world->asked == 0) ||
+                               (!first && world->asked < world->doubting);
         const bool disturbed =
             first && world->disturbed > 0 && world->asked % world->disturbed == 0;
-        found[k] =
-            belong(world, pairs[k].i, pairs[k].j) || world->speechless[pair] || disturbed ? 1 : 0;
+        found[k] = undecided                                            ? NAN
+                   : belong(world, pairs[k].i, pairs[k].j) || disturbed ? PAIR_TOGETHER
+                                                                        : PAIR_APART;
         figures[k] = 1;
         world->asked++;
     }
     return 0;
-}
-
-static bool has_said(const void *argument, size_t pair)
-{
-    const struct answering *world = argument;
-    return !world->speechless[pair];
 }
 
 /* Every pair has the answer that is true in the end. How many were asked, some twice. */
@@ -546,27 +542,24 @@ static size_t asked_for_answers(struct answering world, bool row, uint64_t seed)
     struct profile_set pus = pus_up_to(ANSWERING - 1);
     double *found = calloc(ANSWERING_PAIRS, sizeof *found);
     bool *is_measured = calloc(ANSWERING_PAIRS, sizeof *is_measured);
-    struct schedule_outcome outcome = {.values = found, .measured = is_measured};
-    struct schedule schedule;
+    struct sampling_outcome outcome = {.values = found, .measured = is_measured};
+    struct sampling sampling;
     world.times = calloc(ANSWERING_PAIRS, 1);
-    world.speechless = calloc(ANSWERING_PAIRS, sizeof *world.speechless);
-    ck_assert_int_eq(probe_schedule_init(&schedule, &pus, NULL), 0);
-    schedule.row = row;
-    schedule.agree = probe_schedule_agree_equal;
-    schedule.says = has_said;
-    schedule.says_argument = &world;
-    ck_assert_int_eq(probe_schedule_run(&schedule, NULL, seed, answer, &world, &outcome), 0);
+    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
+    sampling.row = row;
+    sampling.agree = probe_sampling_equal;
+    sampling.answers = true;
+    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, answer, &world, &outcome), 0);
     for (size_t i = 0, k = 0; i < ANSWERING; i++) {
         for (size_t j = i + 1; j < ANSWERING; j++, k++) {
-            ck_assert_msg(world.speechless[k] || (found[k] > 0) == belong(&world, i, j),
+            ck_assert_msg(found[k] == (belong(&world, i, j) ? PAIR_TOGETHER : PAIR_APART),
                           "%zu and %zu, seed %d", i, j, (int)seed);
         }
     }
-    probe_schedule_free(&schedule);
+    probe_sampling_free(&sampling);
     free(found);
     free(is_measured);
     free(world.times);
-    free(world.speechless);
     return world.asked;
 }
 
@@ -595,8 +588,8 @@ TEST(one_disturbed_answer_is_asked_again_and_not_its_whole_class)
     }
 }
 
-/* Of the sample the few that belong together are asked again, and say nothing. */
-TEST(an_answer_that_says_nothing_takes_no_other_back)
+/* Of the sample the few that belong together are asked again, and are undecided. */
+TEST(an_undecided_answer_takes_no_other_back)
 {
     const size_t many = ANSWERING_PAIRS / 8;
     const struct answering world = {.group = 16, .stride = 1, .doubting = 2 * ANSWERING};
@@ -605,9 +598,9 @@ TEST(an_answer_that_says_nothing_takes_no_other_back)
     }
 }
 
-TEST(an_answer_that_says_nothing_neither_joins_nor_parts)
+TEST(an_undecided_answer_neither_joins_nor_parts)
 {
-    const struct answering none = {.stride = 1}, one = {.stride = 1, .first_is_void = true};
+    const struct answering none = {.stride = 1}, one = {.stride = 1, .first_is_undecided = true};
     const size_t sample = asked_for_answers(none, false, 1);
     ck_assert_uint_eq(asked_for_answers(one, false, 1), sample);
 }

@@ -1,0 +1,152 @@
+/* Are groups domains that are declared, or that messages or caches show? The parts of a domain get
+ * less together than separately, and each of them gets little beside a set of others that saturates
+ * it. A group around hidden domains has the first in common with them, and not the second. */
+#include "probes/memory/search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Constant       unit   source                               without it
+ * joins          share  noise of 5 % of a total              of similar groups some are a level
+ * MEMBER_CHECKS  parts  0.4 % miss three of four elsewhere   groups around hidden domains pass */
+static const double joins = 0.95;
+enum { MEMBER_CHECKS = 4 };
+
+int probe_sets_loss(struct sets *sets, const struct partition *inner, const struct partition *of,
+                    uint32_t unit, double *share)
+{
+    bool *works = calloc(inner->count, sizeof *works);
+    double sum = 0, one, all = 0;
+    size_t parts = 0;
+    int rc = works ? 0 : -ENOMEM;
+    *share = 1;
+    for (uint32_t u = 0; rc == 0 && u < inner->count; u++) {
+        works[u] = of->unit[inner->first[u]] == unit;
+        parts += works[u];
+    }
+    for (uint32_t u = 0; rc == 0 && parts > 1 && u < inner->count; u++) {
+        rc = works[u] ? probe_sets_alone(sets, inner, u, &one) : 0;
+        sum += works[u] ? one : 0;
+    }
+    /* a total of many that seems to lose something may have been disturbed */
+    for (int again = 0; rc == 0 && parts > 1 && again < 2; again++) {
+        rc = all < PROBE_MEMORY_COLLISION * sum ? probe_sets_total(sets, inner, works, false, &one)
+                                                : 0;
+        all = fmax(all, one);
+    }
+    if (rc == 0 && parts > 1) {
+        *share = all / sum;
+    }
+    free(works);
+    return rc > 0 ? 0 : rc;
+}
+
+/* A random part of that unit of `of`, but not of that one of `but`. */
+static uint32_t random_part(struct sets *sets, const struct partition *inner,
+                            const struct partition *of, uint32_t unit, const struct partition *but,
+                            uint32_t but_unit)
+{
+    uint32_t part, seen = 0, found = 0;
+    for (part = 0; part < inner->count; part++) {
+        const size_t pu = inner->first[part];
+        if (of->unit[pu] == unit && !(but && but->unit[pu] == but_unit)) {
+            found = random_below(&sets->random, ++seen) == 0 ? part : found;
+        }
+    }
+    return found;
+}
+
+int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t unit,
+                       const struct partition *outer, bool *all, bool *none)
+{
+    const struct partition *inner = probe_sets_inner_of(sets, of), *from = outer ? outer : of;
+    const uint32_t around = outer ? outer->unit[of->first[unit]] : unit;
+    struct search search;
+    bool *busy = calloc(inner->count, sizeof *busy), member;
+    int rc = probe_search_start(&search, sets, inner, of, unit);
+    double gain = 1;
+    *all = *none = true;
+    rc = rc == 0 && !busy ? -ENOMEM : rc;
+    rc = rc == 0 ? probe_search_fill(&search, search.list[0], busy, &gain) : rc;
+    for (size_t check = 0; rc == 0 && gain < search.limit && check < MEMBER_CHECKS; check++) {
+        const uint32_t part = random_part(sets, inner, from, around, outer ? of : NULL, unit);
+        if (!busy[part] && part != search.list[0]) {
+            rc = probe_search_ask(&search, busy, gain, part, &member);
+            *all &= member;
+            *none &= !member;
+        }
+    }
+    probe_search_stop(&search);
+    free(busy);
+    return rc;
+}
+
+/* The groups that are domains stay, and the others become single PUs. Where a level lies inside all
+ * stay: one large group would stand beside the small ones inside of the others as their like. */
+static int keep_groups(struct sets *sets, struct domain *domain, const double *shares)
+{
+    struct partition *of = &domain->partition;
+    bool *keep = malloc(of->count * sizeof *keep);
+    int rc = keep ? 0 : -ENOMEM;
+    for (uint32_t u = 0; rc == 0 && u < of->count; u++) {
+        keep[u] = shares[u] < joins;
+    }
+    rc = rc == 0 && probe_sets_inner_of(sets, of) == &sets->cores
+             ? probe_partition_dissolve(of, keep)
+             : rc;
+    free(keep);
+    return rc;
+}
+
+/* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
+ * showed. */
+static void drop_parts(struct sets *sets, const struct partition *of)
+{
+    const size_t largest = probe_partition_largest(of);
+    for (size_t i = sets->count; i > 0; i--) {
+        const struct partition *level = &sets->levels[i - 1].partition;
+        if (level->count > of->count && probe_partition_refines(level, of) &&
+            probe_partition_largest(level) == largest) {
+            probe_sets_drop(sets, i - 1);
+        }
+    }
+}
+
+static int accept(struct sets *sets, const struct partition *of, const double *shares,
+                  uint32_t least)
+{
+    struct domain found = {.of_pairs = -1, .share = shares[least]};
+    int rc = probe_partition_copy(of, &found.partition);
+    rc = rc == 0 ? keep_groups(sets, &found, shares) : rc;
+    if (rc == 0 && probe_partition_largest(of) == 2) {
+        rc = probe_sets_adopt_cores(sets, of, found.share);
+    }
+    rc = rc == 0 ? probe_sets_insert(sets, &found) : rc;
+    if (rc <= 0) {
+        probe_partition_free(&found.partition);
+        return rc;
+    }
+    drop_parts(sets, &found.partition);
+    return 0;
+}
+
+int probe_sets_try(struct sets *sets, const struct partition *of)
+{
+    const struct partition *inner = probe_sets_inner_of(sets, of);
+    double *shares = malloc(of->count * sizeof *shares);
+    uint32_t least = 0;
+    bool meet = true, none;
+    int rc = shares ? 0 : -ENOMEM;
+    for (uint32_t u = 0; rc == 0 && u < of->count; u++) {
+        shares[u] = 1;
+        rc = probe_late(sets->probe) ? 1 : probe_sets_loss(sets, inner, of, u, &shares[u]);
+        least = shares[u] < shares[least] ? u : least;
+    }
+    if (rc == 0 && shares[least] < PROBE_MEMORY_COLLISION) {
+        rc = probe_sets_members(sets, of, least, NULL, &meet, &none);
+        rc = rc == 0 && meet && !probe_late(sets->probe) ? accept(sets, of, shares, least) : rc;
+    }
+    free(shares);
+    return rc > 0 ? 0 : rc; /* late: nothing can be said of some groups */
+}

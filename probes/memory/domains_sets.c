@@ -1,0 +1,129 @@
+/* Sets of units at work: who works, and what they get in all. The total is compared, not the rate
+ * of one worker, since a saturated link is not always shared evenly. */
+#include "probes/memory/search.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Constant      unit     source                                  without it
+ * LOOKS, _MANY  copies   with 3 % of outliers every second copy  totals are too low, and gains too
+ *                        of 30 workers has one                   high
+ * MANY          workers  as LOOKS                                all sets take twice as long
+ * COPIES_EACH   copies   11 to 15 a core on simulated machines   the bar stands still or jumps
+ *                        of 128 to 512 PUs */
+enum { LOOKS = 3, LOOKS_MANY = 6, MANY = 16, COPIES_EACH = 12 };
+
+/* One PU of each core of each unit that works; how many. */
+static size_t put_workers(const struct sets *sets, const struct partition *of, const bool *works,
+                          uint32_t *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < of->pus; i++) {
+        bool core_works = !works[of->unit[i]];
+        for (size_t k = sets->cores.first[sets->cores.unit[i]]; k < i && !core_works; k++) {
+            core_works = sets->cores.unit[k] == sets->cores.unit[i] && of->unit[k] == of->unit[i];
+        }
+        if (!core_works) {
+            ids[count++] = sets->pus->ids[i];
+        }
+    }
+    return count;
+}
+
+static int copy_once(struct sets *sets, const uint32_t *ids, size_t count, double *rates,
+                     double *bytes_per_s)
+{
+    const size_t room = sets->probe->machine->memory_limit_bytes / (3 * count),
+                 bytes = sets->bytes < room ? sets->bytes : room;
+    const double made = (double)sets->copies, expected = COPIES_EACH * (double)sets->cores.count;
+    probe_tell(sets->probe, made / (made + expected), "memory of %zu PUs together", count);
+    int rc = probe_memory_copy(sets->probe, bytes, ids, count, rates);
+    double sum = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        sum += rates[i];
+    }
+    sets->copies++;
+    *bytes_per_s = fmax(*bytes_per_s, sum);
+    return rc;
+}
+
+int probe_sets_total(struct sets *sets, const struct partition *of, const bool *works, bool once,
+                     double *bytes_per_s)
+{
+    uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
+    double *rates = malloc((of->pus + 1) * sizeof *rates);
+    int rc = ids && rates ? 0 : -ENOMEM;
+    const size_t count = rc == 0 ? put_workers(sets, of, works, ids) : 0, looks = once ? 1
+                                                                                  : count > MANY
+                                                                                      ? LOOKS_MANY
+                                                                                      : LOOKS;
+    *bytes_per_s = 0;
+    rc = rc == 0 && count > sets->at_once ? 1 : rc;
+    for (size_t look = 0; rc == 0 && count > 0 && look < looks; look++) {
+        if (look == 0 || !probe_late(sets->probe)) {
+            rc = copy_once(sets, ids, count, rates, bytes_per_s);
+        }
+    }
+    free(ids);
+    free(rates);
+    return rc;
+}
+
+/* The PU of a unit that is one core is measured once in all. */
+int probe_sets_alone(struct sets *sets, const struct partition *of, uint32_t unit,
+                     double *bytes_per_s)
+{
+    const size_t pu = of->first[unit];
+    const bool one_core = probe_partition_size(of, pu) <= probe_partition_size(&sets->cores, pu);
+    *bytes_per_s = one_core ? sets->alone[pu] : 0;
+    if (*bytes_per_s > 0) {
+        return 0;
+    }
+    bool *works = calloc(of->count, sizeof *works);
+    if (!works) {
+        return -ENOMEM;
+    }
+    works[unit] = true;
+    int rc = probe_sets_total(sets, of, works, false, bytes_per_s);
+    sets->alone[pu] = one_core && rc == 0 ? *bytes_per_s : sets->alone[pu];
+    free(works);
+    return rc;
+}
+
+const struct partition *probe_sets_inner_of(const struct sets *sets, const struct partition *of)
+{
+    const struct partition *inner = &sets->cores;
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        inner = level->count > of->count && probe_partition_refines(level, of) ? level : inner;
+    }
+    return inner;
+}
+
+const struct partition *probe_sets_outer_of(const struct sets *sets, const struct partition *of)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct partition *level = &sets->levels[i].partition;
+        if (level->count < of->count && probe_partition_refines(of, level)) {
+            return level;
+        }
+    }
+    return NULL;
+}
+
+uint32_t probe_sets_first_group(const struct sets *sets, const struct partition *of)
+{
+    const struct partition *inner = probe_sets_inner_of(sets, of);
+    uint32_t several = 0;
+    for (uint32_t unit = of->count; unit > 0; unit--) {
+        several = probe_partition_size(of, of->first[unit - 1]) > 1 ? unit - 1 : several;
+    }
+    for (uint32_t unit = 0; unit < of->count; unit++) {
+        const size_t pu = of->first[unit];
+        if (probe_partition_size(of, pu) > probe_partition_size(inner, pu)) {
+            return unit;
+        }
+    }
+    return several;
+}

@@ -1,0 +1,377 @@
+/* NUMA access: cells of a matrix, groups of PUs by nodes (numa.h).
+ *
+ * A copy takes ten times as long as a chase, so copying in every cell of 16 x 16 nodes takes
+ * minutes. With more than 64 cells all are chased in, and four of each node are measured in full:
+ * the nearest two by latency, the middle and the last one. The others take over the bandwidth of
+ * that one of them whose latency is nearest. This misses a slow link between two nodes which their
+ * latency does not show, unless it is one of the four; a node that is slow from everywhere it does
+ * not. */
+#include "probes/memory/numa.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/memory/rates.h"
+#include "probes/pairs/stopping.h"
+
+/* Constant      unit   source                                      without it
+ * NODE_BYTES    bytes  the cache probe's cycle                     prefetchers hide misses
+ * WARM_PASSES   -      what caches can hold of the cycle, they do  the first chase is slower
+ * ALL_UP_TO     cells  8 x 8 nodes: 64 x 3 rounds, 20 s            16 x 16 nodes take minutes
+ * LOOKS         looks  3 % of looks are disturbed                  far cells pass for near ones */
+enum { NODE_BYTES = 256, WARM_PASSES = 1, ALL_UP_TO = 64, SAMPLED = 4, LOOKS = 2 };
+
+struct cell {
+    const struct profile_set *pus; /* of one kind of cores */
+    size_t node;                   /* position */
+    double look_s;                 /* the smallest latency so far; 0: none */
+    bool done;
+    struct profile_numa_access row; /* its PUs are copied when it goes out */
+};
+
+struct matrix {
+    struct probe *probe;
+    size_t bytes;
+    struct profile_set *groups; /* owned */
+    size_t group_count;
+    struct cell *cells; /* owned; by group, then by node */
+    size_t cell_count, started;
+    struct probe_numa *result;
+};
+
+/* -- one cell -- */
+
+static int32_t numa_of(const struct matrix *matrix, const struct cell *cell)
+{
+    const struct profile_class *declared = matrix->probe->declared;
+    /* the only one is where memory falls by itself */
+    return declared->numa_count > 1 ? (int32_t)declared->numa[cell->node].os_index : -1;
+}
+
+static int measure_latency(const struct matrix *matrix, const struct cell *cell, double *seconds)
+{
+    const struct machine_traversal what = {.bytes = matrix->bytes / NODE_BYTES * NODE_BYTES,
+                                           .stride_bytes = NODE_BYTES,
+                                           .order = MACHINE_CHASE,
+                                           .pages = probe_memory_pages(matrix->probe->machine),
+                                           .on_node = true,
+                                           .numa = numa_of(matrix, cell),
+                                           .warm_passes = WARM_PASSES,
+                                           .seed = ++matrix->probe->seed};
+    return probe_machine_traverse(matrix->probe->machine, &what, cell->pus->ids, 1, seconds);
+}
+
+static int measure_copy(const struct matrix *matrix, const struct cell *cell, double *bytes_per_s)
+{
+    const struct machine_copy what =
+        probe_memory_what(matrix->probe, matrix->bytes, numa_of(matrix, cell));
+    return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);
+}
+
+static int measure_row(struct matrix *matrix, struct cell *cell)
+{
+    double seconds[REPEAT_MEDIAN_MOST], rates[REPEAT_MEDIAN_MOST];
+    size_t rounds = 0;
+    while (!(probe_repeat_median_settled(seconds, rounds) &&
+             probe_repeat_median_settled(rates, rounds)) &&
+           !(rounds > 0 && probe_late(matrix->probe))) {
+        int rc = measure_copy(matrix, cell, &rates[rounds]);
+        if (rc == 0) {
+            rc = measure_latency(matrix, cell, &seconds[rounds]);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        rounds++;
+    }
+    cell->row.seconds_per_access = profile_median_value(seconds, rounds);
+    cell->row.bytes_per_s = profile_median_value(rates, rounds);
+    cell->row.quality = (struct profile_quality){
+        .origin = PROFILE_MEASURED,
+        .repetitions = (uint32_t)rounds,
+        .spread = fmax(probe_spread(seconds, rounds), probe_spread(rates, rounds)),
+    };
+    cell->done = true;
+    return 0;
+}
+
+/* The first cell that is left out is named. */
+static void leave_out(struct matrix *matrix, const struct cell *cell, const char *why)
+{
+    struct probe_numa *result = matrix->result;
+    if (!result->why[0]) {
+        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", cell->row.node,
+                 cell->pus->ids[0], why);
+    }
+}
+
+typedef int cell_function(struct matrix *matrix, struct cell *cell);
+
+/* A fault of one node's memory leaves the others. The first cell is tried in any case: that memory
+ * is out of reach is worth knowing. Memory that is all of one node was reached before. */
+static int try_cell(struct matrix *matrix, struct cell *cell, cell_function *measure)
+{
+    probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", cell->row.node,
+               cell->pus->ids[0]);
+    const bool named = matrix->probe->declared->numa_count > 1;
+    bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
+    int rc = late ? 0 : measure(matrix, cell);
+    bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME;
+    if (late || fault) {
+        leave_out(matrix, cell, probe_machine_strerror(late ? -ETIME : rc));
+        cell->look_s = 0;
+    }
+    return fault ? 0 : rc;
+}
+
+/* -- many cells -- */
+
+static int look(struct matrix *matrix, struct cell *cell)
+{
+    double seconds;
+    int rc = measure_latency(matrix, cell, &seconds);
+    if (rc == 0) {
+        cell->look_s = cell->look_s > 0 ? fmin(cell->look_s, seconds) : seconds;
+    }
+    return rc;
+}
+
+static int by_look(const void *a, const void *b)
+{
+    struct cell *const *x = a, *const *y = b;
+    return profile_ascending(&(*x)->look_s, &(*y)->look_s);
+}
+
+/* How far the latency lies from that of a cell that is measured, as a logarithm. */
+static double distance(const struct cell *cell, const struct cell *measured)
+{
+    return fabs(log(cell->look_s / measured->row.seconds_per_access));
+}
+
+static const struct cell *nearest(struct cell *const *cells, size_t count, const struct cell *cell)
+{
+    const struct cell *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const bool measured = cells[i]->done && cells[i]->row.quality.origin == PROFILE_MEASURED;
+        found = measured && (!found || distance(cell, cells[i]) < distance(cell, found)) ? cells[i]
+                                                                                         : found;
+    }
+    return found;
+}
+
+static int take_over(struct cell *cell, const struct cell *from)
+{
+    cell->row.seconds_per_access = cell->look_s;
+    cell->row.bytes_per_s = from->row.bytes_per_s;
+    cell->row.quality =
+        (struct profile_quality){.origin = PROFILE_INFERRED, .repetitions = 1, .spread = -1};
+    cell->done = asprintf(&cell->row.quality.note,
+                          "latency measured; bandwidth taken over from PU %u, whose latency to "
+                          "the node is the nearest",
+                          from->pus->ids[0]) >= 0;
+    return cell->done ? 0 : -ENOMEM;
+}
+
+/* Cells of one node. */
+static int measure_node(struct matrix *matrix, size_t node, struct cell **cells)
+{
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; i < matrix->cell_count; i++) {
+        if (matrix->cells[i].node == node && matrix->cells[i].look_s > 0) {
+            cells[count++] = &matrix->cells[i];
+        }
+    }
+    if (count == 0) {
+        return 0;
+    }
+    qsort(cells, count, sizeof *cells, by_look);
+    const size_t sample[SAMPLED] = {0, count > 1, count / 2, count - 1};
+    for (size_t i = 0; rc == 0 && i < SAMPLED; i++) {
+        rc = cells[sample[i]]->done ? 0 : try_cell(matrix, cells[sample[i]], measure_row);
+    }
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct cell *from = nearest(cells, count, cells[i]);
+        rc = cells[i]->done || cells[i]->look_s <= 0 || !from ? 0 : take_over(cells[i], from);
+    }
+    return rc;
+}
+
+static int measure_many(struct matrix *matrix)
+{
+    struct cell **cells = calloc(matrix->cell_count + 1, sizeof *cells);
+    int rc = cells ? 0 : -ENOMEM;
+    /* twice, far apart in time: a disturbed latency is like that of another kind of cells */
+    for (size_t i = 0; rc == 0 && i < LOOKS * matrix->cell_count; i++) {
+        rc = try_cell(matrix, &matrix->cells[i % matrix->cell_count], look);
+    }
+    for (size_t node = 0; rc == 0 && node < matrix->probe->declared->numa_count; node++) {
+        rc = measure_node(matrix, node, cells);
+    }
+    free(cells);
+    return rc;
+}
+
+/* -- the matrix -- */
+
+static bool overlap(const struct profile_set *a, const struct profile_set *b)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        if (profile_set_has(b, a->ids[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Are the node's PUs a group? High-bandwidth memory is a node beside the ordinary one with the same
+ * PUs, and memory behind an expander may be near to all PUs: then the smallest sets are the
+ * groups. */
+static bool is_group(const struct profile_class *declared, size_t node)
+{
+    const struct profile_set *mine = &declared->numa[node].pus;
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        const struct profile_set *other = &declared->numa[i].pus;
+        bool before = other->count < mine->count || (other->count == mine->count && i < node);
+        if (i != node && before && overlap(other, mine)) {
+            return false;
+        }
+    }
+    return mine->count > 0;
+}
+
+/* The node's PUs that are measured, of one kind of cores at a time: they do not get the same. */
+static int add_groups(struct matrix *matrix, const struct profile_set *pus)
+{
+    const struct probe *probe = matrix->probe;
+    struct profile_set here = {0};
+    int rc = profile_set_intersect(pus, &probe->machine->pus, &here);
+    for (size_t kind = 0; rc == 0 && kind < (probe->kinds ? probe->kinds->count : 1); kind++) {
+        struct profile_set *group = &matrix->groups[matrix->group_count];
+        rc = probe->kinds ? profile_set_intersect(&here, &probe->kinds->pus[kind], group)
+                          : profile_set_copy(&here, group);
+        bool any = rc == 0 && group->count > 0;
+        if (rc == 0 && !any) {
+            profile_set_free(group);
+        }
+        matrix->group_count += any;
+    }
+    profile_set_free(&here);
+    return rc;
+}
+
+static int make_cells(struct matrix *matrix)
+{
+    const struct profile_class *declared = matrix->probe->declared;
+    const size_t nodes = declared ? declared->numa_count : 0;
+    const size_t kinds = matrix->probe->kinds ? matrix->probe->kinds->count : 1;
+    int rc = 0;
+    matrix->groups = calloc(kinds * nodes + 1, sizeof *matrix->groups);
+    matrix->cells = calloc(kinds * nodes * nodes + 1, sizeof *matrix->cells);
+    if (!matrix->groups || !matrix->cells) {
+        return -ENOMEM;
+    }
+    for (size_t node = 0; rc == 0 && node < nodes; node++) {
+        rc = is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0;
+    }
+    for (size_t group = 0; rc == 0 && group < matrix->group_count; group++) {
+        for (size_t node = 0; node < nodes; node++) {
+            matrix->cells[matrix->cell_count++] =
+                (struct cell){.pus = &matrix->groups[group],
+                              .node = node,
+                              .row = {.node = declared->numa[node].os_index}};
+        }
+    }
+    return rc;
+}
+
+static int measure_all(struct matrix *matrix)
+{
+    int rc = 0;
+    if (matrix->cell_count > ALL_UP_TO && !matrix->probe->exhaustive) {
+        return measure_many(matrix);
+    }
+    for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
+        rc = try_cell(matrix, &matrix->cells[i], measure_row);
+    }
+    return rc;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct profile_numa_access *x = a, *y = b;
+    if (x->pus.ids[0] != y->pus.ids[0]) {
+        return x->pus.ids[0] < y->pus.ids[0] ? -1 : 1;
+    }
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The rows that are done. */
+static int hand_out(struct matrix *matrix)
+{
+    struct probe_numa *result = matrix->result;
+    int rc = 0;
+    result->planned = matrix->cell_count;
+    result->rows = calloc(matrix->cell_count + 1, sizeof *result->rows);
+    if (!result->rows) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
+        struct cell *cell = &matrix->cells[i];
+        rc = cell->done ? profile_set_copy(cell->pus, &cell->row.pus) : 0;
+        if (rc == 0 && cell->done) {
+            result->rows[result->count++] = cell->row;
+            cell->row = (struct profile_numa_access){0};
+        }
+    }
+    if (result->count > 0) {
+        qsort(result->rows, result->count, sizeof *result->rows, by_place);
+    }
+    return rc;
+}
+
+static void release(struct matrix *matrix)
+{
+    for (size_t i = 0; i < matrix->cell_count; i++) {
+        free(matrix->cells[i].row.quality.note);
+    }
+    for (size_t i = 0; i < matrix->group_count; i++) {
+        profile_set_free(&matrix->groups[i]);
+    }
+    free(matrix->groups);
+    free(matrix->cells);
+}
+
+int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
+               struct servet_error *error)
+{
+    struct probe_numa result = {0};
+    struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
+    int rc = make_cells(&matrix);
+    if (rc == 0) {
+        rc = measure_all(&matrix);
+    }
+    if (rc == 0) {
+        rc = hand_out(&matrix);
+    }
+    release(&matrix);
+    if (rc < 0) {
+        probe_numa_free(&result);
+        return probe_error(error, rc, "measuring the memory of each NUMA node");
+    }
+    *out = result;
+    return 0;
+}
+
+void probe_numa_free(struct probe_numa *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        profile_set_free(&result->rows[i].pus);
+        free(result->rows[i].quality.note);
+    }
+    free(result->rows);
+    memset(result, 0, sizeof *result);
+}

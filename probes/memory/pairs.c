@@ -1,0 +1,388 @@
+/* From the bandwidth of pairs to overhead levels (pairs.h). */
+#include "probes/memory/pairs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/memory/rounds.h"
+#include "probes/memory/scaling.h"
+#include "probes/pairs/layers.h"
+#include "probes/pairs/stopping.h"
+#include "profile/codec/codec.h"
+#include "profile/query.h"
+
+/* Constant       unit      source                                  without it
+ * outlier_share  of pairs  less than a domain of half a class      a hidden link is no level
+ * CHECKED        pairs     1 % miss one wrong pair in four        one lucky round breaks a group */
+static const double outlier_share = 0.25;
+enum { CHECKED = 16 };
+
+/* -- levels of values -- */
+
+static int add_level(const struct pair_classes *classes, uint8_t level, double bytes_per_s,
+                     struct profile_memory *memory)
+{
+    struct profile_memory_level *slot = &memory->levels[level];
+    slot->bytes_per_s = bytes_per_s;
+    slot->quality = (struct profile_quality){
+        .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
+    int rc = probe_relation_from_classes(classes, level, &slot->collisions);
+    memory->level_count += rc == 0;
+    return rc;
+}
+
+/* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the
+ * worst level. */
+static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
+                    uint8_t *class_of, struct clusters *clusters)
+{
+    double *values = malloc((pairs ? pairs : 1) * sizeof *values);
+    uint32_t *cluster_of = malloc((pairs ? pairs : 1) * sizeof *cluster_of);
+    size_t colliding = 0;
+    int rc = values && cluster_of ? 0 : -ENOMEM;
+    for (size_t i = 0; i < pairs && rc == 0; i++) {
+        if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
+            values[colliding++] = pair_bytes_per_s[i];
+        }
+    }
+    clusters->count = 0;
+    if (rc == 0 && colliding > 0) {
+        rc = probe_layers_cluster(values, colliding, spread, cluster_of, clusters);
+    }
+    for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
+        if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
+            class_of[i] = (uint8_t)cluster_of[k++];
+        }
+    }
+    free(values);
+    free(cluster_of);
+    return rc;
+}
+
+int probe_memory_levels(const struct profile_set *pus, double reference,
+                        const double *pair_bytes_per_s, double spread, struct profile_memory *out)
+{
+    struct profile_memory memory = {.reference_bytes_per_s = reference};
+    struct pair_classes classes;
+    struct clusters clusters;
+    int rc = probe_pair_classes_init(&classes, pus);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, classes.of,
+                  &clusters);
+    if (rc == 0 && clusters.count > 0) {
+        memory.levels = calloc(clusters.count, sizeof *memory.levels);
+        rc = memory.levels ? 0 : -ENOMEM;
+        for (size_t i = 0; i < clusters.count && rc == 0; i++) {
+            rc = add_level(&classes, (uint8_t)i, clusters.centre[i], &memory);
+        }
+    }
+    probe_pair_classes_free(&classes);
+    if (rc < 0) {
+        struct probe_memory whole = {.memory = memory};
+        probe_memory_free(&whole);
+        return rc;
+    }
+    *out = memory;
+    return 0;
+}
+
+/* -- curves -- */
+
+/* The curve of the level's first group, one worker per group of the levels within it first. */
+static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *memory,
+                           size_t index)
+{
+    const struct profile_set *pus = &rounds->probe->machine->pus;
+    const struct profile_class *declared = rounds->probe->declared;
+    struct profile_memory_level *level = &memory->levels[index];
+    static const struct profile_relation nothing;
+    const struct partition **inner = calloc(index + 2, sizeof *inner);
+    struct partition *made = calloc(index + 1, sizeof *made);
+    bool *member = malloc(pus->count + 1);
+    int rc = inner && made && member ? 0 : -ENOMEM;
+    for (size_t i = 0; i <= index && rc == 0; i++) {
+        inner[i] = &made[i];
+        rc = probe_partition_make(pus,
+                                  i          ? &memory->levels[i - 1].collisions
+                                  : declared ? &declared->cores
+                                             : &nothing,
+                                  &made[i]);
+    }
+    if (rc == 0) {
+        const struct profile_scaling_point one = {
+            1, memory->reference_bytes_per_s, memory->quality.repetitions, memory->quality.spread};
+        for (size_t i = 0; i < pus->count; i++) {
+            member[i] = profile_set_has(&level->collisions.groups[0], pus->ids[i]);
+        }
+        rc = probe_scaling_measure(rounds->probe, rounds->bytes, member, inner, &one, level);
+    }
+    for (size_t i = 0; made && i <= index; i++) {
+        probe_partition_free(&made[i]);
+    }
+    free(inner);
+    free(made);
+    free(member);
+    return rc;
+}
+
+/* -- pairs -- */
+
+/* Pairs that were not measured count as if they did not collide. */
+static void leave_open(const struct memory_rounds *rounds, struct sampling_outcome *outcome)
+{
+    for (size_t k = 0; k < probe_pair_count(rounds->probe->machine->pus.count); k++) {
+        outcome->values[k] = outcome->measured[k] ? outcome->values[k] : INFINITY;
+    }
+}
+
+/* Does the pair not collide, and both of it with one other PU? Collisions are transitive. */
+static bool is_bridged(const struct sampling_outcome *outcome, size_t n, size_t i, size_t j,
+                       double reference)
+{
+    bool bridged = false;
+    for (size_t k = 0; k < n && !bridged; k++) {
+        bridged = k != i && k != j &&
+                  probe_memory_collides(outcome->values[probe_pair_index(n, i, k)], reference) &&
+                  probe_memory_collides(outcome->values[probe_pair_index(n, j, k)], reference);
+    }
+    return bridged;
+}
+
+/* The one pass that verifies: measured pairs that collide, and some others, are measured once more,
+ * and all that are bridged, measured or not. Pairs that took a figure over do so anew. */
+static int verify(struct memory_rounds *rounds, struct sampling *sampling,
+                  struct sampling_outcome *outcome)
+{
+    const size_t n = sampling->pus->count, step = outcome->measured_count / CHECKED + 1;
+    const double reference = probe_memory_rounds_reference(rounds);
+    size_t others = 0;
+    int rc = 0;
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; rc == 0 && j < n && !probe_late(rounds->probe); j++, k++) {
+            const struct pair_position pair = {i, j};
+            const bool measured = outcome->measured[k],
+                       colliding = probe_memory_collides(outcome->values[k], reference),
+                       chosen = measured && (colliding || others++ % step == 0);
+            if (chosen || (!colliding && is_bridged(outcome, n, i, j, reference))) {
+                rc = probe_memory_rounds_again(rounds, &pair, &outcome->values[k]);
+                outcome->measured_count += rc == 0 && !measured;
+                outcome->measured[k] |= rc == 0;
+            }
+        }
+    }
+    return rc < 0 ? rc : probe_sampling_settle(sampling, outcome);
+}
+
+/* By class: measured pairs, those that collide, and the best of them. */
+struct class_figures {
+    size_t measured, colliding;
+    double best;
+};
+
+/* A few colliding pairs of a class are of a domain that the sample was too small for, unless most
+ * pairs of the machine were measured. No pair tells which PUs it has, so the sets of PUs are
+ * searched for it, and these pairs are as the others. */
+static int set_outliers_aside(const struct memory_rounds *rounds, const struct sampling *sampling,
+                              struct sampling_outcome *outcome, bool *odd)
+{
+    const size_t pairs = probe_pair_count(sampling->pus->count);
+    const double reference = probe_memory_rounds_reference(rounds);
+    const bool most_open = 2 * outcome->measured_count < outcome->pair_count;
+    struct class_figures *of = calloc(sampling->class_count + 1, sizeof *of);
+    if (!of) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < pairs; k++) {
+        struct class_figures *class = &of[sampling->class_of[k]];
+        if (outcome->measured[k]) {
+            class->measured++;
+            class->colliding += probe_memory_collides(outcome->values[k], reference);
+            class->best = fmax(class->best, outcome->values[k]);
+        }
+    }
+    for (size_t k = 0; k < pairs && (outcome->cut_short || most_open); k++) {
+        const struct class_figures *class = &of[sampling->class_of[k]];
+        if (outcome->cut_short) {
+            /* one pair that nobody had time to verify does not speak for its class */
+            const bool lone = class->measured == 1 && class->colliding == 1;
+            outcome->values[k] = lone ? INFINITY : outcome->values[k];
+            outcome->measured[k] &= !lone;
+        } else if (outcome->measured[k] && probe_memory_collides(outcome->values[k], reference) &&
+                   (double)class->colliding < outlier_share * (double)class->measured) {
+            *odd = true;
+            outcome->values[k] = class->best;
+            outcome->measured[k] = false;
+        }
+    }
+    free(of);
+    return 0;
+}
+
+static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
+                        struct sampling_outcome *outcome, struct probe_memory *result)
+{
+    struct probe *probe = rounds->probe;
+    sampling->exhaustive = probe->exhaustive;
+    sampling->row = true;
+    sampling->probe = probe;
+    sampling->spread = &rounds->spread;
+    sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
+                                                         (MEMORY_SHARES * rounds->bytes));
+    int rc =
+        probe_sampling_run(sampling, NULL, ++probe->seed, probe_memory_rounds_ask, rounds, outcome);
+    if (rc == -ETIME && rounds->alone_count > 0) {
+        leave_open(rounds, outcome);
+        outcome->cut_short = true;
+        result->apart = rounds->apart;
+        return 0;
+    }
+    if (rc == 0) {
+        rc = verify(rounds, sampling, outcome);
+    }
+    return rc < 0 ? rc : set_outliers_aside(rounds, sampling, outcome, &result->odd);
+}
+
+static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome,
+                         struct probe_memory *result)
+{
+    struct probe *probe = rounds->probe;
+    const struct profile_set *pus = &probe->machine->pus;
+    struct sampling sampling;
+    int rc;
+    if (pus->count == 1 || probe_machine_at_once(probe->machine) < 2) {
+        rc = probe_memory_rounds_one(rounds, pus->ids[0]);
+        leave_open(rounds, outcome);
+        return rc == -ETIME && rounds->alone_count > 0 ? 0 : rc;
+    }
+    rc = probe_memory_rounds_alone(rounds);
+    if (rc == 0) {
+        rc = probe_sampling_init(&sampling, pus, probe->declared);
+    }
+    if (rc == 0) {
+        rc = sample_pairs(rounds, &sampling, outcome, result);
+        probe_sampling_free(&sampling);
+    }
+    rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
+    return rc;
+}
+
+/* -- levels -- */
+
+/* A level's centre is nearest to its own pairs. */
+static size_t nearest_level(const struct profile_memory *memory, double bytes_per_s)
+{
+    size_t nearest = 0;
+    for (size_t i = 1; i < memory->level_count; i++) {
+        double distance = fabs(log(bytes_per_s / memory->levels[i].bytes_per_s));
+        nearest =
+            distance < fabs(log(bytes_per_s / memory->levels[nearest].bytes_per_s)) ? i : nearest;
+    }
+    return nearest;
+}
+
+/* The median dispersion of the rounds of the level's measured pairs. A
+ * level that has none is inferred. */
+static int level_quality(const struct memory_rounds *rounds, const struct sampling_outcome *outcome,
+                         struct profile_memory *memory, size_t level)
+{
+    size_t pairs = probe_pair_count(rounds->probe->machine->pus.count), measured = 0;
+    double *spreads = malloc((pairs + 1) * sizeof *spreads);
+    if (!spreads) {
+        return -ENOMEM;
+    }
+    for (size_t k = 0; k < pairs; k++) {
+        if (outcome->measured[k] &&
+            probe_memory_collides(outcome->values[k], memory->reference_bytes_per_s) &&
+            nearest_level(memory, outcome->values[k]) == level) {
+            spreads[measured++] = rounds->spreads[k];
+        }
+    }
+    struct profile_quality *quality = &memory->levels[level].quality;
+    quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
+    quality->repetitions = rounds->fewest_rounds;
+    quality->spread = measured > 0 ? profile_median_value(spreads, measured) : -1;
+    free(spreads);
+    return probe_sampling_note(outcome, &quality->note);
+}
+
+/* From figures to levels, without scaling. */
+static int infer(struct memory_rounds *rounds, const struct sampling_outcome *outcome,
+                 struct probe_memory *result)
+{
+    double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
+    double best = rounds->alone[rounds->alone_count - 1];
+    int rc = probe_memory_levels(&rounds->probe->machine->pus, best, outcome->values,
+                                 rounds->spread, &result->memory);
+    result->memory.quality = (struct profile_quality){
+        .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
+    for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
+        rc = level_quality(rounds, outcome, &result->memory, i);
+    }
+    return rc;
+}
+
+static int measure_levels(struct memory_rounds *rounds, struct sampling_outcome *outcome,
+                          struct probe_memory *result)
+{
+    struct probe *probe = rounds->probe;
+    int rc = measure_pairs(rounds, outcome, result);
+    if (rc == 0) {
+        rc = infer(rounds, outcome, result);
+    }
+    if (rc == 0) {
+        rc = probe_pair_figures(&probe->machine->pus, rounds->slower, outcome->measured,
+                                &result->memory.pair_rates, &result->memory.pair_rate_count);
+    }
+    if (rc == 0 && result->apart) {
+        rc = probe_note_beside_others(&result->memory.quality, "pairs not measured");
+    }
+    for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
+        struct profile_memory_level *level = &result->memory.levels[i];
+        if (level->collisions.group_count > 0 && !probe_late(probe)) {
+            rc = measure_scaling(rounds, &result->memory, i);
+            rc = rc == -EAGAIN ? 0 : rc; /* the pairs have met */
+        }
+    }
+    return rc;
+}
+
+static int measure(struct probe *probe, struct probe_memory *result)
+{
+    const size_t pairs = probe_pair_count(probe->machine->pus.count);
+    struct memory_rounds rounds;
+    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
+                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    int rc = probe_memory_rounds_init(&rounds, probe, result->array_bytes);
+    if (rc == 0) {
+        rc = outcome.values && outcome.measured ? measure_levels(&rounds, &outcome, result)
+                                                : -ENOMEM;
+    }
+    free(outcome.values);
+    free(outcome.measured);
+    probe_memory_rounds_free(&rounds);
+    return rc;
+}
+
+int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
+                 struct servet_error *error)
+{
+    struct probe_memory result = {.array_bytes = probe_memory_bytes(probe, last_level_bytes)};
+    result.cut_short = result.array_bytes < probe_memory_wanted_bytes(probe, last_level_bytes);
+    int rc = measure(probe, &result);
+    if (rc < 0) {
+        probe_memory_free(&result);
+        return probe_error(error, rc, "measuring memory bandwidth");
+    }
+    *out = result;
+    return 0;
+}
+
+void probe_memory_free(struct probe_memory *result)
+{
+    profile_memory_free(&result->memory);
+    memset(result, 0, sizeof *result);
+}

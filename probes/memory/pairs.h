@@ -1,0 +1,37 @@
+/* Pairs that collide on memory, as overhead levels (2010 paper, Section III-C, Figure 6).
+ *
+ * A pair collides when one of them, both copying, gets less than 90 % of what it gets alone. Every
+ * PU is measured alone first, then pairs (sampling.c). One pass verifies: all pairs that collide
+ * and 16 others are measured once more. Then colliding bandwidths are clustered (layers.h) to
+ * overhead levels, worst first; a level's groups are of PUs that collide so or worse, so that
+ * groups nest. */
+#ifndef SERVET_PROBES_MEMORY_PAIRS_H
+#define SERVET_PROBES_MEMORY_PAIRS_H
+
+#include "probes/memory/rates.h"
+#include "probes/probe.h"
+#include "profile/model.h"
+
+/* The result in the profile's own form, to be moved into a class. `array_bytes`: of an array that
+ * was copied. */
+struct probe_memory {
+    struct profile_memory memory;
+    size_t array_bytes;
+    bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
+    bool odd;       /* a few pairs collide of a class whose others do not */
+    bool apart;     /* pairs have no figure, or some sets: their PUs never ran at the same time */
+    bool searched;  /* pairs and sets to the end: there are no more levels */
+};
+
+/* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);
+ * `reference` is that of one PU alone, `spread` the relative deviation of one figure (layers.h).
+ * Levels come without scaling. 0 or -ENOMEM. */
+int probe_memory_levels(const struct profile_set *pus, double reference,
+                        const double *pair_bytes_per_s, double spread, struct profile_memory *out);
+
+/* `last_level_bytes`: the largest cache, declared or measured. */
+int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,
+                 struct servet_error *error);
+void probe_memory_free(struct probe_memory *result);
+
+#endif

@@ -1,0 +1,48 @@
+/* A rate of memory: the bytes per second that PUs get, copying arrays far larger than every cache.
+ * How large the arrays are, how long a copy is and on which pages is the same for all figures. */
+#ifndef SERVET_PROBES_MEMORY_RATES_H
+#define SERVET_PROBES_MEMORY_RATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/probe.h"
+
+/* A share of the rate alone; less is a collision: "b < ref" of the 2010 paper needs a margin.
+ * Rounds differ by 4 to 7 % on a shared machine. */
+#define PROBE_MEMORY_COLLISION 0.9
+
+bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
+
+/* Are there so many PUs that copies have to be few and short, or they would take minutes? */
+bool probe_memory_is_large(const struct probe *probe);
+
+/* The pages that memory is measured with: huge ones where they are to be had, as large pieces get
+ * them; the TLB then adds nothing to the time of memory. */
+enum machine_pages probe_memory_pages(const struct machine *machine);
+
+/* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or
+ * measured. */
+size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes);
+/* The same, were there no limit of memory. */
+size_t probe_memory_wanted_bytes(const struct probe *probe, size_t last_level_bytes);
+
+/* "AVX2 non-temporal stores, pages of 2 MiB asked for, arrays of 128 MiB": a new string, or
+ * NULL. */
+char *probe_memory_method(const struct machine *machine, size_t array_bytes);
+
+/* A copy between arrays of so many bytes, on a NUMA node or (< 0) on each PU's own. */
+struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa);
+/* Copies, once, on all of `pus`; -EAGAIN: they never ran at the same time
+ * (probe_machine_copy_together()). */
+int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
+                      double *bytes_per_s);
+/* One PU alone, once. 0 or the machine's -errno. */
+int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
+                       double *bytes_per_s);
+
+/* Working sets that a pair has room for: two arrays of two PUs, and chase pools beside. */
+enum { MEMORY_SHARES = 6 };
+
+#endif

@@ -1,0 +1,25 @@
+/* A scaling curve is the bandwidth of a group by the number of its workers (2010 paper, Section
+ * III-C, Figure 9b). */
+#ifndef SERVET_PROBES_MEMORY_SCALING_H
+#define SERVET_PROBES_MEMORY_SCALING_H
+
+#include "probes/pairs/partition.h"
+#include "probes/probe.h"
+#include "profile/model.h"
+
+/* Orders positions in the machine's set so that each next one has the fewest before it in its unit
+ * of the outermost of `inner` (partitions of the positions), then of the next, the
+ * core last: one worker in each inner domain before a second one in any. */
+void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
+                         size_t inner_count);
+
+/* Measures the curve of `level` on the members (by position), in that order (`inner` ends with
+ * NULL); slower cores come last, or the curve would fall with the first of them. `one`: the point
+ * of one worker. The curve ends where the workers never ran at the same time; -EAGAIN: before there
+ * were two. 0, -ENOMEM or the machine's -errno. */
+int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
+                          const struct partition *const *inner,
+                          const struct profile_scaling_point *one,
+                          struct profile_memory_level *level);
+
+#endif

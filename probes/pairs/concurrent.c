@@ -1,0 +1,238 @@
+/* Disjoint pairs measured at the same time, where a check (alone against together, by turns) shows
+ * that they do not disturb one another. The largest units are tried first, since what disturbs
+ * shares something. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/pairs/layers.h"
+#include "probes/pairs/sample.h"
+
+/* Constant           unit      source                               without it
+ * ROUNDS, PILOTS     turns,    six ratios: their median deviates    a disturbed pilot decides
+ *                    pairs     by 0.72 spreads
+ * LOOK_AHEAD         pairs     -                                    n^2 looks for one batch
+ * tolerated_spreads  spreads   twice that                           noise passes for interference
+ * least_tolerated    ratio     pairs of a layer differ by 2 %       the same, on quiet machines
+ * most_tolerated     ratio     a tenth is no figure of the same     interference passes for noise
+ * banded_spreads     spreads   a Gaussian's 99.7 %                  one figure in twenty is retaken
+ * worth              times     a check may fail                     checks cost more than none */
+enum { ROUNDS = 2, PILOTS = 3, LOOK_AHEAD = 4096 };
+static const double tolerated_spreads = 1.5;
+static const double least_tolerated = 0.02;
+static const double most_tolerated = 0.1;
+static const double banded_spreads = 3;
+static const size_t worth = 2;
+
+/* -- units -- */
+
+int probe_concurrent_add(struct concurrent *concurrent, const struct profile_set *pus,
+                         const struct profile_relation *relation)
+{
+    const struct profile_relation groups = {.groups = relation->groups,
+                                            .group_count = relation->group_count};
+    struct partition fresh, *partitions = concurrent->partitions;
+    size_t at = 0;
+    int rc = probe_partition_make(pus, &groups, &fresh);
+    if (rc < 0) {
+        return rc;
+    }
+    while (at < concurrent->count && partitions[at].count < fresh.count) {
+        at++;
+    }
+    const bool known = at < concurrent->count && partitions[at].count == fresh.count &&
+                       probe_partition_refines(&partitions[at], &fresh);
+    if (fresh.count < 2 || known || concurrent->count == CONCURRENT_PARTITIONS) {
+        probe_partition_free(&fresh);
+        return 0;
+    }
+    memmove(&partitions[at + 1], &partitions[at], (concurrent->count - at) * sizeof *partitions);
+    partitions[at] = fresh;
+    concurrent->count++;
+    return 0;
+}
+
+static int concurrent_add_nodes(struct concurrent *concurrent, const struct profile_set *pus,
+                                const struct profile_class *declared)
+{
+    struct profile_set *sets = calloc(declared->numa_count + 1, sizeof *sets);
+    for (size_t i = 0; sets && i < declared->numa_count; i++) {
+        sets[i] = declared->numa[i].pus;
+    }
+    const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
+    int rc = sets ? probe_concurrent_add(concurrent, pus, &nodes) : -ENOMEM;
+    free(sets);
+    return rc;
+}
+
+static int concurrent_add_declared(struct concurrent *concurrent, const struct profile_set *pus,
+                                   const struct profile_class *declared)
+{
+    int rc = probe_concurrent_add(concurrent, pus, &declared->packages);
+    if (rc == 0) {
+        rc = concurrent_add_nodes(concurrent, pus, declared);
+    }
+    for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
+        rc = probe_concurrent_add(concurrent, pus, &declared->caches[i].sharing);
+    }
+    return rc < 0 ? rc : probe_concurrent_add(concurrent, pus, &declared->cores);
+}
+
+int probe_concurrent_init(struct concurrent *concurrent, const struct profile_set *pus,
+                          const struct profile_class *declared)
+{
+    static const struct profile_relation nothing;
+    *concurrent = (struct concurrent){.pus = pus->count};
+    int rc = probe_concurrent_add(concurrent, pus, &nothing);
+    if (rc == 0 && declared) {
+        rc = concurrent_add_declared(concurrent, pus, declared);
+    }
+    if (rc < 0) {
+        probe_concurrent_free(concurrent);
+    }
+    return rc;
+}
+
+void probe_concurrent_free(struct concurrent *concurrent)
+{
+    for (size_t i = 0; i < concurrent->count; i++) {
+        probe_partition_free(&concurrent->partitions[i]);
+    }
+    concurrent->count = 0;
+}
+
+/* -- batches -- */
+
+size_t probe_concurrent_most(const struct probe *probe, size_t room)
+{
+    size_t most = probe->one_by_one ? 1 : probe_machine_at_once(probe->machine) / 2;
+    return room < most ? room : most;
+}
+
+size_t probe_concurrent_compose(const struct concurrent *concurrent,
+                                const struct concurrent_limit *limit, struct pair_position *pairs,
+                                size_t count)
+{
+    /* one by one needs no account; without memory it is the way out */
+    bool *touched = limit->pairs > 1 ? calloc(2 * concurrent->pus, sizeof *touched) : NULL;
+    if (!touched) {
+        return 1;
+    }
+    const uint32_t *unit = concurrent->partitions[limit->partition].unit;
+    bool *by_pu = touched, *by_unit = touched + concurrent->pus;
+    size_t taken = 0;
+    for (size_t k = 0; k < count && k < LOOK_AHEAD && taken < limit->pairs; k++) {
+        const struct pair_position pair = pairs[k];
+        if (by_pu[pair.i] || by_pu[pair.j] || by_unit[unit[pair.i]] || by_unit[unit[pair.j]]) {
+            continue;
+        }
+        by_pu[pair.i] = by_pu[pair.j] = by_unit[unit[pair.i]] = by_unit[unit[pair.j]] = true;
+        pairs[k] = pairs[taken];
+        pairs[taken++] = pair;
+    }
+    free(touched);
+    return taken;
+}
+
+/* -- the check -- */
+
+bool probe_concurrent_as_expected(const struct concurrent_limit *limit, double figure)
+{
+    return fabs(log(figure / limit->figure)) <= limit->band;
+}
+
+bool probe_concurrent_undisturbed(double *ratios, size_t ratio_count, double *repeats,
+                                  size_t repeat_count)
+{
+    double middle = fabs(profile_median_value(ratios, ratio_count));
+    double tolerated = tolerated_spreads * probe_layers_spread(repeats, repeat_count);
+    return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
+}
+
+/* A batch that is tried: within which limit, on how many of its pairs it is checked, and whether
+ * they were left undisturbed. */
+struct batch_trial {
+    struct concurrent_limit limit;
+    size_t pilots;
+    bool passed;
+};
+
+/* Alone and together by turns; values[] of the pilots are of a measurement alone. Sets what is
+ * expected of others. */
+static int concurrent_try(const struct concurrent_question *question, struct pair_position *batch,
+                          size_t count, double *values, struct batch_trial *trial)
+{
+    struct concurrent_limit *limit = &trial->limit;
+    const size_t pilots = trial->pilots = count < PILOTS ? count : PILOTS;
+    double alone[ROUNDS][PILOTS], beside[ROUNDS][CONCURRENT_MOST], scratch[CONCURRENT_MOST];
+    double ratios[ROUNDS * PILOTS], repeats[PILOTS + CONCURRENT_MOST];
+    size_t ratio_count = 0, repeat_count = 0;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        int rc = question->measure(question->argument, batch, count, scratch, beside[round]);
+        for (size_t k = 0; k < pilots && rc == 0; k++) {
+            rc = question->measure(question->argument, &batch[k], 1, &values[k], &alone[round][k]);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        for (size_t k = 0; k < pilots; k++) {
+            ratios[ratio_count++] = log(beside[round][k] / alone[round][k]);
+        }
+        if (fabs(profile_median_value(ratios, ratio_count)) > most_tolerated) {
+            trial->passed = false; /* the first round may do */
+            return 0;
+        }
+    }
+    for (size_t k = 0; k < pilots; k++) {
+        repeats[repeat_count++] = log(alone[1][k] / alone[0][k]);
+    }
+    for (size_t k = 0; k < count; k++) {
+        repeats[repeat_count++] = log(beside[1][k] / beside[0][k]);
+    }
+    trial->passed = probe_concurrent_undisturbed(ratios, ratio_count, repeats, repeat_count);
+    limit->band = fmax(most_tolerated, banded_spreads * probe_layers_spread(repeats, repeat_count));
+    limit->figure = profile_median_value(alone[ROUNDS - 1], pilots);
+    return 0;
+}
+
+/* Whether trying a batch is worth it, in measurements: it may fail, and a batch that is disturbed
+ * takes as long as its pairs one by one. */
+static bool concurrent_pays(size_t left, size_t pairs_now, size_t pairs_then)
+{
+    return left / pairs_now > left / pairs_then + worth * (ROUNDS * PILOTS + 1) + pairs_then;
+}
+
+int probe_concurrent_find(const struct concurrent_question *question, struct pair_position *pairs,
+                          size_t count, double *values, struct concurrent_found *out)
+{
+    const struct concurrent *concurrent = question->concurrent;
+    const size_t most = question->most < CONCURRENT_MOST ? question->most : CONCURRENT_MOST;
+    struct batch_trial next = {.limit = {.pairs = most}};
+    *out = (struct concurrent_found){.limit = {.pairs = 1}};
+    while (next.limit.pairs > 1 && next.limit.partition < concurrent->count) {
+        struct pair_position *rest = pairs + out->done;
+        size_t left = count - out->done,
+               batch = probe_concurrent_compose(concurrent, &next.limit, rest, left);
+        if (batch <= out->limit.pairs || !concurrent_pays(left, out->limit.pairs, batch)) {
+            next.limit.partition++;
+            continue;
+        }
+        int rc = concurrent_try(question, rest, batch, values + out->done, &next);
+        if (rc < 0) {
+            return rc;
+        }
+        out->tried++;
+        if (next.passed) {
+            out->limit = next.limit;
+            out->limit.pairs = batch;
+        }
+        out->done += next.pilots;
+        if (!next.passed && out->limit.pairs > 1) {
+            break;
+        }
+        next.limit.partition += next.passed;
+        next.limit.pairs = next.passed ? next.limit.pairs : batch > 2 ? (batch + 1) / 2 : 1;
+    }
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* Messages between PUs have a latency and a bandwidth by their size. Pairs of one latency are a
+ * layer; each layer has a curve by message size and one by messages at the same time, measured on a
+ * representative (2010 paper, Section III-D).
+ *
+ * Every pair that is sampled (sampling.c) exchanges messages of the size of the L1 cache, in two
+ * sweeps apart in time of which the smaller figure counts, and in more of them until its two
+ * smallest figures agree. Latencies are clustered (layers.h) to layers, fastest first; a layer's
+ * groups are of PUs that are that near or nearer where that is transitive, single pairs
+ * otherwise. */
+#ifndef SERVET_PROBES_PAIRS_MESSAGES_H
+#define SERVET_PROBES_PAIRS_MESSAGES_H
+
+#include "probes/probe.h"
+#include "profile/model.h"
+
+/* The size of messages where none is asked for: that of the class' first level. */
+size_t probe_message_usual_bytes(const struct profile_class *node_class);
+
+/* On `probe->machine`, which need only exchange. Result in the profile's own form. */
+int probe_message(struct probe *probe, size_t message_bytes, struct profile_communication *out,
+                  struct servet_error *error);
+/* Looks at each layer, the first one among them: nine runs of ten are then covered
+ * (tests/probes/test_looks.c). */
+enum { PROBE_MESSAGE_LOOKS = 4 };
+/* Looks once more, later, at the representative of each layer and its curve
+ * (probe_repeat_look_again()): within one burst, or one start of an MPI library, figures agree that
+ * differ twofold from run to run. 0, or the machine's -errno with one line in `error`. */
+int probe_message_look_again(struct probe *probe, struct profile_communication *result,
+                             struct servet_error *error);
+/* One pair, once, one way. 0 or the machine's -errno. */
+int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
+                       double *seconds);
+void probe_message_free(struct profile_communication *result);
+
+#endif

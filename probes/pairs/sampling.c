@@ -1,0 +1,708 @@
+/* Which pairs of PUs are measured, and which take over the figure of others: one strategy for
+ * messages, sharing and memory.
+ *
+ * All pairs of 256 PUs are 32,640. So pairs are put into classes that are presumed to agree: those
+ * that have the same in common in the declared topology (a core, a cache of a level, a NUMA node, a
+ * package, the node), that are of the same two kinds of cores, and that are in one layer of
+ * messages where those come first. Every class goes the same way:
+ *
+ *   sample    random pairs, and where nothing vouches for the class all pairs of one PU (a row).
+ *   verify    the class agrees, and its other pairs take over the median of the sample; or it does
+ *             not. A lone answer of yes or no is asked again first.
+ *   refine    PUs are clustered by rows: a PU that is in no group is asked about all others that
+ *             are in none; those before a gap of its row are its group. For yes or no each PU is
+ *             asked about a representative of each group until one says yes. The pairs of two
+ *             groups, and those inside of one, are classes from then on, and go the same way once
+ *             more; what fails again is measured in full. So is all of a class without groups, and
+ *             of one that has no more pairs than 24 PUs.
+ *
+ * Misses. A sample of m pairs misses a kind of pairs that is a share q of its class with
+ * probability (1 - q)^m:
+ *
+ *   cheap figures (messages)        m = 1.5 n log2 n   1/n for siblings of half of the cores,
+ *                                                      q = 1/(2n)
+ *   costly ones (memory, sharing)   m = 4 log2 n       n^-0.6 for q = 1/10, n^-4 for q = 1/2
+ *   a block of two groups           m >= 16            2^-16 for q = 1/2, 0.19 for q = 1/10
+ *   a row                           never misses groups that every PU is in
+ *
+ * Rows take n pairs for each group and blocks some 16 for each two, so with groups of about sqrt(n)
+ * PUs some n sqrt(n) of the n^2 / 2 pairs are measured. */
+#include "probes/pairs/sample.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/file.h"
+#include "profile/base/random.h"
+#include "profile/base/statistics.h"
+
+/* Constant       unit            source                       without it
+ * costly_factor  times log2 n    0.15 to 2 s a pair           minutes of copies and working sets
+ * cheap_factor   times n log2 n  misses 1/n, above            siblings of half of the cores missed
+ * SAMPLE_LEAST   pairs           a median needs three         one disturbed pair speaks for a class
+ * ALL_UP_TO      pairs           those of 24 PUs, 1 s each    rows cost more than they save
+ * BLOCK_LEAST    pairs           misses, above                half of a block is missed
+ * BLOCK_OTHERS   pairs           beside the row of one PU     a block is judged by one PU
+ * gap            ratio           pairs of one layer differ    groups of noise
+ *                                by 12 % at most (layers.c)
+ * GROUP_LEAST    PUs             a pair shows itself          one odd pair of times is a group */
+static const double costly_factor = 4;
+static const double cheap_factor = 1.5;
+static const double gap = 1.25;
+enum { SAMPLE_LEAST = 3, ALL_UP_TO = 276, BLOCK_LEAST = 16, BLOCK_OTHERS = 4, GROUP_LEAST = 4 };
+
+bool probe_sampling_equal(double *values, size_t count, double spread)
+{
+    (void)spread;
+    for (size_t i = 1; i < count; i++) {
+        if (values[i] < values[0] || values[i] > values[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- a class that is measured -- */
+
+struct sampling_run {
+    struct sampling *sampling;
+    pairs_measure_function *measure;
+    void *argument;
+    struct sampling_outcome *outcome;
+    struct random random;
+    struct pair_position *pairs; /* that are wanted, by class. Owned, as the two below */
+    size_t *first;               /* of each class in `pairs`, and the end */
+    double *values;              /* of the class, where it has some */
+    size_t value_count;
+    uint32_t class;
+    struct pair_position *members; /* of the class: `measured` ones first */
+    size_t count, measured, known; /* `known`: measured before it was turned to */
+    struct concurrent_limit limit;
+};
+
+static bool sampling_late(const struct sampling_run *run)
+{
+    return run->sampling->probe && probe_late(run->sampling->probe);
+}
+
+static size_t sampling_index(const struct sampling_run *run, const struct pair_position *pair)
+{
+    return probe_pair_index(run->sampling->pus->count, pair->i, pair->j);
+}
+
+static bool sampling_is_block(const struct sampling_run *run)
+{
+    return run->class >= run->sampling->presumed_count;
+}
+
+/* Sorts the pairs that are wanted (NULL: all) by their classes, and makes room for new ones. */
+static int sampling_sort(struct sampling_run *run, const bool *wanted)
+{
+    const struct sampling *sampling = run->sampling;
+    const size_t n = sampling->pus->count, classes = sampling->class_count;
+    size_t *first = realloc(run->first, (classes + 2) * sizeof *first);
+    run->first = first ? first : run->first;
+    struct sampling_class *room = realloc(run->sampling->classes, (classes + 1) * sizeof *room);
+    run->sampling->classes = room ? room : run->sampling->classes;
+    if (!first || !room) {
+        return -ENOMEM;
+    }
+    memset(first, 0, (classes + 2) * sizeof *first);
+    for (size_t k = 0; k < probe_pair_count(n); k++) {
+        first[sampling->class_of[k] + 2] += !wanted || wanted[k];
+    }
+    for (size_t c = 2; c < classes + 2; c++) {
+        first[c] += first[c - 1];
+    }
+    for (size_t i = 0, k = 0; i < n; i++) {
+        for (size_t j = i + 1; j < n; j++, k++) {
+            if (!wanted || wanted[k]) {
+                run->pairs[first[sampling->class_of[k] + 1]++] = (struct pair_position){i, j};
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether the measured pairs of the class agree; keeps the values that are decided. */
+static bool sampling_agrees(struct sampling_run *run)
+{
+    const struct sampling *sampling = run->sampling;
+    run->value_count = 0;
+    for (size_t k = 0; k < run->measured; k++) {
+        const double value = run->outcome->values[sampling_index(run, &run->members[k])];
+        if (!isnan(value)) {
+            run->values[run->value_count++] = value;
+        }
+    }
+    return run->value_count < 2 ||
+           sampling->agree(run->values, run->value_count, sampling->spread ? *sampling->spread : 0);
+}
+
+/* Turns to the class; those of its pairs come first that are `measured`. */
+static void sampling_turn_to(struct sampling_run *run, uint32_t class, const bool *measured)
+{
+    run->class = class;
+    run->members = run->pairs + run->first[class];
+    run->count = run->first[class + 1] - run->first[class];
+    run->measured = 0;
+    run->limit = (struct concurrent_limit){.pairs = 1};
+    for (size_t k = 0; k < run->count; k++) {
+        const struct pair_position pair = run->members[k];
+        if (measured[sampling_index(run, &pair)]) {
+            run->members[k] = run->members[run->measured];
+            run->members[run->measured++] = pair;
+        }
+    }
+    run->known = run->measured;
+    sampling_agrees(run);
+}
+
+/* Pairs of a class of `count` that is presumed. */
+static size_t sampling_of(const struct sampling *sampling, size_t count)
+{
+    const double pus = (double)sampling->pus->count,
+                 row = sampling->row ? 2 * (double)count / pus : 0,
+                 factor = sampling->cheap ? cheap_factor * pus : costly_factor,
+                 wanted = fmax(factor * log2(pus) + row, SAMPLE_LEAST);
+    const bool all = sampling->exhaustive ||
+                     (sampling->cheap && probe_pair_count(sampling->pus->count) <= ALL_UP_TO);
+    return all || wanted > (double)count ? count : (size_t)wanted;
+}
+
+/* One answer that is decided speaks for two groups; figures inside of a group are all measured, as
+ * siblings are there. */
+static size_t sampling_size(const struct sampling_run *run)
+{
+    const struct sampling *sampling = run->sampling;
+    const size_t some = run->known + BLOCK_OTHERS;
+    size_t size = some < BLOCK_LEAST ? BLOCK_LEAST : some;
+    if (!sampling_is_block(run)) {
+        return sampling_of(sampling, run->count);
+    }
+    if (sampling->answers) {
+        size = run->measured + (run->value_count == 0);
+    } else if (sampling->classes[run->class].inside && run->count <= ALL_UP_TO) {
+        size = run->count;
+    }
+    return size < run->count ? size : run->count;
+}
+
+/* Random members come next; all pairs of one PU are among them where that is asked for. */
+static void sampling_draw(struct sampling_run *run)
+{
+    struct pair_position *others = run->members + run->measured;
+    const size_t left = run->count - run->measured;
+    size_t at = 0;
+    random_shuffle(&run->random, others, left, sizeof *others);
+    if (!run->sampling->row || sampling_is_block(run)) {
+        return;
+    }
+    const size_t pu = left ? others->i : 0;
+    for (size_t k = 0; k < left; k++) {
+        const struct pair_position pair = others[k];
+        if (pair.i == pu || pair.j == pu) {
+            others[k] = others[at];
+            others[at++] = pair;
+        }
+    }
+    random_shuffle(&run->random, others, sampling_size(run) - run->measured, sizeof *others);
+}
+
+/* The next members have these values, measured `at_once`. */
+static void sampling_keep(struct sampling_run *run, const double *values, size_t count,
+                          size_t at_once)
+{
+    struct sampling_outcome *outcome = run->outcome;
+    for (size_t k = 0; k < count; k++) {
+        const size_t pair = sampling_index(run, &run->members[run->measured++]);
+        outcome->values[pair] = values[k];
+        outcome->measured[pair] = true;
+    }
+    outcome->measured_count += count;
+    outcome->most_at_once = at_once > outcome->most_at_once ? at_once : outcome->most_at_once;
+}
+
+/* How many of the members up to `to` may be measured at the same time. */
+static int sampling_find_batches(struct sampling_run *run, size_t to)
+{
+    const struct sampling *sampling = run->sampling;
+    const struct concurrent_question question = {&sampling->concurrent, run->measure, run->argument,
+                                                 sampling->at_once};
+    const size_t count = to - run->measured;
+    struct concurrent_found found;
+    double *values = calloc(count + 1, sizeof *values);
+    int rc = values ? probe_concurrent_find(&question, run->members + run->measured, count, values,
+                                            &found)
+                    : -ENOMEM;
+    if (rc == 0) {
+        run->limit = found.limit;
+        run->outcome->tried += found.tried;
+        sampling_keep(run, values, found.done, 1);
+    }
+    free(values);
+    return rc;
+}
+
+/* A batch, and alone what differs from the pairs that were measured alone. Where most of it does,
+ * the class is of several kinds, and its pairs are measured one by one from then on. */
+static int sampling_measure_batch(struct sampling_run *run, const struct pair_position *batch,
+                                  size_t count, double *values)
+{
+    double figures[CONCURRENT_MOST];
+    size_t differ = 0;
+    int rc = run->measure(run->argument, batch, count, values, figures);
+    for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
+        if (!probe_concurrent_as_expected(&run->limit, figures[k])) {
+            rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
+            differ++;
+        }
+    }
+    run->limit.pairs = 2 * differ > count ? 1 : run->limit.pairs;
+    return rc;
+}
+
+static void sampling_tell(const struct sampling_run *run)
+{
+    const struct pair_position *next = &run->members[run->measured];
+    const uint32_t *ids = run->sampling->pus->ids;
+    if (run->sampling->probe) {
+        run->sampling->probe->pairs = (struct probe_pairs){.pair = {ids[next->i], ids[next->j]},
+                                                           .done = run->outcome->measured_count,
+                                                           .planned = run->outcome->planned_count};
+    }
+}
+
+/* Measures the members up to `to`; at least one of a class, however late it is. */
+static int sampling_measure(struct sampling_run *run, size_t to)
+{
+    double values[CONCURRENT_MOST];
+    int rc = 0;
+    if (run->measured < to) {
+        sampling_tell(run);
+        rc = sampling_late(run) || run->limit.pairs > 1 ? 0 : sampling_find_batches(run, to);
+    }
+    while (rc == 0 && run->measured < to) {
+        struct pair_position *batch = run->members + run->measured;
+        if (run->measured > 0 && sampling_late(run)) {
+            run->outcome->cut_short = true;
+            return 0;
+        }
+        sampling_tell(run);
+        const size_t count = probe_concurrent_compose(&run->sampling->concurrent, &run->limit,
+                                                      batch, to - run->measured);
+        rc = sampling_measure_batch(run, batch, count, values);
+        if (rc == 0) {
+            sampling_keep(run, values, count, count);
+        }
+    }
+    return rc;
+}
+
+/* -- verification -- */
+
+/* Asks the pair once more, alone; an undecided answer leaves the first one. */
+static int sampling_ask_again(struct sampling_run *run, const struct pair_position *pair)
+{
+    double *value = &run->outcome->values[sampling_index(run, pair)], again, figure;
+    int rc = run->measure(run->argument, pair, 1, &again, &figure);
+    *value = rc == 0 && !isnan(again) ? again : *value;
+    return rc;
+}
+
+/* Answers that do not agree: the rarer ones are asked again, since one that was disturbed would
+ * have a class of thousands measured. */
+static int sampling_ask_rarer(struct sampling_run *run, bool *agrees)
+{
+    const double usual = profile_median_value(run->values, run->value_count);
+    const size_t measured = run->measured;
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < measured && !sampling_late(run); k++) {
+        const double value = run->outcome->values[sampling_index(run, &run->members[k])];
+        const bool rare = !isnan(value) && fabs(value - usual) > 0;
+        rc = rare ? sampling_ask_again(run, &run->members[k]) : 0;
+    }
+    *agrees = rc == 0 && sampling_agrees(run);
+    return rc;
+}
+
+/* -- refinement -- */
+
+static const uint32_t no_group = UINT32_MAX;
+
+struct refinement {
+    struct sampling_run *run;
+    const bool *wanted; /* NULL: all */
+    size_t n, asked;
+    uint32_t *group_of; /* by PU. Owned */
+    uint32_t groups;
+    double *row, *sorted; /* by PU; NAN: not known. Owned */
+    double limit;         /* of the last group; 0: there is none */
+};
+
+/* The value of a pair of the class that is refined; NAN: of one that is not asked about. Answers of
+ * yes join two PUs and are asked twice. */
+static int refine_ask(struct refinement *r, size_t i, size_t j, double *value)
+{
+    struct sampling_run *run = r->run;
+    const struct pair_position pair = {i < j ? i : j, i < j ? j : i};
+    const size_t at = sampling_index(run, &pair);
+    double figure;
+    int rc = 0;
+    if (run->sampling->class_of[at] != run->class || (r->wanted && !r->wanted[at])) {
+        /* pairs of closer classes have their values */
+        *value = run->sampling->class_of[at] < run->class ? run->outcome->values[at] : NAN;
+        return 0;
+    }
+    if (!run->outcome->measured[at]) {
+        rc = run->measure(run->argument, &pair, 1, &run->outcome->values[at], &figure);
+        run->outcome->measured[at] = rc == 0;
+        run->outcome->measured_count += rc == 0;
+        r->asked++;
+        if (rc == 0 && run->sampling->answers && run->outcome->values[at] <= PAIR_TOGETHER) {
+            rc = sampling_ask_again(run, &pair);
+        }
+    }
+    *value = run->outcome->values[at];
+    return rc;
+}
+
+/* The values of the PU and those that are in no group. */
+static int refine_row(struct refinement *r, size_t pu, size_t *known)
+{
+    int rc = 0;
+    *known = 0;
+    for (size_t other = 0; rc == 0 && other < r->n; other++) {
+        r->row[other] = NAN;
+        if (other != pu && r->group_of[other] == no_group) {
+            rc = refine_ask(r, pu, other, &r->row[other]);
+        }
+        if (!isnan(r->row[other])) {
+            r->sorted[(*known)++] = r->row[other];
+        }
+    }
+    return rc;
+}
+
+/* Members of a group are nearer than this: the gap of the last group where the row has it too,
+ * else the gap that makes a group nearest to sqrt(n) PUs. The last PUs of a machine have nobody
+ * beyond their group, and no gap: then the last one decides. 0: there is none. */
+static double refine_limit(const struct refinement *r, size_t known)
+{
+    const double wanted = sqrt((double)r->n);
+    double best = INFINITY, limit = r->limit;
+    profile_sort(r->sorted, known);
+    for (size_t i = 0; i + 1 < known; i++) {
+        const size_t size = i + 2; /* the PU of the row is one of the group */
+        const double low = r->sorted[i], high = r->sorted[i + 1],
+                     away = fabs(log((double)size / wanted));
+        if (high <= gap * low || size < GROUP_LEAST) {
+            continue;
+        }
+        if (low < r->limit && r->limit < high) {
+            return r->limit;
+        }
+        limit = away < best ? sqrt(low * high) : limit;
+        best = fmin(away, best);
+    }
+    return limit;
+}
+
+/* Groups all PUs. r->groups 0: there are no useful groups, or to find them is to measure all. */
+static int refine_by_rows(struct refinement *r)
+{
+    for (size_t pu = 0; pu < r->n; pu++) {
+        size_t known = 0;
+        if (r->group_of[pu] != no_group) {
+            continue;
+        }
+        int rc = refine_row(r, pu, &known);
+        if (rc < 0) {
+            return rc;
+        }
+        r->limit = refine_limit(r, known);
+        if (r->limit <= 0 || 2 * r->asked > r->run->count || sampling_late(r->run)) {
+            r->groups = 0;
+            return 0;
+        }
+        for (size_t other = 0; other < r->n; other++) {
+            if (other == pu || r->row[other] < r->limit) {
+                r->group_of[other] = r->groups;
+            }
+        }
+        r->groups++;
+    }
+    return 0;
+}
+
+/* The first answer of a member of the group that is decided; NAN: none is. */
+static int refine_ask_group(struct refinement *r, size_t pu, uint32_t group, double *answer)
+{
+    int rc = 0;
+    *answer = NAN;
+    for (size_t member = 0; rc == 0 && isnan(*answer) && member < pu; member++) {
+        rc = r->group_of[member] == group ? refine_ask(r, pu, member, answer) : 0;
+    }
+    return rc;
+}
+
+/* The same of answers, of which one speaks for a group: those next to the last one first, since
+ * numbers of PUs mostly repeat. */
+static int refine_by_answers(struct refinement *r)
+{
+    for (size_t pu = 0; pu < r->n; pu++) {
+        const uint32_t last = pu > 0 ? r->group_of[pu - 1] : 0;
+        for (uint32_t g = 0; g < r->groups && r->group_of[pu] == no_group; g++) {
+            const uint32_t group = (last + g) % r->groups;
+            double answer;
+            int rc = refine_ask_group(r, pu, group, &answer);
+            if (rc < 0) {
+                return rc;
+            }
+            r->group_of[pu] = answer <= PAIR_TOGETHER ? group : no_group;
+        }
+        if (r->group_of[pu] == no_group) {
+            r->group_of[pu] = r->groups++;
+        }
+        if (2 * r->asked > r->run->count || sampling_late(r->run)) {
+            r->groups = 0;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The pairs of two groups, and those inside of one, are a class of their own from now on. */
+static int refine_classes(struct refinement *r)
+{
+    struct sampling *sampling = r->run->sampling;
+    const size_t all = (size_t)r->groups * r->groups;
+    uint32_t *number = malloc((all + 1) * sizeof *number);
+    if (!number) {
+        return -ENOMEM;
+    }
+    memset(number, 0xff, all * sizeof *number);
+    for (size_t i = 0, k = 0; i < r->n; i++) {
+        for (size_t j = i + 1; j < r->n; j++, k++) {
+            const uint32_t a = r->group_of[i], b = r->group_of[j];
+            uint32_t *of = &number[a < b ? a * r->groups + b : b * r->groups + a];
+            if (sampling->class_of[k] == r->run->class) {
+                *of = *of == UINT32_MAX ? (uint32_t)sampling->class_count++ : *of;
+                sampling->class_of[k] = *of;
+            }
+        }
+    }
+    int rc = sampling_sort(r->run, r->wanted);
+    for (size_t k = 0; rc == 0 && k < all; k++) {
+        if (number[k] != UINT32_MAX) {
+            sampling->classes[number[k]].inside = k / r->groups == k % r->groups;
+        }
+    }
+    free(number);
+    return rc;
+}
+
+/* Divides the class at hand into classes of its own; `*done` false: it has no groups. */
+static int sampling_refine(struct sampling_run *run, const bool *wanted, bool *done)
+{
+    const size_t n = run->sampling->pus->count;
+    struct refinement r = {.run = run,
+                           .wanted = wanted,
+                           .n = n,
+                           .group_of = malloc((n + 1) * sizeof *r.group_of),
+                           .row = malloc((n + 1) * sizeof *r.row),
+                           .sorted = malloc((n + 1) * sizeof *r.sorted)};
+    int rc = r.group_of && r.row && r.sorted ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memset(r.group_of, 0xff, n * sizeof *r.group_of);
+        rc = run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r);
+    }
+    *done = rc == 0 && r.groups > 0;
+    rc = *done ? refine_classes(&r) : rc;
+    free(r.group_of);
+    free(r.row);
+    free(r.sorted);
+    return rc;
+}
+
+/* -- all classes -- */
+
+/* The pairs of the class that have no value take over the median of those that were measured. */
+static void sampling_take_over(struct sampling_run *run, bool agrees)
+{
+    sampling_agrees(run);
+    const double middle = profile_median_value(run->values, run->value_count);
+    for (size_t k = 0; k < run->count; k++) {
+        double *value = &run->outcome->values[sampling_index(run, &run->members[k])];
+        *value = k >= run->measured || (agrees && isnan(*value)) ? middle : *value;
+    }
+}
+
+static int sampling_run_class(struct sampling_run *run, uint32_t class, const bool *wanted)
+{
+    const struct sampling *sampling = run->sampling;
+    bool refined = false;
+    size_t size;
+    int rc;
+    bool agrees;
+    sampling_turn_to(run, class, run->outcome->measured);
+    /* figures may show that nothing vouches for the class: then a row comes next; answers may be
+     * undecided */
+    do {
+        sampling_draw(run);
+        size = sampling_size(run);
+        rc = sampling_measure(run, size);
+        agrees = rc < 0 || run->measured < size || sampling_agrees(run);
+    } while (rc == 0 && agrees && run->measured == size && sampling_size(run) > size);
+    if (!agrees && sampling->answers && size < run->count) {
+        rc = sampling_ask_rarer(run, &agrees);
+    }
+    run->outcome->fallbacks += !agrees && size < run->count;
+    if (rc == 0 && !agrees && size < run->count && !sampling_is_block(run) &&
+        run->count > ALL_UP_TO) {
+        rc = sampling_refine(run, wanted, &refined);
+        sampling_turn_to(run, class, run->outcome->measured); /* rows were measured */
+    }
+    if (rc == 0 && !agrees && !refined) {
+        run->outcome->planned_count += run->count - run->measured;
+        rc = sampling_measure(run, run->count);
+    }
+    if (rc == 0) {
+        sampling_take_over(run, agrees);
+    }
+    return rc;
+}
+
+static void sampling_stop(struct sampling_run *run)
+{
+    free(run->pairs);
+    free(run->first);
+    free(run->values);
+}
+
+static int sampling_start(struct sampling_run *run, const bool *wanted)
+{
+    const size_t pairs = probe_pair_count(run->sampling->pus->count);
+    run->pairs = malloc((pairs + 1) * sizeof *run->pairs);
+    run->values = malloc((pairs + 1) * sizeof *run->values);
+    return run->pairs && run->values ? sampling_sort(run, wanted) : -ENOMEM;
+}
+
+size_t probe_sampling_planned(const struct sampling *sampling, const bool *wanted)
+{
+    const size_t pairs = probe_pair_count(sampling->pus->count);
+    size_t planned = 0;
+    for (uint32_t class = 0; class < sampling->presumed_count; class ++) {
+        size_t count = 0;
+        for (size_t k = 0; k < pairs; k++) {
+            count += sampling->presumed[k] == class && (!wanted || wanted[k]);
+        }
+        planned += sampling_of(sampling, count);
+    }
+    return planned;
+}
+
+int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t seed,
+                       pairs_measure_function *measure, void *argument,
+                       struct sampling_outcome *outcome)
+{
+    const size_t pairs = probe_pair_count(sampling->pus->count);
+    struct sampling_run run = {.sampling = sampling,
+                               .measure = measure,
+                               .argument = argument,
+                               .outcome = outcome,
+                               .random = {seed}};
+    *outcome = (struct sampling_outcome){.values = outcome->values, .measured = outcome->measured};
+    memset(outcome->measured, 0, pairs * sizeof *outcome->measured);
+    memcpy(sampling->class_of, sampling->presumed, pairs * sizeof *sampling->class_of);
+    sampling->class_count = sampling->presumed_count;
+    outcome->planned_count = probe_sampling_planned(sampling, wanted);
+    int rc = sampling_start(&run, wanted);
+    outcome->pair_count = rc == 0 ? run.first[sampling->class_count] : 0;
+    /* refinement adds classes */
+    for (uint32_t class = 0; rc == 0 && class < sampling->class_count; class ++) {
+        rc = sampling_run_class(&run, class, wanted);
+        sampling->classes[class].limit = run.limit;
+    }
+    if (sampling->probe) {
+        sampling->probe->pairs = (struct probe_pairs){0};
+    }
+    sampling_stop(&run);
+    return rc;
+}
+
+/* Once more those of the class that were measured. */
+static int sampling_again(struct sampling_run *run, uint32_t class)
+{
+    double values[CONCURRENT_MOST], figures[CONCURRENT_MOST];
+    int rc = 0;
+    sampling_turn_to(run, class, run->outcome->measured);
+    random_shuffle(&run->random, run->members, run->measured, sizeof *run->members);
+    for (size_t at = 0, count; at < run->measured && rc == 0; at += count) {
+        struct pair_position *batch = run->members + at;
+        count = probe_concurrent_compose(&run->sampling->concurrent,
+                                         &run->sampling->classes[class].limit, batch,
+                                         run->measured - at);
+        rc = run->measure(run->argument, batch, count, values, figures);
+    }
+    return rc;
+}
+
+int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *outcome, uint64_t seed,
+                         pairs_measure_function *measure, void *argument)
+{
+    struct sampling_run run = {.sampling = sampling,
+                               .measure = measure,
+                               .argument = argument,
+                               .outcome = outcome,
+                               .random = {seed}};
+    int rc = sampling_start(&run, NULL);
+    for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
+        rc = sampling_again(&run, class);
+    }
+    sampling_stop(&run);
+    return rc < 0 ? rc : probe_sampling_settle(sampling, outcome);
+}
+
+int probe_sampling_settle(struct sampling *sampling, struct sampling_outcome *outcome)
+{
+    struct sampling_run run = {.sampling = sampling, .outcome = outcome};
+    int rc = sampling_start(&run, NULL);
+    for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
+        sampling_turn_to(&run, class, outcome->measured);
+        sampling_take_over(&run, false);
+    }
+    sampling_stop(&run);
+    return rc;
+}
+
+int probe_sampling_note(const struct sampling_outcome *outcome, char **note)
+{
+    size_t length;
+    bool all = outcome->measured_count == outcome->pair_count;
+    *note = NULL;
+    if (all && outcome->most_at_once <= 1) {
+        return 0;
+    }
+    FILE *stream = profile_stream_open(note, &length);
+    if (!stream) {
+        return -ENOMEM;
+    }
+    if (!all) {
+        fprintf(
+            stream,
+            "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+            outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
+            outcome->pair_count);
+    }
+    if (outcome->most_at_once > 1) {
+        fprintf(stream,
+                "%sup to %zu disjoint pairs measured at a time, which a check showed not to "
+                "disturb one another",
+                all ? "" : "; ", outcome->most_at_once);
+    }
+    return fclose(stream) == 0 ? 0 : -ENOMEM;
+}
