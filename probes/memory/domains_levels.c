@@ -2,7 +2,6 @@
  * its groups, its note and its curve by the number of workers. */
 #include "probes/memory/scaling.h"
 #include "probes/memory/search.h"
-#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,10 +79,11 @@ static int make_level(const struct sets *sets, size_t index, const struct profil
     if (rc < 0) {
         return rc;
     }
-    out->bytes_per_s = out->scaling_count > 1 ? out->scaling[1].bytes_per_s / 2 : 0;
+    const struct profile_scaling_point *two = out->scaling_count > 1 ? &out->scaling[1] : &one;
+    out->bytes_per_s = out->scaling_count > 1 ? two->bytes_per_s / 2 : 0;
     out->quality = (struct profile_quality){.origin = PROFILE_MEASURED,
-                                            .repetitions = REPEAT_MEDIAN_LEAST,
-                                            .spread = -1,
+                                            .repetitions = two->repetitions,
+                                            .spread = two->spread,
                                             .note = make_note(domain, out)};
     return out->quality.note ? 0 : -ENOMEM;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Constant       unit   source                               without it
  * joins          share  noise of 5 % of a total              of similar groups some are a level
@@ -69,6 +70,12 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
     *all = *none = true;
     rc = rc == 0 && !busy ? -ENOMEM : rc;
     rc = rc == 0 ? probe_search_fill(&search, search.list[0], busy, &gain) : rc;
+    if (rc == 0 && outer && gain >= search.limit) {
+        /* no part is left little, but some lose: so may others of the domain around */
+        search.limit = sets_pair_gain;
+        memset(busy, 0, inner->count * sizeof *busy);
+        rc = probe_search_fill(&search, search.list[0], busy, &gain);
+    }
     for (size_t check = 0; rc == 0 && gain < search.limit && check < MEMBER_CHECKS; check++) {
         const uint32_t part = random_part(sets, inner, from, around, outer ? of : NULL, unit);
         if (!busy[part] && part != search.list[0]) {

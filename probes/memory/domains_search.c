@@ -12,12 +12,11 @@
 #include <string.h>
 
 /* Constant      unit    source                                   without it
- * pair_gain     gain    two groups that get 0.9 of their sum     links of two groups are missed
  * surely_free   gain    noise of a total                         every gain takes all rounds
  * ROUNDS_LEAST, rounds  with 3 % of outliers one copy of twelve  members pass for others, and the
  * ROUNDS_MOST           workers in three has one                 other way round
  * SCOUTS        units   1 % miss a domain of one unit in four    all units are looked at */
-static const double pair_gain = 0.8, surely_free = 0.9;
+static const double surely_free = 0.9;
 enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 6, SCOUTS = 16 };
 
 /* -- a search -- */
@@ -38,7 +37,7 @@ int probe_search_start(struct search *search, struct sets *sets, const struct pa
     const bool of_cores = units->count == sets->cores.count;
     *search = (struct search){.sets = sets,
                               .units = units,
-                              .limit = of_cores ? sets_saturated_gain : pair_gain,
+                              .limit = of_cores ? sets_saturated_gain : sets_pair_gain,
                               .list = malloc(room * sizeof *search->list),
                               .group = malloc(room * sizeof *search->group),
                               .known = calloc(room, sizeof *search->known),
@@ -195,20 +194,6 @@ static int thin(struct search *search, uint32_t unit, const struct near *order, 
     return rc;
 }
 
-/* Several units that leave something are joined by the one they leave it to: what others gain then
- * is so little that it shows at once. */
-static void saturate(struct search *search, uint32_t unit, bool *busy, double *gain)
-{
-    size_t count = 0;
-    for (size_t k = 0; k < search->count; k++) {
-        count += busy[search->list[k]];
-    }
-    if (count > 1) {
-        busy[unit] = true;
-        *gain = 0;
-    }
-}
-
 int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *gain)
 {
     struct near *order = malloc((search->count + 1) * sizeof *order);
@@ -219,7 +204,10 @@ int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *
     rc = rc == 0 ? grow(search, unit, order, count, busy, gain) : rc;
     rc = rc == 0 && *gain < search->limit ? thin(search, unit, order, count, busy, gain) : rc;
     if (rc == 0 && *gain < search->limit) {
-        saturate(search, unit, busy, gain);
+        /* It joins those that leave it little, so that they leave nothing to others: a unit that
+         * wants much is left little beside one that wants little. */
+        busy[unit] = true;
+        *gain = 0;
     }
     free(order);
     return rc;
