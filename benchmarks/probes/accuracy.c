@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "profile/base/cli.h"
 
 enum { LEVELS = 5, JOBS_MAX = 64 };

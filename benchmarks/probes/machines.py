@@ -188,7 +188,8 @@ def drawn_cache(rng, level, low, high, ways, slices, policies):
 
 
 def declare_last(cache, rng):
-    """Of last levels half are declared as they are, a third wrongly and the others not at all, as guests are told."""
+    """First and second levels are declared as they are, as real machines declare them. Half of the last levels are too;
+    guests see a third of them wrong and the others not at all."""
     kind = rng.random()
     factor = log_uniform(rng, 0.5, 2) if kind < 1 / 3 else 0 if kind < 1 / 2 else 1
     cache["declared_size_bytes"] = round(cache["size_bytes"] * factor / K) * K
@@ -205,8 +206,6 @@ def drawn_machine(number, rng, noise):
                          ["plru", "plru", "lru", "random", "adaptive"])
         inclusion = rng.choice(["filled", "inclusive", "victim"]) if l3["policy"] in ("plru", "random") else "filled"
         caches.append(dict(l3, inclusion=inclusion, seconds=rng.uniform(2.5, 5) * l2["seconds"]))
-    for cache in (l1, l2):  # half or twice the size: what is declared must not help to find a size, nor mislead
-        cache["declared_size_bytes"] = cache["size_bytes"] * 2 if number % 2 else cache["size_bytes"] // 2
     memory_s = caches[-1]["seconds"] * rng.uniform(3, 8)
     result = dict(servet_machine=1, name=f"drawn-{number}", source="drawn; see machines.py", pus="0-1",
                   page_bytes=rng.choice([4096, 4096, 4096, 16384, 65536]), page_mapping=rng.choice(

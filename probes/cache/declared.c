@@ -2,9 +2,7 @@
  * taken for, and what a declared size may decide. Declared sizes are no measurement, and wrong in
  * guests; but one that a level's interval holds is evidence of its own. To see it: the tests of
  * this file, test_cache_declared.c. */
-#include "probes/cache/cache.h"
-
-#include <string.h>
+#include "probes/cache/probe.h"
 
 const struct profile_class *probe_cache_declared(const struct machine *machine)
 {
@@ -81,49 +79,4 @@ void probe_cache_pair(const struct probe_cache *caches, const struct profile_cla
         last = pairs.numbers[i];
     }
     *out = pairs;
-}
-
-/* Whether levels stay ascending where the one at `i` is of that size. */
-static bool has_room(const struct probe_cache *caches, size_t i, uint64_t bytes)
-{
-    return (i == 0 || caches->levels[i - 1].size_bytes < bytes) &&
-           (i + 1 == caches->count || bytes < caches->levels[i + 1].size_bytes);
-}
-
-/* Of caches that a core has for itself; the last one is what neighbours leave of it. */
-enum { DECLARED_COUNTS = 2 };
-/* Of a declared size so many times the measured one, which may be off by an eighth, the other half
- * may be a neighbour's, who uses the level all the time, or not there: it is not told. */
-static const double half_from = 1.75;
-
-void probe_cache_prefer_declared(struct probe_cache *caches, const struct profile_class *declared,
-                                 uint32_t pu)
-{
-    struct probe_cache_pairing pairs;
-    probe_cache_pair(caches, declared, &pu, &pairs);
-    for (size_t i = 0; i < caches->count && i < DECLARED_COUNTS; i++) {
-        struct probe_cache_level *level = &caches->levels[i];
-        const uint64_t bytes = pairs.equal[i] ? pairs.declared[i]->declared_size_bytes : 0;
-        if (bytes > 0 && bytes != level->size_bytes &&
-            (double)bytes < half_from * (double)level->size_bytes && has_room(caches, i, bytes)) {
-            level->alone_bytes = level->size_bytes;
-            level->size_bytes = bytes;
-        }
-    }
-}
-
-void probe_cache_leave_out_between(struct probe_cache *caches, const struct profile_class *declared,
-                                   uint32_t pu)
-{
-    struct probe_cache_pairing pairs;
-    probe_cache_pair(caches, declared, &pu, &pairs);
-    for (size_t i = caches->count; i-- > 2;) {
-        if (pairs.equal[i] && pairs.equal[i - 2] &&
-            pairs.declared[i]->level == pairs.declared[i - 2]->level + 1) {
-            memmove(&caches->levels[i - 1], &caches->levels[i],
-                    (caches->count - i) * sizeof *caches->levels);
-            caches->count--;
-            i--;
-        }
-    }
 }

@@ -1,49 +1,67 @@
-/* The search for levels in a latency curve, and where a cache size is decided. Greedy, because the
- * columns (shape by size by ways by policy) are thousands and exact subset search is not to be
- * had; with detours, because greedy alone lets a wrong first level stand (search(),
- * exchange_sizes()). The objective is n log(squared relative error) with a price for each level,
- * what it takes to believe in a size, and a floor of 2 %: models of replacement are no better. What
- * is told of the levels found is decided in told.c. To see it: `accuracy --list --method default
- * MACHINE.json` (benchmarks/probes). */
-#include "probes/cache/cache.h"
+/* The regression behind the fit, and the selection of a model (fit.h). `accuracy --list --method
+ * default MACHINE.json` (benchmarks/probes) shows what it finds. */
+#include "probes/cache/fit.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-double probe_cache_dot(const double *a, const double *b, size_t count)
+/* | constant           | unit     | source, and what breaks without it                            |
+ * | model_error        | relative | shapes miss simulated curves by 0.3 to 1 %; smaller: a shape's |
+ * |                    |          | error counts as evidence, and sizes of 2 % off seem certain   |
+ * | dispersion         | times    | knees of Cascade Lake's second level: 2 to 4; one: intervals   |
+ * |                    |          | that miss the truth, and two levels of a broad one            |
+ * | knee_price         | -2 log p | 1.5 times BIC's price of one coefficient at 190 points; none: |
+ * |                    |          | knees of noise                                                |
+ * | apart              | times    | closer levels than Power8's and Itanium's (3) are not built   |
+ * | least_rise         | times    | page walks raise memory's plateau by up to 1.13 (virtual      |
+ * |                    |          | Zen 4, 4 KiB pages)                                           |
+ * | tlb_error          | relative | a miss in the curve costs 0.6 to 1.4 times a measured one     |
+ * |                    |          | (virtual Zen 5); none: a TLB takes the rise of a cache        |
+ */
+const double probe_cache_model_error = 0.01;
+const double probe_cache_apart = 2;
+static const double dispersion = 2;
+static const double knee_price = 8;
+static const double least_rise = 1.25;
+static const double tlb_error = 0.4;
+enum { POINTS_MIN = 8, ROUNDS_MAX = 4 };
+
+/* -- least squares with coefficients >= 0 -- */
+
+static double cache_fit_dot(const double *a, const double *b, size_t count)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        sum += a[i] * b[i];
+    double even = 0, odd = 0;
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+        even += a[i] * b[i];
+        odd += a[i + 1] * b[i + 1];
     }
-    return sum;
+    return i < count ? even + odd + a[i] * b[i] : even + odd;
 }
 
-/* Solves the n x n symmetric system over the columns in `use` (Gaussian elimination; the diagonal
- * is made a little heavier, since two shapes may be all but equal). */
-static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const double *right,
-                  const bool *use, size_t n, double *x)
+/* Solves the symmetric system over the columns in `use` (Gaussian elimination; the diagonal is made
+ * a little heavier, since two shapes may be all but equal). */
+static void cache_fit_eliminate(struct cache_trial *trial, const bool *use)
 {
     double a[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX + 1];
     size_t at[CACHE_COLUMNS_MAX], m = 0;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = 0;
+    for (size_t i = 0; i < trial->count; i++) {
+        trial->x[i] = 0;
         if (use[i]) {
             at[m++] = i;
         }
     }
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < m; j++) {
-            a[i][j] = gram[at[i]][at[j]] * (i == j ? 1 + 1e-9 : 1);
+            a[i][j] = trial->gram[at[i]][at[j]] * (i == j ? 1 + 1e-9 : 1);
         }
-        a[i][m] = right[at[i]];
+        a[i][m] = trial->right[at[i]];
     }
     for (size_t i = 0; i < m; i++) {
         for (size_t k = i + 1; k < m; k++) {
-            double factor = a[i][i] > 0 ? a[k][i] / a[i][i] : 0;
+            const double factor = a[i][i] > 0 ? a[k][i] / a[i][i] : 0;
             for (size_t j = i; j <= m; j++) {
                 a[k][j] -= factor * a[i][j];
             }
@@ -52,561 +70,271 @@ static void solve(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], const
     for (size_t i = m; i-- > 0;) {
         double sum = a[i][m];
         for (size_t j = i + 1; j < m; j++) {
-            sum -= a[i][j] * x[at[j]];
+            sum -= a[i][j] * trial->x[at[j]];
         }
-        x[at[i]] = a[i][i] > 0 ? sum / a[i][i] : 0;
+        trial->x[at[i]] = a[i][i] > 0 ? sum / a[i][i] : 0;
     }
 }
 
-/* The most negative coefficient is left out until none is. */
-double probe_cache_solve_positive(const double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX],
-                                  const double *right, double total, size_t n, double *x)
+/* The most negative coefficient is left out until none is: the optimum for columns that are all
+ * non-negative and rising. Returns the residual sum of squares. */
+static double cache_fit_solve(struct cache_trial *trial)
 {
     bool use[CACHE_COLUMNS_MAX];
     memset(use, 1, sizeof use);
     for (;;) {
-        size_t worst = n;
-        solve(gram, right, use, n, x);
-        for (size_t i = 0; i < n; i++) {
-            if (x[i] < 0 && (worst == n || x[i] < x[worst])) {
+        size_t worst = trial->count;
+        cache_fit_eliminate(trial, use);
+        for (size_t i = 0; i < trial->count; i++) {
+            if (trial->x[i] < 0 && (worst == trial->count || trial->x[i] < trial->x[worst])) {
                 worst = i;
             }
         }
-        if (worst == n) {
+        if (worst == trial->count) {
             break;
         }
         use[worst] = false;
     }
-    double rss = total;
-    for (size_t i = 0; i < n; i++) {
-        rss -= x[i] * right[i];
-    }
-    return rss > 0 ? rss : 0;
-}
-
-void probe_cache_isotonic(double *values, const double *weights, size_t count)
-{
-    double *mean = malloc(count * sizeof *mean), *weight = malloc(count * sizeof *weight);
-    size_t *size = malloc(count * sizeof *size), blocks = 0;
-    if (mean && weight && size) {
-        for (size_t i = 0; i < count; i++) {
-            mean[blocks] = log(values[i]);
-            weight[blocks] = weights ? weights[i] : 1;
-            size[blocks++] = 1;
-            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
-                double all = weight[blocks - 2] + weight[blocks - 1];
-                mean[blocks - 2] = (mean[blocks - 2] * weight[blocks - 2] +
-                                    mean[blocks - 1] * weight[blocks - 1]) /
-                                   all;
-                weight[blocks - 2] = all;
-                size[blocks - 2] += size[blocks - 1];
-                blocks--;
-            }
-        }
-        for (size_t b = 0, i = 0; b < blocks; b++) {
-            for (size_t j = 0; j < size[b]; j++) {
-                values[i++] = exp(mean[b]);
-            }
-        }
-    }
-    free(mean);
-    free(weight);
-    free(size);
-}
-
-/* Chosen on measured and simulated curves: */
-static const double level_price = 8; /* what one more level must gain */
-static const double rival_margin =
-    16; /* sizes within this of the best objective may do better with others */
-static const double detour_gain = 24; /* the same if it gains only once all levels have moved */
-/* What points of a knee are off together says two to four times less than it counts (doubt_of() in
- * told.c): where two levels are better than one by less than so many prices more, one is told. Busy
- * first levels of random replacement passed for two, 64 and 128 KiB, by 2. */
-static const double hardly_better = 2 * 8;
-static const double least_distance = 2;     /* between the sizes of two levels */
-static const double least_tlb_distance = 4; /* between the entries of two TLB levels */
-static const double mistaken_up_to =
-    1.25; /* times what a miss of a TLB costs: such a rise may be the TLB's */
-static const double near_reach_low = 0.7,
-                    near_reach_high = 2.8; /* where the bend of a TLB may pass for a cache's */
-/* The same behind another cache: on a busy machine, whose other programs use the TLB, it begins to
- * miss at half its reach. First levels as small as that are built. */
-static const double behind_reach_low = 0.45;
-
-enum {
-    POINTS_MIN = 8,
-    TLBS_MAX = 2,
-    ROUNDS_MAX = 4,
-    SPLIT_OCTAVES = 6 /* around a level that may stand for two */
-};
-
-static const double near_relative_floor = 0.01; /* instead of probe_cache_relative_floor */
-
-/* -- search -- */
-
-double probe_cache_floor_of(const struct cache_terms *fit)
-{
-    return fit->near_count > 0 ? near_relative_floor : probe_cache_relative_floor;
-}
-
-static double objective_of(const struct cache_terms *fit, double rss, double price, size_t levels)
-{
-    double n = fit->count, floor = probe_cache_floor_of(fit);
-    return n * log(rss / n + floor * floor) + price + level_price * (double)levels;
-}
-
-/* The columns of `fixed` stay; the one called `free` (a position in it) is tried with every
- * candidate. */
-struct trial {
-    const double *columns[CACHE_COLUMNS_MAX];
-    double gram[CACHE_COLUMNS_MAX][CACHE_COLUMNS_MAX], right[CACHE_COLUMNS_MAX];
-    size_t count;
-};
-
-enum { TOGETHER = 4 };
-
-/* Products of `column` with that many others, since one sum alone waits for itself: this is where a
- * fit spends its time. */
-static void dots(const double *const others[TOGETHER], const double *column, size_t count,
-                 double sums[TOGETHER])
-{
-    const double *a = others[0], *b = others[1], *c = others[2], *d = others[3];
-    double of_a = 0, of_b = 0, of_c = 0, of_d = 0;
-    for (size_t i = 0; i < count; i++) {
-        of_a += a[i] * column[i];
-        of_b += b[i] * column[i];
-        of_c += c[i] * column[i];
-        of_d += d[i] * column[i];
-    }
-    sums[0] = of_a;
-    sums[1] = of_b;
-    sums[2] = of_c;
-    sums[3] = of_d;
-}
-
-static void set_column(const struct cache_terms *fit, struct trial *trial, size_t position,
-                       const double *column)
-{
-    const double *others[1 + CACHE_COLUMNS_MAX + TOGETHER] = {fit->right};
-    double *sums[1 + CACHE_COLUMNS_MAX] = {&trial->right[position]};
-    size_t count = 1;
-    trial->columns[position] = column;
+    double residual = trial->total;
     for (size_t i = 0; i < trial->count; i++) {
-        if (trial->columns[i]) {
-            others[count] = trial->columns[i];
-            sums[count++] = &trial->gram[position][i];
+        residual -= trial->x[i] * trial->right[i];
+    }
+    return residual > 0 ? residual : 0;
+}
+
+/* -- one level beside the others -- */
+
+static void cache_fit_weigh(const struct cache_terms *terms, const struct cache_shape *shape,
+                            double *column)
+{
+    if (probe_cache_miss_shares(shape, terms->curve->bytes, terms->points, column) < 0) {
+        memset(column, 0, terms->points * sizeof *column);
+    }
+    for (size_t i = 0; i < terms->points; i++) {
+        column[i] *= terms->weight[i];
+    }
+}
+
+/* A TLB costs what was measured, within `tlb_error`: one observation more for each. */
+static void cache_fit_add_tlbs(struct cache_trial *trial)
+{
+    const struct cache_terms *terms = trial->terms;
+    const double sure = probe_cache_model_error / tlb_error;
+    for (size_t i = 0; i < terms->tlbs; i++) {
+        const double cost = terms->curve->tlb_seconds[i];
+        if (cost > 0) {
+            trial->gram[1 + i][1 + i] += sure * sure / (cost * cost);
+            trial->right[1 + i] += sure * sure / cost;
+            trial->total += sure * sure;
         }
     }
-    for (size_t i = count; i % TOGETHER != 0; i++) {
-        others[i] = column;
+}
+
+struct cache_trial probe_cache_trial(const struct cache_terms *terms,
+                                     const struct cache_solution *solution, size_t at)
+{
+    struct cache_trial trial = {
+        .terms = terms, .count = 1 + terms->tlbs + solution->count, .column = 1 + terms->tlbs + at};
+    for (size_t i = 0; i < solution->count; i++) {
+        cache_fit_weigh(terms, &solution->levels[i].shape, terms->columns[1 + terms->tlbs + i]);
     }
-    for (size_t i = 0; i < count; i += TOGETHER) {
-        double of[TOGETHER];
-        dots(others + i, column, fit->points, of);
-        for (size_t j = 0; j < TOGETHER && i + j < count; j++) {
-            *sums[i + j] = of[j];
+    trial.total = cache_fit_dot(terms->right, terms->right, terms->points);
+    for (size_t i = 0; i < trial.count; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            trial.gram[i][j] = trial.gram[j][i] =
+                cache_fit_dot(terms->columns[i], terms->columns[j], terms->points);
         }
+        trial.right[i] = cache_fit_dot(terms->right, terms->columns[i], terms->points);
     }
+    cache_fit_add_tlbs(&trial);
+    return trial;
+}
+
+static double cache_fit_misfit(struct cache_trial *trial)
+{
+    const double n = trial->terms->count;
+    const double floor = probe_cache_model_error * probe_cache_model_error;
+    return n * log(cache_fit_solve(trial) / n + floor) / dispersion;
+}
+
+double probe_cache_try(struct cache_trial *trial, const struct cache_candidate *candidate)
+{
+    const struct cache_terms *terms = trial->terms;
+    const size_t at = trial->column;
+    cache_fit_weigh(terms, &candidate->shape, terms->column);
     for (size_t i = 0; i < trial->count; i++) {
-        trial->gram[i][position] = trial->gram[position][i];
+        const double *other = i == at ? terms->column : terms->columns[i];
+        trial->gram[i][at] = trial->gram[at][i] =
+            cache_fit_dot(other, terms->column, terms->points);
     }
+    trial->right[at] = cache_fit_dot(terms->right, terms->column, terms->points);
+    return cache_fit_misfit(trial);
 }
 
-/* Whether the candidate may stand at `position` beside the other terms. */
-static bool fits_in(const struct cache_terms *fit, const struct cache_solution *solution,
-                    size_t position, const struct cache_candidate *candidate)
+/* -- selection -- */
+
+static void cache_fit_settle(const struct cache_terms *terms, struct cache_solution *solution)
 {
-    bool tlb = candidate->reach_bytes > 0;
-    size_t same_kind = 0;
+    struct cache_trial trial = probe_cache_trial(terms, solution, 0);
+    solution->objective = cache_fit_misfit(&trial) + knee_price * (double)solution->count;
     for (size_t i = 0; i < solution->count; i++) {
-        const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
-        if (i == position || (other->reach_bytes > 0) != tlb) {
-            continue;
-        }
-        double ratio = tlb ? candidate->reach_bytes / other->reach_bytes
-                           : (double)candidate->shape.bytes / (double)other->shape.bytes;
-        double least = tlb ? least_tlb_distance : least_distance;
-        if (ratio < least && ratio > 1 / least) {
-            return false;
-        }
-        same_kind++;
+        solution->objective += solution->levels[i].price;
     }
-    return same_kind < (tlb ? TLBS_MAX : CACHE_LEVELS_MAX);
+    memcpy(solution->coefficients, trial.x, sizeof trial.x);
 }
 
-/* Bytes of the smallest cache among the other terms; UINT64_MAX: none. */
-static uint64_t smallest_other(const struct cache_terms *fit, const struct cache_solution *solution,
-                               size_t position)
-{
-    uint64_t smallest = UINT64_MAX;
-    for (size_t i = 0; i < solution->count; i++) {
-        const struct cache_candidate *other = &fit->candidates[solution->terms[i]];
-        if (i != position && other->reach_bytes == 0 && other->shape.bytes < smallest) {
-            smallest = other->shape.bytes;
-        }
-    }
-    return smallest;
-}
-
-/* A rise at the reach of a TLB that was measured, and by hardly more than its misses cost, is the
- * TLB's: a cache in its place fits a little better whenever noise bends the curve. */
-static bool mistaken_for_cache(const struct cache_terms *fit,
-                               const struct cache_candidate *candidate, bool behind, double rise_s)
-{
-    for (size_t i = 0; i < fit->known && candidate->reach_bytes == 0; i++) {
-        double ratio = (double)candidate->shape.bytes / fit->candidates[i].reach_bytes;
-        if (ratio > (behind ? behind_reach_low : near_reach_low) && ratio < near_reach_high &&
-            rise_s < mistaken_up_to * fit->candidates[i].miss_s) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool probe_cache_best_at(const struct cache_terms *fit, struct cache_solution *solution,
-                         size_t position, cache_visit *visit, void *argument)
-{
-    struct trial trial = {.count = 1 + solution->count + (position == solution->count)};
-    double price = 0, before = solution->objective;
-    size_t best = SIZE_MAX;
-    const uint64_t smallest = smallest_other(fit, solution, position);
-    set_column(fit, &trial, 0, fit->base);
-    for (size_t i = 0; i < solution->count; i++) {
-        if (i != position) {
-            set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
-            price += fit->candidates[solution->terms[i]].price;
-        }
-    }
-    double best_x[CACHE_COLUMNS_MAX], x[CACHE_COLUMNS_MAX];
-    for (size_t c = fit->known; c < fit->candidate_count; c++) {
-        if (!fits_in(fit, solution, position, &fit->candidates[c])) {
-            continue;
-        }
-        set_column(fit, &trial, 1 + position, fit->candidates[c].column);
-        double rss =
-            probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count, x);
-        double objective =
-            objective_of(fit, rss, price + fit->candidates[c].price, trial.count - 1);
-        const bool behind = fit->candidates[c].shape.bytes > smallest;
-        if (mistaken_for_cache(fit, &fit->candidates[c], behind, x[1 + position])) {
-            continue;
-        }
-        if (visit) {
-            visit(&fit->candidates[c], objective, argument);
-        }
-        if (objective < solution->objective) {
-            solution->objective = objective;
-            best = c;
-            memcpy(best_x, x, sizeof x);
-        }
-    }
-    if (best == SIZE_MAX) {
-        return false;
-    }
-    solution->terms[position] = best;
-    solution->count = trial.count - 1;
-    memcpy(solution->coefficients, best_x, sizeof best_x);
-    return solution->objective < before - 1e-9;
-}
-
-void probe_cache_solve_terms(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    struct trial trial = {.count = 1 + solution->count};
-    double price = 0;
-    set_column(fit, &trial, 0, fit->base);
-    for (size_t i = 0; i < solution->count; i++) {
-        set_column(fit, &trial, 1 + i, fit->candidates[solution->terms[i]].column);
-        price += fit->candidates[solution->terms[i]].price;
-    }
-    double rss = probe_cache_solve_positive(trial.gram, trial.right, fit->total, trial.count,
-                                            solution->coefficients);
-    solution->objective = objective_of(fit, rss, price, solution->count);
-}
-
-static void start(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    *solution = (struct cache_solution){.count = fit->known};
-    for (size_t i = 0; i < fit->known; i++) {
-        solution->terms[i] = i;
-    }
-    probe_cache_solve_terms(fit, solution);
-}
-
-/* Tries every term at every candidate until nothing improves. */
-static void improve(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    bool better = true;
-    for (int round = 0; round < ROUNDS_MAX && better; round++) {
-        better = false;
-        for (size_t i = fit->known; i < solution->count; i++) {
-            better |= probe_cache_best_at(fit, solution, i, NULL, NULL);
-        }
-    }
-}
-
-struct rival {
-    uint64_t not_bytes; /* the size that the level has */
-    const struct cache_candidate *candidate;
+struct cache_fit_best {
+    struct cache_trial trial;
+    struct cache_candidate candidate;
     double objective;
 };
 
-static void note_rival(const struct cache_candidate *candidate, double objective, void *argument)
+static void cache_fit_keep_best(const struct cache_candidate *candidate, void *argument)
 {
-    struct rival *rival = argument;
-    if (candidate->reach_bytes == 0 && candidate->shape.bytes != rival->not_bytes &&
-        objective < rival->objective) {
-        rival->candidate = candidate;
-        rival->objective = objective;
+    struct cache_fit_best *best = argument;
+    const double objective = probe_cache_try(&best->trial, candidate) + candidate->price;
+    if (objective < best->objective) {
+        best->objective = objective;
+        best->candidate = *candidate;
     }
 }
 
-/* Gives each level in turn the size that explains the curve next best, and the other levels the
- * occasion to follow: a wrong size may hold a neighbour's shape in its place, and the other way
- * round. True: something better was found. */
-static bool exchange_sizes(const struct cache_terms *fit, struct cache_solution *solution)
+static bool cache_fit_improve(const struct cache_terms *terms, struct cache_solution *solution,
+                              size_t at)
 {
-    for (size_t i = fit->known; i < solution->count; i++) {
-        struct cache_solution other = *solution;
-        struct rival rival = {fit->candidates[other.terms[i]].shape.bytes, NULL, INFINITY};
-        probe_cache_best_at(fit, &other, i, note_rival, &rival);
-        if (!rival.candidate || rival.objective > solution->objective + rival_margin) {
-            continue;
-        }
-        other.terms[i] = (size_t)(rival.candidate - fit->candidates);
-        other.objective = rival.objective;
-        for (size_t j = fit->known; j < other.count; j++) {
-            if (j != i) {
-                probe_cache_best_at(fit, &other, j, NULL, NULL);
-            }
-        }
-        improve(fit, &other);
-        if (other.objective < solution->objective - 1e-9) {
-            *solution = other;
-            return true;
-        }
+    struct cache_fit_best best = {.trial = probe_cache_trial(terms, solution, at),
+                                  .objective = INFINITY};
+    struct cache_solution other = *solution;
+    probe_cache_candidates(terms, solution, at, true, cache_fit_keep_best, &best);
+    if (best.objective == INFINITY) {
+        return false;
     }
-    return false;
+    other.levels[at] = best.candidate;
+    cache_fit_settle(terms, &other);
+    if (other.objective >= solution->objective - 1e-9) {
+        return false;
+    }
+    *solution = other;
+    return true;
 }
 
-/* -- one level in place of two, two in place of one -- */
-
-/* Tries every term at every candidate and, while the objective is below the limit, at its next best
- * as well. */
-static void settle(const struct cache_terms *fit, struct cache_solution *solution, double limit)
+/* Each level in turn takes its best candidate beside the others, until none improves. */
+static void cache_fit_descend(const struct cache_terms *terms, struct cache_solution *solution)
 {
-    improve(fit, solution);
-    for (int round = 0; round < ROUNDS_MAX && solution->objective < limit; round++) {
-        if (!exchange_sizes(fit, solution)) {
-            break;
+    bool better = true;
+    solution->objective = INFINITY;
+    for (int round = 0; round < ROUNDS_MAX && better; round++) {
+        better = false;
+        for (size_t i = solution->count; i-- > 0;) {
+            better |= cache_fit_improve(terms, solution, i);
         }
     }
 }
 
-static size_t caches_in(const struct cache_terms *fit, const struct cache_solution *solution)
+static int cache_fit_select(const struct cache_terms *terms, struct cache_solution *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < solution->count; i++) {
-        count += fit->candidates[solution->terms[i]].reach_bytes == 0;
-    }
-    return count;
-}
-
-/* What the curve says, and not how often such sizes are built. */
-static double without_sizes(const struct cache_terms *fit, const struct cache_solution *solution)
-{
-    double objective = solution->objective;
-    for (size_t i = 0; i < solution->count; i++) {
-        objective -= fit->candidates[solution->terms[i]].size_price;
-    }
-    return objective;
-}
-
-/* Two caches that one cache explains all but as well. That two sizes are built more often than one
- * is no reason to tell a level more (512 KiB and 1 MiB for 480), where the points around the knees
- * say which. */
-static bool is_one(const struct cache_terms *fit, const struct cache_solution *two,
-                   const struct cache_solution *one)
-{
-    const double more = without_sizes(fit, one) - without_sizes(fit, two);
-    return fit->near_count > 0 &&
-           (more < 0 || (more < hardly_better && caches_in(fit, two) == caches_in(fit, one) + 1));
-}
-
-/* The rise of one level may pass for those of two, neither of which is given up alone. */
-static bool join_two(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    for (size_t i = fit->known; i < solution->count; i++) {
-        for (size_t j = i + 1; j < solution->count; j++) {
-            struct cache_solution joined = *solution;
-            joined.terms[j] = joined.terms[--joined.count];
-            joined.objective = INFINITY;
-            if (probe_cache_best_at(fit, &joined, i, NULL, NULL)) {
-                settle(fit, &joined, solution->objective + detour_gain);
-            }
-            if (joined.objective < solution->objective - 1e-9 || is_one(fit, solution, &joined)) {
-                *solution = joined;
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* The best in each octave. */
-struct octaves {
-    double from_bytes;
-    const struct cache_candidate *best[SPLIT_OCTAVES];
-    double objective[SPLIT_OCTAVES];
-};
-
-static void note_octave(const struct cache_candidate *candidate, double objective, void *argument)
-{
-    struct octaves *octaves = argument;
-    const double at = floor(log2((double)candidate->shape.bytes / octaves->from_bytes));
-    if (candidate->reach_bytes > 0 || at < 0 || at >= SPLIT_OCTAVES) {
-        return;
-    }
-    const size_t octave = (size_t)at;
-    if (!octaves->best[octave] || objective < octaves->objective[octave]) {
-        octaves->best[octave] = candidate;
-        octaves->objective[octave] = objective;
-    }
-}
-
-/* A level that rises slowly may stand for two, neither of which gains anything beside it (8 MiB of
- * four ways for 2.25 and 8 MiB of nine and twenty). So in its place the best of each octave around
- * it is tried, together with the best second level beside that. */
-static bool split_one(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    for (size_t i = fit->known; i < solution->count && solution->count < CACHE_TERMS_MAX; i++) {
-        struct octaves octaves = {.from_bytes =
-                                      (double)fit->candidates[solution->terms[i]].shape.bytes *
-                                      exp2(-SPLIT_OCTAVES / 2.0)};
-        struct cache_solution split = *solution;
-        probe_cache_best_at(fit, &split, i, note_octave, &octaves);
-        for (int octave = 0; octave < SPLIT_OCTAVES; octave++) {
-            split = *solution;
-            if (!octaves.best[octave]) {
-                continue;
-            }
-            split.terms[i] = (size_t)(octaves.best[octave] - fit->candidates);
-            if (probe_cache_best_at(fit, &split, split.count, NULL, NULL)) {
-                improve(fit, &split);
-                *solution = split;
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static bool find_other(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    return exchange_sizes(fit, solution) || join_two(fit, solution) || split_one(fit, solution);
-}
-
-/* One more level need not pay for itself at once: a level of too few ways, which rises slowly, may
- * stand for two, and gives way only when the second is there. That is worth it if the gain is
- * large. */
-static void search(const struct cache_terms *fit, struct cache_solution *solution)
-{
-    start(fit, solution);
-    while (solution->count < CACHE_TERMS_MAX) {
-        struct cache_solution more = *solution;
-        more.objective = INFINITY;
-        if (!probe_cache_best_at(fit, &more, more.count, NULL, NULL)) {
-            break;
-        }
-        bool paid = more.objective < solution->objective - 1e-9;
-        improve(fit, &more);
-        if (!paid && more.objective >= solution->objective - detour_gain) {
-            break;
-        }
-        *solution = more;
-    }
-    for (int round = 0; round < ROUNDS_MAX && find_other(fit, solution); round++) {
-    }
-}
-
-/* The term of `terms` that is the same as one of other terms; SIZE_MAX: none. */
-static size_t same_term(const struct cache_terms *terms, const struct cache_candidate *wanted)
-{
-    for (size_t i = 0; i < terms->candidate_count; i++) {
-        const struct cache_candidate *c = &terms->candidates[i];
-        if (c->reach_bytes == wanted->reach_bytes && c->shape.bytes == wanted->shape.bytes &&
-            c->shape.ways == wanted->shape.ways && c->shape.policy == wanted->shape.policy &&
-            c->shape.scattered == wanted->shape.scattered) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
-}
-
-/* The same solution with other terms, and on another curve; false: one is not there. */
-static bool carry_over(const struct cache_terms *from, const struct cache_solution *solution,
-                       const struct cache_terms *to, struct cache_solution *out)
-{
-    *out = *solution;
-    for (size_t i = 0; i < solution->count; i++) {
-        out->terms[i] = same_term(to, &from->candidates[solution->terms[i]]);
-        if (out->terms[i] == SIZE_MAX) {
-            return false;
-        }
-    }
-    out->objective = INFINITY;
-    return out->count > to->known;
-}
-
-/* What is decided on the even grid, levels and about their sizes, once more with the points around
- * the knees: sizes near those that were found. Where two usual ones were cheaper than one that is
- * seldom built, the points between speak for the one. */
-static int fit_finely(const struct cache_terms *coarse, const struct cache_curve *curve,
-                      const struct cache_solution *solution, struct cache_terms *fine,
-                      struct cache_solution *out)
-{
-    *fine = (struct cache_terms){0};
-    for (size_t i = 0; i < solution->count && fine->near_count < CACHE_LEVELS_MAX; i++) {
-        const struct cache_candidate *c = &coarse->candidates[solution->terms[i]];
-        if (c->reach_bytes == 0) {
-            fine->near[fine->near_count++] = c->shape.bytes;
-        }
-    }
-    if (fine->near_count == 0) {
-        return 0;
-    }
-    int rc = probe_cache_candidates_make(fine, curve);
-    if (rc < 0 || !carry_over(coarse, solution, fine, out)) {
-        fine->near_count = 0;
+    struct cache_knees *knees;
+    struct cache_solution one = {.count = 0};
+    int rc = probe_cache_knees_find(terms, &knees);
+    if (rc < 0) {
         return rc;
     }
-    settle(fine, out, INFINITY);
-    while (join_two(fine, out)) {
+    cache_fit_settle(terms, &one);
+    *out = one;
+    for (size_t count = 1; count <= CACHE_KNEES_MAX; count++) {
+        if (!probe_cache_knees_get(knees, count, &one)) {
+            continue;
+        }
+        cache_fit_descend(terms, &one);
+        *out = one.objective < out->objective ? one : *out;
+    }
+    probe_cache_knees_free(knees);
+    return 0;
+}
+
+/* -- the answer -- */
+
+/* A knee of which the next stands in another's light is looked at twice. */
+enum { REPORT_ROUNDS = 2 };
+
+static int cache_fit_report(const struct cache_terms *terms, struct cache_solution *solution,
+                            struct cache_level_fit *levels, size_t *count, double *beyond_s)
+{
+    struct cache_level_fit all[CACHE_KNEES_MAX];
+    for (size_t i = 0; i < REPORT_ROUNDS * solution->count; i++) {
+        const size_t at = i % solution->count;
+        int rc = probe_cache_posterior(terms, solution, at, &all[at]);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    cache_fit_settle(terms, solution);
+    double latency = solution->coefficients[0];
+    size_t found = 0;
+    for (size_t i = 0; i < solution->count; i++) {
+        const double next = latency + solution->coefficients[1 + terms->tlbs + i];
+        if (latency > 0 && next / latency >= least_rise && found < CACHE_LEVELS_MAX) {
+            levels[found] = all[i];
+            levels[found].seconds = latency;
+            levels[found++].rise = next / latency;
+        }
+        latency = next;
+    }
+    *count = found;
+    if (beyond_s) {
+        *beyond_s = latency;
     }
     return 0;
+}
+
+/* Visits of a chase go to pages in random order, several to each: the share that finds its page is
+ * that of the entries in the pages. */
+static double cache_fit_tlb_share(double reach_bytes, double bytes)
+{
+    return bytes > reach_bytes ? 1 - reach_bytes / bytes : 0;
+}
+
+static void cache_fit_set_terms(struct cache_terms *terms)
+{
+    const struct cache_curve *curve = terms->curve;
+    for (size_t i = 0; i < terms->points; i++) {
+        const double share = probe_cache_point_share(curve, i);
+        const double own = curve->error_s ? curve->error_s[i] / probe_cache_model_error : 0;
+        terms->weight[i] = sqrt(share) / hypot(curve->seconds[i], own);
+        terms->right[i] = terms->weight[i] * curve->seconds[i];
+        terms->columns[0][i] = terms->weight[i];
+        terms->count += share;
+        for (size_t t = 0; t < terms->tlbs; t++) {
+            terms->columns[1 + t][i] =
+                terms->weight[i] * cache_fit_tlb_share(curve->tlb_reach_bytes[t], curve->bytes[i]);
+        }
+    }
 }
 
 int probe_cache_fit(const struct cache_curve *curve,
                     struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
                     double *beyond_s)
 {
+    struct cache_terms terms = {.curve = curve, .points = curve->count, .tlbs = curve->tlb_count};
+    struct cache_solution solution;
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
-    struct cache_terms coarse = {0}, fine = {0};
-    struct cache_solution solution, better;
-    int rc = probe_cache_candidates_make(&coarse, curve);
+    double *memory = malloc((3 + CACHE_COLUMNS_MAX) * terms.points * sizeof *memory);
+    if (!memory) {
+        return -ENOMEM;
+    }
+    terms.weight = memory;
+    terms.right = memory + terms.points;
+    terms.column = terms.right + terms.points;
+    for (size_t i = 0; i < CACHE_COLUMNS_MAX; i++) {
+        terms.columns[i] = terms.column + (1 + i) * terms.points;
+    }
+    cache_fit_set_terms(&terms);
+    int rc = cache_fit_select(&terms, &solution);
     if (rc == 0) {
-        search(&coarse, &solution);
+        rc = cache_fit_report(&terms, &solution, levels, count, beyond_s);
     }
-    if (rc == 0 && curve->fine) {
-        rc = fit_finely(&coarse, curve->fine, &solution, &fine, &better);
-    }
-    if (rc == 0) {
-        const bool finely = fine.near_count > 0;
-        *count = probe_cache_tell(finely ? &fine : &coarse, curve, finely ? &better : &solution,
-                                  levels, beyond_s);
-    }
-    probe_cache_candidates_free(&coarse);
-    probe_cache_candidates_free(&fine);
+    free(memory);
     return rc;
 }

@@ -1,87 +1,133 @@
-/* Miss shares of caches by working set, and the sizes that are tried.
- * Binomial sums are cut where they stop to matter, because the fit asks for a hundred thousand of
- * them. Section III-A2 of the 2010 paper has the model; the size bias is ours (cache.h). To see
- * it: tests/probes/test_cache_model.c holds every policy against a cache that is played through. */
-#include "probes/cache/cache.h"
+/* Miss shares by working set (model.h), exact and in tables. Binomial sums are cut where they stop
+ * to matter. tests/probes/test_cache_model.c compares every policy with a cache that is played
+ * through. */
+#include "probes/cache/model.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "probes/probe.h"
-
-/* -- all sets -- */
-
-/* The level before a cache of victims holds what was visited last: `held` of the working set. */
-static double set_miss(const struct cache_shape *shape, double lines, double held)
+static double cache_model_side_by_side(const struct cache_shape *shape, double ratio)
 {
-    return held > 0 ? probe_cache_set_victims_miss(shape->policy, shape->ways, lines, held)
-                    : probe_cache_set_miss(shape->policy, shape->ways, lines);
+    const double lines = ratio * shape->ways, low = floor(lines), share = lines - low;
+    const double misses =
+        (1 - share) * low * probe_cache_set_miss(shape->policy, shape->ways, low) +
+        share * (low + 1) * probe_cache_set_miss(shape->policy, shape->ways, low + 1);
+    return lines > 0 ? misses / lines : 0;
 }
 
-static double contiguous_miss(const struct cache_shape *shape, double working_set, double held)
-{
-    double lines = working_set / ((double)shape->bytes / shape->ways);
-    double low = floor(lines), share = lines - low;
-    double misses = (1 - share) * low * set_miss(shape, low, held) +
-                    share * (low + 1) * set_miss(shape, low + 1, held);
-    return misses / lines;
-}
+/* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below this. */
+static const double cache_model_tail = 1e-9;
+/* Sets that hold so many times their ways on average are all too full. */
+static const double cache_model_full = 64;
 
-/* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below 1e-9. */
-static double scattered_miss(const struct cache_shape *shape, double working_set,
-                             double piece_bytes, double held)
+static double cache_model_dealt_out(const struct cache_shape *shape, double ratio)
 {
-    double p = (double)shape->ways * piece_bytes / (double)shape->bytes;
-    double pages = working_set / piece_bytes;
-    if (p >= 1 || pages < 2) { /* every page goes to every set */
-        return contiguous_miss(shape, working_set, held);
+    const double p = 1.0 / shape->parts, pieces = ratio * shape->ways * shape->parts;
+    if (shape->parts < 2 || pieces < 2) { /* every piece goes to every set */
+        return cache_model_side_by_side(shape, ratio);
     }
-    double n = pages - 1;
-    if (n * p > 64.0 * shape->ways) { /* every set is far too full */
-        return set_miss(shape, floor(n * p), held);
+    const double n = pieces - 1;
+    if (n * p > cache_model_full * shape->ways) {
+        return probe_cache_set_miss(shape->policy, shape->ways, floor(n * p));
     }
-    double mode = floor((n + 1) * p), odds = p / (1 - p);
-    double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) + mode * log(p) +
-                      (n - mode) * log1p(-p));
+    const double mode = floor((n + 1) * p), odds = p / (1 - p);
+    const double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) +
+                            mode * log(p) + (n - mode) * log1p(-p));
     double sum = 0, mass = 0, weight = peak;
-    for (double k = mode; k <= n && weight > 1e-9; k++) {
-        sum += weight * set_miss(shape, 1 + k, held);
+    for (double k = mode; k <= n && weight > cache_model_tail; k++) {
+        sum += weight * probe_cache_set_miss(shape->policy, shape->ways, 1 + k);
         mass += weight;
         weight *= (n - k) / (k + 1) * odds;
     }
     weight = peak;
     for (double k = mode; k >= 1; k--) {
         weight *= k / ((n - k + 1) * odds);
-        if (weight < 1e-9) {
+        if (weight < cache_model_tail) {
             break;
         }
-        sum += weight * set_miss(shape, k, held);
+        sum += weight * probe_cache_set_miss(shape->policy, shape->ways, k);
         mass += weight;
     }
     return mass > 0 ? sum / mass : 0;
 }
 
-double probe_cache_miss_share(const struct cache_shape *shape, uint64_t working_set,
-                              size_t page_bytes)
+double probe_cache_miss_share(const struct cache_shape *shape, double working_set)
 {
-    if (working_set <= shape->behind_bytes) {
+    const double bytes = working_set - (double)shape->behind_bytes;
+    return bytes > 0 ? cache_model_dealt_out(shape, bytes / (double)shape->bytes) : 0;
+}
+
+/* -- tables -- */
+
+/* By working set over size, from 1/4, where nothing misses, to 16. */
+enum { TABLE_STEPS = 32, TABLE_FROM = -2, TABLE_TO = 4, TABLE_WAYS_MAX = 32 };
+enum { TABLE_COUNT = (TABLE_TO - TABLE_FROM) * TABLE_STEPS + 1 };
+static const uint32_t cache_model_parts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256};
+enum { PARTS = sizeof cache_model_parts / sizeof *cache_model_parts };
+
+static size_t cache_model_part(uint32_t parts)
+{
+    size_t i = 0;
+    while (i + 1 < PARTS && cache_model_parts[i] < parts) {
+        i++;
+    }
+    return i;
+}
+
+/* Kept from call to call: filling them takes longer than a fit. NULL: no memory. */
+static const float *cache_model_table(const struct cache_shape *shape)
+{
+    static float *known[TABLE_WAYS_MAX + 1][CACHE_POLICIES][PARTS];
+    const size_t part = cache_model_part(shape->parts);
+    float **table = &known[shape->ways][shape->policy][part];
+    if (!*table) {
+        const struct cache_shape listed = {
+            .ways = shape->ways, .policy = shape->policy, .parts = cache_model_parts[part]};
+        *table = malloc(TABLE_COUNT * sizeof **table);
+        for (int i = 0; *table && i < TABLE_COUNT; i++) {
+            const double ratio = exp2(TABLE_FROM + (double)i / TABLE_STEPS);
+            (*table)[i] = (float)cache_model_dealt_out(&listed, ratio);
+        }
+    }
+    return *table;
+}
+
+/* Beyond the table what hits, hits at random: half as often in twice as large a cycle. */
+static double cache_model_from_table(const float *table, double log2_ratio)
+{
+    const double at = (log2_ratio - TABLE_FROM) * TABLE_STEPS;
+    const int i = (int)at;
+    if (at <= 0) {
         return 0;
     }
-    double bytes = (double)working_set, held = (double)shape->behind_bytes / bytes;
-    if (shape->policy != CACHE_PLRU &&
-        shape->policy != CACHE_RANDOM) { /* what the level before holds does not count */
-        bytes -= (double)shape->behind_bytes;
-        held = 0;
+    if (i + 1 >= TABLE_COUNT) {
+        return 1 - (1 - (double)table[TABLE_COUNT - 1]) * exp2(TABLE_TO - log2_ratio);
     }
-    if (shape->slices > 1) {
-        return scattered_miss(shape, bytes,
-                              (double)shape->bytes / ((double)shape->ways * shape->slices), held);
-    }
-    return shape->scattered ? scattered_miss(shape, bytes, (double)page_bytes, held)
-                            : contiguous_miss(shape, bytes, held);
+    return table[i] + (at - i) * (double)(table[i + 1] - table[i]);
 }
+
+/* Lines side by side make corners, which no table holds. */
+int probe_cache_miss_shares(const struct cache_shape *shape, const double *working_sets,
+                            size_t count, double *shares)
+{
+    const bool tabulated = shape->parts > 1 && shape->ways <= TABLE_WAYS_MAX;
+    const float *table = tabulated ? cache_model_table(shape) : NULL;
+    if (tabulated && !table) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double bytes = working_sets[i] - (double)shape->behind_bytes;
+        const double ratio = bytes / (double)shape->bytes;
+        shares[i] = ratio < exp2(TABLE_FROM) ? 0
+                    : table                  ? cache_model_from_table(table, log2(ratio))
+                                             : cache_model_dealt_out(shape, ratio);
+    }
+    return 0;
+}
+
+/* -- the paper's -- */
 
 double probe_cache_page_conflicts(uint64_t pages, uint32_t ways, size_t page_bytes,
                                   uint64_t cache_bytes)
@@ -96,104 +142,4 @@ double probe_cache_page_conflicts(uint64_t pages, uint32_t ways, size_t page_byt
                      (n - k) * log1p(-p));
     }
     return below < 1 ? 1 - below : 0;
-}
-
-/* -- what is built -- */
-
-/* Most caches are pseudo-LRU or LRU; what is neither must explain more. */
-double probe_cache_policy_prior(enum cache_policy policy)
-{
-    static const double prior[CACHE_POLICIES] = {
-        [CACHE_LEAKY] = 0.3, [CACHE_RANDOM] = 0.4, [CACHE_AGED] = 0.2, [CACHE_ADAPTIVE] = 0.3};
-    return prior[policy];
-}
-
-enum { SIZES_MAX = 640 };
-
-static struct cache_size sizes[SIZES_MAX];
-static size_t size_count;
-
-static void add_size(double bytes, double prior)
-{
-    uint64_t whole = (uint64_t)bytes;
-    for (size_t i = 0; i < size_count; i++) {
-        if (sizes[i].bytes == whole) {
-            sizes[i].prior = fmin(prior, sizes[i].prior);
-            return;
-        }
-    }
-    if (size_count < SIZES_MAX) {
-        sizes[size_count++] = (struct cache_size){whole, prior};
-    }
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    uint64_t x = ((const struct cache_size *)a)->bytes, y = ((const struct cache_size *)b)->bytes;
-    return (x > y) - (x < y);
-}
-
-/* Any size may be measured; how often it is built decides only between sizes that the curve cannot
- * tell apart. Sets are selected by address bits, so that a cache is its ways times a power of two:
- * sixteen sizes an octave hold all of up to 32 ways. Of large caches, sliced by hashes, the number
- * of slices is anything: 32 an octave, without a meaning of their own. The second look has so
- * sharp an eye that a knee 2 % off the next listed size would be explained by another shape. */
-const double probe_cache_free_prior = 4;
-
-static void fill_any(void)
-{
-    const double kib = 1024, mib = 1024 * kib;
-    for (double way = kib / 4; way < 512 * kib; way *= 2) {
-        for (int ways = 16; ways < 32; ways++) {
-            static const double prior_of_odd[] = {0, 0.7, 1.5, 1.5, 2, 2, 2, 2}; /* 1, 3 … 15 */
-            const int odd = ways >> __builtin_ctz((unsigned)ways);
-            add_size(ways * way, odd < 16 ? prior_of_odd[odd / 2] : 2.5);
-        }
-    }
-    for (double bytes = 4 * mib; bytes < 512 * mib; bytes *= exp2(1.0 / 32)) {
-        add_size(floor(bytes / (64 * kib)) * 64 * kib, probe_cache_free_prior);
-    }
-}
-
-/* What was built often: powers of two; three times a power of two (24K, 48K, 96K, 192K, 3M, 6M,
- * 12M, 24M, 96M); 1.25M and 2.5M and their multiples; Intel's slices of 1.375, 1.875, 2.5 and 3 MiB
- * by the number of cores; whole megabytes. */
-static void fill_sizes(void)
-{
-    const double kib = 1024, mib = 1024 * kib;
-    fill_any();
-    for (double bytes = 4 * kib; bytes <= 512 * mib; bytes *= 2) {
-        add_size(bytes, 0);
-        if (bytes >= 8 * kib) {
-            add_size(1.5 * bytes, 1);
-        }
-        if (bytes >= 1 * mib && bytes <= 256 * mib) {
-            add_size(1.25 * bytes, 1);
-        }
-    }
-    for (double megabytes = 3; megabytes <= 64; megabytes++) {
-        add_size(megabytes * mib, 2.5);
-    }
-    for (double megabytes = 66; megabytes <= 128; megabytes += 2) {
-        add_size(megabytes * mib, 2.5);
-    }
-    for (double megabytes = 132; megabytes <= 512; megabytes += 12) {
-        add_size(megabytes * mib, 2.5);
-    }
-    for (double cores = 4; cores <= 28; cores++) {
-        add_size(cores * 1.375 * mib, 2.5);
-    }
-    for (double cores = 8; cores <= 60; cores += 2) {
-        add_size(cores * 1.875 * mib, 3);
-    }
-    qsort(sizes, size_count, sizeof *sizes, by_bytes);
-}
-
-const struct cache_size *probe_cache_sizes(size_t *count)
-{
-    if (size_count == 0) {
-        fill_sizes();
-    }
-    *count = size_count;
-    return sizes;
 }

@@ -1,7 +1,7 @@
 /* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
- * is left out when the time is short. Where the curve ends is decided in end.c, levels are fitted
- * in fit.c; what is asked for afterwards is in geometry.c. */
-#include "probes/cache/cache.h"
+ * is left out when the time is short. Where the curve ends is decided in extent.c, levels are
+ * fitted in fit.c; line size and ways are measured in line_and_ways.c. */
+#include "probes/cache/probe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -33,21 +33,19 @@ static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* Around the knees that the sweeps gave: more samples, and finer steps. */
-enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
-static const double all_places_up_to = 4 << 20;           /* bytes */
+/* Around the knees that the sweeps gave: more samples, and of knees up to `between_up_to` finer
+ * steps. */
+enum { OWN_LEVELS = 2, REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
+static const double all_places_up_to = 4 << 20, between_up_to = 64 << 20; /* bytes */
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
-static const double refined_s = 3;       /* that this may take, about, or, where it is more, */
+static const double refined_s = 3;       /* that this may take, or, where it is more, */
 static const double refined_share = 0.5; /* of the time that the sweeps took */
-/* Of the processor, for which a budget must leave time: inferring levels, and the finer shapes of
- * the last one. */
-static const double fit_s = 0.6, fine_fit_s = 0.8;
-static const double geometry_s = 1.5; /* and the TLB */
-/* What a sample takes, from times on this project's virtual machines: */
-static const double timed_loads = 12288;
-static const double operation_s = 150e-6; /* waking the worker, timing */
-static const double node_s = 12e-9;       /* building the cycle, per node */
-static const double warm_overlap = 8;     /* independent loads of a warm pass at once */
+/* Of the time granted, for sweeps; the rest is for what comes after them. */
+static const double sweeps_share = 0.75;
+/* Of the processor, for which a budget must leave time: inferring levels. */
+static const double fit_s = 0.6;
+/* That a first look has however late it is. */
+static const double look_least_s = 2.5;
 
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
@@ -112,89 +110,35 @@ static size_t places_of(double bytes)
 struct measurement {
     struct probe *probe;
     uint32_t pu;
+    double begun_s;
     size_t end;          /* bytes: of the largest working set */
     uint32_t line_bytes; /* of the first level, before it is measured; 0: not known */
+    bool over;           /* the time for sweeps */
     struct cache_samples *samples;
     struct probe_cache *result;
     struct servet_error *error;
 };
 
-static int take_sample(const struct measurement *m, struct cache_point *point, size_t place,
-                       double *seconds)
+static int take_sample(const struct measurement *m, struct cache_point *point, size_t place)
 {
-    int rc = measure_at(m->probe, m->pu, (size_t)point->bytes, point->seed + place, seconds);
+    double seconds;
+    int rc = measure_at(m->probe, m->pu, (size_t)point->bytes, point->seed + place, &seconds);
     if (rc < 0) {
         return probe_error(m->error, rc, "measuring cache sizes");
     }
-    probe_cache_point_put(point, place, *seconds);
+    probe_cache_point_put(point, place, seconds);
     return 0;
 }
 
-/* Seconds that a sample of `bytes` takes, about, where a load takes `load_s`. By this and not by
- * the clock, so that a run that is resumed asks the same questions. */
-static double sample_cost(double bytes, double load_s)
+/* Seconds until so much of the time granted is over, beside what one more sample and the fit
+ * take. */
+static double seconds_left(const struct measurement *m, double share)
 {
-    double nodes = bytes / (bytes >= (double)large_from ? NODE_LARGE : NODE_SMALL);
-    return operation_s + nodes * (node_s + WARM_PASSES * load_s / warm_overlap) +
-           timed_loads * load_s;
-}
-
-/* -- what all of it takes, before anything is measured -- */
-
-/* A load's latency where the declared caches are those of most processors. */
-static double expected_load(const struct machine *machine, double bytes)
-{
-    static const double seconds[] = {1.5e-9, 5e-9, 20e-9, 100e-9};
-    static const double usual[] = {48 << 10, 1 << 20, 32 << 20};
-    const struct profile_class *declared = probe_cache_declared(machine);
-    size_t level = 0;
-    if (!declared || declared->cache_count == 0) {
-        while (level < 3 && bytes > usual[level]) {
-            level++;
-        }
-        return seconds[level];
-    }
-    while (level < declared->cache_count &&
-           bytes > (double)declared->caches[level].declared_size_bytes) {
-        level++;
-    }
-    return seconds[level == declared->cache_count ? 3 : level > 2 ? 2 : level];
-}
-
-static double expected_sweep(const struct machine *machine, double end)
-{
-    double sum = 0;
-    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= end; step = next_step(step, 1)) {
-        double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
-        sum += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
-    }
-    return sum;
-}
-
-static double expected_refining(double sweep_s)
-{
-    return fmax(refined_s, SWEEPS * refined_share * sweep_s);
-}
-
-/* A look beyond the end of the curve. */
-static double expected_far(const struct probe *probe, size_t end)
-{
-    const double far = (double)probe_cache_far(probe, end), near = (double)end;
-    const double load_s = expected_load(probe->machine, INFINITY);
-    return far > 0 ? CACHE_FAR_LOOKS * (sample_cost(near, load_s) + sample_cost(far, load_s)) : 0;
-}
-
-/* Of a curve that ends there. */
-static double expected_curve(const struct probe *probe, size_t end)
-{
-    const double sweep_s = expected_sweep(probe->machine, (double)end);
-    return SWEEPS * sweep_s + expected_far(probe, end) + expected_refining(sweep_s) + geometry_s;
-}
-
-/* What takes so much time of the processor takes so long beside what else runs. */
-static double processor(const struct probe *probe, double seconds)
-{
-    return seconds * probe_machine_pace(probe->machine);
+    const struct probe *probe = m->probe;
+    struct machine *machine = probe->machine;
+    const double until_s = m->begun_s + share * (probe->deadline - m->begun_s);
+    const double needed_s = machine->guard.last_s + fit_s * probe_machine_pace(machine);
+    return probe->deadline > 0 ? until_s - needed_s - probe_elapsed(probe) : INFINITY;
 }
 
 /* For a look at the curve, or one more. */
@@ -203,42 +147,37 @@ static size_t few_places(double bytes)
     return (places_of(bytes) + 1) / 2;
 }
 
-/* A look is held to the budget: on a machine that is thirty times slower than others it ends before
- * the largest working sets, which cost the most, and the curve with it. It has some seconds in any
- * case, or there would be nothing to infer from. */
-static bool look_is_over(const struct probe *probe, double begun_s, double next_s)
+/* A look ends before the largest working sets, which take the most time, where a machine is thirty
+ * times slower than others. It has some seconds in any case, or there would be nothing to infer
+ * from. */
+static bool is_over(const struct measurement *m, bool looks)
 {
-    return probe_would_be_late(probe, next_s + processor(probe, fit_s)) &&
-           probe_elapsed(probe) + next_s > begun_s + CACHE_LOOK_LEAST_S;
+    const double gone_s = probe_elapsed(m->probe) - m->begun_s;
+    return looks ? seconds_left(m, 1) < 0 && gone_s > look_least_s
+                 : seconds_left(m, sweeps_share) < 0;
 }
 
-/* Measures the points from `first` on. */
-static int sweep(const struct measurement *m, int number, size_t first,
-                 size_t (*places_at)(double bytes))
+/* Measures the points from `first` on, as long as there is time. */
+static int sweep(struct measurement *m, size_t first, bool looks)
 {
-    const struct probe *probe = m->probe;
-    const struct machine *machine = probe->machine;
-    struct cache_samples *samples = m->samples;
-    const double all_s = expected_curve(probe, m->end), begun_s = probe_elapsed(probe);
-    double done_s = number * expected_sweep(machine, (double)m->end);
+    const struct cache_samples *samples = m->samples;
+    const double done = m->result->sweeps, parts = SWEEPS + 1;
     for (size_t i = first; i < samples->count; i++) {
-        const double bytes = samples->points[i].bytes;
-        const struct cache_point *before = i > 0 ? &samples->points[i - 1] : NULL;
-        if (places_at == few_places && before &&
-            look_is_over(probe, begun_s,
-                         (double)few_places(bytes) * sample_cost(bytes, before->seconds[0][0]))) {
-            samples->count = i;
-            break;
-        }
-        for (size_t place = 0; place < places_at(samples->points[i].bytes); place++) {
-            double seconds;
-            int rc = take_sample(m, &samples->points[i], place, &seconds);
+        struct cache_point *point = &m->samples->points[i];
+        const size_t wanted = looks ? few_places(point->bytes) : places_of(point->bytes);
+        for (size_t place = 0; place < wanted; place++) {
+            int rc;
+            if (is_over(m, looks)) {
+                m->over = true;
+                return 0;
+            }
+            rc = take_sample(m, point, place);
             if (rc < 0) {
                 return rc;
             }
         }
-        done_s += (double)places_of(bytes) * sample_cost(bytes, expected_load(machine, bytes));
-        probe_tell(probe, done_s / all_s, "cache sizes on PU %u", m->pu);
+        probe_tell(m->probe, (done + (double)i / (double)samples->count) / parts,
+                   "cache sizes on PU %u", m->pu);
     }
     return 0;
 }
@@ -251,6 +190,7 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .size_bytes = fits[i].shape.bytes,
             .low_bytes = fits[i].low_bytes,
             .high_bytes = fits[i].high_bytes,
+            .alone_bytes = fits[i].alone_bytes,
             .policy = fits[i].shape.policy,
             .seconds = fits[i].seconds,
             .repetitions = out->sweeps + out->coarse,
@@ -261,53 +201,22 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
 
 /* -- around the knees -- */
 
-/* What all samples so far took. */
-static double swept_cost(const struct cache_samples *samples)
-{
-    double sum = 0;
-    for (size_t i = 0; i < samples->count; i++) {
-        const struct cache_point *point = &samples->points[i];
-        for (size_t place = 0; place < CACHE_PLACES_MAX; place++) {
-            for (size_t j = 0; j < point->repeats[place]; j++) {
-                sum += sample_cost(point->bytes, point->seconds[place][j]);
-            }
-        }
-    }
-    return sum;
-}
-
 /* Of small working sets as many as in a sweep; of large ones, which take long, fewer. */
 static size_t refined_places(double bytes)
 {
     return bytes <= all_places_up_to ? places_of(bytes) : few_places(bytes);
 }
 
-/* Adds the points between around one knee, if there is time for as many samples of them as the
- * sweeps took of others: fewer would not tell which are disturbed. Returns what is left. */
-static double add_points(const struct cache_level_fit *level, double end, double left_s,
-                         struct cache_samples *samples)
+/* Adds the points between around one knee. */
+static void add_points(const struct cache_level_fit *level, double end,
+                       struct cache_samples *samples)
 {
     const double low = refined_from * (double)level->shape.bytes;
     const double high = fmin(refined_to * (double)level->shape.bytes, end);
-    double cost = 0;
-    for (double bytes = low; bytes < high; bytes *= exp2(1.0 / REFINED_STEPS)) {
-        cost += SWEEPS * (double)refined_places(bytes) *
-                sample_cost(bytes, level->seconds * level->rise);
-    }
-    if (cost >= left_s) {
-        return left_s;
-    }
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
-         grid_bytes(step, REFINED_STEPS) < high; step++) {
+         level->shape.bytes <= between_up_to && grid_bytes(step, REFINED_STEPS) < high; step++) {
         probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
     }
-    return left_s - cost;
-}
-
-/* Seconds that are left of the budget. */
-static double granted(const struct probe *probe)
-{
-    return probe->deadline > 0 ? probe->deadline - probe_elapsed(probe) : INFINITY;
 }
 
 static bool near_knee(const struct probe_cache *found, const struct cache_level_fit *fits,
@@ -326,13 +235,10 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
  * long as the time lasts. */
 static int refine(const struct measurement *m, const struct cache_level_fit *fits)
 {
-    const struct probe *probe = m->probe;
-    const double swept_s = SWEEPS * expected_sweep(probe->machine, (double)m->end);
-    double left_s = fmin(fmax(refined_s, refined_share * swept_cost(m->samples)),
-                         granted(probe) - processor(probe, fit_s));
-    double unplanned_s = left_s;
+    const double begun_s = probe_elapsed(m->probe);
+    const double until_s = begun_s + fmax(refined_s, refined_share * (begun_s - m->begun_s));
     for (size_t i = 0; i < m->result->count; i++) {
-        unplanned_s = add_points(&fits[i], (double)m->end, unplanned_s, m->samples);
+        add_points(&fits[i], (double)m->end, m->samples);
     }
     for (int round = 0; round < REFINED_ROUNDS; round++) {
         for (size_t i = 0; i < m->samples->count; i++) {
@@ -342,83 +248,74 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
             /* other places than the sweeps', two lots in turns: so the samples of each lie as far
                apart as the time allows, and what disturbs for a second leaves some alone */
             const size_t first = wanted * (1 + (size_t)round % (REFINED_ROUNDS / SWEEPS));
-            for (size_t place = first; place < first + wanted && left_s > 0; place++) {
-                double seconds;
-                int rc = take_sample(m, point, place, &seconds);
+            for (size_t place = first; place < first + wanted; place++) {
+                if (probe_elapsed(m->probe) > until_s || seconds_left(m, 1) < 0) {
+                    return 0;
+                }
+                int rc = take_sample(m, point, place);
                 if (rc < 0) {
                     return rc;
                 }
-                left_s -= sample_cost(point->bytes, seconds);
             }
-            left_s = fmin(left_s, granted(probe) - processor(probe, fit_s));
         }
-        double part = (double)(round + 1) / REFINED_ROUNDS;
-        probe_tell(probe,
-                   (swept_s + part * expected_refining(swept_s / SWEEPS)) /
-                       expected_curve(probe, m->end),
+        probe_tell(m->probe, (SWEEPS + (double)(round + 1) / REFINED_ROUNDS) / (SWEEPS + 1),
                    "cache sizes on PU %u, around the knees", m->pu);
     }
     return 0;
 }
 
-static void set_conditions(const struct probe *probe, const struct probe_cache *result,
-                           struct cache_curve *curve)
+/* Sizes of a core's own levels, which the fit may take for likely. */
+static void set_declared(const struct measurement *m, struct cache_curve *curve)
 {
-    curve->page_bytes = probe->machine->page_bytes;
-    curve->tlb_looked_bytes = result->tlb.looked_bytes;
-    for (size_t i = 0; i < result->tlb.count; i++) {
-        curve->tlb_seconds[curve->tlb_count] = result->tlb.levels[i].seconds;
-        curve->tlb_reach_bytes[curve->tlb_count++] = (double)result->tlb.levels[i].reach_bytes;
+    const struct profile_class *declared = probe_cache_declared(m->probe->machine);
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const struct profile_cache *cache = &declared->caches[i];
+        const bool here = cache->pus.count == 0 || profile_set_has(&cache->pus, m->pu);
+        if (here && cache->level <= OWN_LEVELS && curve->declared_count < OWN_LEVELS) {
+            curve->declared_bytes[curve->declared_count++] = cache->declared_size_bytes;
+        }
     }
 }
 
-/* Fits levels to what is measured so far; at the end with the points between, and with the second
- * look at the last level, if there is time for it. */
-static int conclude(const struct measurement *m, bool at_end, struct cache_level_fit *fits)
+static void set_conditions(const struct measurement *m, struct cache_curve *curve)
+{
+    const struct probe_tlb *tlb = &m->result->tlb;
+    curve->page_bytes = m->probe->machine->page_bytes;
+    for (size_t i = 0; i < tlb->count; i++) {
+        curve->tlb_seconds[curve->tlb_count] = tlb->levels[i].seconds;
+        curve->tlb_reach_bytes[curve->tlb_count++] = (double)tlb->levels[i].reach_bytes;
+    }
+    set_declared(m, curve);
+}
+
+/* Fits levels to all that is measured so far. */
+static int conclude(const struct measurement *m, struct cache_level_fit *fits)
 {
     struct probe_cache *result = m->result;
-    struct cache_curve fine = {0};
+    struct cache_curve all = {0};
     probe_cache_curve_free(&result->curve);
     int rc = probe_cache_samples_curve(m->samples, false, &result->curve);
-    rc = rc < 0 || !at_end ? rc : probe_cache_samples_curve(m->samples, true, &fine);
+    rc = rc < 0 ? rc : probe_cache_samples_curve(m->samples, true, &all);
     if (rc < 0) {
         return probe_error(m->error, rc, "measuring cache sizes");
     }
-    set_conditions(m->probe, result, &result->curve);
-    set_conditions(m->probe, result, &fine);
-    result->curve.fine = at_end ? &fine : NULL;
-    result->curve.quick = !at_end || granted(m->probe) < processor(m->probe, fit_s + fine_fit_s);
-    rc = probe_cache_fit(&result->curve, fits, &result->count, &result->memory_seconds);
-    result->curve.fine = NULL;
-    probe_cache_curve_free(&fine);
+    set_conditions(m, &result->curve);
+    set_conditions(m, &all);
+    rc = probe_cache_fit(&all, fits, &result->count, &result->memory_seconds);
+    probe_cache_curve_free(&all);
     return rc == 0 ? 0
                    : profile_error(m->error, rc, "inferring cache sizes: %s",
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
 }
 
-/* What one sweep of all sizes takes, by the model: that is of this project's machines. */
-static double modelled_sweep(const struct cache_samples *look, size_t end)
-{
-    double sum = 0;
-    for (int step = 0; grid_bytes(step, CACHE_STEPS_PER_OCTAVE) <= (double)end;
-         step = next_step(step, 1)) {
-        double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
-        size_t at = (size_t)(step / LOOK_EACH);
-        const struct cache_point *point = &look->points[at < look->count ? at : look->count - 1];
-        sum += (double)places_of(bytes) * sample_cost(bytes, point->seconds[0][0]);
-    }
-    return sum;
-}
-
 /* The curve goes on where a look shows that it should, octave by octave: a level that nobody
  * declared ends somewhere before what was looked at. */
-static int extend(struct measurement *m, int each, size_t (*places_at)(double bytes))
+static int extend(struct measurement *m, bool looks)
 {
     struct probe *probe = m->probe;
     const size_t far = probe_cache_far(probe, m->end);
-    const double needed_s = processor(probe, fit_s) + expected_far(probe, m->end);
     bool goes_on = far > 0;
-    while (goes_on && m->end < far && granted(probe) > needed_s) {
+    while (goes_on && m->end < far && seconds_left(m, sweeps_share) > 0) {
         int rc = probe_cache_goes_on(probe, m->pu, &(struct cache_far){m->end, far, m->line_bytes},
                                      &goes_on);
         if (rc < 0) {
@@ -426,8 +323,8 @@ static int extend(struct measurement *m, int each, size_t (*places_at)(double by
         }
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
-        make_grid(m->samples, m->end, each);
-        rc = sweep(m, 0, first, places_at);
+        make_grid(m->samples, m->end, looks ? LOOK_EACH : 1);
+        rc = sweep(m, first, looks);
         if (rc < 0) {
             return rc;
         }
@@ -435,21 +332,13 @@ static int extend(struct measurement *m, int each, size_t (*places_at)(double by
     return 0;
 }
 
-/* A run that has a budget looks at every other size first, since it may have no time for more: it
- * tells levels, and how long a sweep takes. */
-static int look(struct measurement *m, double *sweep_s)
+/* A run that has a budget looks at every other size first, since it may have no time for more. */
+static int look(struct measurement *m)
 {
-    double begun = probe_elapsed(m->probe);
     make_grid(m->samples, m->end, LOOK_EACH);
-    int rc = sweep(m, 0, 0, few_places);
-    if (rc == 0) {
-        m->result->coarse = 1;
-        /* what is taken over from an interrupted run takes no time */
-        const double pace = fmax(1, (probe_elapsed(m->probe) - begun) / swept_cost(m->samples));
-        rc = extend(m, LOOK_EACH, few_places);
-        *sweep_s = pace * modelled_sweep(m->samples, m->end);
-    }
-    return rc;
+    int rc = sweep(m, 0, true);
+    m->result->coarse = 1;
+    return rc < 0 ? rc : extend(m, true);
 }
 
 /* Sweeps, and passes over the TLB between them. */
@@ -459,19 +348,20 @@ static int measure_curve(struct measurement *m)
     struct probe_cache *result = m->result;
     const enum machine_pages pages = probe_cache_pages(probe->machine);
     struct probe_tlb_times times = {.line_bytes = m->line_bytes};
-    double sweep_s = 0;
     int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
     if (rc == 0 && probe->deadline > 0) {
-        rc = look(m, &sweep_s);
+        rc = look(m);
     }
-    while (rc == 0 && result->sweeps < SWEEPS &&
-           granted(probe) > sweep_s + processor(probe, fit_s)) {
+    while (rc == 0 && result->sweeps < SWEEPS) {
         make_grid(m->samples, m->end, 1);
-        rc = sweep(m, (int)result->sweeps, 0, places_of);
+        rc = sweep(m, 0, false);
         if (rc == 0 && result->sweeps == 0 && result->coarse == 0) {
-            rc = extend(m, 1, places_of);
+            rc = extend(m, false);
         }
-        rc = rc < 0 ? rc : probe_tlb_pass(probe, m->pu, pages, &times, m->error);
+        if (rc < 0 || m->over) {
+            break;
+        }
+        rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
         result->sweeps++;
     }
     result->shortened = result->sweeps < SWEEPS;
@@ -491,18 +381,13 @@ static int measure(struct measurement *m)
     const bool huge = probe_cache_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = rc < 0 ? rc : conclude(m, false, fits);
-    if (rc == 0 && result->count > 0 && granted(probe) > processor(probe, fit_s)) {
+    rc = rc < 0 ? rc : conclude(m, fits);
+    if (rc == 0 && result->count > 0 && seconds_left(m, 1) > 0) {
         rc = refine(m, fits);
-        rc = rc < 0 ? rc : conclude(m, true, fits);
+        rc = rc < 0 ? rc : conclude(m, fits);
     }
-    result->shortened |= result->curve.quick && result->count > 0;
     if (rc == 0) {
         fill_levels(result, fits, m->samples);
-        if (probe_cache_declared(probe->machine)) {
-            probe_cache_prefer_declared(result, probe_cache_declared(probe->machine), m->pu);
-            probe_cache_leave_out_between(result, probe_cache_declared(probe->machine), m->pu);
-        }
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
         rc = probe_cache_geometry(probe, m->pu, result, m->error);
     }
@@ -520,6 +405,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
     samples->seed = probe->seed << 32; /* far from those that count up */
     struct measurement m = {.probe = probe,
                             .pu = pu,
+                            .begun_s = probe_elapsed(probe),
                             .end = probe_cache_end(probe, &result.cut_short),
                             .samples = samples,
                             .result = &result,

@@ -18,7 +18,7 @@
 #ifndef SERVET_PROBES_PAIRS_SHARING_H
 #define SERVET_PROBES_PAIRS_SHARING_H
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/pairs/sample.h"
 #include "probes/probe.h"
 #include "profile/model.h"

@@ -96,9 +96,6 @@ static void note_geometry(FILE *stream, const struct probe_cache_level *level,
         fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
                 line && ways ? " and " : "", ways ? "ways" : "");
     }
-    if (ways && level->ways_unknown) {
-        fprintf(stream, ": %s", level->ways_unknown);
-    }
     if (level->ways && declared && declared->associativity &&
         level->ways != declared->associativity) {
         fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,

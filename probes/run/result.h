@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/sharing.h"

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/machine.h"
 #include "probes/memory/domains.h"
 #include "probes/memory/loops.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"

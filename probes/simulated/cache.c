@@ -112,7 +112,7 @@ uint32_t probe_sim_ways_slot(const struct sim_ways *ways, uint64_t line)
 }
 
 /* The first contents of a row under a policy of ages stay visible: they choose the round that a
- * cycle leads it to (aged_begun() in probes/cache/set.c). */
+ * cycle leads it to (aged_begun() in probes/cache/replacement.c). */
 static void begin_with_strangers(struct sim_ways *ways, uint32_t slot)
 {
     const uint32_t count = ways->kind->ways;

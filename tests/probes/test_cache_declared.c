@@ -1,5 +1,5 @@
-/* What does a declared cache decide, and which measured level is taken for which declared one? */
-#include "probes/cache/cache.h"
+/* Which measured level is taken for which declared one? */
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
@@ -22,38 +22,6 @@ static struct probe_cache with_one_too_many(void)
     return (struct probe_cache){.levels = {level(32, 28, 32), level(1024, 768, 1219),
                                            level(4200, 3442, 4875), level(32768, 20800, 40288)},
                                 .count = 4};
-}
-
-TEST(a_declared_size_counts_where_the_curve_allows_it)
-{
-    struct probe_cache caches = {
-        .levels = {level(24, 24, 28), level(1088, 960, 1152), level(24 * KIB, 20 * KIB, 40 * KIB)},
-        .count = 3};
-    probe_cache_prefer_declared(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.levels[0].size_bytes, 24 * KIB);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
-    ck_assert_uint_eq(caches.levels[1].alone_bytes, 1088 * KIB);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 24 * MIB); /* what neighbours leave */
-}
-
-/* Neighbours may use half of what is declared, or it may not be there: 1,280 KiB were declared as
- * 2,560. */
-TEST(a_declared_size_of_which_half_is_not_seen_is_not_told, .loops = 2)
-{
-    static const uint64_t kib[] = {580, 600};
-    struct probe_cache caches = {.levels = {level(32, 32, 32), level(kib[_i], 430, 1040)},
-                                 .count = 2};
-    probe_cache_prefer_declared(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, _i ? 1 * MIB : 580 * KIB);
-}
-
-TEST(levels_stay_ascending_whatever_is_declared)
-{
-    struct probe_cache caches = {
-        .levels = {level(32, 32, 32), level(700, 600, 1152), level(900, 880, 1000)}, .count = 3};
-    probe_cache_prefer_declared(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 700 * KIB);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 900 * KIB);
 }
 
 TEST(a_level_is_paired_with_the_declared_one_it_equals_whatever_lies_before)
@@ -81,9 +49,6 @@ TEST(of_two_levels_that_leave_room_for_a_declared_one_the_nearer_equals_it)
     probe_cache_pair(&caches, &declared, &pu, &pairs);
     ck_assert(!pairs.equal[1] && pairs.equal[2] && pairs.equal[3]);
     ck_assert_ptr_eq(pairs.declared[2], &zen4[1]);
-    probe_cache_leave_out_between(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.count, 3);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
 }
 
 /* A second level that was not seen keeps its number. */
@@ -107,39 +72,4 @@ TEST(what_nothing_is_declared_of_is_counted)
         ck_assert_ptr_null(pairs.declared[i]);
         ck_assert_uint_eq(pairs.numbers[i], i + 1);
     }
-}
-
-TEST(no_level_lies_between_two_that_follow_on_one_another)
-{
-    struct probe_cache caches = with_one_too_many();
-    probe_cache_leave_out_between(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.count, 3);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 * MIB);
-    ck_assert_uint_eq(caches.levels[2].size_bytes, 32 * MIB);
-}
-
-/* Between a first and a third level there is room, and behind the last one; and where the level
- * before or behind is not what is declared, nothing is known. */
-TEST(a_level_that_nobody_declared_stays)
-{
-    const struct profile_class hidden = {.caches = (struct profile_cache[]){zen4[0], zen4[2]},
-                                         .cache_count = 2};
-    struct probe_cache caches = {
-        .levels = {level(32, 32, 32), level(512, 448, 608), level(32768, 20800, 40288)},
-        .count = 3};
-    probe_cache_leave_out_between(&caches, &hidden, pu);
-    ck_assert_uint_eq(caches.count, 3);
-    caches = with_one_too_many();
-    caches.levels[3] = level(16384, 14336, 18432);
-    probe_cache_leave_out_between(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.count, 4);
-    caches = with_one_too_many();
-    caches.levels[1] = level(704, 640, 768);
-    probe_cache_leave_out_between(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.count, 4);
-    caches = (struct probe_cache){.levels = {level(32, 32, 32), level(1024, 768, 1219),
-                                             level(32768, 20800, 40288), level(131072, 1, 262144)},
-                                  .count = 4};
-    probe_cache_leave_out_between(&caches, &declared, pu);
-    ck_assert_uint_eq(caches.count, 4);
 }

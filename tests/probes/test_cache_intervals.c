@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
 
@@ -37,14 +37,16 @@ struct drawn {
     } tlbs[2]; /* known ones; 0: none */
 };
 
-static struct cache_shape draw_shape(struct random *random, double low, double high, bool first)
+static struct cache_shape draw_shape(struct random *random, double low, double high, bool first,
+                                     size_t page_bytes)
 {
     static const enum cache_policy policies[] = {CACHE_PLRU, CACHE_PLRU, CACHE_LRU, CACHE_RANDOM};
     struct cache_shape shape = {.ways = 4 + (uint32_t)random_below(random, first ? 13 : 17),
                                 .policy = policies[random_below(random, 4)]};
     double wanted = low * pow(high / low, random_unit(random));
     shape.bytes = shape.ways * (uint64_t)exp2(round(log2(wanted / shape.ways)));
-    shape.scattered = !first && random_below(random, 2);
+    const uint64_t pages = shape.bytes / shape.ways / page_bytes;
+    shape.parts = !first && random_below(random, 2) && pages > 1 ? (uint32_t)pages : 1;
     return shape;
 }
 
@@ -53,9 +55,9 @@ static struct drawn draw(struct random *random)
     static const size_t pages[] = {4 * KIB, 4 * KIB, 16 * KIB, 64 * KIB};
     struct drawn drawn = {
         .page_bytes = pages[random_below(random, 4)], .seconds = {1.3e-9}, .levels = LEVELS};
-    drawn.shapes[0] = draw_shape(random, 16 * KIB, 128 * KIB, true);
-    drawn.shapes[1] =
-        draw_shape(random, fmax(256 * KIB, 4 * (double)drawn.shapes[0].bytes), 4 * MIB, false);
+    drawn.shapes[0] = draw_shape(random, 16 * KIB, 128 * KIB, true, drawn.page_bytes);
+    drawn.shapes[1] = draw_shape(random, fmax(256 * KIB, 4 * (double)drawn.shapes[0].bytes),
+                                 4 * MIB, false, drawn.page_bytes);
     drawn.seconds[1] = drawn.seconds[0] * (3 + 3 * random_unit(random));
     drawn.seconds[2] = drawn.seconds[1] * (4 + 4 * random_unit(random));
     return drawn;
@@ -66,7 +68,7 @@ static double latency(const struct drawn *drawn, double bytes)
     double seconds = drawn->seconds[0];
     for (size_t i = 0; i < drawn->levels; i++) {
         seconds += (drawn->seconds[i + 1] - drawn->seconds[i]) *
-                   probe_cache_miss_share(&drawn->shapes[i], (uint64_t)bytes, drawn->page_bytes);
+                   probe_cache_miss_share(&drawn->shapes[i], bytes);
     }
     for (size_t i = 0; i < 2; i++) {
         seconds += drawn->tlbs[i].seconds * fmax(1 - drawn->tlbs[i].reach_bytes / bytes, 0);
@@ -125,15 +127,12 @@ static void set_conditions(const struct drawn *drawn, struct cache_curve *curve)
 static void judge(const struct drawn *drawn, struct cache_samples *samples, unsigned *within,
                   unsigned *held)
 {
-    struct cache_curve even, fine;
+    struct cache_curve curve;
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     size_t count;
-    ck_assert_int_eq(probe_cache_samples_curve(samples, false, &even), 0);
-    ck_assert_int_eq(probe_cache_samples_curve(samples, true, &fine), 0);
-    set_conditions(drawn, &even);
-    set_conditions(drawn, &fine);
-    even.fine = &fine;
-    ck_assert_int_eq(probe_cache_fit(&even, found, &count, NULL), 0);
+    ck_assert_int_eq(probe_cache_samples_curve(samples, true, &curve), 0);
+    set_conditions(drawn, &curve);
+    ck_assert_int_eq(probe_cache_fit(&curve, found, &count, NULL), 0);
     for (size_t i = 0; i < drawn->levels; i++) {
         const uint64_t bytes = drawn->shapes[i].bytes;
         bool here = i < count;
@@ -146,8 +145,7 @@ static void judge(const struct drawn *drawn, struct cache_samples *samples, unsi
                here ? (size_t)found[i].high_bytes / KIB : 0);
     }
     ck_assert_uint_le(count, drawn->levels); /* nothing that is not there */
-    probe_cache_curve_free(&even);
-    probe_cache_curve_free(&fine);
+    probe_cache_curve_free(&curve);
 }
 
 TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
@@ -184,16 +182,15 @@ static void judge_quiet(const struct drawn *machine, unsigned right)
     ck_assert_uint_eq(held, 3);
 }
 
-/* Slices are not among the shapes that are tried on all levels: two levels of 8 and 16 MiB
- * explained this one better than any one of those. Eight ways of four ages in 13 slices miss as
- * eight of LRU in 15 MiB do, so that the size told may be that. */
+/* Eight ways of four ages in 13 slices miss as eight of LRU in 15 MiB do, so that the reported size
+ * may be that. */
 TEST(a_last_level_of_an_odd_shape_is_one_level)
 {
     judge_quiet(
         &(struct drawn){
             .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
                        {.bytes = 2816 * KIB, .ways = 11, .policy = CACHE_PLRU},
-                       {.bytes = 13 * MIB, .ways = 8, .slices = 13, .policy = CACHE_AGED}},
+                       {.bytes = 13 * MIB, .ways = 8, .parts = 13, .policy = CACHE_AGED}},
             .seconds = {1.3e-9, 4.16663e-9, 1.55096e-8, 1.22542e-7},
             .levels = 3,
             .page_bytes = 4 * KIB,
@@ -201,8 +198,7 @@ TEST(a_last_level_of_an_odd_shape_is_one_level)
         2);
 }
 
-/* Too small for the shapes of shared caches, it stays as it is, and needs an interval all the
- * same. */
+/* It is too small for the shapes of shared caches, and needs an interval all the same. */
 TEST(a_small_last_level_has_an_interval)
 {
     judge_quiet(&(struct drawn){.shapes = {{.bytes = 16 * KIB, .ways = 4, .policy = CACHE_PLRU},
@@ -215,15 +211,14 @@ TEST(a_small_last_level_has_an_interval)
                 3);
 }
 
-/* With the points of the even grid alone the second level passes for one of 1,536 KiB, and the
- * finer ones may choose only among sizes near that. */
+/* With the points of the even grid alone the second level passes for one of 1,536 KiB. */
 TEST(a_size_is_found_some_way_off_the_one_of_the_even_grid)
 {
     judge_quiet(
         &(struct drawn){
             .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
-                       {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .scattered = true},
-                       {.bytes = 12096 * KIB, .ways = 14, .slices = 27, .policy = CACHE_ADAPTIVE}},
+                       {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .parts = 16},
+                       {.bytes = 12096 * KIB, .ways = 14, .parts = 27, .policy = CACHE_ADAPTIVE}},
             .seconds = {1.33e-9, 6.32e-9, 1.84e-8, 6.8e-8},
             .levels = 3,
             .page_bytes = 4 * KIB,
@@ -232,31 +227,15 @@ TEST(a_size_is_found_some_way_off_the_one_of_the_even_grid)
         3);
 }
 
-/* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB: as one level it may be larger
- * than both, further from what lies between them than sizes are tried otherwise. */
-TEST(a_last_level_may_be_larger_than_the_two_it_passed_for)
+/* Eight ways of 27 slices passed for two levels, of 40 and of 96 MiB. */
+TEST(a_last_level_that_passes_for_two_is_one)
 {
-    enum { POINTS = 80 };
-    const struct cache_shape shape = {
-        .bytes = 108 * MIB, .ways = 8, .slices = 27, .policy = CACHE_PLRU};
-    double bytes[POINTS], seconds[POINTS], constant[POINTS];
-    const struct cache_curve curve = {
-        .bytes = bytes, .seconds = seconds, .count = POINTS, .page_bytes = 4 * KIB};
-    for (size_t i = 0; i < POINTS; i++) {
-        bytes[i] = floor(2 * MIB * exp2((double)i / FINE_STEPS * 1.5) / 512) * 512;
-        constant[i] = 1;
-        seconds[i] = 24e-9 + 160e-9 * probe_cache_miss_share(&shape, (uint64_t)bytes[i], 4 * KIB);
-    }
-    const struct cache_last last = {.curve = &curve,
-                                    .fixed = {constant},
-                                    .fixed_count = 1,
-                                    .found_bytes = 62 * MIB,
-                                    .joined_bytes = 96 * MIB,
-                                    .before_bytes = 1 * MIB,
-                                    .margin = 24};
-    struct cache_last_found found;
-    ck_assert(probe_cache_last_refine(&last, &found));
-    ck_assert_msg(fabs(log((double)found.shape.bytes / (108.0 * MIB))) < log(1.1),
-                  "%.1f MiB of 108", (double)found.shape.bytes / MIB);
-    ck_assert(found.low_bytes <= shape.bytes && shape.bytes <= found.high_bytes);
+    judge_quiet(&(struct drawn){.shapes = {{.bytes = 32 * KIB, .ways = 8, .policy = CACHE_PLRU},
+                                           {.bytes = 1 * MIB, .ways = 16, .policy = CACHE_PLRU},
+                                           {.bytes = 108 * MIB, .ways = 8, .parts = 27}},
+                                .seconds = {1.3e-9, 4.2e-9, 2.4e-8, 1.84e-7},
+                                .levels = 3,
+                                .page_bytes = 4 * KIB,
+                                .quiet = true},
+                2);
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 
@@ -32,7 +32,7 @@ static struct probe_line measure(uint32_t kib, uint32_t ways, uint32_t line, con
 static void assert_geometry(uint32_t kib, uint32_t ways, uint32_t line, const char *policy,
                             size_t page)
 {
-    const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9, 0, 0, 0};
+    const struct probe_line_level level = {kib * 1024, 1.2e-9, 4.4e-9, 0};
     struct probe_line found = measure(kib, ways, line, policy, page, &level);
     ck_assert_msg(found.line_bytes == line && found.ways == ways &&
                       found.way_bytes == kib * 1024 / ways,
@@ -59,7 +59,7 @@ TEST(many_ways_that_evict_at_random_are_counted)
         uint32_t kib, ways;
     } caches[] = {{20, 10}, {104, 13}, {32, 16}, {20, 20}};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
-        const struct probe_line_level level = {caches[i].kib * 1024, 1.2e-9, 4.4e-9, 0, 0, 0};
+        const struct probe_line_level level = {caches[i].kib * 1024, 1.2e-9, 4.4e-9, 0};
         struct probe_line found =
             measure(caches[i].kib, caches[i].ways, 64, "random", 4096, &level);
         ck_assert_uint_eq(found.ways, caches[i].ways);
@@ -112,78 +112,14 @@ TEST(ways_and_the_size_of_one_follow_from_either_curve)
         uint64_t way_bytes;
     } cases[] = {
         /* every load takes longer than a hit did in the curve: once one way of 1 KiB */
-        {{32 << 10, 0.8e-9, 2.9e-9, 0, 0, 0}, 8, 4096},
-        /* they do not make up the size: not told, but where the curve leaves room for it */
-        {{36 << 10, 1.2e-9, 4.4e-9, 0, 0, 0}, 0, 0},
-        {{36 << 10, 1.2e-9, 4.4e-9, 0, 34 << 10, 40 << 10}, 0, 0},
-        {{36 << 10, 1.2e-9, 4.4e-9, 0, 30 << 10, 40 << 10}, 8, 4096},
-        {{34 << 10, 1.2e-9, 4.4e-9, 0, 34 << 10, 34 << 10}, 8, 4096},
-        {{30 << 10, 1.2e-9, 4.4e-9, 0, 30 << 10, 30 << 10}, 8, 4096},
-        /* they make up more: a busy sibling took lines all the while that the knee was measured */
-        {{24 << 10, 1.2e-9, 4.4e-9, 0, 0, 0}, 8, 4096},
+        {{32 << 10, 0.8e-9, 2.9e-9, 0}, 8, 4096},
+        /* they do not make up the size */
+        {{36 << 10, 1.2e-9, 4.4e-9, 0}, 0, 0},
+        {{24 << 10, 1.2e-9, 4.4e-9, 0}, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct probe_line found = measure(32, 8, 64, "plru", 4096, &cases[i].level);
         ck_assert_uint_eq(found.ways, cases[i].ways);
         ck_assert_uint_eq(found.way_bytes, cases[i].way_bytes);
     }
-}
-
-TEST(a_size_that_the_curve_is_off_by_little_is_that_of_the_ways)
-{
-    static const uint32_t told_kib[] = {46, 52, 36};
-    for (size_t i = 0; i < sizeof told_kib / sizeof *told_kib; i++) {
-        const uint64_t bytes = told_kib[i] << 10;
-        struct machine machine;
-        struct servet_error error;
-        open_machine_with(
-            &machine, 1,
-            "{'servet_machine': 1, 'pus': '0-1', 'page_bytes': 4096, 'caches': [{'level': 1, "
-            "'size_bytes': 49152, 'ways': 12, 'seconds': 1.2e-9, 'policy': '%s'}, {'level': 2, "
-            "'size_bytes': "
-            "2097152, 'ways': 16, 'seconds': 4.4e-9}], 'tlbs': [{'entries': 16, 'seconds': 2e-9}], "
-            "'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}}",
-            i % 2 ? "random" : "plru");
-        struct probe probe = {.machine = &machine, .seed = 1};
-        struct probe_cache caches = {.levels = {{.size_bytes = bytes,
-                                                 .low_bytes = bytes,
-                                                 .high_bytes = bytes,
-                                                 .seconds = 1.2e-9},
-                                                {.size_bytes = 2 << 20, .seconds = 4.4e-9}},
-                                     .count = 2,
-                                     .memory_seconds = 9e-8};
-        ck_assert_int_eq(probe_cache_geometry(&probe, 0, &caches, &error), 0);
-        ck_assert_uint_eq(caches.count, 2);
-        ck_assert_uint_eq(caches.levels[0].size_bytes, 48 << 10);
-        ck_assert_uint_eq(caches.levels[0].ways, 12);
-        ck_assert(caches.levels[0].low_bytes <= 48 << 10 &&
-                  caches.levels[0].high_bytes >= 48 << 10);
-        probe_machine_close(&machine);
-    }
-}
-
-/* Seen on a real machine: 16 KiB and 32 KiB for a first level of 32 KiB. */
-TEST(a_level_in_front_of_the_size_that_the_ways_make_up_is_not_there)
-{
-    struct machine machine;
-    struct servet_error error;
-    open_machine_with(
-        &machine, 1,
-        "{'servet_machine': 1, 'pus': '0-1', 'page_bytes': 4096, 'caches': [{'level': 1, "
-        "'size_bytes': "
-        "32768, 'ways': 8, 'seconds': 1.2e-9}, {'level': 2, 'size_bytes': 1048576, 'ways': 16, "
-        "'seconds': 4.4e-9}], 'memory': {'seconds': 9e-8, 'pu_bytes_per_s': 1e10}}");
-    struct probe probe = {.machine = &machine, .seed = 1};
-    struct probe_cache caches = {
-        .levels = {{.size_bytes = 16 << 10, .high_bytes = 16 << 10, .seconds = 1.2e-9},
-                   {.size_bytes = 32 << 10, .high_bytes = 32 << 10, .seconds = 1.6e-9},
-                   {.size_bytes = 1 << 20, .high_bytes = 1 << 20, .seconds = 4.4e-9}},
-        .count = 3,
-        .memory_seconds = 9e-8};
-    ck_assert_int_eq(probe_cache_geometry(&probe, 0, &caches, &error), 0);
-    ck_assert_uint_eq(caches.count, 2);
-    ck_assert_uint_eq(caches.levels[0].size_bytes, 32 << 10);
-    ck_assert_uint_eq(caches.levels[0].high_bytes, 32 << 10);
-    ck_assert_uint_eq(caches.levels[0].ways, 8);
-    ck_assert_uint_eq(caches.levels[1].size_bytes, 1 << 20);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

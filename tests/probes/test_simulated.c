@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"

@@ -4,7 +4,7 @@
  * Does the spread say how far the passes lie apart? */
 #include <math.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

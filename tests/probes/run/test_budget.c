@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "probes/run/budget.h"
@@ -65,7 +65,6 @@ TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
     for (size_t i = 0; i < least.count; i++) {
         ck_assert_uint_eq(least.levels[i].repetitions, 1);
         ck_assert_uint_eq(least.levels[i].ways, 0);
-        ck_assert(i > 1 || strcmp(least.levels[i].ways_unknown, "the budget was used up") == 0);
         double ratio = (double)least.levels[i].size_bytes / (double)all.levels[i].size_bytes;
         ck_assert_double_lt(fabs(log2(ratio)), 0.5);
     }

@@ -4,14 +4,15 @@
  * apart, because what disturbs only ever slows down and lasts for less than that. So the fastest
  * of a place count, and of the places the mean: fastest samples of all places together would choose
  * the lucky places, means of all samples would take a neighbour for a smaller cache. To see it:
- * tests/probes/test_cache_samples.c. */
-#include "probes/cache/cache.h"
+ * tests/probes/test_cache_curve.c. */
+#include "probes/cache/curve.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/probe.h"
 #include "profile/base/statistics.h"
 
 /* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
@@ -170,6 +171,36 @@ static double error_of_single(const struct estimate *points, const double *bytes
     return off > 0 ? sqrt(squares / (double)off) : 0;
 }
 
+void probe_cache_isotonic(double *values, const double *weights, size_t count)
+{
+    double *mean = malloc(count * sizeof *mean), *weight = malloc(count * sizeof *weight);
+    size_t *size = malloc(count * sizeof *size), blocks = 0;
+    if (mean && weight && size) {
+        for (size_t i = 0; i < count; i++) {
+            mean[blocks] = log(values[i]);
+            weight[blocks] = weights ? weights[i] : 1;
+            size[blocks++] = 1;
+            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
+                double all = weight[blocks - 2] + weight[blocks - 1];
+                mean[blocks - 2] = (mean[blocks - 2] * weight[blocks - 2] +
+                                    mean[blocks - 1] * weight[blocks - 1]) /
+                                   all;
+                weight[blocks - 2] = all;
+                size[blocks - 2] += size[blocks - 1];
+                blocks--;
+            }
+        }
+        for (size_t b = 0, i = 0; b < blocks; b++) {
+            for (size_t j = 0; j < size[b]; j++) {
+                values[i++] = exp(mean[b]);
+            }
+        }
+    }
+    free(mean);
+    free(weight);
+    free(size);
+}
+
 int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
 {
     struct cache_curve curve = {.bytes = malloc(samples->count * sizeof *curve.bytes),
@@ -224,12 +255,21 @@ void probe_cache_curve_free(struct cache_curve *curve)
 
 double probe_cache_samples_spread(struct cache_samples *samples, double bytes)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < samples->count; i++) {
-        if (fabs(log(samples->points[i].bytes / bytes)) <
-            fabs(log(samples->points[best].bytes / bytes))) {
-            best = i;
+    double least = INFINITY, spread = -1;
+    for (size_t i = 0; i < samples->count; i++) {
+        struct cache_point *point = &samples->points[i];
+        const double off = fabs(log(point->bytes / bytes));
+        if (off < least && samples_of(point) > 0) {
+            least = off;
+            spread = point_of(point).spread;
         }
     }
-    return point_of(&samples->points[best]).spread;
+    return spread;
+}
+
+double probe_cache_point_share(const struct cache_curve *curve, size_t i)
+{
+    double before = curve->bytes[i > 0 ? i - 1 : i],
+           after = curve->bytes[i + 1 < curve->count ? i + 1 : i];
+    return fmin(1, log2(after / before) / 2 * CACHE_STEPS_PER_OCTAVE);
 }

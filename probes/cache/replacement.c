@@ -1,9 +1,10 @@
 /* What replacement makes of X lines in K ways. LRU and random have formulas; for the others a set
  * is played through once for each (K, X) and remembered, because the fit asks for the same few
  * again and again. */
-#include "probes/cache/cache.h"
+#include "probes/cache/model.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -351,149 +352,7 @@ double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double line
         return random_miss(lines, ways);
     case CACHE_AGED:
         return aged_miss(lines, ways);
-    case CACHE_LEAKY:
-        return 0.5 * (1 + random_miss(lines, ways));
     default:
         return ways > 1 ? adaptive_miss(lines, ways) : 1;
     }
-}
-
-/* -- victims -- */
-
-/* A set of a cache of victims loses a line by a hit and gets it back when the level before evicts
- * it: a share `held` of a turn later. Both happen in the same order in every turn, lines numbered
- * by their visits. */
-enum { PLAYED_VICTIM_LINES = 4 * WAYS_MAX };
-
-struct event {
-    uint8_t line; /* 1 … PLAYED_VICTIM_LINES */
-    bool back;
-};
-
-static const double at_once = 1e-9; /* of a turn: before anything else */
-
-/* Visits at random times of a turn (distances between such times are exponential), and a share
- * `held` later, into the next turn if need be, the returns: both come in the order of the lines, so
- * they only have to be merged. */
-static void draw_events(struct event *events, uint32_t lines, double held, struct random *random)
-{
-    double at[PLAYED_VICTIM_LINES], turn = 0;
-    for (uint32_t i = 0; i < lines; i++) {
-        turn -= log(1 - random_unit(random));
-        at[i] = turn;
-    }
-    const double later = fmax(held, at_once) * turn;
-    uint32_t first = lines; /* the first that comes back in the next turn */
-    while (first > 0 && at[first - 1] + later >= turn) {
-        first--;
-    }
-    for (uint32_t visit = 0, back = 0, i = 0; i < 2 * lines; i++) {
-        uint32_t line = (first + back) % lines;
-        double when =
-            back < lines ? at[line] + later - (back < lines - first ? turn : 0) : INFINITY;
-        bool is_back = visit == lines || when < at[visit];
-        events[i] = (struct event){(uint8_t)(1 + (is_back ? line : visit)), is_back};
-        back += is_back;
-        visit += !is_back;
-    }
-}
-
-struct victims {
-    struct plru ways;
-    uint32_t used;                        /* ways that hold a line */
-    uint8_t way[PLAYED_VICTIM_LINES + 1]; /* by line: 1 + its way; 0: not here */
-};
-
-/* Where a line is to go: the first empty way, or that of the line which leaves. */
-static uint32_t way_for(struct victims *set, bool at_random, struct random *random)
-{
-    uint32_t count = set->ways.ways, empty = ~set->used & (uint32_t)((UINT64_C(1) << count) - 1);
-    if (empty) {
-        return (uint32_t)__builtin_ctz(empty);
-    }
-    uint32_t way = at_random ? (uint32_t)random_below(random, count) : plru_victim(&set->ways);
-    set->way[set->ways.lines[way]] = 0;
-    return way;
-}
-
-static uint32_t play_turn(struct victims *set, const struct event *events, uint32_t lines,
-                          bool at_random, struct random *random)
-{
-    uint32_t misses = 0;
-    for (uint32_t i = 0; i < 2 * lines; i++) {
-        uint32_t line = events[i].line;
-        bool here = set->way[line] != 0;
-        misses += !events[i].back && !here;
-        if (here == events[i].back) {
-            continue;
-        }
-        uint32_t way = here ? set->way[line] - 1U : way_for(set, at_random, random);
-        set->used = here ? set->used & ~(1U << way) : set->used | 1U << way;
-        set->way[line] = (uint8_t)(here ? 0 : way + 1);
-        set->ways.lines[way] = line;
-        if (!at_random) {
-            plru_touch(&set->ways, way);
-        }
-    }
-    return misses;
-}
-
-static double victims_played(bool at_random, uint32_t ways, uint32_t lines, double held)
-{
-    enum {
-        LINES_PLAYED = 640,
-        WARM_TURNS = 12,
-        TURNS = 4
-    }; /* lines of all sets: as sure for large sets as for small */
-    const uint32_t sets = LINES_PLAYED / lines;
-    struct event events[2 * PLAYED_VICTIM_LINES];
-    struct random random = {lines};
-    uint32_t misses = 0;
-    for (uint32_t i = 0; i < sets; i++) {
-        struct victims set = {.ways = {.ways = ways, .tree = (ways & (ways - 1)) == 0}};
-        draw_events(events, lines, held, &random);
-        for (int turn = 0; turn < WARM_TURNS + TURNS; turn++) {
-            uint32_t missed = play_turn(&set, events, lines, at_random, &random);
-            misses += turn < WARM_TURNS ? 0 : missed;
-        }
-    }
-    return (double)misses / ((double)lines * TURNS * sets);
-}
-
-/* Held shares that are played: 0, 1/256, 1/128 … 1/2; what lies between is interpolated. */
-enum { HELD_LEVELS = 9 };
-
-static double held_of(uint32_t level)
-{
-    return level ? (double)(1 << level) / (1 << HELD_LEVELS) : 0;
-}
-
-static double victims_known(bool at_random, uint32_t ways, uint32_t lines, uint32_t level)
-{
-    static float known[2][WAYS_MAX + 1][HELD_LEVELS][PLAYED_VICTIM_LINES + 1];
-    float *miss = &known[at_random][ways][level][lines];
-    if (*miss == 0) {
-        *miss = (float)fmax(victims_played(at_random, ways, lines, held_of(level)), 1e-9);
-    }
-    return (double)*miss;
-}
-
-double probe_cache_set_victims_miss(enum cache_policy policy, uint32_t ways, double lines,
-                                    double held)
-{
-    uint32_t level = 0;
-    if (lines <= ways) {
-        return 0;
-    }
-    if (ways > WAYS_MAX || lines > 4.0 * ways) {
-        return probe_cache_set_miss(policy, ways, lines * (1 - held));
-    }
-    while (level + 2 < HELD_LEVELS && held >= held_of(level + 1)) {
-        level++;
-    }
-    double low = held_of(level), high = held_of(level + 1),
-           share = fmin((held - low) / (high - low), 1);
-    bool at_random = policy == CACHE_RANDOM;
-    return (1 - share) * victims_known(at_random, ways, (uint32_t)lines, level) +
-           share * victims_known(at_random, ways, (uint32_t)lines, level + 1);
 }

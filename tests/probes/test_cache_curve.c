@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };

@@ -2,7 +2,7 @@
  * or declared too small, shows in one working set several times larger: where loads take longer
  * there, the curve has not come to memory, and goes on. One look costs less than the curve up to
  * there would on each of the many machines where nothing comes. */
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 
 #include <math.h>
 
@@ -20,6 +20,9 @@ static const double farther = 4, least_farther = 1.5;
  * only the foot is seen is told too small: 71,680 KiB as 61,440 where it was 1.17 times, 53,248 as
  * 44,032 at 1.21. Page walks of 4 KiB pages make up to 1.13 of a virtual Zen 4. */
 static const double no_plateau = 1.15;
+
+/* Interference only slows down: of so many samples the fastest counts. */
+enum { FAR_SAMPLES = 3 };
 
 static size_t declared_largest(const struct machine *machine)
 {
@@ -62,7 +65,7 @@ size_t probe_cache_far(const struct probe *probe, size_t end)
 static int least_of(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
 {
     double least = INFINITY;
-    for (int i = 0; i < CACHE_FAR_LOOKS; i++) {
+    for (int i = 0; i < FAR_SAMPLES; i++) {
         double one;
         int rc = probe_cache_point(probe, pu, bytes, &one);
         if (rc < 0) {
@@ -80,7 +83,7 @@ static int longer_by_translation(struct probe *probe, uint32_t pu, const struct 
                                  double *seconds)
 {
     double near_s = INFINITY, far_s = INFINITY;
-    for (int i = 0; i < CACHE_FAR_LOOKS; i++) {
+    for (int i = 0; i < FAR_SAMPLES; i++) {
         double one, other;
         int rc = probe_tlb_extra(probe, pu, far->end, far->line_bytes, &one);
         rc = rc < 0 ? rc : probe_tlb_extra(probe, pu, far->far, far->line_bytes, &other);

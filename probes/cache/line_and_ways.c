@@ -1,7 +1,7 @@
 /* What is asked once the sizes of the levels are known: line size, ways, and the TLB of ordinary
  * pages. Each only needs a few working sets around a level, and each may be left out when the time
  * is short. */
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,12 +39,6 @@ static const double plateau =
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;
 static const double least_rise = 1.25;
-/* Times the size of the curve, what all strides agree on: a curve is off by so much where a TLB
- * bends it beside the first level (46 and 52 KiB for 48, behind 16 entries that reach 64), and a
- * busy sibling takes up to half of the lines all the while that it is measured. */
-static const double off_by = 1.1;
-enum { larger_up_to = 2 };
-
 static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
 {
     const struct machine_traversal what = {
@@ -138,28 +132,6 @@ static int try_ways(struct probe *probe, uint32_t pu, const struct probe_line_le
     return 0;
 }
 
-/* Whether every stride kept as many lines as a cache of these ways does. Where several sets are
- * visited, some with a line too many do not show if lines are evicted at random. */
-static bool as_of_ways(const uint64_t *strides, const uint32_t *largest, uint32_t ways,
-                       uint64_t way_bytes)
-{
-    for (size_t i = 0; i < STRIDES; i++) {
-        uint64_t per_set = strides[i] < way_bytes ? way_bytes / strides[i] : 1;
-        if (largest[i] < ways * per_set || largest[i] >= (ways + 1) * per_set) {
-            return false;
-        }
-    }
-    return ways > 0;
-}
-
-/* Whether it may be the size, though the curve gave another: what disturbs takes lines away, and
- * not alike at all strides. */
-static bool may_be(const struct probe_line_level *level, uint64_t bytes)
-{
-    return (bytes >= level->low_bytes && bytes <= level->high_bytes) ||
-           ((double)bytes * off_by >= (double)level->bytes && bytes <= larger_up_to * level->bytes);
-}
-
 /* Ways that do not make up the size otherwise are no finding but a disturbance. */
 static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
                         struct probe_line *out)
@@ -182,9 +154,7 @@ static int measure_ways(struct probe *probe, uint32_t pu, const struct probe_lin
         }
         probe_line_ways(strides, largest, STRIDES, &ways, &way_bytes);
     }
-    const uint64_t made_up = ways * way_bytes;
-    bool agree = made_up == level->bytes ||
-                 (may_be(level, made_up) && as_of_ways(strides, largest, ways, way_bytes));
+    const bool agree = ways * way_bytes == level->bytes;
     out->ways = agree ? ways : 0;
     out->way_bytes = agree ? way_bytes : 0;
     return 0;
@@ -320,92 +290,6 @@ int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *
 
 /* -- what is asked of a PU, in which order -- */
 
-/* Of levels beyond the second the ways cannot be told: those that are built spread lines over
- * slices by a hash or hold victims, and their sets are seen through those of the second level. */
-static const char beyond_second[] =
-    "beyond the second level lines are hidden by the one before it and by hashes";
-
-/* Times its lower end, an interval is of a curve that says little: pages at random places. Where
- * they lie side by side it is right. */
-static const double vague_from = 1.3;
-
-static void set_ways(struct probe_cache_level *level, uint32_t ways)
-{
-    level->ways = ways;
-    level->way_bytes = level->size_bytes / ways;
-    level->ways_unknown = NULL;
-}
-
-void probe_cache_settle_second(struct probe_cache *caches, const struct probe_ways *found,
-                               bool declared)
-{
-    struct probe_cache_level *second = &caches->levels[1];
-    const uint32_t ways = found->conflicting > 1 ? found->conflicting - 1 : 0;
-    const uint32_t as_declared =
-        declared ? probe_ways_of(found->conflicting, second->size_bytes) : 0;
-    uint64_t bytes = ways;
-    if (as_declared > 0) {
-        set_ways(second, as_declared);
-    }
-    if (ways == 0 || as_declared > 0) {
-        return;
-    }
-    while ((double)bytes * sqrt(2) < (double)second->size_bytes) {
-        bytes *= 2;
-    }
-    const bool inside = bytes >= second->low_bytes && bytes <= second->high_bytes;
-    const bool vague = (double)second->high_bytes > vague_from * (double)second->low_bytes;
-    bytes = inside ? bytes : vague ? found->bytes : 0;
-    if (bytes > second->size_bytes / 2 && bytes < second->size_bytes * 2) {
-        second->low_bytes = bytes < second->low_bytes ? bytes : second->low_bytes;
-        second->high_bytes = bytes > second->high_bytes ? bytes : second->high_bytes;
-        second->size_bytes = bytes;
-        set_ways(second, ways);
-    }
-}
-
-/* Ways are powers of two: no way is larger, whatever their number, and lines that lie further apart
- * than a way share a set as well. */
-static uint64_t largest_way(uint64_t bytes)
-{
-    return UINT64_C(1) << (63 - __builtin_clzll(bytes));
-}
-
-static int measure_second_ways(struct probe *probe, uint32_t pu, struct probe_cache *out,
-                               struct servet_error *error)
-{
-    struct probe_ways found;
-    if (out->count < 2) {
-        return 0;
-    }
-    for (size_t i = 2; i < out->count; i++) {
-        out->levels[i].ways_unknown = beyond_second;
-    }
-    if (probe_late(probe)) {
-        out->levels[1].ways_unknown = probe_machine_strerror(-ETIME);
-        out->shortened = true;
-        return 0;
-    }
-    const struct probe_cache_level *first = &out->levels[0];
-    struct probe_cache_level *second = &out->levels[1];
-    const uint64_t way = first->way_bytes > 0 ? first->way_bytes : largest_way(first->size_bytes);
-    const struct probe_ways_level level = {
-        second->size_bytes, first->seconds,
-        second->seconds,    out->count > 2 ? out->levels[2].seconds : out->memory_seconds,
-        first->ways,        way};
-    int rc = probe_ways(probe, pu, &level, &found, error);
-    if (rc == 0) {
-        const struct profile_cache *declared =
-            probe_cache_declared_near(probe->machine, pu, second->size_bytes);
-        second->ways = found.ways;
-        second->way_bytes = found.way_bytes;
-        second->ways_unknown = found.reason;
-        probe_cache_settle_second(out, &found,
-                                  declared && declared->declared_size_bytes == second->size_bytes);
-    }
-    return rc;
-}
-
 /* A first level is at least so many times faster than what is behind it; a smaller step is a
  * disturbance, and what misses take is to be seen behind the next one. */
 static const double least_first_step = 1.5;
@@ -420,36 +304,6 @@ static double first_miss_seconds(const struct probe_cache *caches)
     return caches->memory_seconds;
 }
 
-/* The ways make up more than the curve found: a busy sibling used lines of the first level as long
- * as its knee was measured, and the curve bends early, or twice. What was found in front of that
- * size is not there. */
-static void enlarge_first(struct probe_cache *caches, uint64_t bytes)
-{
-    size_t behind = 1;
-    while (behind < caches->count && caches->levels[behind].size_bytes <= bytes) {
-        behind++;
-    }
-    caches->levels[0].size_bytes = bytes;
-    caches->levels[0].high_bytes =
-        bytes > caches->levels[0].high_bytes ? bytes : caches->levels[0].high_bytes;
-    memmove(&caches->levels[1], &caches->levels[behind],
-            (caches->count - behind) * sizeof *caches->levels);
-    caches->count -= behind - 1;
-}
-
-/* As the ways make it up; 0: they are not known. */
-static void set_first_size(struct probe_cache *caches, uint64_t bytes)
-{
-    struct probe_cache_level *first = &caches->levels[0];
-    if (bytes > first->size_bytes) {
-        enlarge_first(caches, bytes);
-    }
-    if (bytes > 0) {
-        first->size_bytes = bytes;
-        first->low_bytes = bytes < first->low_bytes ? bytes : first->low_bytes;
-    }
-}
-
 static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
 {
     const struct profile_cache *cache = probe_cache_declared_near(machine, pu, bytes);
@@ -460,29 +314,23 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
                          struct servet_error *error)
 {
     struct probe_line found;
-    if (out->count == 0) {
+    if (out->count == 0 || probe_late(probe)) {
+        out->shortened |= out->count > 0;
         return 0;
     }
     struct probe_cache_level *first = &out->levels[0];
-    if (probe_late(probe)) {
-        first->ways_unknown = probe_machine_strerror(-ETIME);
-        return measure_second_ways(probe, pu, out, error);
-    }
-    const struct probe_line_level level = {.bytes = first->size_bytes,
-                                           .seconds = first->seconds,
-                                           .miss_seconds = first_miss_seconds(out),
-                                           .declared_line_bytes =
-                                               declared_line(probe->machine, pu, first->size_bytes),
-                                           .low_bytes = first->low_bytes,
-                                           .high_bytes = first->high_bytes};
+    const struct probe_line_level level = {
+        .bytes = first->size_bytes,
+        .seconds = first->seconds,
+        .miss_seconds = first_miss_seconds(out),
+        .declared_line_bytes = declared_line(probe->machine, pu, first->size_bytes)};
     int rc = probe_line(probe, pu, &level, &found, error);
     if (rc == 0) {
         first->ways = found.ways;
         first->way_bytes = found.way_bytes;
         first->line_bytes = found.line_bytes;
-        set_first_size(out, found.ways * found.way_bytes);
     }
-    return rc < 0 ? rc : measure_second_ways(probe, pu, out, error);
+    return rc;
 }
 
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,

@@ -1,6 +1,6 @@
 /* Does the curve go on where a cache that nobody declared is larger than what it was to end at, and
  * only there? */
-#include "probes/cache/cache.h"
+#include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

@@ -1,0 +1,262 @@
+/* Cache levels of one PU: sizes, latencies, the first level's line and ways, and TLB reaches (2010
+ * paper, Section III-A; the method is ours, see fit.h).
+ *
+ * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until
+ * well beyond the last knee, in several sweeps that lie apart in time and visit the same places in
+ * memory. Around the knees of a first fit further samples are taken, at other places and at sizes
+ * in between; then levels are fitted once more. Interference (a neighbour in the L3, a busy
+ * sibling) only makes caches look smaller and slower: curve.h says which samples count.
+ *
+ * With a deadline every other size is measured first, then as many sweeps of all as there is time
+ * for. The least that a curve takes is that first look. */
+#ifndef SERVET_PROBES_CACHE_PROBE_H
+#define SERVET_PROBES_CACHE_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/cache/curve.h"
+#include "probes/cache/fit.h"
+#include "probes/probe.h"
+
+#define TLB_LEVELS_MAX 2
+
+struct probe_tlb {
+    /* smallest reach first */
+    struct {
+        uint64_t reach_bytes;
+        /* that a miss adds */
+        double seconds;
+        /* of the reach between passes, each by itself; < 0: seen in fewer than two */
+        double spread;
+    } levels[TLB_LEVELS_MAX];
+    size_t count;
+    /* reaches up to here would have been seen */
+    double looked_bytes;
+    /* passes of which the least times were taken */
+    uint32_t repetitions;
+};
+
+struct probe_cache_level {
+    /* effective, and the interval; both ends 0: the paper's method has none */
+    uint64_t size_bytes, low_bytes, high_bytes;
+    /* by the curve alone, where the declared size made another likelier; else 0 */
+    uint64_t alone_bytes;
+    /* of the likeliest shape */
+    enum cache_policy policy;
+    /* measured, of the first level; 0: not known. A way is sets * line */
+    uint32_t ways;
+    uint64_t way_bytes;
+    uint32_t line_bytes;
+    /* of a load that hits in this level */
+    double seconds;
+    uint32_t repetitions;
+    /* of the latency around the knee between sweeps; < 0: not known */
+    double spread;
+};
+
+struct probe_cache {
+    /* L1 first */
+    struct probe_cache_level levels[CACHE_LEVELS_MAX];
+    size_t count;
+    /* of the memory of the curve and of `tlb`: huge pages where there are any */
+    size_t page_bytes;
+    struct probe_tlb tlb;
+    /* on ordinary pages, if `tlb` is not */
+    struct probe_tlb ordinary_tlb;
+    /* latency beyond the last level */
+    double memory_seconds;
+    /* working set that was measured */
+    uint64_t largest_bytes;
+    /* by the memory limit */
+    bool cut_short;
+    /* by the budget: fewer sweeps than usual, or something left out */
+    bool shortened;
+    /* how often all sizes were measured, and every other size alone */
+    uint32_t sweeps, coarse;
+    /* of the even grid. Owned */
+    struct cache_curve curve;
+};
+
+int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                struct servet_error *error);
+/* What the curve is measured in. */
+enum machine_pages probe_cache_pages(const struct machine *machine);
+/* One point of the curve: a working set in memory of its own, once. 0 or the machine's -errno. */
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
+void probe_cache_free(struct probe_cache *result);
+
+/* Where the curve ends by what is declared, or by the user's limit, in bytes; `cut_short`: memory
+ * does not allow it. */
+size_t probe_cache_end(const struct probe *probe, bool *cut_short);
+/* The working set that tells whether a curve that ends there should go on; 0: there is none. */
+size_t probe_cache_far(const struct probe *probe, size_t end);
+struct cache_far {
+    /* bytes */
+    size_t end, far;
+    /* of the first level; 0: not known */
+    uint32_t line_bytes;
+};
+/* Does a load take so much longer far out than at the end that memory's plateau is not in sight,
+ * beside what translation takes? 0 or the machine's -errno. */
+int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cache_far *far,
+                        bool *goes_on);
+
+/* What the system declares; NULL: nothing. */
+const struct profile_class *probe_cache_declared(const struct machine *machine);
+
+/* The declared cache of the PU that a size comes next to; NULL: none. */
+const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
+                                                      uint64_t bytes);
+
+/* Which declared cache each level is taken for, and which number the profile gives it. */
+struct probe_cache_pairing {
+    const struct profile_cache *declared[CACHE_LEVELS_MAX]; /* NULL: none */
+    bool equal[CACHE_LEVELS_MAX];       /* the level's interval holds what is declared */
+    uint32_t numbers[CACHE_LEVELS_MAX]; /* ascending; the declared one's where that is free */
+};
+
+/* A level is taken for the declared cache (of that PU; NULL: of any) that it equals, whatever lies
+ * before it, and otherwise for the next in size of those that are left between. `declared` may be
+ * NULL. */
+void probe_cache_pair(const struct probe_cache *caches, const struct profile_class *declared,
+                      const uint32_t *pu, struct probe_cache_pairing *out);
+
+/* Line size and ways of the first level, whose size is known. 0 or the machine's -errno. */
+int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                         struct servet_error *error);
+
+/* The TLB of ordinary pages, where the curve is of huge ones: programs may not have those. So many
+ * passes, or fewer when late. 0 or the machine's -errno. */
+int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
+                             struct servet_error *error);
+
+/* -- tlb -- */
+
+/* How much memory the TLB levels reach.
+ *
+ * One line in each page is visited in random order, the line within the page moving on so that the
+ * lines fill the caches evenly; the same number of lines side by side is the reference. What the
+ * first takes longer is address translation. The reach is given in bytes: it is what bends a
+ * latency curve on memory of the same kind, whatever the size of the pages behind it (in a guest,
+ * huge pages may be backed by small ones).
+ */
+
+/* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns
+ * how many. */
+size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
+                       size_t count, double reach_pages[TLB_LEVELS_MAX],
+                       double seconds[TLB_LEVELS_MAX]);
+
+#define TLB_POINTS_MAX 89 /* 11 octaves */
+#define TLB_PASSES_MAX 8
+
+/* Times of all passes so far, by pass and number of pages. All but the line zero before the first
+ * pass. */
+struct probe_tlb_times {
+    uint32_t line_bytes; /* of the first level; 0: not known, then it is the usual one */
+    double pages[TLB_POINTS_MAX];
+    double spread_s[TLB_PASSES_MAX][TLB_POINTS_MAX], reference_s[TLB_PASSES_MAX][TLB_POINTS_MAX];
+    size_t count; /* of points that every pass has */
+    uint32_t passes;
+};
+
+/* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for
+ * a second or so at a time: call it several times, with other measurements between. 0 or what
+ * probe_machine_traverse() returns; -ENOSPC after TLB_PASSES_MAX. */
+int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages,
+                   struct probe_tlb_times *times, struct servet_error *error);
+
+/* What a load takes longer where so many bytes are visited a line in each page, on pages as the
+ * curve's. */
+int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
+                    double *seconds);
+
+/* Out of the least times of all passes. */
+void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,
+                        struct probe_tlb *out);
+
+/* -- line -- */
+
+/* The geometry of the first level cache: line size, ways and size of a way, without looking at a
+ * declared figure.
+ *
+ * ways  A cycle of k lines that lie s bytes apart stays in the cache as long as no set gets more
+ * lines than it has ways. The largest such k halves from stride to stride until s is the size of a
+ * way (sets * line); from there on it is the number of ways. Interference takes ways away, so the
+ * largest of several trials counts, and ways that do not make up the size are not reported.
+ *
+ * line  In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line
+ * share one, so the latency rises with their distance until that is the line size.
+ */
+
+/* The first level by its latency curve. */
+struct probe_line_level {
+    uint64_t bytes;
+    /* of a hit, and of a hit in the level behind it */
+    double seconds, miss_seconds;
+    /* 0: not known */
+    uint32_t declared_line_bytes;
+};
+
+/* 0: undecided. Ways times the size of a way are the level's size. */
+struct probe_line {
+    uint32_t line_bytes, ways;
+    uint64_t way_bytes;
+};
+
+/* An undecided figure is no error. */
+int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+               struct probe_line *out, struct servet_error *error);
+
+/* Latencies by distance of the nodes (ascending, doubling). */
+struct probe_line_curve {
+    const uint32_t *distances; /* bytes */
+    const double *seconds;
+    size_t count;
+};
+
+/* The line size of the first level before its size is known: the declared one, or where none is
+ * declared what the first working set that does not fit tells. 0 in `line_bytes` where that tells
+ * nothing. */
+int probe_line_first(const struct probe *probe, uint32_t pu, uint32_t *line_bytes);
+
+/* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
+ * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
+uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
+
+/* Ways and size of a way out of the largest k by stride (ascending, doubling); both 0 where k goes
+ * on halving. */
+void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t count, uint32_t *ways,
+                     uint64_t *way_bytes);
+
+/* -- paper -- */
+
+/* The cache benchmark as the 2010 paper gives it (Section III-A, Figures 1, 3 and 4), for --method
+ * paper.
+ *
+ * mcalibrator's loads, 1 KiB apart, on sizes that double up to 2 MiB and grow by 1 MiB from there;
+ * the L1 is the first peak of the gradients; a later peak of a single size is a level of that size
+ * (page colouring); a wider one, and a rise up to the largest size, is a level whose size the
+ * binomial model of random pages gives. Kept as a comparison: where a prefetcher follows the
+ * stride, or sizes lie between powers of two, it is wrong, and the paper says so itself of the
+ * latter.
+ *
+ * What the paper leaves open: MIN_CACHE is 4 KiB, MAX_CACHE 64 MiB or twice the largest declared
+ * cache; one pass warms up what the paper's filling of the array does. A gradient counts as larger
+ * than 1 from 1.05 on; the first peak is the first local maximum from 1.2 on, and ends where the
+ * gradients rise again; from there on gradients larger than 1 side by side are one peak if one of
+ * them is 1.2 or more. Hit time and miss overhead are of the points around the peak, the one before
+ * it included. Tentative sizes are the powers of two from 64 KiB and the multiples of 1 MiB up to
+ * twice the last of those points, with 1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20 and 24 ways; of
+ * several modes that of the least divergence counts.
+ */
+
+int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                      struct servet_error *error);
+
+/* Figure 4 on a curve that is there already: sizes of the levels found. Returns how many. */
+size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX]);
+
+#endif
