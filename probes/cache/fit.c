@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* | constant           | unit     | source, and what breaks without it                            |
- * | model_error        | relative | shapes miss simulated curves by 0.3 to 1 %; smaller: a shape's |
+ * | model_error        | relative | shapes miss simulated curves by 0.3 to 1 %; smaller: their    |
  * |                    |          | error counts as evidence, and sizes of 2 % off seem certain   |
- * | dispersion         | times    | knees of Cascade Lake's second level: 2 to 4; one: intervals   |
+ * | dispersion         | times    | knees of Cascade Lake's second level: 2 to 4; one: intervals  |
  * |                    |          | that miss the truth, and two levels of a broad one            |
  * | knee_price         | -2 log p | 1.5 times BIC's price of one coefficient at 190 points; none: |
  * |                    |          | knees of noise                                                |

@@ -5,7 +5,8 @@
  * its log likelihood. Each level costs a price, as in Schwarz's criterion (BIC, 1978), and so does
  * an unusual size or shape: minus twice the log of a prior. A shape is wrong all along a knee, so
  * that its points are off together and say less than independent ones: the misfit is divided by a
- * dispersion (quasi-likelihood: McCullagh and Nelder, "Generalized Linear Models", 1989, Chapter 9).
+ * dispersion (quasi-likelihood: McCullagh and Nelder, "Generalized Linear Models", 1989, Chapter
+ * 9).
  *
  * The search: for each number of knees from none to five a dynamic programme over the grid of sizes
  * (Bellman, "On the approximation of curves by line segments using dynamic programming", CACM 1961)

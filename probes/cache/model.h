@@ -20,8 +20,8 @@ enum cache_policy {
     CACHE_PLRU,
     /* a random way is evicted */
     CACHE_RANDOM,
-    /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age 3 is evicted,
-       and when none is left all others age (QLRU_H00_M1_R0_U1 in the naming of Abel and Reineke,
+    /* four ages per line: a line comes in at age 1, a hit makes it 0, the first of age 3 is
+       evicted, and when none is left all others age (QLRU_H00_M1_R0_U1 of Abel and Reineke,
        nanoBench, ISPASS 2020) */
     CACHE_AGED,
     /* resists thrashing: keeps nearly K of the X lines (DRRIP, Jaleel et al., ISCA 2010) */
