@@ -26,11 +26,18 @@ static double cost_of_two(const struct map_traffic *t, uint32_t a, uint32_t b)
     return map_traffic_of_rank(t, a, t->place[a]) + map_traffic_of_rank(t, b, t->place[b]);
 }
 
-static void swap(struct map_traffic *t, uint32_t a, uint32_t b)
+bool map_traffic_exchange(struct map_traffic *t, uint32_t a, uint32_t b)
 {
-    uint32_t leaf = t->place[a];
-    t->place[a] = t->place[b];
-    t->place[b] = leaf;
+    const uint32_t of_a = t->place[a], of_b = t->place[b];
+    const double before = cost_of_two(t, a, b);
+    t->place[a] = of_b;
+    t->place[b] = of_a;
+    if (cost_of_two(t, a, b) < before * (1 - LEAST_GAIN)) {
+        return true;
+    }
+    t->place[a] = of_a;
+    t->place[b] = of_b;
+    return false;
 }
 
 static void improve_by_swaps(struct map_traffic *t)
@@ -40,16 +47,7 @@ static void improve_by_swaps(struct map_traffic *t)
         improved = false;
         for (uint32_t a = 0; a < t->matrix->ranks; a++) {
             for (uint32_t b = a + 1; b < t->matrix->ranks; b++) {
-                if (!map_traffic_exchangeable(t, a, b)) {
-                    continue;
-                }
-                double before = cost_of_two(t, a, b);
-                swap(t, a, b);
-                if (cost_of_two(t, a, b) < before * (1 - LEAST_GAIN)) {
-                    improved = true;
-                } else {
-                    swap(t, a, b);
-                }
+                improved |= map_traffic_exchangeable(t, a, b) && map_traffic_exchange(t, a, b);
             }
         }
     }

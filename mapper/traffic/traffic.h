@@ -71,6 +71,9 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
     return !threads || threads[a] == threads[b];
 }
 
+/* Do the two ranks save time in each other's place? Then they are there. */
+bool map_traffic_exchange(struct map_traffic *traffic, uint32_t a, uint32_t b);
+
 /* Scotch's mapping onto the leaves where they form a regular tree, with every rank on a leaf of its
  * own; else as map_place_by_descent(). 0, -ENOTSUP (not in this build), -ENOMEM. */
 int map_place_by_scotch(struct map_traffic *traffic);
