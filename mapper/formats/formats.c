@@ -53,7 +53,7 @@ static int print_processes(FILE *out, const struct map_format *format,
     return rc;
 }
 
-static size_t next_node(const struct map_mapping *mapping, size_t rank)
+size_t map_mapping_next_node(const struct map_mapping *mapping, size_t rank)
 {
     uint32_t node = mapping->places[mapping->first[rank]].node;
     while (rank < mapping->rank_count && mapping->places[mapping->first[rank]].node == node) {
@@ -111,9 +111,9 @@ static bool is_hwloc_order(const struct map_mapping *mapping, size_t ranks)
 static int print_each_node(FILE *out, const struct map_format *format,
                            const struct map_mapping *mapping, struct servet_error *error)
 {
-    size_t end = next_node(mapping, 0);
+    size_t end = map_mapping_next_node(mapping, 0);
     for (size_t rank = end; rank < mapping->rank_count;) {
-        size_t next = next_node(mapping, rank);
+        size_t next = map_mapping_next_node(mapping, rank);
         if (!alike(mapping, end, rank, next)) {
             return profile_error(error, -EINVAL,
                                  "--format %s: expected the same placement on every node, by "

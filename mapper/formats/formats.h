@@ -34,6 +34,9 @@ int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, 
                      const uint32_t *threads, struct map_mapping *out);
 void map_mapping_free(struct map_mapping *mapping);
 
+/* The first rank behind `rank` that is on another node than it. */
+size_t map_mapping_next_node(const struct map_mapping *mapping, size_t rank);
+
 /* Do all places lie on one node? */
 bool map_mapping_one_node(const struct map_mapping *mapping);
 

@@ -10,12 +10,7 @@
 /* Ranks from `first` on that are on its node. */
 static size_t run_of(const struct map_mapping *mapping, size_t first)
 {
-    size_t rank = first;
-    while (rank < mapping->rank_count && mapping->places[mapping->first[rank]].node ==
-                                             mapping->places[mapping->first[first]].node) {
-        rank++;
-    }
-    return rank - first;
+    return map_mapping_next_node(mapping, first) - first;
 }
 
 /* As many on each node, but perhaps on the last one? */
