@@ -7,7 +7,6 @@
 
 #include "benchmarks/bench/compare.h"
 #include "profile/base/cli.h"
-#include "profile/base/file.h"
 #include "profile/text/chart.h"
 
 /* Comparators of one program stand beside one another, within so much of its column. */
@@ -50,10 +49,7 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
 {
     const char **names = calloc(count, sizeof *names);
     struct servet_error error;
-    char *text;
-    size_t length;
-    FILE *out = profile_stream_open(&text, &length);
-    if (!names || !out) {
+    if (!names) {
         cli_fail("%s: out of memory", path);
     }
     for (size_t i = 0; i < count; i++) {
@@ -68,14 +64,9 @@ void bench_plot_ratios(const char *path, const struct comparison *comparisons, s
     for (size_t s = 0; s < comparisons[0].count; s++) {
         add_comparator(&chart, comparisons, count, s);
     }
-    int rc = profile_chart_svg(&chart, out, true);
-    if (fclose(out) != 0 || rc < 0) {
-        cli_fail("%s: out of memory", path);
-    }
-    if (profile_save_file(path, text, length, &error) < 0) {
+    if (profile_chart_save(&chart, path, &error) < 0) {
         cli_fail("%s", error.text);
     }
     profile_chart_free(&chart);
     free(names);
-    free(text);
 }

@@ -135,37 +135,37 @@ static void draw_rates(struct chart *chart, const struct plot *plot)
 
 /* -- files -- */
 
-static int write_file(const char *folder, struct plot *plot, const char *suffix,
-                      struct servet_error *error)
+static int write_data(const char *path, const struct plot *plot, struct servet_error *error)
 {
-    char path[PATH_MAX], *text;
+    char *text;
     size_t length;
-    int rc = 0;
-    snprintf(path, sizeof path, "%s/%s%s", folder, plot->name, suffix);
     FILE *file = profile_stream_open(&text, &length);
     if (!file) {
         return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
     }
-    if (strcmp(suffix, ".dat") == 0) {
-        plot->write(file, plot);
-    } else {
-        plot->draw(&plot->chart, plot);
-        rc = profile_chart_svg(&plot->chart, file, true);
-        profile_chart_free(&plot->chart);
-    }
-    if (fclose(file) != 0 || rc < 0) {
-        free(text);
-        return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
-    }
-    rc = profile_save_file(path, text, length, error);
+    plot->write(file, plot);
+    int rc = fclose(file) == 0
+                 ? profile_save_file(path, text, length, error)
+                 : profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
     free(text);
     return rc;
 }
 
 static int make(const char *folder, struct plot *plot, struct servet_error *error)
 {
-    int rc = plot->write ? write_file(folder, plot, ".dat", error) : 0;
-    return rc < 0 ? rc : write_file(folder, plot, ".svg", error);
+    char path[PATH_MAX];
+    int rc = 0;
+    if (plot->write) {
+        snprintf(path, sizeof path, "%s/%s.dat", folder, plot->name);
+        rc = write_data(path, plot, error);
+    }
+    if (rc == 0) {
+        snprintf(path, sizeof path, "%s/%s.svg", folder, plot->name);
+        plot->draw(&plot->chart, plot);
+        rc = profile_chart_save(&plot->chart, path, error);
+        profile_chart_free(&plot->chart);
+    }
+    return rc;
 }
 
 int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,

@@ -521,3 +521,18 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
     fputs("</svg>\n", out);
     return 0;
 }
+
+int profile_chart_save(const struct chart *chart, const char *path, struct servet_error *error)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = profile_stream_open(&text, &length);
+    int rc = out ? profile_chart_svg(chart, out, true) : -ENOMEM;
+    if (out && fclose(out) != 0) {
+        rc = -ENOMEM;
+    }
+    rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc))
+                : profile_save_file(path, text, length, error);
+    free(text);
+    return rc;
+}

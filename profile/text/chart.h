@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "profile/base/error.h"
+
 #define CHART_COLOURS 6
 /* The class of curve number i. */
 #define CHART_COLOUR(i) ((unsigned)((i) % CHART_COLOURS + 1))
@@ -83,6 +85,8 @@ void profile_chart_value(const struct chart_axis *axis, double value, char *out,
 
 /* Writes the chart, `alone` as a file of its own, else for a page. 0 or -ENOMEM. */
 int profile_chart_svg(const struct chart *chart, FILE *out, bool alone);
+/* Writes it as a file of its own. 0, or -errno with the path in `error`. */
+int profile_chart_save(const struct chart *chart, const char *path, struct servet_error *error);
 void profile_chart_free(struct chart *chart);
 
 /* Text of an element of XML. */
