@@ -171,10 +171,15 @@ static void colour_of(double part, unsigned rgb[3])
     }
 }
 
+static void shade_colour(const struct map *map, size_t shade, unsigned rgb[3])
+{
+    colour_of(map->shades > 1 ? (double)shade / (double)(map->shades - 1) : 0, rgb);
+}
+
 static void put_colour(FILE *out, const struct map *map, size_t shade)
 {
     unsigned rgb[3];
-    colour_of(map->shades > 1 ? (double)shade / (double)(map->shades - 1) : 0, rgb);
+    shade_colour(map, shade, rgb);
     fprintf(out, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
 }
 
@@ -269,9 +274,9 @@ static double cell_value(const struct map *map, size_t row, size_t column)
 }
 
 /* A value without its unit, which the legend says: three letters fit a cell. */
-static void put_value(FILE *out, const struct map *map, size_t row, size_t column, double cell)
+static void put_value(FILE *out, const struct map *map, size_t at, double value, double cell)
 {
-    double value = cell_value(map, row, column);
+    const double row = (double)(at / map->count), column = (double)(at % map->count);
     char text[64];
     unsigned rgb[3];
     if (!isfinite(value)) {
@@ -290,13 +295,13 @@ static void put_value(FILE *out, const struct map *map, size_t row, size_t colum
             *unit = '\0';
         }
     }
-    colour_of(((double)shade_of(map, value)) / fmax((double)map->shades - 1, 1), rgb);
+    shade_colour(map, shade_of(map, value), rgb);
     const bool bright = 2 * rgb[0] + 5 * rgb[1] + rgb[2] > 8 * 0x80; /* as the eye sees it */
     fprintf(out,
             "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"%.0f\" "
             "fill=\"%s\">%s</text>\n",
-            LEFT + cell * ((double)column + 0.5), TOP + cell * ((double)row + 0.5) + 5,
-            fmin(FONT, cell / 2.6), bright ? "#000" : "#fff", text);
+            LEFT + cell * (column + 0.5), TOP + cell * (row + 0.5) + 5, fmin(FONT, cell / 2.6),
+            bright ? "#000" : "#fff", text);
 }
 
 /* One path for each shade, one rectangle for each run of a row: pairs of a group stand together. */
@@ -401,7 +406,7 @@ static int put_map(FILE *out, const struct map *map, const char *title)
             "stroke=\"currentColor\"/>\n",
             LEFT, TOP, SIDE, SIDE);
     for (size_t i = 0; i < map->count * map->count && map->count <= VALUES_MOST; i++) {
-        put_value(out, map, i / map->count, i % map->count, cell);
+        put_value(out, map, i, values[i], cell);
     }
     put_ticks(out, map, cell);
     put_legend(out, map);
