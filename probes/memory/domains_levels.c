@@ -46,8 +46,7 @@ static char *make_note(const struct domain *domain, const struct profile_memory_
 
 /* The curve of the level's first group, one worker per inner domain first. */
 static int measure_scaling(const struct sets *sets, size_t index,
-                           const struct profile_scaling_point *one,
-                           struct profile_memory_level *out)
+                           const struct profile_memory *memory, struct profile_memory_level *out)
 {
     const struct partition *of = &sets->levels[index].partition;
     const struct partition **inner = calloc(index + 2, sizeof *inner);
@@ -61,7 +60,7 @@ static int measure_scaling(const struct sets *sets, size_t index,
         member[i] = of->unit[i] == unit;
     }
     if (rc == 0) {
-        rc = probe_scaling_measure(sets->probe, sets->bytes, member, inner, one, out);
+        rc = probe_scaling_measure(sets->probe, sets->bytes, member, inner, memory, out);
     }
     free(inner);
     free(member);
@@ -72,14 +71,12 @@ static int make_level(const struct sets *sets, size_t index, const struct profil
                       struct profile_memory_level *out)
 {
     const struct domain *domain = &sets->levels[index];
-    const struct profile_scaling_point one = {1, memory->reference_bytes_per_s,
-                                              memory->quality.repetitions, memory->quality.spread};
     int rc = probe_partition_groups(&domain->partition, sets->pus, &out->collisions);
-    rc = rc == 0 ? measure_scaling(sets, index, &one, out) : rc;
+    rc = rc == 0 ? measure_scaling(sets, index, memory, out) : rc;
     if (rc < 0) {
         return rc;
     }
-    const struct profile_scaling_point *two = out->scaling_count > 1 ? &out->scaling[1] : &one;
+    const struct profile_scaling_point *two = &out->scaling[out->scaling_count > 1];
     out->bytes_per_s = out->scaling_count > 1 ? two->bytes_per_s / 2 : 0;
     out->quality = (struct profile_quality){.origin = PROFILE_MEASURED,
                                             .repetitions = two->repetitions,

@@ -113,12 +113,10 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
                                   &made[i]);
     }
     if (rc == 0) {
-        const struct profile_scaling_point one = {
-            1, memory->reference_bytes_per_s, memory->quality.repetitions, memory->quality.spread};
         for (size_t i = 0; i < pus->count; i++) {
             member[i] = profile_set_has(&level->collisions.groups[0], pus->ids[i]);
         }
-        rc = probe_scaling_measure(rounds->probe, rounds->bytes, member, inner, &one, level);
+        rc = probe_scaling_measure(rounds->probe, rounds->bytes, member, inner, memory, level);
     }
     for (size_t i = 0; made && i <= index; i++) {
         probe_partition_free(&made[i]);

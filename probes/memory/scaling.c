@@ -121,8 +121,7 @@ static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus,
 
 /* On the first 1, 2, 3 … of `order`, OS indices. */
 static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *order, size_t count,
-                         const struct profile_scaling_point *one,
-                         struct profile_memory_level *level)
+                         const struct profile_memory *memory, struct profile_memory_level *level)
 {
     level->scaling = calloc(count, sizeof *level->scaling);
     double *rates = malloc(count * sizeof *rates), before = 0;
@@ -134,7 +133,9 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
         struct profile_scaling_point point = {.workers = workers};
         probe_tell(probe, 0.95, "memory with %u workers", workers);
         if (workers == 1) {
-            point = *one;
+            point.bytes_per_s = memory->reference_bytes_per_s;
+            point.repetitions = memory->quality.repetitions;
+            point.spread = memory->quality.spread;
         } else {
             rc = measure_point(probe, bytes, order, before, rates, &point);
         }
@@ -151,8 +152,7 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
 }
 
 int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
-                          const struct partition *const *inner,
-                          const struct profile_scaling_point *one,
+                          const struct partition *const *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level)
 {
     const struct profile_set *pus = &probe->machine->pus;
@@ -172,7 +172,7 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
         order[i] = pus->ids[at[i]];
     }
     if (rc == 0) {
-        rc = measure_curve(probe, bytes, order, count < most ? count : most, one, level);
+        rc = measure_curve(probe, bytes, order, count < most ? count : most, memory, level);
     }
     free(at);
     free(order);

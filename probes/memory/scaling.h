@@ -14,12 +14,11 @@ void probe_scaling_order(size_t *positions, size_t count, const struct partition
                          size_t inner_count);
 
 /* Measures the curve of `level` on the members (by position), in that order (`inner` ends with
- * NULL); slower cores come last, or the curve would fall with the first of them. `one`: the point
- * of one worker. The curve ends where the workers never ran at the same time; -EAGAIN: before there
- * were two. 0, -ENOMEM or the machine's -errno. */
+ * NULL); slower cores come last, or the curve would fall with the first of them. One worker gets
+ * the reference of `memory`. The curve ends where the workers never ran at the same time; -EAGAIN:
+ * before there were two. 0, -ENOMEM or the machine's -errno. */
 int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
-                          const struct partition *const *inner,
-                          const struct profile_scaling_point *one,
+                          const struct partition *const *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level);
 
 #endif
