@@ -230,6 +230,13 @@ double probe_machine_pace(struct machine *machine);
  * there is none. */
 size_t probe_machine_at_once(const struct machine *machine);
 
+/* Caches and memory are measured in huge pages where the machine has them, as large pieces get
+ * them: the TLB adds least to a time then. */
+static inline enum machine_pages machine_pages(const struct machine *machine)
+{
+    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
+}
+
 /* Huge pages were asked for, and less than half of the memory came in them. */
 static inline bool machine_denies_huge_pages(const struct machine *machine)
 {

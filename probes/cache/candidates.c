@@ -171,7 +171,6 @@ static void cache_candidates_shared(const struct cache_candidates_range *range, 
 void probe_cache_candidates(const struct cache_terms *terms, const struct cache_solution *solution,
                             size_t at, bool coarse, cache_visit *visit, void *argument)
 {
-    enum { CORE_LEVELS = 2 };
     const double size = (double)solution->levels[at].shape.bytes;
     const double end = terms->curve->bytes[terms->points - 1];
     struct cache_candidates_range range = {.terms = terms,
@@ -188,7 +187,7 @@ void probe_cache_candidates(const struct cache_terms *terms, const struct cache_
         const double behind = (double)solution->levels[at + 1].shape.bytes;
         range.high = fmin(range.high, behind / probe_cache_apart);
     }
-    if (at < CORE_LEVELS || size < (double)shared_from) {
+    if (at < CACHE_CORE_LEVELS || size < (double)shared_from) {
         cache_candidates_of_core(&range);
     } else {
         cache_candidates_shared(&range, solution->levels[at - 1].shape.bytes);

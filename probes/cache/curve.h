@@ -13,6 +13,8 @@
 
 /* steps: of the even grid */
 enum { CACHE_STEPS_PER_OCTAVE = 8 };
+/* The first two levels belong to a core, later ones are shared. */
+enum { CACHE_CORE_LEVELS = 2 };
 enum { CACHE_POINTS_MAX = 256, CACHE_PLACES_MAX = 24, CACHE_REPEATS_MAX = 12 };
 
 struct cache_point {
@@ -49,7 +51,7 @@ struct cache_curve {
     double tlb_reach_bytes[2], tlb_seconds[2];
     size_t tlb_count;
     /* sizes that the system declares for the first and second level */
-    uint64_t declared_bytes[2];
+    uint64_t declared_bytes[CACHE_CORE_LEVELS];
     size_t declared_count;
 };
 

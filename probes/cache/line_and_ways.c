@@ -45,7 +45,7 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
         .bytes = bytes,
         .stride_bytes = stride,
         .order = MACHINE_CHASE,
-        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .pages = machine_pages(probe->machine),
         .warm_passes = WARM_PASSES,
         .seed = ++probe->seed,
     };

@@ -35,7 +35,7 @@ static const struct {
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
 /* Around the knees that the sweeps gave: more samples, and of knees up to `between_up_to` finer
  * steps. */
-enum { OWN_LEVELS = 2, REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
+enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
 static const double all_places_up_to = 4 << 20, between_up_to = 64 << 20; /* bytes */
 static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
 static const double refined_s = 3;       /* that this may take, or, where it is more, */
@@ -73,11 +73,6 @@ static void make_grid(struct cache_samples *samples, size_t end, int each)
     }
 }
 
-enum machine_pages probe_cache_pages(const struct machine *machine)
-{
-    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
-}
-
 static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
                       double *seconds)
 {
@@ -85,7 +80,7 @@ static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
         .bytes = bytes,
         .stride_bytes = bytes >= large_from ? NODE_LARGE : NODE_SMALL,
         .order = MACHINE_CHASE,
-        .pages = probe_cache_pages(probe->machine),
+        .pages = machine_pages(probe->machine),
         .warm_passes = WARM_PASSES,
         .seed = seed,
     };
@@ -271,7 +266,8 @@ static void set_declared(const struct measurement *m, struct cache_curve *curve)
     for (size_t i = 0; declared && i < declared->cache_count; i++) {
         const struct profile_cache *cache = &declared->caches[i];
         const bool here = cache->pus.count == 0 || profile_set_has(&cache->pus, m->pu);
-        if (here && cache->level <= OWN_LEVELS && curve->declared_count < OWN_LEVELS) {
+        if (here && cache->level <= CACHE_CORE_LEVELS &&
+            curve->declared_count < CACHE_CORE_LEVELS) {
             curve->declared_bytes[curve->declared_count++] = cache->declared_size_bytes;
         }
     }
@@ -299,7 +295,6 @@ static int conclude(const struct measurement *m, struct cache_level_fit *fits)
     if (rc < 0) {
         return probe_error(m->error, rc, "measuring cache sizes");
     }
-    set_conditions(m, &result->curve);
     set_conditions(m, &all);
     rc = probe_cache_fit(&all, fits, &result->count, &result->memory_seconds);
     probe_cache_curve_free(&all);
@@ -346,7 +341,7 @@ static int measure_curve(struct measurement *m)
 {
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
-    const enum machine_pages pages = probe_cache_pages(probe->machine);
+    const enum machine_pages pages = machine_pages(probe->machine);
     struct probe_tlb_times times = {.line_bytes = m->line_bytes};
     int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
     if (rc == 0 && probe->deadline > 0) {
@@ -378,7 +373,7 @@ static int measure(struct measurement *m)
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     int rc = probe_line_first(probe, m->pu, &m->line_bytes);
     rc = rc < 0 ? probe_error(m->error, rc, "measuring the line size") : measure_curve(m);
-    const bool huge = probe_cache_pages(probe->machine) == MACHINE_PAGES_HUGE &&
+    const bool huge = machine_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(m, fits);

@@ -81,8 +81,6 @@ struct probe_cache {
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
-/* What the curve is measured in. */
-enum machine_pages probe_cache_pages(const struct machine *machine);
 /* One point of the curve: a working set in memory of its own, once. 0 or the machine's -errno. */
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
 void probe_cache_free(struct probe_cache *result);

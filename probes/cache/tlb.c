@@ -195,7 +195,7 @@ static int measure_both(struct probe *probe, uint32_t pu, struct visits visits, 
 int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
                     double *seconds)
 {
-    const struct visits visits = {.kind = probe_cache_pages(probe->machine),
+    const struct visits visits = {.kind = machine_pages(probe->machine),
                                   .pages = bytes / probe->machine->page_bytes};
     double spread_s, reference_s;
     int rc = measure_both(probe, pu, visits, line_bytes, &spread_s, &reference_s);

@@ -33,11 +33,6 @@ bool probe_memory_is_large(const struct probe *probe)
     return probe->machine->pus.count >= LARGE_FROM;
 }
 
-enum machine_pages probe_memory_pages(const struct machine *machine)
-{
-    return machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
-}
-
 size_t probe_memory_wanted_bytes(const struct probe *probe, size_t last_level_bytes)
 {
     size_t bytes = (probe->hurried ? caches_hurried : caches_beyond) * last_level_bytes;
@@ -86,7 +81,7 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
         .part = wanted,
         .burst = burst,
         .numa = numa,
-        .pages = probe_memory_pages(probe->machine),
+        .pages = machine_pages(probe->machine),
         .deadline = probe->deadline,
     };
 }

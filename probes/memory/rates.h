@@ -18,10 +18,6 @@ bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
 /* Are there so many PUs that copies have to be few and short, or they would take minutes? */
 bool probe_memory_is_large(const struct probe *probe);
 
-/* The pages that memory is measured with: huge ones where they are to be had, as large pieces get
- * them; the TLB then adds nothing to the time of memory. */
-enum machine_pages probe_memory_pages(const struct machine *machine);
-
 /* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or
  * measured. */
 size_t probe_memory_bytes(const struct probe *probe, size_t last_level_bytes);

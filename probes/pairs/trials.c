@@ -102,7 +102,7 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
         .bytes = bytes,
         .stride_bytes = NODE,
         .order = MACHINE_CHASE,
-        .pages = probe->machine->huge_page_bytes ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY,
+        .pages = machine_pages(probe->machine),
         .warm_passes = WARM_PASSES,
         .seed = seed,
     };
