@@ -34,14 +34,19 @@ static void open_machine(double parallel, double domain)
         parallel);
 }
 
-static struct profile_communication messages(bool one_by_one, double *seconds)
+static struct probe all_pairs(bool one_by_one)
 {
-    struct profile_communication found;
-    struct probe probe = {.machine = &machine,
+    return (struct probe){.machine = &machine,
                           .seed = 1,
                           .declared = &machine.declared->classes[0],
                           .exhaustive = true,
                           .one_by_one = one_by_one};
+}
+
+static struct profile_communication messages(bool one_by_one, double *seconds)
+{
+    struct profile_communication found;
+    struct probe probe = all_pairs(one_by_one);
     double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     *seconds = probe_machine_elapsed(&machine) - before;
@@ -121,11 +126,7 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
 {
     struct probe_memory found;
-    struct probe probe = {.machine = &machine,
-                          .seed = 1,
-                          .declared = &machine.declared->classes[0],
-                          .exhaustive = true,
-                          .one_by_one = one_by_one};
+    struct probe probe = all_pairs(one_by_one);
     double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
     *seconds = probe_machine_elapsed(&machine) - before;
