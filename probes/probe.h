@@ -128,7 +128,7 @@ void probe_relation_free(struct profile_relation *relation);
 /* Notes it of a figure, after what is noted already. 0 or -ENOMEM. */
 int probe_note(struct profile_quality *quality, const char *note);
 
-/* What the notes say of the flags of a figure (struct profile_quality). */
+/* Notes for the flags of a figure (struct profile_quality). */
 #define PROBE_WORDS_BESIDE_OTHERS "other tasks kept their PUs from running at the same time"
 #define PROBE_WORDS_THROUGH_THREADS "between threads through shared memory, not through MPI"
 #define PROBE_WORDS_PUS_MOVE                                                                       \

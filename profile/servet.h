@@ -304,11 +304,10 @@ struct servet_map_request {
 };
 
 /* Chooses PUs for threads or ranks: the same ones as servet-map(1) and the preloaded library. pus[]
- * gets the PU numbers
- * of rank 0's threads, then those of rank 1, …: as many as all threads together, `ranks` where
- * `threads` is NULL. More workers than PUs take the least occupied ones. A rank does not leave its
- * node; its threads share a region of the machine. Nothing is bound: that is for the caller to do
- * (sched_setaffinity(2)).
+ * gets the PU numbers of rank 0's threads, then those of rank 1, …: as many as all threads
+ * together, `ranks` where `threads` is NULL. More workers than PUs take the least occupied ones. A
+ * rank does not leave its node; its threads share a region of the machine. Nothing is bound: that
+ * is for the caller to do (sched_setaffinity(2)).
  *
  * 0; -EINVAL (no rank, a rank without threads, 16777216 workers or more, a PU in `allowed` or
  * `taken` that the profile does not have: the text says which); -ENOMEM. */
@@ -375,11 +374,10 @@ struct servet_bsp {
     double t0_flops;        /* measured time of a superstep that sends nothing; 0: not measured */
 };
 
-/* BSP parameters of a number of processors, as measured or on a straight line between the numbers
- * that were.
- * `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers
- * this number. Where the fit gave no l, it is T(0). 0 and *out; -ENOENT: the profile does not
- * cover it. */
+/* BSP parameters of a number of processors, as measured or on a straight line between the measured
+ * numbers. `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that
+ * covers this number. Where the fit gave no l, it is T(0). 0 and *out; -ENOENT: the profile does
+ * not cover it. */
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
                           struct servet_bsp *out);
 

@@ -1,7 +1,7 @@
 /* Every SERVET_* variable that the shim and servet-pin know.
  *
- * The only place of this room that reads the environment: a privileged program's belongs to whoever
- * started it, so there every variable counts as not set.
+ * The only place of this room that reads the environment: a privileged program's belongs to the
+ * user who started it, so there every variable counts as not set.
  */
 #include "preload/place/options.h"
 
@@ -179,7 +179,7 @@ static bool is_zero(const struct values *values, enum pin_option_id id)
     return values->of[id] && strcmp(values->of[id], "0") == 0;
 }
 
-/* What is not set is not looked at in `out` either: its pages are not there yet. */
+/* Unset variables are not read in `out` either: its pages are not there yet. */
 static void read_files(const struct values *values, struct pin_options *out)
 {
     static const char *const none[] = {NULL}, *const streams[] = {"stderr", NULL},

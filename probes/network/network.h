@@ -14,14 +14,14 @@
 
 /* -- survey -- */
 
-/* Latency between the nodes of a cluster without measuring all n * n pairs.
+/* Latency between the nodes of a cluster from fewer than n * n pairs.
  *
  * Hierarchical sampling. Nodes are taken in the order of their names (neighbours by name usually
  * share a switch). They are cut into blocks of SURVEY_BLOCK; in a block every pair is measured, in
  * the rounds of a tournament, so that all blocks measure at the same time; the last node of a block
  * is measured against the first of the next. Nodes in the lowest layers found that way are taken as
  * one, by the lowest of them, until half as many or fewer are left, which are cut into blocks
- * again. That is at most 15 n pairs in O(log n) rounds.
+ * again. This takes at most 15 n pairs in O(log n) rounds.
  *
  * Latencies between nodes are taken to be those of a tree (two nodes as near to a third are at
  * least that near to each other); from that follow the pairs that were not measured. A random

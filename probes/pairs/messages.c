@@ -375,7 +375,7 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
 
 /* -- looks apart in time -- */
 
-/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time does
+/* One batch of so many bytes; its own repetitions do not replace a second look. A longer time does
  * not count where other processes are known to have run (exchange_settled()). */
 static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds,
                 double *spread, uint32_t *repetitions)

@@ -387,9 +387,9 @@ static int refine_row(struct refinement *r, size_t pu, size_t *known)
     return rc;
 }
 
-/* Members of a group are nearer than this: the gap of the last group where the row has it too,
- * else the gap that makes a group nearest to sqrt(n) PUs. The last PUs of a machine have nobody
- * beyond their group, and no gap: then the last one decides. 0: there is none. */
+/* Members of a group are nearer than this: the gap of the last group where the row has it too, else
+ * the gap that makes a group nearest to sqrt(n) PUs. No PU lies beyond the last group, so its row
+ * has no gap: then the last limit decides. 0: there is none. */
 static double refine_limit(const struct refinement *r, size_t known)
 {
     const double wanted = sqrt((double)r->n);

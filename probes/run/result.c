@@ -84,8 +84,8 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
     }
 }
 
-/* What of the geometry was not measured but taken from the declared cache, and whether what was
- * agrees with it. */
+/* Geometry taken from the declared cache because it was not measured, and measured ways that differ
+ * from it. */
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
                           const struct profile_cache *declared)
 {

@@ -157,7 +157,7 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
     return probe_numa(&results->probe, memory->array_bytes, &results->numa, error);
 }
 
-/* Of each kind of cores, on its first PU. */
+/* Measures each kind of cores, on its first PU. */
 static int run_caches(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
@@ -219,8 +219,7 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-/* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
- * said to. */
+/* Candidates for domains of memory: relations that were measured, then the declared ones. */
 struct candidates {
     const struct profile_relation **relations;
     size_t count;
@@ -279,8 +278,7 @@ static int run_lines(const struct probe_run *run, struct probe_results *results,
     return there ? probe_lines(&results->probe, &results->messages, error) : 0;
 }
 
-/* What has to lie apart in time: looks at messages and lines, with other loops over memory
- * between. */
+/* Repetitions that must lie apart in time: messages and lines, with loops over memory between. */
 static int run_second_looks(const struct probe_run *run, struct probe_results *results,
                             struct servet_error *error)
 {
@@ -303,7 +301,7 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     return rc;
 }
 
-/* Of what only adds to a probe's figures: those that there are when the time is over stay. */
+/* A step that only adds figures may end with its time: those found stay. */
 static int in_time(int rc)
 {
     return rc == -ETIME ? 0 : rc;
@@ -485,7 +483,7 @@ static int order(const struct probe_run *run, struct probe_results *results)
     return 0;
 }
 
-/* What there is to measure, and in which order. */
+/* Chooses the steps and their order. */
 static int plan(const struct probe_run *run, bool native, struct probe_results *results,
                 struct servet_error *error)
 {
@@ -523,7 +521,7 @@ static int conclude(const struct probe_run *run, const char *started,
     return rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
 }
 
-/* What was finished before is a profile all the same. */
+/* After these errors the finished probes make a partial profile. */
 static bool ends_early(int rc)
 {
     return rc == -ENODEV || rc == -ENOMEM || rc == -EINTR;

@@ -282,7 +282,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
 }
 
-/* Beside the place of the profile, where nobody takes it for one of the whole machine. */
+/* Beside the profile, under a name that no reader takes for a whole profile. */
 static void save_partial(const struct servet_profile *profile, const char *path, const char *reason)
 {
     char partial[PATH_MAX + sizeof ".partial"];
@@ -391,7 +391,7 @@ static void choose_place(const struct options *options, char *path, size_t size)
     }
 }
 
-/* What becomes of a run that ended with `rc`; the exit status. */
+/* Saves and reports a run that ended with `rc`; returns the exit status. */
 static int settle(const struct options *options, struct probe_run *run, int rc,
                   struct servet_profile *profile, const char *path,
                   const struct servet_error *error)

@@ -194,8 +194,8 @@ const char *profile_field_words(const struct profile_field *field, char *buffer,
  * path, -ENOMEM. */
 int profile_check_fields(const struct json_path *at, const struct profile_object *type,
                          const void *object, struct servet_error *error);
-/* The same of a part whose sets, relations and pairs speak of `members`; NULL: of nobody knows
- * whom. */
+/* The same of a part whose sets, relations and pairs speak of `members`; NULL: members are not
+ * known. */
 int profile_check_members(const struct json_path *at, const struct profile_object *type,
                           const void *object, const struct profile_set *members,
                           struct servet_error *error);

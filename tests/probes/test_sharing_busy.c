@@ -71,7 +71,8 @@ TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
     open_hog(one_cache, true, always, 1);
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
-    ck_assert_uint_eq(found.levels[1].as_declared, 0); /* nobody takes the second level away */
+    ck_assert_uint_eq(found.levels[1].as_declared,
+                      0); /* other processes leave the second level alone */
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert(is_one_group(&cache->sharing, PUS));
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_DECLARED);

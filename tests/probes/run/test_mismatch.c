@@ -11,7 +11,7 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-/* What was measured of one L3 of 11 MiB, declared for each of two pairs of PUs. */
+/* One measured L3 of 11 MiB, declared for each of two pairs of PUs. */
 struct measured {
     uint64_t size, high;
     const char *shared; /* one group of PUs; NULL: each PU has its own; "?": not measured */
