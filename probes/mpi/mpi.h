@@ -32,12 +32,9 @@ void probe_deadline_set_silently(double seconds, int status);
  * Rank 0 sends an order to each rank that it concerns, and to no other; the rest sleep, because a
  * library that spins on a PU that is not its own would be measured as a slow machine. */
 
-#define RANK_HOST_SIZE 72
-#define RANK_VERSION_SIZE 24
-
 struct rank_info {
-    char version[RANK_VERSION_SIZE];
-    char host[RANK_HOST_SIZE];
+    char version[24];
+    char host[72];
     int32_t leader;   /* lowest rank on the same node */
     uint32_t allowed; /* PUs that the node lets us use */
     int32_t pu;       /* the one that this rank sits on; -1: on any */

@@ -35,6 +35,8 @@
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
+/* A batch takes at most about a time slice of the scheduler. */
+#define SURVEY_BATCH_S 0.002
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */
@@ -126,15 +128,10 @@ int probe_survey_run(struct survey *survey, struct survey_result *out);
 
 /* Adds to every layer of `network` the curve of a representative pair from 1 B to 4 MiB, the
  * concurrency curve over 1, 2, 4 … of its pairs (PUs of the representative pair of nodes first,
- * since these share their network cards; then other nodes), and a note: where the MPI library
- * changes its protocol, how it scales, and what follows from that for many small messages. Points
- * without time left are left out. 0 or -errno. */
+ * since these share their network cards; then other nodes), and a note: how it
+ * scales, and whether gathering small messages pays. Points without time left are left out. 0 or
+ * -errno. */
 int probe_survey_curves(struct survey *survey, struct profile_communication *network);
-
-/* Sizes at which the time jumps: the curve is straight between protocols. Returns how many (at most
- * `room`). */
-size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
-                            uint64_t *bytes, size_t room);
 
 /* -- nodes -- */
 

@@ -50,7 +50,7 @@ enum probe_run_probes {
     PROBE_SHARING = 2, /* needs the cache sizes */
     PROBE_MEMORY = 4,
     PROBE_MESSAGE = 8,
-    PROBE_ALL = 15,
+    PROBE_ALL = PROBE_CACHE | PROBE_SHARING | PROBE_MEMORY | PROBE_MESSAGE,
     /* steps without a name on the command line: domains that only sets of PUs fill, and repetitions
      * that must lie apart in time */
     PROBE_SETS = 16,
