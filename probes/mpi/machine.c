@@ -21,8 +21,8 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 
-/* Starting many ranks takes seconds, an answer milliseconds, the longest run of supersteps a second.
- * Longer than this and something hangs. */
+/* Starting many ranks takes seconds, an answer milliseconds, supersteps a second at most. Longer
+ * than this and something hangs. */
 static const double answer_timeout_s = 60;
 enum { POLL_MS = 100, END_TRIES = 50 /* of a quarter of POLL_MS */ };
 

@@ -693,14 +693,14 @@ int probe_sampling_note(const struct sampling_outcome *outcome, char **note)
     if (!all) {
         fprintf(
             stream,
-            "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+            "%s%zu of %zu pairs measured, the others inferred from pairs in similar places of the "
+            "topology",
             outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
             outcome->pair_count);
     }
     if (outcome->most_at_once > 1) {
         fprintf(stream,
-                "%sup to %zu disjoint pairs measured at a time, which a check showed not to "
-                "disturb one another",
+                "%sup to %zu disjoint pairs measured at a time, after a check for interference",
                 all ? "" : "; ", outcome->most_at_once);
     }
     return fclose(stream) == 0 ? 0 : -ENOMEM;

@@ -71,13 +71,11 @@ static const struct argp_option table[] = {
     {"method", OPTION_METHOD, "NAME", 0,
      "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"message-data", OPTION_MESSAGE_DATA, "KIND", 0,
-     "Messages of data that were written before (written, default), or that nobody ever writes "
-     "(unwritten), as OSU's benchmarks send them",
+     "Data of messages: written before (written, default), or never written (unwritten), as in "
+     "OSU's benchmarks",
      0},
     {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
-     "Never measure several pairs of PUs at the same time, not even where a check shows that it "
-     "does no harm",
-     0},
+     "Never measure several pairs of PUs at the same time, even without interference", 0},
     {"resume", OPTION_RESUME, NULL, OPTION_HIDDEN, NULL, 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or "

@@ -13,7 +13,7 @@
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
-#include "tests/probes/folded.h"
+#include "tests/probes/native/folded.h"
 
 enum { PUS = 8, PAIRS = PUS / 2 };
 

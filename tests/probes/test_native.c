@@ -17,8 +17,8 @@
 #include "probes/machine.h"
 #include "probes/native/native.h"
 #include "tests/base/runner.h"
-#include "tests/probes/folded.h"
 #include "tests/probes/forbid_mbind.h"
+#include "tests/probes/native/folded.h"
 
 static volatile sig_atomic_t cancel;
 static struct machine machine;

@@ -54,14 +54,14 @@ static const char *note_of(const struct measured *of)
     return note;
 }
 
-#define AS_DECLARED "; who shares it as declared, not measured"
+#define AS_DECLARED "; sharing as declared, not measured"
 
 static const struct {
     struct measured of;
     const char *note;
 } cases[] = {
     {{10 * MIB + 512 * KIB, 10 * MIB + 512 * KIB, "?", {2, true, true}},
-     "who shares it as declared, not measured"},
+     "sharing as declared, not measured"},
     {{22 * MIB, 22 * MIB, "?", {2, true, true}}, "measured 22 MiB, declared 11 MiB" AS_DECLARED},
     {{9 * MIB, 12 * MIB, "?", {2, true, false}},
      "measured 9 MiB, declared 11 MiB: the measurement leaves room for the declared "

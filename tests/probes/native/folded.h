@@ -1,7 +1,7 @@
 /* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
  * many pairs at a time as a large machine has, run on a small one. Its figures mean nothing. */
-#ifndef SERVET_TESTS_PROBES_FOLDED_H
-#define SERVET_TESTS_PROBES_FOLDED_H
+#ifndef SERVET_TESTS_PROBES_NATIVE_FOLDED_H
+#define SERVET_TESTS_PROBES_NATIVE_FOLDED_H
 
 #include <stdio.h>
 #include <stdlib.h>
