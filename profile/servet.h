@@ -125,10 +125,9 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 
 /* Bytes per second, read and written, that a number of workers get together. They copy at the same
  * time, from the memory of `pu`, in the group of PUs around it that collide worst. One alone gets
- * what its kind of cores gets. Between measured numbers of `workers`, of which one alone is the
- * first, a straight line; above the largest one its figure. 0: not measured, `workers` is 0, or
- * there are several and `pu` collides with no other (servet_overhead_level()): then each gets what
- * one gets alone. */
+ * what its kind of cores gets. Between measured numbers of `workers` (the first is 1) a straight
+ * line; above the largest one its figure. 0: not measured, `workers` is 0, or there are several and
+ * `pu` collides with no other (servet_overhead_level()): then each gets what one gets alone. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
 /* Bytes per second, read and written, of one worker on `pu` that copies within the memory of a NUMA
@@ -229,21 +228,20 @@ int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t 
 /* -- how sure a figure is --
  *
  * A profile may hold a part only (a probe was not asked for, there was no time or no memory for
- * it), and figures of things alike are taken over from those that were measured. 0 and *out; or
- * -ENOENT: there is no such figure. */
+ * it), and figures may be inferred from equivalent ones that were measured. 0 and *out; or -ENOENT:
+ * there is no such figure. */
 
 enum servet_origin {
-    SERVET_DECLARED = 0, /* said by the operating system, or the order that it suggests */
-    SERVET_MEASURED = 1, /* on this very thing */
-    SERVET_INFERRED = 2, /* taken over from an equivalent thing that was measured */
+    SERVET_DECLARED = 0, /* declared by the operating system, or the order that it suggests */
+    SERVET_MEASURED = 1, /* measured on this PU, pair or node itself */
+    SERVET_INFERRED = 2, /* inferred from an equivalent one that was measured */
 };
 
 struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
-    /* relative: (third quartile - first quartile) / median of them; of messages and cache lines how
-     * far looks apart in time, of this run and of those before it on a virtual machine, reach
-     * beyond the least; < 0: not known */
+    /* relative: (third quartile - first quartile) / median of them; of messages and cache lines:
+     * largest excess over the least of several looks at different times; < 0: not known */
     double spread;
 };
 

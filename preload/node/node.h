@@ -87,15 +87,15 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
 /* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
  * starting on core 0.
  *
- * One file without contents, of which all that counts is who has a lock on which byte range. The
- * locks are the process's (fcntl, F_SETLK): the kernel drops them when it ends, however it ends,
- * and when it becomes another program, and no child of a fork inherits them. Taking a lock is the
- * choice, so no process waits for another. A process that closes the file, as programs do that
- * close all descriptors, holds nothing any more.
+ * It is one empty file; its content is the locks on its byte ranges. The locks are the process's
+ * (fcntl, F_SETLK): the kernel drops them when it ends, however it ends, and when it becomes
+ * another program, and no child of a fork inherits them. Taking a lock is the choice, so no process
+ * waits for another. A process that closes the file, as programs do that close all descriptors,
+ * holds nothing any more.
  *
  * Each PU has some lanes. A job takes the first; jobs that are laid over it take the next ones, and
  * so do other processes of the same job, so that the PU stays held until the last of them ends. The
- * lock's length says of which job it is and what for. Beyond the last lane a place is not recorded.
+ * lock's length encodes the job and the purpose. Beyond the last lane a place is not recorded.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
  * publishes what it counted as taken by others; the rest starts from that.

@@ -15,11 +15,11 @@
 
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
 
-/* Are there so many PUs that copies have to be few and short, or they would take minutes? */
+/* Has the machine too many PUs for long copies, which would take minutes? */
 bool probe_memory_is_large(const struct probe *probe);
 
-/* The pages that memory is measured with: huge ones where they are to be had, as large pieces get
- * them; the TLB then adds nothing to the time of memory. */
+/* The pages that memory is measured with: huge ones where they are granted, as for large arrays of
+ * programs; the TLB then adds nothing to the time of memory. */
 enum machine_pages probe_memory_pages(const struct machine *machine);
 
 /* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or

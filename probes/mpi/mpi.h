@@ -78,9 +78,9 @@ struct ranks_teller {
 };
 char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
 
-/* On rank 0: the machine. On the others: obey until told to end; gives the status to end with.
- * Messages: the smallest batch of every pair, alone and beside others alike, because a pair that is
- * done goes on until all are. -ENODEV: a rank was moved off its PU. */
+/* On rank 0: the machine. On the others: obey until the order to end; returns the exit status. A
+ * message's figure is the smallest batch of its pair. A pair that is done goes on until all are, so
+ * that interference is the same. -ENODEV: a rank was moved off its PU. */
 void probe_ranks_machine(struct ranks *ranks, struct machine *out);
 int probe_ranks_obey(struct ranks *ranks);
 

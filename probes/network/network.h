@@ -135,7 +135,7 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
 
 /* -- nodes -- */
 
-/* Nodes that are alike become one class; the others are named. */
+/* Nodes that agree become one class; the others are named. */
 
 /* Up to this factor apart the latencies of messages of two nodes are equal. */
 #define NODES_SAME_LATENCY 2.0
