@@ -23,7 +23,8 @@ static int stopped(struct machine *machine)
 
 /* -- the guard: what was disturbed is measured a second time -- */
 
-/* A share of the workers' time. Daemons and interrupts of an idle machine stay below 1 %. */
+/* Share of the workers' time that a measurement, and share of its operations that a run, may be
+ * disturbed. Daemons and interrupts of an idle machine stay below 1 %. */
 static const double disturbed_share = 0.05;
 /* Shorter waits are ignored: waking takes as long. */
 static const double disturbed_least_s = 0.5e-3;
@@ -31,8 +32,6 @@ static const double disturbed_least_s = 0.5e-3;
 static const double repeats_most_s = 5;
 /* And of a budget. */
 static const double repeats_share = 0.1;
-/* A share of all operations. Medians and minima bear fewer. */
-static const double busy_share = 0.05;
 
 /* Runs the operation once more at most; writes `count` values. */
 typedef int machine_guard_run(struct machine *machine, const void *what, const void *places,
@@ -131,7 +130,7 @@ void probe_guard_add(struct machine_guard *sum, const struct machine_guard *more
 
 bool probe_machine_was_busy(const struct machine *machine)
 {
-    return (double)machine->guard.disturbed > busy_share * (double)machine->guard.operations;
+    return (double)machine->guard.disturbed > disturbed_share * (double)machine->guard.operations;
 }
 
 /* -- the operations -- */

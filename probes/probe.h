@@ -1,7 +1,7 @@
 /* Common to all probes: their machine, their progress, and the source of their random choices.
  *
- * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe knows
- * nothing of profiles on disk, of terminals or of other probes; servet-probe puts the results
+ * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe does not
+ * depend on profiles on disk, on terminals or on other probes; servet-probe puts the results
  * together (result.c).
  */
 #ifndef SERVET_PROBES_PROBE_H
@@ -75,11 +75,11 @@ double probe_spread_rounded(double spread);
 
 /* As profile_from_hwloc(NULL, …), but of this machine: HWLOC_XMLFILE, HWLOC_SYNTHETIC and
  * HWLOC_FSROOT, which put another one in its place, are taken out of the environment unless
- * HWLOC_THISSYSTEM says that they speak of this one. Not while other threads read the
+ * HWLOC_THISSYSTEM says that they describe this one. Not while other threads read the
  * environment. */
 int probe_topology_own(struct servet_profile **out, struct servet_error *error);
 
-/* A class narrowed to some of its PUs: what a run inside a cpuset may speak of. */
+/* A class narrowed to some of its PUs, for a run inside a cpuset. */
 
 /* Drops every other PU from all sets, groups and pairs, and what is left without any. 0 or
  * -ENOMEM. */
@@ -128,7 +128,7 @@ void probe_relation_free(struct profile_relation *relation);
 /* Notes it of a figure, after what is noted already. 0 or -ENOMEM. */
 int probe_note(struct profile_quality *quality, const char *note);
 
-/* What the notes say of the flags of a figure (struct profile_quality). */
+/* Notes for the flags of a figure (struct profile_quality). */
 #define PROBE_WORDS_BESIDE_OTHERS "other tasks kept their PUs from running at the same time"
 #define PROBE_WORDS_THROUGH_THREADS "between threads through shared memory, not through MPI"
 #define PROBE_WORDS_PUS_MOVE                                                                       \

@@ -34,8 +34,8 @@ double profile_pair_figure(const struct profile_pair_figure *list, size_t count,
 const struct profile_cache *profile_cache_of(const struct profile_class *node_class, uint32_t level,
                                              uint32_t os_index);
 
-/* How far measurements of one thing may lie apart, relative, and still be one figure: on an idle
- * machine they lie 1 to 7 % apart, beside a load of six 40 % and more. */
+/* Largest relative spread of a settled figure: repetitions differ by 1 to 7 % on an idle machine,
+ * by 40 % and more beside a load of six. */
 #define PROFILE_SETTLED_SPREAD 0.2
 
 /* May a program tile by the effective size of the cache? Not if it was measured only once, if its

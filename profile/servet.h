@@ -125,10 +125,9 @@ uint32_t servet_cache_sharers(const servet_profile *profile, uint32_t level, uin
 
 /* Bytes per second, read and written, that a number of workers get together. They copy at the same
  * time, from the memory of `pu`, in the group of PUs around it that collide worst. One alone gets
- * what its kind of cores gets. Between measured numbers of `workers`, of which one alone is the
- * first, a straight line; above the largest one its figure. 0: not measured, `workers` is 0, or
- * there are several and `pu` collides with no other (servet_overhead_level()): then each gets what
- * one gets alone. */
+ * what its kind of cores gets. Between measured numbers of `workers` (the first is 1) a straight
+ * line; above the largest one its figure. 0: not measured, `workers` is 0, or there are several and
+ * `pu` collides with no other (servet_overhead_level()): then each gets what one gets alone. */
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers);
 
 /* Bytes per second, read and written, of one worker on `pu` that copies within the memory of a NUMA
@@ -229,21 +228,20 @@ int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t 
 /* -- how sure a figure is --
  *
  * A profile may hold a part only (a probe was not asked for, there was no time or no memory for
- * it), and figures of things alike are taken over from those that were measured. 0 and *out; or
- * -ENOENT: there is no such figure. */
+ * it), and figures may be inferred from equivalent ones that were measured. 0 and *out; or -ENOENT:
+ * there is no such figure. */
 
 enum servet_origin {
-    SERVET_DECLARED = 0, /* said by the operating system, or the order that it suggests */
-    SERVET_MEASURED = 1, /* on this very thing */
-    SERVET_INFERRED = 2, /* taken over from an equivalent thing that was measured */
+    SERVET_DECLARED = 0, /* declared by the operating system, or the order that it suggests */
+    SERVET_MEASURED = 1, /* measured on this PU, pair or node itself */
+    SERVET_INFERRED = 2, /* inferred from an equivalent one that was measured */
 };
 
 struct servet_quality {
     enum servet_origin origin;
     uint32_t repetitions; /* measurements behind the figure; 0: not said */
-    /* relative: (third quartile - first quartile) / median of them; of messages and cache lines how
-     * far looks apart in time, of this run and of those before it on a virtual machine, reach
-     * beyond the least; < 0: not known */
+    /* relative: (third quartile - first quartile) / median of them; of messages and cache lines:
+     * largest excess over the least of several looks at different times; < 0: not known */
     double spread;
 };
 
@@ -304,11 +302,10 @@ struct servet_map_request {
 };
 
 /* Chooses PUs for threads or ranks: the same ones as servet-map(1) and the preloaded library. pus[]
- * gets the PU numbers
- * of rank 0's threads, then those of rank 1, …: as many as all threads together, `ranks` where
- * `threads` is NULL. More workers than PUs take the least occupied ones. A rank does not leave its
- * node; its threads share a region of the machine. Nothing is bound: that is for the caller to do
- * (sched_setaffinity(2)).
+ * gets the PU numbers of rank 0's threads, then those of rank 1, …: as many as all threads
+ * together, `ranks` where `threads` is NULL. More workers than PUs take the least occupied ones. A
+ * rank does not leave its node; its threads share a region of the machine. Nothing is bound: that
+ * is for the caller to do (sched_setaffinity(2)).
  *
  * 0; -EINVAL (no rank, a rank without threads, 16777216 workers or more, a PU in `allowed` or
  * `taken` that the profile does not have: the text says which); -ENOMEM. */
@@ -375,11 +372,10 @@ struct servet_bsp {
     double t0_flops;        /* measured time of a superstep that sends nothing; 0: not measured */
 };
 
-/* BSP parameters of a number of processors, as measured or on a straight line between the numbers
- * that were.
- * `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that covers
- * this number. Where the fit gave no l, it is T(0). 0 and *out; -ENOENT: the profile does not
- * cover it. */
+/* BSP parameters of a number of processors, as measured or on a straight line between the measured
+ * numbers. `backend` is "threads" (shared memory) or "mpi"; NULL: the first one of the profile that
+ * covers this number. Where the fit gave no l, it is T(0). 0 and *out; -ENOENT: the profile does
+ * not cover it. */
 int servet_bsp_parameters(const servet_profile *profile, const char *backend, uint32_t processors,
                           struct servet_bsp *out);
 

@@ -1,4 +1,4 @@
-/* What was measured of NUMA nodes, for every program that asks hwloc: its own XML of the topology
+/* Measured figures of NUMA nodes, for every program that uses hwloc: its own XML of the topology
  * with the memory attributes Bandwidth and Latency set, written by hwloc itself, so that the format
  * is never ours. Attributes have an initiator, the PUs of a row of the profile: that is how hwloc
  * tells near memory from far. Reference: hwloc/memattrs.h, "Comparing memory node attributes". */

@@ -253,7 +253,7 @@ static double layer_value(const struct map *map, size_t index)
     return map->measured ? layer->seconds : (double)index + 1;
 }
 
-/* Of row and column; of lines that of the pair itself where it was measured, or else its layer's.
+/* The value at row and column; for lines that of the pair if it was measured, else its layer's.
  * NAN: not known. */
 static double cell_value(const struct map *map, size_t row, size_t column)
 {
@@ -381,7 +381,7 @@ static void put_legend(FILE *out, const struct map *map)
     }
 }
 
-/* What a picture is called. */
+/* Names of one picture. */
 struct naming {
     const char *name, *title, *caption;
 };

@@ -223,7 +223,7 @@ static struct figure behind(uint64_t bytes)
     return text;
 }
 
-/* Of a cache: " 8 MiB", " not settled". */
+/* Size of a cache: " 8 MiB", " not settled". */
 static struct figure behind_cache(const struct profile_cache *cache)
 {
     struct figure text;

@@ -1,4 +1,5 @@
-/* What the files of report/ promise one another and the rest of the room. */
+/* The parts of servet-show: a profile as a page, its pictures and maps, the difference of two
+ * profiles, and the threads of a running program. Its output in words is in profile/text. */
 #ifndef SERVET_REPORT_REPORT_H
 #define SERVET_REPORT_REPORT_H
 
@@ -9,11 +10,6 @@
 
 #include "mapper/map.h"
 #include "profile/model.h"
-
-/* -- report -- */
-
-/* What people look at: a profile as a page, as pictures, beside another profile, and the threads of
- * a program that runs. What servet-show prints in words is profile/text. */
 
 /* -- a page, pictures -- */
 
@@ -64,7 +60,7 @@ char *report_relation_text(const struct profile_relation *relation);
  * that on some machines. */
 #define SUSPICIOUS_SPREAD 0.25
 
-/* What changed between two profiles, and whether the mapping would. */
+/* Differences of two profiles, and whether they change the mapping. */
 
 /* Numbers that lie closer than this, or than the spread of either of them, count as the same:
  * repeated measurements of one idle machine differ by less. */
@@ -147,7 +143,7 @@ struct picture_workers {
     size_t count;
 };
 
-/* What is drawn. */
+/* Content of one picture. */
 struct picture {
     const struct profile_class *node_class;
     const struct picture_workers *workers; /* NULL: none */
@@ -160,7 +156,7 @@ struct picture {
 int report_picture_svg(const struct picture *picture, const char *title, char **out,
                        size_t *left_out);
 
-/* Of a node class with more PUs none is drawn: no screen shows it. */
+/* A node class with more PUs is not drawn: no screen shows it. */
 #define PICTURE_PUS 1024
 
 struct pictures_item {

@@ -179,8 +179,7 @@ static int show_live(const struct options *options)
     return cli_finish(CLI_OK);
 }
 
-/* What was found missing or wrong with the output is a failure (1): the profile and the usage were
- * right. */
+/* An error in the output is a failure (1), not bad usage. */
 static void write_text(const char *text, size_t length, const char *path)
 {
     struct servet_error error;

@@ -7,8 +7,8 @@
 #include "profile/query.h"
 #include "report/report.h"
 
-/* Of more PUs than this, a picture shows only what cores share: it has to fit a screen and a
- * slide. */
+/* With more PUs than this, a picture shows only caches that cores share: it has to fit a screen and
+ * a slide. */
 #define PUS_IN_FULL 32
 
 static const enum map_priority priorities[2] = {MAP_MEMORY, MAP_COMMUNICATION};

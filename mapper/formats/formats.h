@@ -51,8 +51,7 @@ int map_logical_indices(const struct profile_class *node_class, uint32_t **out);
 
 /* -- formats -- */
 
-/* A mapping in the language of whoever carries it out: launchers, OpenMP runtimes, pinning
- * tools. */
+/* A mapping in the language of its consumer: launchers, OpenMP runtimes, pinning tools. */
 
 /* The mappings that a format can say. */
 enum map_format_reach {

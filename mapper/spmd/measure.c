@@ -227,8 +227,8 @@ static int run_words(const struct spmd_run *run, struct words *words, const char
                                    line[0] ? ": " : "", line);
 }
 
-/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or says
- * nothing to the trace: `error` names it and its own first line), -errno. */
+/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or
+ * leaves no trace: `error` names it and its own first line), -errno. */
 static int run_program(const struct spmd_run *run, struct spmd_measured *out,
                        struct servet_error *error)
 {

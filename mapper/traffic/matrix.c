@@ -82,21 +82,6 @@ static int make(uint32_t ranks, const struct entry *entries, size_t count, struc
     return 0;
 }
 
-int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes,
-                    size_t count, struct map_matrix *out)
-{
-    struct entry *entries = calloc(count + 1, sizeof *entries);
-    if (!entries) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++) {
-        entries[i] = (struct entry){from[i], to[i], bytes[i]};
-    }
-    int rc = make(ranks, entries, count, out);
-    free(entries);
-    return rc;
-}
-
 void map_matrix_free(struct map_matrix *matrix)
 {
     free(matrix->start);

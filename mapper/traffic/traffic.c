@@ -290,7 +290,7 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     } else if (placer == MAP_GREEDY) {
         rc = place_greedily(&t);
     } else {
-        /* Scotch crashes where memory ends, and has on graphs that nobody would make. */
+        /* Scotch crashes when memory runs out, and on some degenerate graphs. */
         rc = profile_child_call(place_by_scotch, &t, out, matrix->ranks * sizeof *out);
     }
     if (rc == 0 && seconds) {

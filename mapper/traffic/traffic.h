@@ -25,10 +25,6 @@ struct map_matrix {
     double *bytes;           /* > 0 */
 };
 
-/* A sum of `count` entries: from[i] sends bytes[i] to to[i]. 0, -ENOMEM. */
-int map_matrix_make(uint32_t ranks, const uint32_t *from, const uint32_t *to, const double *bytes,
-                    size_t count, struct map_matrix *out);
-
 /* Reads a file: Matrix Market (coordinate, real or integer, general or symmetric), or plain text
  * with one row of numbers per rank ('#' begins a comment). 0; -EINVAL (the text names file, line
  * and what was expected); -ENOENT and other errors of opening; -ENOMEM. */

@@ -156,7 +156,7 @@ static size_t list_groups(const struct map_family *families, size_t family_count
         for (uint32_t g = 0; g < groups->group_count; g++) {
             uint32_t count = groups->start[g + 1] - groups->start[g];
             if (count < 2) {
-                continue; /* nobody to share with */
+                continue; /* no other worker to share with */
             }
             if (entries) {
                 entries[used] = (struct entry){groups->members + groups->start[g], count, g, f};

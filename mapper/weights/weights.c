@@ -372,7 +372,7 @@ struct choosing {
     struct map_slots slots;
     struct map_tree *tree; /* NULL: the relations do not nest, `exact` is used */
     struct exact exact;
-    struct rows rows; /* its explainer is NULL: nobody asked */
+    struct rows rows; /* its explainer is NULL: not asked for */
 };
 
 static int make_choosing(struct choosing *c)

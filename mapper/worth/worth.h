@@ -58,8 +58,8 @@ struct map_worth {
     size_t workers;          /* the smallest number that gets MAP_WORTH_SHARE of the most */
     double bytes_per_s;      /* predicted of them together */
     double most_bytes_per_s; /* predicted of the number that gets most */
-    /* Most workers of one memory domain of which the bandwidth was measured, least of all levels;
-     * more are taken to get no more. 0: no level has two of the PUs. */
+    /* Largest number of workers measured in one memory domain, the least of all levels; more are
+     * assumed to get no more. 0: no level has two of the PUs. */
     uint32_t measured_workers;
 };
 
@@ -90,8 +90,8 @@ struct map_part {
 int map_part_of_node(const struct servet_profile *profile, uint32_t number,
                      const struct profile_set *allowed, struct map_part *out);
 
-/* Nodes of a class are alike, so one stands for them; groups of a scope that give the same answer
- * are one row. */
+/* Nodes of a class are equivalent, so one stands for them; groups of a scope that give the same
+ * answer are one row. */
 struct map_worth_row {
     char scope[64];     /* "node" or the name of its class, "package", "overhead level 0" */
     size_t groups, pus; /* so many groups, of so many PUs each */

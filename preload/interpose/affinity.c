@@ -8,21 +8,20 @@
  *   sched_setaffinity        the same from runtimes that use libc's functions
  *   pthread_setaffinity_np   (as above)
  *
- * Who asks decides:
+ * The caller decides:
  *
  *   an OpenMP runtime, a numeric library's pool, Python, a managed runtime
- *       counts: is told what it would be without us
- *   anybody else in a program that has OpenMP or is a rank (xthi, hwloc)
+ *       counts: gets the mask it would have without us
+ *   any other caller in a program that has OpenMP or is a rank (xthi, hwloc)
  *       looks where it is: the truth
- *   anybody else (ffmpeg, a pool of the program's own)
+ *   any other caller (ffmpeg, a pool of the program's own)
  *       as without us
  *
- * and only while the thread is where we put it: a thread that the program, or taskset from outside,
- * has bound since is told the truth by everybody. A runtime that puts a thread of ours back on the
- * whole set has not chosen anything: the thread keeps its PU. All other changes are carried out,
- * and end our pin of that thread, until whoever was told the truth puts it back there (hwloc goes
- * to every PU to ask it, in GROMACS between OpenBLAS's threads and libgomp's). /proc and getcpu()
- * always tell the truth.
+ * and only while the thread is where we put it: every query of a thread that the program or taskset
+ * has bound since gets the true mask. A runtime that puts a thread of ours back on the whole set
+ * has not chosen anything: the thread keeps its PU. All other changes are carried out, and end our
+ * pin of that thread, until the caller that got the true mask restores it (hwloc visits every PU,
+ * in GROMACS between OpenBLAS's threads and libgomp's). /proc and getcpu() always tell the truth.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -91,7 +90,7 @@ static long answer(const struct profile_mask *view, size_t size, void *out)
         return bytes;
     }
     profile_mask_add(&ours, (uint32_t)pin_process_thread_pu());
-    /* Not equal: somebody has bound it since. */
+    /* Not equal: it was bound since, by the program or from outside. */
     memcpy(out, profile_mask_equal(&truth, &ours) ? view : &truth, (size_t)bytes);
     return bytes;
 }

@@ -1,6 +1,5 @@
-/* What the interposers share: the mark that makes a function take the place of libc's or a
- * library's (shim.map and trace.map list the same names), and the ways to the function behind
- * it. */
+/* Shared by the interposers: the mark that makes a function take the place of libc's or a library's
+ * (shim.map and trace.map list the same names), and the ways to the function behind it. */
 #ifndef SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 #define SERVET_PRELOAD_INTERPOSE_INTERPOSE_H
 

@@ -52,9 +52,7 @@ static void look_for_tracer(const struct pin_process *process)
                 options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
 }
 
-/* What the outermost entry does before the library's own: the rank's plan, and its PUs for the
- * library's own threads.
- */
+/* The outermost entry makes the plan first; the library's own threads are kept from its PUs. */
 static struct pin_process *enter(void)
 {
     if (depth++ > 0 || !pin_process_active() ||

@@ -266,8 +266,8 @@ PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct s
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
  * use syscall(2) with its number, which is in affinity.c.
  *
- * A sandbox kills the program for a system call that is not on its list, and ours are on nobody's.
- * So the threads that are in it make none from then on, and what they make runs where it likes. By
+ * A sandbox kills the program for a system call that is not on its list, and ours are on none. So
+ * the threads that are in it make none from then on, and what they make runs where it likes. By
  * prctl only the calling thread goes in. A sandbox that was there when the program started, as in
  * every container, is another thing: what it refuses, it refuses with an error. A filter that is
  * NULL is a question whether the kernel has filters, and no sandbox.

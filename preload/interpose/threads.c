@@ -329,7 +329,7 @@ static void begin(struct pin_thread *thread)
     int cancel;
     if (thread->pool == PIN_POOLS && thread->born == PIN_LEFT && !options->verbose &&
         !options->report[0]) {
-        return; /* nobody moves it: most threads that live briefly are of this kind */
+        return; /* never moved: most short-lived threads are of this kind */
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     begin_quietly(thread, thread->born);

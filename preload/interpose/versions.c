@@ -9,7 +9,7 @@
  *   sched_getaffinity, sched_setaffinity,
  *   pthread_getaffinity_np, -setaffinity_np   2.3.3: no size, a mask has 1,024 bits
  *   posix_spawn, posix_spawnp                 to 2.14: a script without `#!` is run by /bin/sh
- *   lio_listio, lio_listio64                  to 2.3.4: the single requests of a list notify nobody
+ *   lio_listio, lio_listio64                  to 2.3.4: the single requests of a list do not notify
  *   timer_create                              to 2.3.2 with 64 bits: a timer is an int
  *   popen                                     2.0 (i386): a FILE of the old layout
  *   pthread_create                            2.0 (i386): attributes of the old layout

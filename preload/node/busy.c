@@ -1,8 +1,8 @@
-/* Which PUs other people's work keeps busy at this moment, by the kernel's counters.
+/* PUs that other processes keep busy at this moment, by the kernel's counters.
  *
  * /proc/stat counts each PU's idle time in ticks of 10 ms. A PU whose count stands still for longer
- * has had no idle moment, whoever's work it was: in a container, and with other users' processes
- * hidden, too. That costs a wait, so it is asked for only where something else is runnable. */
+ * has had no idle moment; this also holds in a container, where other users' processes are hidden.
+ * The wait is made only where something else is runnable. */
 #include "preload/node/node.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@
 
 /* -- fellows -- */
 
-/* What the processes of a rank's own job do on each PU, so that they do not pass for strangers.
+/* Time that the processes of a rank's own job use on each PU; it is not foreign load.
  *
  * They are the launcher's process on this node and all that descend from it
  * (/proc/PID/task/TID/children). How long a process has run is asked of its clock, which is exact

@@ -1,4 +1,5 @@
-/* What the files of preload/node/ promise one another and the rest of the room. */
+/* State that the processes of a node share: locks on PUs, foreign load, files of the user, and
+ * output. */
 #ifndef SERVET_PRELOAD_NODE_NODE_H
 #define SERVET_PRELOAD_NODE_NODE_H
 
@@ -16,9 +17,8 @@
 
 /* Writing without the signals that a write can raise.
  *
- * A line to a pipe that nobody reads raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
- * in the background SIGTTOU: each would end or stop the program for something that it has not
- * written.
+ * A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
+ * in the background SIGTTOU: each would end or stop the program for output of ours.
  */
 
 /* Sets of signals as the kernel takes them: signal n is bit n - 1. */
@@ -31,9 +31,8 @@ void pin_signals_hold(struct pin_signals *before);
 /* Drops those that have been raised since, and restores the mask. */
 void pin_signals_release(const struct pin_signals *before);
 
-/* What the shim says, always on stderr and never on stdout, each in one write of one line that
- * begins with "servet: ". A line that would have to wait for a reader is dropped, and none raises a
- * signal.
+/* Messages of the shim: on stderr, one line in one write, beginning with "servet: ". A line that
+ * would have to wait for a reader is dropped, and none raises a signal.
  */
 
 /* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
@@ -68,8 +67,8 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
 /* Does the name of a report ask for JSON lines? */
 bool pin_file_is_json(const char *where);
 
-/* Reads at most `size` - 1 bytes of a regular file of the calling user that nobody else can write
- * to, not through a link in its last part. 0; -EPERM: somebody else's; -EFBIG; -errno. */
+/* Reads at most `size` - 1 bytes of a regular file of the calling user that no other user can write
+ * to, not through a link in its last part. 0; -EPERM: another user's; -EFBIG; -errno. */
 int pin_file_get_own(const char *path, char *text, size_t size);
 
 /* -- busy -- */
@@ -78,25 +77,25 @@ int pin_file_get_own(const char *path, char *text, size_t size);
  * does not know are left alone. 0, -errno. */
 int pin_busy_idle(uint32_t *ticks, size_t pus);
 
-/* PUs of `allowed` that have no idle moment now, and that not of the calling thread's making, nor
- * of `launcher` and its descendants (0: there is none). At once where nothing else is runnable,
- * else in 11 ms. Where fellows cannot be told from strangers there are none. */
+/* PUs of `allowed` without an idle moment now, the load of the calling thread and of `launcher` and
+ * its descendants (0: no launcher) not counted. Returns at once where nothing else is runnable,
+ * else after 11 ms. Empty where the job's own load is not known. */
 void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out);
 
 /* -- registry -- */
 
-/* Who holds which PUs of this node: what keeps two programs that know nothing of each other from
- * both starting on core 0.
+/* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
+ * starting on core 0.
  *
- * One file without contents, of which all that counts is who has a lock on which byte range. The
- * locks are the process's (fcntl, F_SETLK): the kernel drops them when it ends, however it ends,
- * and when it becomes another program, and no child of a fork inherits them. To take a lock is to
- * choose, so nobody waits for anybody. A process that closes the file, as programs do that close
- * all descriptors, holds nothing any more.
+ * It is one empty file; its content is the locks on its byte ranges. The locks are the process's
+ * (fcntl, F_SETLK): the kernel drops them when it ends, however it ends, and when it becomes
+ * another program, and no child of a fork inherits them. Taking a lock is the choice, so no process
+ * waits for another. A process that closes the file, as programs do that close all descriptors,
+ * holds nothing any more.
  *
  * Each PU has some lanes. A job takes the first; jobs that are laid over it take the next ones, and
  * so do other processes of the same job, so that the PU stays held until the last of them ends. The
- * lock's length says of which job it is and what for. Beyond the last lane a place is not recorded.
+ * lock's length encodes the job and the purpose. Beyond the last lane a place is not recorded.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
  * publishes what it counted as taken by others; the rest starts from that.
@@ -121,7 +120,7 @@ struct pin_sharing {
 };
 
 /* Opens the file that the locks are on; only fcntl() makes anything of it. `path`: an absolute
- * file, made if there is none, used if it is this user's and nobody else may write it; "": the one
+ * file, made if there is none, used if it is this user's and writable by no other user; "": the one
  * for all users, where there is one, else this user's own in memory. 0; -EPERM, -EINVAL (another's,
  * or no ordinary file); -ENOLCK and the like: the kernel or the file system has no such locks; what
  * open(2) answers. */
@@ -134,7 +133,7 @@ int pin_registry_stat(int file, struct stat *out);
  * process is a job of its own. 0; as pin_registry_file(), and then it is not on. */
 int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
 
-/* `held`: PUs of `allowed` that another job holds. True: somebody holds anything at all. */
+/* `held`: PUs of `allowed` that another job holds. True: some job holds a PU. */
 bool pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held);
 
@@ -143,7 +142,7 @@ void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jo
                         unsigned *mains);
 
 /* Takes `pu`; with `beside` in the next free lane where other jobs hold it. False: another job
- * holds it (never where `beside`). What this job holds already is success. */
+ * holds it (never where `beside`). A PU that this job holds already is success. */
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside);
 void pin_registry_give_back(struct pin_registry *registry, uint32_t pu);
 

@@ -1,4 +1,4 @@
-/* What the shim and the tracer write: lines on stderr, and small files, both without the signals
+/* Output of the shim and the tracer: lines on stderr, and small files, both without the signals
  * that a write can raise. */
 #include "preload/node/node.h"
 
@@ -24,7 +24,7 @@
 
 #define BIT(signal) ((uint64_t)1 << ((signal)-1))
 
-/* Of the thread that writes, not of the process. */
+/* Signals of the thread that writes, not of the process. */
 #define RAISED_BY_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
 void pin_signals_hold(struct pin_signals *before)
@@ -49,7 +49,7 @@ void pin_signals_release(const struct pin_signals *before)
     profile_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
 }
 
-/* What the shim says. */
+/* Lines on stderr. */
 
 /* Longest line, with its newline; longer ones are cut. */
 #define LINE_BYTES 512
@@ -259,7 +259,7 @@ int pin_file_can_put(const char *path)
     return access(slash ? target : ".", W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-/* A pipe that nobody reads, or that is full, must not hold the program up. */
+/* A pipe that is full, or has no reader, must not hold the program up. */
 static int open_to_append(const char *path)
 {
     struct stat info;

@@ -1,4 +1,4 @@
-/* Who holds which PUs of this node, by locks of the kernel. */
+/* Which job holds which PUs of this node, by locks of the kernel. */
 #include "preload/node/node.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 /* -- the layout of the locks -- */
 
-/* Jobs on one PU that are told apart. */
+/* Jobs on one PU that are counted separately. */
 #define LANES 8u
 #define SLOTS (PROFILE_MASK_PUS * LANES)
 /* A lane of a PU is a slot of 2^43 bytes. All its locks begin with it, so each keeps all others
@@ -47,7 +47,8 @@ static uint64_t end_of(const struct flock *lock)
     return lock->l_len == 0 ? (uint64_t)INT64_MAX : (uint64_t)lock->l_start + (uint64_t)lock->l_len;
 }
 
-/* fcntl(2) with a lock on these bytes. 0; -EAGAIN, -EACCES: somebody else has one there; -errno. */
+/* fcntl(2) with a lock on these bytes. 0; -EAGAIN, -EACCES: another process has one there;
+ * -errno. */
 static int call(const struct pin_registry *registry, int command, short type, uint64_t start,
                 uint64_t bytes, struct flock *lock)
 {
@@ -82,7 +83,7 @@ struct holder {
     unsigned purpose;
 };
 
-/* What another process holds of these slots; of several any one. */
+/* A lock of another process on these slots, any one of several. */
 static bool find_holder(const struct pin_registry *registry, uint32_t first, uint32_t end,
                         struct holder *out)
 {
@@ -101,8 +102,8 @@ static bool find_holder(const struct pin_registry *registry, uint32_t first, uin
     return true;
 }
 
-/* Adds the PUs that other jobs hold of these slots. What is on either side of the holder that was
- * found is asked for next: the shorter side at once, that the stack stays short. */
+/* Adds the PUs that other jobs hold of these slots. Both sides of the holder that was found are
+ * searched next: the shorter one by recursion, which bounds the stack. */
 static void add_held(const struct pin_registry *registry, uint32_t first, uint32_t end,
                      struct profile_mask *held)
 {
@@ -126,8 +127,8 @@ static void add_held(const struct pin_registry *registry, uint32_t first, uint32
     }
 }
 
-/* Who else is on a PU: other jobs, those of them with their main threads there, and whether this
- * job is, with threads of its own. */
+/* Load of a PU: other jobs, those of them with their main threads there, and whether this job has
+ * threads there. */
 struct company {
     unsigned jobs, mains;
     bool fellows, at_work;
@@ -225,8 +226,8 @@ static bool may_come(const struct pin_registry *registry, uint32_t pu)
     return registry->purpose[pu] != 0 || company.fellows || company.jobs == 0;
 }
 
-/* In the first lane that is free. Whoever takes one looks afterwards who else is there, so of two
- * jobs that come at once to a free PU at most one stays. */
+/* In the first lane that is free. A job that takes one looks for others afterwards, so at most one
+ * of two that come to a free PU at once stays. */
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
 {
     const unsigned purpose = is_main ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
@@ -313,7 +314,8 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
     if (!is_there(registry)) {
         return true;
     }
-    /* Who leads looks once more: the first one may have come and gone, and left a fellow. */
+    /* The leader looks once more: an earlier leader may have ended and left a process of this
+     * job. */
     while (!(told = read_taken(registry, taken)) && !leads && profile_now_ns() < until) {
         leads = set_lock(registry, F_WRLCK, area_of(registry, LEADER), 1);
         if (!leads) {

@@ -62,8 +62,8 @@ static int open_trusted(const char *path, int how, uint32_t user, uint32_t right
 #define MOST_NAPS 50
 #define NAP_NS 200000
 
-/* Of the files whose names begin so the first that is this user's, whose path is left; nobody else
- * can make one. The file; -ENOENT: there is none. */
+/* The first file of this user whose name begins so; `path` is left. No other user can make one. The
+ * file; -ENOENT: there is none. */
 static int open_first(DIR *folder, const char *beginning, char path[PATH_MAX])
 {
     char candidate[PATH_MAX];

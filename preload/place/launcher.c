@@ -1,4 +1,4 @@
-/* What the launcher of a parallel program says, and what servet-pin hands over to the rank it
+/* Reads the launcher of a parallel program, and what servet-pin hands over to the rank it
  * becomes. */
 #include "preload/place/launcher.h"
 
@@ -192,7 +192,7 @@ static bool read_step_pus(const char *type, const char *list, struct profile_mas
     return true;
 }
 
-/* What the launcher of a parallel program says in the environment. */
+/* The launcher's variables in the environment. */
 
 /* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a
  * shell script). */
@@ -377,7 +377,7 @@ static uint64_t job_of_launcher(void)
     return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
-/* What it was bound to is a rank's own. */
+/* A mask that the rank was bound to is its own. */
 static void be_alone(struct pin_launcher *launcher)
 {
     launcher->local_rank = 0;
@@ -410,8 +410,8 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     }
 }
 
-/* What all ranks of the job on this node may use together, as far as the launcher tells; else
- * `out` is left as it is. */
+/* The PUs that all ranks of the job on this node may use, where the launcher tells; else `out` is
+ * unchanged. */
 static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
 {
     struct profile_mask mask;

@@ -16,7 +16,7 @@ struct pin_plan;
 #define PIN_MOST_RANKS PROFILE_MASK_PUS
 
 enum pin_binding {
-    PIN_SHARED_MASK, /* nobody bound the ranks one by one: all of the node have the same mask */
+    PIN_SHARED_MASK,      /* ranks are not bound one by one: all of the node have one mask */
     PIN_LAUNCHERS_CHOICE, /* the launcher bound this rank by its own default */
     PIN_USERS_CHOICE, /* bound because the user asked (--bind-to, --cpu-bind), or as far as one can
                          tell */
@@ -28,8 +28,7 @@ struct pin_launcher {
     uint32_t local_rank;
     uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
                             rank PUs of its own */
-    uint32_t node_rank, node_ranks; /* the same whoever has bound them: which of how many on this
-                                       node */
+    uint32_t node_rank, node_ranks; /* which of how many on this node, independent of the binding */
     enum pin_binding binding;
     uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs;
                      0: not known */

@@ -46,8 +46,8 @@ static inline int pin_life_state(void)
     return atomic_load_explicit(&pin_life.state, memory_order_acquire);
 }
 
-/* Changes a mask, unless a sandbox of all threads has been announced: whoever announces one waits
- * for those who are at it. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
+/* Changes a mask, unless a sandbox of all threads has been announced: the announcement waits for
+ * calls in progress. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu);
 /* The mask that we gave to the calling thread last; false: none. */
 bool pin_life_given_mask(struct profile_mask *out);

@@ -1,6 +1,5 @@
-/* Who changes which thread's mask, and when nobody may: threads that begin, that make children,
- * that lose or get a place, and sandboxes, after whose beginning no call of ours comes from those
- * who are in it. The states are drawn in process.c. */
+/* Changes of threads' masks: when they begin, make children, lose or get a place. No call of ours
+ * follows from a thread in a sandbox. The states are drawn in process.c. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -45,8 +44,8 @@ int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu
     return rc;
 }
 
-/* Of a thread of ours that runs (the lock is held), NULL: the main thread. Threads are asked for by
- * the name that libc has for them: their number would be one more system call in every thread. */
+/* The mask of a thread of ours that runs (the lock is held); NULL: the main thread. Libc's handle
+ * is used: the thread's number would cost one more system call in each. */
 static bool get_mask(const struct pin_thread *thread, struct profile_mask *out)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
@@ -173,7 +172,7 @@ bool pin_life_given_mask(struct profile_mask *out)
     return pu >= 0 || pu == PIN_LEFT || pu == MAIN_CLAIMED;
 }
 
-/* Whoever moves the calling thread looks there whether it may. */
+/* Read by any thread that wants to move the calling one. */
 static void set_away(bool away)
 {
     if (getpid() == pin_life.pid) { /* not the child of a vfork() */

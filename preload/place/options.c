@@ -1,7 +1,7 @@
 /* Every SERVET_* variable that the shim and servet-pin know.
  *
- * The only place of this room that reads the environment: a privileged program's belongs to whoever
- * started it, so there every variable counts as not set.
+ * The only place of this room that reads the environment: a privileged program's belongs to the
+ * user who started it, so there every variable counts as not set.
  */
 #include "preload/place/options.h"
 
@@ -28,11 +28,10 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_FORCE] = {"SERVET_FORCE", "off",
                    "place threads even where the user or the program has chosen already"},
     [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
-    [PIN_HELPERS] =
-        {"SERVET_HELPERS", "none",
-         "pattern,…: libraries (or programs) whose threads help and get no PU of their own"},
+    [PIN_HELPERS] = {"SERVET_HELPERS", "none",
+                     "pattern,…: libraries (or programs) whose threads are helpers and get no PU"},
     [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet",
-                      "file by whose locks programs keep apart on a node"},
+                      "file of the locks by which programs avoid each other's PUs"},
     [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
                      "local: memory touched before threads had places follows them; interleave: "
                      "over their nodes"},
@@ -40,7 +39,7 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                     "file (appended to; .json: JSON lines) or stderr: at exit, where every thread "
                     "was and why"},
     [PIN_TRACE] = {"SERVET_TRACE", "none",
-                   "file: at MPI_Finalize, who sent how much to whom, for servet-map --matrix "
+                   "file: at MPI_Finalize, the bytes sent between ranks, for servet-map --matrix "
                    "(needs libservet_trace.so)"},
     [PIN_TRACE_TIMES] = {"SERVET_TRACE_TIMES", "off",
                          "the trace also says how long each rank was in MPI"},
@@ -54,9 +53,9 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_RANK] = {"SERVET_RANK", "none",
                   "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, "
                   "not by users)"},
-    [PIN_STRANGERS] = {"SERVET_STRANGERS", "on",
-                       "0: PUs that are busy with other people's work count as free when places "
-                       "are chosen"},
+    [PIN_STRANGERS] =
+        {"SERVET_STRANGERS", "on",
+         "0: PUs that other processes keep busy count as free when places are chosen"},
     [PIN_WATCH] = {"SERVET_WATCH", "off",
                    "while the program runs, move threads that wait for their PU to one that idles, "
                    "and let the kernel place them where none does"},
@@ -179,7 +178,7 @@ static bool is_zero(const struct values *values, enum pin_option_id id)
     return values->of[id] && strcmp(values->of[id], "0") == 0;
 }
 
-/* What is not set is not looked at in `out` either: its pages are not there yet. */
+/* Unset variables are not read in `out` either: its pages are not there yet. */
 static void read_files(const struct values *values, struct pin_options *out)
 {
     static const char *const none[] = {NULL}, *const streams[] = {"stderr", NULL},

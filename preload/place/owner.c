@@ -1,4 +1,4 @@
-/* Who owns a thread. */
+/* The owner of a thread. */
 #include "preload/place/owner.h"
 
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ static const char *const known_helpers[] = {
     "libsharp", "libhcoll",
     /* accelerators */
     "libcuda", "libnccl", "libnvidia", "libhsa-runtime", "libamdhip", "libze_", "libOpenCL",
-    /* collectors and compilers; Java's threads cannot be told from them */
+    /* collectors and compilers; Java's threads cannot be distinguished from them */
     "libjvm",
     NULL,
 };
@@ -238,9 +238,9 @@ static int stop_at_managed(struct dl_phdr_info *info, size_t size, void *first)
     return is_program ? has_go_note(info) : begins(file_name(info->dlpi_name), managed_objects);
 }
 
-/* File name of the program. What was called is mostly the program itself, by its own name: then
- * that is cheaper to see than its link in /proc, which is made when it is asked for. A script's
- * interpreter is called by the script's path, with its own name as argument 0. */
+/* File name of the program. The program was mostly called by its own name, which is cheaper to read
+ * than its link in /proc. A script's interpreter is called by the script's path, with its own name
+ * as argument 0. */
 static const char *program_name(char *path, size_t size)
 {
     const char *called = (const char *)(uintptr_t)getauxval(AT_EXECFN);

@@ -1,7 +1,7 @@
 /* The owner of a thread: the shared object, or the program, whose code the thread was made to run.
  *
- * Position says nothing: Open MPI starts two threads of its own before any OpenMP worker, MPICH
- * one, a singleton none. */
+ * Its position among the threads does not tell: Open MPI starts two threads of its own before any
+ * OpenMP worker, MPICH one, a singleton none. */
 #ifndef SERVET_PRELOAD_PLACE_OWNER_H
 #define SERVET_PRELOAD_PLACE_OWNER_H
 

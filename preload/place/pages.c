@@ -55,8 +55,8 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
 #define LITTLE_BYTES STACK_BYTES
 #endif
 
-/* The stack of the first thread grows, and what is told of it is read from a long file. All that is
- * mapped begins further away from it than that (mmap_base() of the kernel leaves 128 MiB). */
+/* The stack of the first thread grows, and its limits are read from a long file. Other mappings
+ * begin further away than this (the kernel's mmap_base() leaves 128 MiB). */
 #define FIRST_STACK_BYTES (64ul * 1024 * 1024)
 
 static uintptr_t first_stack; /* an address in it */
@@ -67,7 +67,7 @@ void pin_pages_start(void)
     first_stack = (uintptr_t)&here;
 }
 
-/* On a stack that the program has made, for a coroutine, nobody knows how much there is. */
+/* The size of a stack that the program has made, for a coroutine, is not known. */
 static bool first_has_little_left(void)
 {
     char here;

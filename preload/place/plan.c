@@ -125,8 +125,8 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
 
 /* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
- * few on one kind of core), then those that other programs hold. What has been answered is not
- * asked again. `scratch` and `out` have room for site->usable. */
+ * few on one kind of core), then those that other programs hold. An answer is kept. `scratch` and
+ * `out` have room for site->usable. */
 static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
                       struct servet_error *error)
 {
@@ -235,7 +235,7 @@ static int take_region(const struct site *site, uint32_t threads, struct pin_pla
 }
 
 /* Leaves in `allowed` what the profile knows, and in `taken` what of that others hold; where that
- * is all, nobody is avoided. */
+ * is all, no job is avoided. */
 static int restrict_to(const struct profile_class *node_class, struct site *site)
 {
     struct profile_set allowed, taken;
@@ -370,7 +370,7 @@ static int place_around(struct site *site, const struct profile_mask *taken, str
     return rc < 0 ? rc : place(site, plan);
 }
 
-/* Takes the PUs of `pus` that are sure to be used and that nobody was seen to hold. False: another
+/* Takes the PUs of `pus` that are sure to be used and that no job was seen to hold. False: another
  * job has come meanwhile, and nothing is taken. */
 static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 {

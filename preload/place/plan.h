@@ -34,7 +34,7 @@ struct pin_plan {
     struct profile_mask avoid; /* other jobs hold these, or strangers keep them busy */
     struct profile_mask ours;  /* the registry knows that this process has them */
     struct pin_nodes nodes;    /* NUMA nodes of the PUs of `own` */
-    struct profile_mask own;   /* those of `pus`: OpenMP runtimes are told that they have these */
+    struct profile_mask own;   /* those of `pus` that OpenMP runtimes see as theirs */
     char source[256];          /* the file that it was made from, or the declared topology */
 };
 

@@ -94,7 +94,7 @@ void pin_records_reset(void)
 /* One in so many threads of a brief routine is looked at. The others are not touched at all: what
  * the shim keeps of a thread would go from PU to PU for each. */
 #define BRIEF_SAMPLE 16u
-/* Routines that are told apart. */
+/* Routines that are counted separately. */
 #define BRIEF_ROUTINES 64u
 
 static struct routine {
@@ -162,8 +162,8 @@ static size_t hold(struct pin_pools *pools, size_t at, unsigned pool)
     return at;
 }
 
-/* The first place that nobody has. A main thread that is not placed waits on the first one, mostly:
- * there the rest comes last. */
+/* The first free place. A main thread without a place mostly waits on the first one: the rest gets
+ * that one last. */
 static size_t take_free(struct pin_pools *pools, bool is_main, bool is_rest)
 {
     const size_t from = is_rest && pools->main_place == PIN_NO_PLACE ? 1 : 0;
@@ -176,8 +176,8 @@ static size_t take_free(struct pin_pools *pools, bool is_main, bool is_rest)
     return PIN_NO_PLACE;
 }
 
-/* Of the places that no thread of this process has, the one with the fewest main threads of other
- * jobs, then with the fewest jobs. */
+/* The place without a thread of this process that has the fewest main threads of other jobs, then
+ * the fewest jobs. */
 static size_t take_beside_others(struct pin_pools *pools, bool is_main)
 {
     size_t best = PIN_NO_PLACE;

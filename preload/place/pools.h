@@ -86,7 +86,7 @@ bool pin_brief_ended(const void *routine, uint64_t lived_ns);
 
 /* -- pools and places -- */
 
-/* Pools that are told apart; any further ones share the last. */
+/* Pools that are counted separately; further ones share the last. */
 #define PIN_POOLS 8u
 
 struct pin_place {
@@ -110,7 +110,7 @@ struct pin_pools {
     unsigned team;     /* a pool's number, PIN_POOLS: there is none */
     size_t main_place; /* or PIN_NO_PLACE */
     size_t team_size;  /* the main thread included, as OMP_NUM_THREADS says; 0: unknown */
-    size_t strangers;  /* threads of others that run, and nobody knows on which PUs */
+    size_t strangers;  /* threads of other libraries that run on unknown PUs */
     bool rank;         /* the plan is this rank's part of the node */
     bool force;        /* PUs may be shared */
     struct pin_registry *registry;
@@ -123,7 +123,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
 /* The pool of the DSO called `name`. */
 unsigned pin_pools_find(struct pin_pools *pools, const char *name);
 
-/* A place for the main thread, PIN_NO_PLACE: none. Of a rank: the first of its part. */
+/* A place for the main thread; PIN_NO_PLACE: none. A rank gets the first of its part. */
 size_t pin_pools_place_main(struct pin_pools *pools);
 /* Does the team have room with one thread more? */
 bool pin_pools_team_fits(const struct pin_pools *pools);

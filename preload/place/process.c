@@ -20,7 +20,7 @@
  *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
  *
  * The mask of any other thread of ours is that of its record's PU, or of threads that are left to
- * the kernel; it is the thread's own as soon as somebody else has changed it.
+ * the kernel; it is the thread's own as soon as another caller has changed it.
  */
 #include "preload/place/process.h"
 
@@ -80,7 +80,8 @@ static void start(void)
     errno = saved;
     pin_options_read(&pin_here.options);
     pin_owner_extend(pin_here.options.helpers, pin_here.options.workers);
-    /* Of forks before the plan, too: the child must not take its parent for its main thread. */
+    /* Needed for forks before the plan, too: the child must not take its parent for its main
+     * thread. */
     bool off = pin_here.options.disable || profile_mask_get(0, &pin_here.start) < 0 ||
                pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
     atomic_store_explicit(&pin_life.state, off ? RETIRED : IDLE, memory_order_release);
@@ -131,7 +132,7 @@ static bool main_is_bound(const struct pin_process *this)
     return !this->places_exported || !profile_mask_equal(&now, &first);
 }
 
-/* What the environment, the launcher and the user say; once in each process. */
+/* Reads the environment, the launcher and the user's choices; once in each process. */
 static void look_around(void)
 {
     pin_launcher_read(pin_here.options.rebind, &pin_here.launcher);
@@ -336,7 +337,7 @@ bool pin_process_has_openmp(void)
  *   interleave   pages are dealt out over the plan's nodes
  *
  * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
- * is therefore the main thread in MPI_Init, or whoever makes the first worker.
+ * is therefore the main thread in MPI_Init, or the thread that makes the first worker.
  */
 
 static bool is_empty(const struct pin_nodes *nodes)
@@ -422,7 +423,7 @@ static void say_main(const struct pin_process *this, uint32_t pu)
     }
 }
 
-/* The choice of somebody else that keeps the main thread where it is; NULL: none. */
+/* The choice of the program or user that keeps the main thread where it is; NULL: none. */
 static const char *main_stays_for(const struct pin_process *this)
 {
     if (pin_process_left_to_user(this)) {

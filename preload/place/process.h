@@ -1,5 +1,6 @@
 /* The process that the shim lives in: what the environment asks for, the mask it was started with,
- * its plan and its pools, the main thread's place, and what each thread may be told of its mask. */
+ * its plan and its pools, the main thread's place, and the mask that each thread's queries
+ * return. */
 #ifndef SERVET_PRELOAD_PLACE_PROCESS_H
 #define SERVET_PRELOAD_PLACE_PROCESS_H
 
@@ -41,8 +42,8 @@ bool pin_process_active(void);
 
 /* The calling thread is about to shut itself in a sandbox (seccomp), with `everybody` all threads
  * of the process. A sandbox kills the program for a call that is not on its list, so no call of
- * ours comes after it from a thread that is in it, not even at exit; whoever is pinned is unpinned
- * before. False: nothing was done. */
+ * ours follows from a thread in it, not even at exit; pinned threads are unpinned before. False:
+ * nothing was done. */
 bool pin_process_shut_begin(bool everybody);
 /* The kernel has refused the sandbox: all is as it was. */
 void pin_process_shut_failed(bool everybody);
@@ -82,8 +83,8 @@ void pin_process_openmp_found(void);
 bool pin_process_has_openmp(void);
 /* Has the user placed this process's threads by OMP_PLACES and the like? */
 bool pin_process_left_to_user(const struct pin_process *process);
-/* Does the calling thread run on a mask that the program, or somebody outside, has given to it?
- * The threads that it makes inherit that mask, as without the shim. */
+/* Does the calling thread run on a mask that the program, or another process, has given to it? The
+ * threads that it makes inherit that mask, as without the shim. */
 bool pin_process_thread_is_bound(const struct pin_process *process);
 
 /* Puts the main thread, which is a worker, on its place if that has not been done, unless the user
@@ -130,10 +131,10 @@ bool pin_process_move_mask(struct pin_thread *thread, int32_t pu);
 int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */
 void pin_process_forget_thread(void);
-/* The program is about to be told the true mask of the calling thread, which we have pinned. */
+/* The program is about to get the true mask of the calling thread, which we have pinned. */
 void pin_process_told_pu(void);
 /* The program has given the calling thread this mask, which is its own choice, unless it is the one
- * that it was told the thread had: then the thread is ours as it was. */
+ * that a query returned before: then the thread stays ours. */
 void pin_process_bound_by_program(const struct profile_mask *mask);
 
 /* A thread or process that is about to be made by the calling thread and is not ours to place:

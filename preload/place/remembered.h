@@ -28,8 +28,8 @@ struct pin_remembered {
     int32_t ranks;
 };
 
-/* What is remembered of the executable at `path` (NULL: the calling process's). 0; -ENOENT:
- * nothing, or of another build; -EPERM: the file is somebody else's; -errno. */
+/* The verdict kept for the executable at `path` (NULL: the calling process's). 0; -ENOENT: nothing,
+ * or of another build; -EPERM: the file is another user's; -errno. */
 int pin_remembered_recall(const char *path, struct pin_remembered *out);
 
 /* Remembers. 0, -errno. */

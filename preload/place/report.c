@@ -161,7 +161,7 @@ static void print_line(const struct output *to, struct line *line)
     print_thread(to, &now, line->role, line->pu, line->decided_by);
 }
 
-/* Threads that nobody asked us about (made by other means than we see), or that were left alone. */
+/* Threads that were made by other means than we see, or that were left alone. */
 static void print_others(const struct output *to, const struct line *all, uint32_t count)
 {
     struct dirent *entry;

@@ -17,7 +17,7 @@
  * nothing.
  */
 
-/* Threads that are remembered; of any further ones only the number is told. */
+/* Threads that are remembered; further ones are only counted. */
 #define PIN_REPORT_THREADS 4096u
 
 /* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts

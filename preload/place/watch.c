@@ -1,4 +1,5 @@
-/* While the program runs (SERVET_WATCH): whoever waits for its PU beside a stranger goes elsewhere.
+/* While the program runs (SERVET_WATCH): a thread that waits for its PU beside another process is
+ * moved.
  *
  * Twice a second a thread of ours asks how long each pinned thread has waited for its PU
  * (/proc/self/task/TID/schedstat), and which PUs have idled (/proc/stat):
@@ -51,7 +52,7 @@ static struct {
     atomic_uint moved, loosened, tightened;
 } watch;
 
-/* What the last look saw. Only the watching thread comes here. */
+/* State of the last look. Only the watching thread comes here. */
 static struct {
     uint64_t at_ns;
     double passed_ns;

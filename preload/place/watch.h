@@ -10,18 +10,18 @@
 /* The name of that thread. */
 #define PIN_WATCH_NAME "servet-watch"
 
-/* What it did. */
+/* Its counters. */
 struct pin_watch_counts {
     unsigned moved, loosened, tightened;
 };
 
-/* Starts it for a process with a plan. 0, -errno: nobody watches. */
+/* Starts it for a process with a plan. 0; -errno: it is not running. */
 int pin_watch_start(struct pin_process *process);
 /* Ends it before a sandbox of all threads is made. */
 void pin_watch_stop(void);
 /* In the child of a fork, where it is not. */
 void pin_watch_forget(void);
-/* False: nobody watches. */
+/* False: it is not running. */
 bool pin_watch_get(struct pin_watch_counts *out);
 
 #endif

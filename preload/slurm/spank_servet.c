@@ -94,8 +94,8 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
     return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* On the node, before the tasks are made: what srun sent. Later the variable tells what slurmd made
- * of it, and there is one even where nobody asked. */
+/* On the node, before the tasks are made: what srun sent. Later the variable holds what slurmd made
+ * of it, and exists even without a request. */
 int slurm_spank_user_init(spank_t spank, int ac, char **av)
 {
     char value[8];

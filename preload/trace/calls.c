@@ -2,8 +2,8 @@
  * says how each of them counts.
  *
  * Arguments pass as words of the size of a pointer: numbers, pointers and handles of either kind
- * take one register or stack slot each (x86-64, AArch64, POWER, RISC-V). Of an int only the low
- * half counts. Programs of 32 bits have no tracer.
+ * take one register or stack slot each (x86-64, AArch64, POWER, RISC-V). Only the low half of an
+ * int counts. Programs of 32 bits have no tracer.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What this rank has sent to whom, and on which communicators and windows. */
+/* Bytes and messages that this rank has sent to each other, and its communicators and windows. */
 #include "preload/trace/trace.h"
 
 #include <errno.h>
@@ -181,7 +181,7 @@ void pin_trace_count_spread(struct trace_group *group)
 /* -- communicators and windows, by handle -- */
 
 /* Twice what MPICH can have at a time (2,048 contexts) and more than a program that frees what it
- * makes needs in Open MPI. What does not fit is lost, and the trace says so. */
+ * makes needs in Open MPI. Further ones are lost, and the trace reports it. */
 #define SLOTS 8192u
 
 /* A slot once filled never becomes empty again (a search ends at an empty one); its group is used

@@ -58,7 +58,7 @@ bool pin_trace_timing;
 struct pin_options pin_trace_options;
 __thread bool pin_trace_inside __attribute__((tls_model("initial-exec")));
 
-/* What the shim looks for to see that the tracer is loaded. */
+/* The shim looks for this symbol to see that the tracer is loaded. */
 extern const int servet_trace_version;
 PIN_EXPORT const int servet_trace_version = 1;
 

@@ -1,4 +1,5 @@
-/* What the files of preload/trace/ promise one another and the rest of the room. */
+/* The tracer: counts of messages between ranks, the files that they are written to, and the
+ * verdict. */
 #ifndef SERVET_PRELOAD_TRACE_TRACE_H
 #define SERVET_PRELOAD_TRACE_TRACE_H
 
@@ -94,7 +95,7 @@ static inline trace_word trace_handle_at(const void *handles, size_t i)
 
 /* -- count -- */
 
-/* What this rank has sent to whom, in bytes and messages.
+/* Bytes and messages that this rank has sent to each other rank.
  *
  * A message is what one call hands over, whatever the library makes of it. The bytes of a
  * collective are laid to pairs by what has to get from one rank's memory into another's, not by the
@@ -120,8 +121,8 @@ struct trace_peer {
     uint64_t bytes, messages;
 };
 
-/* Whom the ranks of a communicator (of an intercommunicator: of the other side) or of a window
- * are. */
+/* Ranks of MPI_COMM_WORLD behind those of a communicator (an intercommunicator: of its other side)
+ * or of a window. */
 struct trace_group {
     trace_word handle; /* 0: freed */
     int32_t size;
@@ -251,9 +252,9 @@ struct trace_sum {
 };
 
 /* Waits until all ranks of MPI_COMM_WORLD are here and makes a communicator for the rest. A rank
- * without the tracer never comes, and cannot be told from one that still computes; so the wait
- * grows with the run: TRACE_MEET_LEAST_S and a tenth of the time since MPI_Init, at most
- * TRACE_MEET_MOST_S. 0; -ETIMEDOUT; -EIO. */
+ * without the tracer never comes, and looks like one that still computes; so the wait grows with
+ * the run: TRACE_MEET_LEAST_S and a tenth of the time since MPI_Init, at most TRACE_MEET_MOST_S. 0;
+ * -ETIMEDOUT; -EIO. */
 int pin_trace_gather_meet(trace_word *comm);
 #define TRACE_MEET_LEAST_S 10.0
 #define TRACE_MEET_PART 0.1
@@ -324,10 +325,10 @@ bool pin_trace_times_wanted(void);
  * waits least, so its share is taken. The verdict is "communication intensive" when this share is
  * at least half: then messages cost more than everything else, and what the two priorities can win
  * is of the same order (the time of a message, or of an access to memory, differs between the
- * levels of a machine by factors of two to four). What is not communication intensive is taken for
- * memory bound; computing without memory is not told from it, for no hardware counter is read, and
- * it does not care. A program that has run under communication priority must fall clearly below one
- * half before it loses it, or the priority would change from run to run.
+ * levels of a machine by factors of two to four). Any other run is taken for memory bound.
+ * Computing without memory is not recognised, for no hardware counter is read, and gains from
+ * neither. A program that has run under communication priority must fall clearly below one half
+ * before it loses it, or the priority would change from run to run.
  */
 
 /* Share of the time in MPI from which communication priority is chosen, and below which it is given

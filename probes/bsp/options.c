@@ -14,18 +14,19 @@ enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTI
 static const struct argp_option table[] = {
     {0, 0, 0, 0, "BSP parameters:", 1},
     {"bsp", OPTION_BSP, NULL, 0,
-     "Measure r, g and l for growing numbers of processors and add them to the profile that is "
-     "there; no other probe "
-     "runs unless --probes names it",
+     "Measure r, g and l for growing numbers of processors and add them to the existing profile; "
+     "no "
+     "other probe runs unless --probes names it",
      1},
     {"p", OPTION_P, "LIST", 0,
      "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
     {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
-     "Interval of h for the fit, and the distance of measured values (default: 0-2048:1; 2049 "
-     "values of longer intervals)",
+     "Interval of h for the fit, and step of the measured values (default: 0-2048:1; 2049 values "
+     "in "
+     "longer intervals)",
      1},
-    {"runs", OPTION_RUNS, "N", 0, "Runs of which the best two must agree, at least 3 (default: 3)",
-     1},
+    {"runs", OPTION_RUNS, "N", 0,
+     "Number of runs, at least 3; the best two must agree (default: 3)", 1},
     {"backend", OPTION_BACKEND, "NAMES", 0, "threads, mpi (default: both)", 1},
     {"plot", OPTION_PLOT, "DIR", 0, "Write T(h), g, l and r there, as data and as SVG", 1},
     {0},

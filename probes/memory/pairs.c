@@ -205,7 +205,7 @@ static int set_outliers_aside(const struct memory_rounds *rounds, const struct s
     for (size_t k = 0; k < pairs && (outcome->cut_short || most_open); k++) {
         const struct class_figures *class = &of[sampling->class_of[k]];
         if (outcome->cut_short) {
-            /* one pair that nobody had time to verify does not speak for its class */
+            /* a single pair without verification does not represent its class */
             const bool lone = class->measured == 1 && class->colliding == 1;
             outcome->values[k] = lone ? INFINITY : outcome->values[k];
             outcome->measured[k] &= !lone;

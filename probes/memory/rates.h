@@ -15,7 +15,7 @@
 
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
 
-/* Are there so many PUs that copies have to be few and short, or they would take minutes? */
+/* Has the machine too many PUs for long copies, which would take minutes? */
 bool probe_memory_is_large(const struct probe *probe);
 
 /* The bytes of an array that is copied; `last_level_bytes`: the largest cache, declared or

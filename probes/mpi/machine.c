@@ -21,10 +21,8 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 
-/* Starting many ranks takes seconds. Longer than this and something hangs. */
-static const double start_timeout_s = 60;
-
-/* An answer takes milliseconds, the longest run of supersteps a second. */
+/* Starting many ranks takes seconds, an answer milliseconds, supersteps a second at most. Longer
+ * than this and something hangs. */
 static const double answer_timeout_s = 60;
 enum { POLL_MS = 100, END_TRIES = 50 /* of a quarter of POLL_MS */ };
 
@@ -204,7 +202,7 @@ static int child_greet(struct child *child, const volatile sig_atomic_t *cancel,
                        struct servet_error *error)
 {
     char line[256], complaint[256];
-    int rc = child_receive(child, start_timeout_s, cancel, line, sizeof line);
+    int rc = child_receive(child, answer_timeout_s, cancel, line, sizeof line);
     if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
         return 0;
     }

@@ -32,12 +32,9 @@ void probe_deadline_set_silently(double seconds, int status);
  * Rank 0 sends an order to each rank that it concerns, and to no other; the rest sleep, because a
  * library that spins on a PU that is not its own would be measured as a slow machine. */
 
-#define RANK_HOST_SIZE 72
-#define RANK_VERSION_SIZE 24
-
 struct rank_info {
-    char version[RANK_VERSION_SIZE];
-    char host[RANK_HOST_SIZE];
+    char version[24];
+    char host[72];
     int32_t leader;   /* lowest rank on the same node */
     uint32_t allowed; /* PUs that the node lets us use */
     int32_t pu;       /* the one that this rank sits on; -1: on any */
@@ -81,9 +78,9 @@ struct ranks_teller {
 };
 char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
 
-/* On rank 0: the machine. On the others: obey until told to end; gives the status to end with.
- * Messages: the smallest batch of every pair, alone and beside others alike, because a pair that is
- * done goes on until all are. -ENODEV: a rank was moved off its PU. */
+/* On rank 0: the machine. On the others: obey until the order to end; returns the exit status. A
+ * message's figure is the smallest batch of its pair. A pair that is done goes on until all are, so
+ * that interference is the same. -ENODEV: a rank was moved off its PU. */
 void probe_ranks_machine(struct ranks *ranks, struct machine *out);
 int probe_ranks_obey(struct ranks *ranks);
 

@@ -173,21 +173,6 @@ static void native_close(struct machine *machine)
     machine->state = NULL;
 }
 
-/* Declares the PUs of a folded machine. */
-static int declare_pus(struct machine *machine, struct servet_error *error)
-{
-    struct servet_profile *profile = profile_topology_new();
-    int rc = profile ? profile_set_copy(&machine->pus, &profile->classes[0].pus) : -ENOMEM;
-    rc = rc < 0 ? profile_error(error, rc, "cannot open this machine: %s", strerror(-rc))
-                : profile_topology_finish(profile, NULL, error);
-    if (rc < 0) {
-        profile_free(profile);
-        return rc;
-    }
-    machine->declared = profile;
-    return 0;
-}
-
 static const struct machine_ops native_ops = {
     .traverse = probe_native_traverse,
     .copy = probe_native_copy,
@@ -199,9 +184,8 @@ static const struct machine_ops native_ops = {
     .close = native_close,
 };
 
-/* Takes over the PUs of the machine, and those that stand for them. */
-static int open_machine(struct machine *machine, struct profile_set folded, struct machine *out,
-                        struct servet_error *error)
+/* Takes over the PUs of the machine. */
+static int open_machine(struct machine *machine, struct machine *out, struct servet_error *error)
 {
     struct native *native = calloc(1, sizeof *native);
     struct native_worker **workers = calloc(machine->pus.count, sizeof(struct native_worker *));
@@ -209,12 +193,10 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
         free(native);
         free(workers);
         profile_set_free(&machine->pus);
-        profile_set_free(&folded);
         return profile_error(error, -ENOMEM, "cannot open this machine: %s", strerror(ENOMEM));
     }
     machine->state = native;
     native->workers = workers;
-    native->folded = folded;
     sem_init(&native->finished, 0, 0);
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     machine->huge_page_bytes = probe_native_huge_page_bytes();
@@ -226,8 +208,7 @@ static int open_machine(struct machine *machine, struct profile_set folded, stru
     probe_native_clock_calibrate(&native->clock_cost_s, &native->batch_s);
     int rc = try_pinning(native, error);
     if (rc == 0) {
-        rc = folded.count > 0 ? declare_pus(machine, error)
-                              : probe_topology_own(&machine->declared, error);
+        rc = probe_topology_own(&machine->declared, error);
     }
     if (rc < 0) {
         probe_machine_close(machine);
@@ -243,27 +224,7 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     int rc = choose_pus(pus, &machine.pus, error);
-    return rc < 0 ? rc : open_machine(&machine, (struct profile_set){0}, out, error);
-}
-
-int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
-                              struct machine *out, struct servet_error *error)
-{
-    struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
-    struct profile_set allowed;
-    char list[32];
-    int rc = allowed_pus(&allowed);
-    if (rc < 0) {
-        return profile_error(error, rc, "cannot read the allowed PUs of this process: %s",
-                             strerror(-rc));
-    }
-    snprintf(list, sizeof list, "0-%u", count - 1);
-    rc = profile_set_parse(list, &machine.pus);
-    if (rc < 0) {
-        profile_set_free(&allowed);
-        return profile_error(error, rc, "cannot open this machine: %s", strerror(-rc));
-    }
-    return open_machine(&machine, allowed, out, error);
+    return rc < 0 ? rc : open_machine(&machine, out, error);
 }
 
 /* -- limits -- */

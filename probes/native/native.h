@@ -57,7 +57,7 @@ struct native_worker {
 struct native {
     struct machine *machine;
     struct native_worker **workers; /* one slot per PU of machine->pus, made when first needed */
-    /* probe_machine_open_folded(): the PUs that stand for all; else empty. Owned */
+    /* tests of many workers on few PUs: the PUs that stand for all; else empty. Owned */
     struct profile_set folded;
     sem_t finished;
     uint64_t jobs;
@@ -82,13 +82,6 @@ struct native_job {
     atomic_size_t arrived, warm, done; /* workers */
     atomic_int failed;                 /* first -errno */
 };
-
-/* -- native/machine.c -- */
-/* This machine as if it had `count` PUs, 0 to count - 1, whose workers share the allowed ones: as
- * many pairs at a time as a large machine has run on a small one. Its figures mean nothing; nothing
- * but the PUs is declared. */
-int probe_machine_open_folded(uint32_t count, const volatile sig_atomic_t *cancel,
-                              struct machine *out, struct servet_error *error);
 
 /* -- worker.c -- */
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */

@@ -11,17 +11,12 @@
 #include "profile/base/file.h"
 #include "profile/query.h"
 
-/* A batch takes at most about a time slice of the scheduler. */
-static const double batch_s = 0.002;
 /* Points of a curve, where the least of both sweeps counts; batches of messages at once. */
-enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64, SWITCHES_MAX = 4 };
+enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64 };
 /* As far as the curves of the OSU benchmarks go. */
 static const uint64_t curve_to_bytes = 4u << 20;
 /* 50 round trips up to the one, 2 above the other, 10 between them. */
 static const uint64_t short_bytes = 4096, long_bytes = 128u << 10;
-/* Above the straight line through the two points before it; noise on virtual machines stays below
- * 30 %. */
-static const double jump = 1.4;
 /* One long message against many short ones: beyond what two runs differ by. */
 static const double clearly = 0.9;
 
@@ -30,7 +25,7 @@ static const double clearly = 0.9;
 static uint32_t round_trips(size_t bytes, double about_s)
 {
     uint32_t trips = bytes <= short_bytes ? 50 : bytes <= long_bytes ? 10 : 2;
-    double most = about_s > 0 ? batch_s / (2 * about_s) : trips;
+    double most = about_s > 0 ? SURVEY_BATCH_S / (2 * about_s) : trips;
     return most < 1 ? 1 : most < trips ? (uint32_t)most : trips;
 }
 
@@ -120,22 +115,6 @@ static int measure_curve(struct survey *survey, const struct survey_edge *edge,
     return rc;
 }
 
-size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
-                            uint64_t *bytes, size_t room)
-{
-    size_t found = 0;
-    for (size_t i = 2; i < count && found < room; i++) {
-        double slope = (curve[i - 1].seconds - curve[i - 2].seconds) /
-                       (double)(curve[i - 1].bytes - curve[i - 2].bytes);
-        double straight =
-            curve[i - 1].seconds + fmax(slope, 0) * (double)(curve[i].bytes - curve[i - 1].bytes);
-        if (curve[i].seconds > jump * straight) {
-            bytes[found++] = curve[i - 1].bytes;
-        }
-    }
-    return found;
-}
-
 /* -- many at once -- */
 
 static size_t add_pairs(const struct survey *survey, uint32_t a, uint32_t b,
@@ -196,16 +175,6 @@ static int measure_concurrency(struct survey *survey, uint64_t bytes,
 
 /* -- what follows -- */
 
-static void note_switches(FILE *out, const struct profile_layer *layer)
-{
-    uint64_t bytes[SWITCHES_MAX];
-    size_t count = probe_curve_switches(layer->curve, layer->curve_count, bytes, SWITCHES_MAX);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s%llu", i ? ", " : "protocol changes above ", (unsigned long long)bytes[i]);
-    }
-    fputs(count ? " bytes; " : "", out);
-}
-
 /* N messages of S at once against one of N * S: as long as that is on the curve. */
 static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t message_bytes)
 {
@@ -240,7 +209,6 @@ static char *curve_note(const struct profile_layer *layer, uint64_t message_byte
     if (!out) {
         return NULL;
     }
-    note_switches(out, layer);
     note_scaling(out, layer, message_bytes);
     return fclose(out) == 0 ? text : NULL;
 }

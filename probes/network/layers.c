@@ -27,17 +27,13 @@
 
 /* -- which latencies belong together -- */
 
-/* Layers nearer than this are one: a difference of 20 % cannot be seen at a noise of 3 % (see
- * probes/pairs/layers.h). */
-static const double least_apart = 1.25;
-
 /* Clusters that are too near to the one before them become part of it. */
 static void merge_near(struct clusters *clusters, uint32_t *of, size_t count)
 {
     size_t kept = 0;
     uint32_t renamed[CLUSTERS_MAX] = {0};
     for (size_t i = 1; i < clusters->count; i++) {
-        kept += clusters->centre[i] > least_apart * clusters->centre[kept];
+        kept += clusters->centre[i] > LAYERS_APART * clusters->centre[kept];
         renamed[i] = (uint32_t)kept;
         if (renamed[i] != renamed[i - 1]) {
             clusters->centre[kept] = clusters->centre[i];

@@ -14,14 +14,14 @@
 
 /* -- survey -- */
 
-/* Latency between the nodes of a cluster without measuring all n * n pairs.
+/* Latency between the nodes of a cluster from fewer than n * n pairs.
  *
  * Hierarchical sampling. Nodes are taken in the order of their names (neighbours by name usually
  * share a switch). They are cut into blocks of SURVEY_BLOCK; in a block every pair is measured, in
  * the rounds of a tournament, so that all blocks measure at the same time; the last node of a block
  * is measured against the first of the next. Nodes in the lowest layers found that way are taken as
  * one, by the lowest of them, until half as many or fewer are left, which are cut into blocks
- * again. That is at most 15 n pairs in O(log n) rounds.
+ * again. This takes at most 15 n pairs in O(log n) rounds.
  *
  * Latencies between nodes are taken to be those of a tree (two nodes as near to a third are at
  * least that near to each other); from that follow the pairs that were not measured. A random
@@ -35,6 +35,8 @@
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
+/* A batch takes at most about a time slice of the scheduler. */
+#define SURVEY_BATCH_S 0.002
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */
@@ -126,19 +128,14 @@ int probe_survey_run(struct survey *survey, struct survey_result *out);
 
 /* Adds to every layer of `network` the curve of a representative pair from 1 B to 4 MiB, the
  * concurrency curve over 1, 2, 4 … of its pairs (PUs of the representative pair of nodes first,
- * since these share their network cards; then other nodes), and a note: where the MPI library
- * changes its protocol, how it scales, and what follows from that for many small messages. Points
- * without time left are left out. 0 or -errno. */
+ * since these share their network cards; then other nodes), and a note: how it
+ * scales, and whether gathering small messages pays. Points without time left are left out. 0 or
+ * -errno. */
 int probe_survey_curves(struct survey *survey, struct profile_communication *network);
-
-/* Sizes at which the time jumps: the curve is straight between protocols. Returns how many (at most
- * `room`). */
-size_t probe_curve_switches(const struct profile_message_point *curve, size_t count,
-                            uint64_t *bytes, size_t room);
 
 /* -- nodes -- */
 
-/* Nodes that are alike become one class; the others are named. */
+/* Nodes that agree become one class; the others are named. */
 
 /* Up to this factor apart the latencies of messages of two nodes are equal. */
 #define NODES_SAME_LATENCY 2.0

@@ -18,12 +18,10 @@ enum {
     WIDTH_SAMPLE = 8,
     RANDOM_TRIES = 4
 };
-static const double batch_s = 0.002;
-static const double sweeps_agree =
-    0.05; /* relative, of the two least; otherwise the pair is measured again */
-static const double undisturbed =
-    1.1; /* together / alone, up to which pairs are measured at the same time */
-static const size_t hash_per_edge = 4;
+/* Relative difference of the two least times; beyond it the pair is measured again. */
+static const double sweeps_agree = 0.05;
+/* Time together over alone, up to which pairs are measured at the same time. */
+static const double undisturbed = 1.1;
 
 /* -- edges -- */
 
@@ -87,7 +85,9 @@ static int grow(struct survey *survey)
 {
     size_t room = survey->edge_room ? 2 * survey->edge_room : 256;
     struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
-    uint32_t *index = calloc(room * hash_per_edge, sizeof *index);
+    /* a quarter full at most */
+    const size_t slots = 4 * room;
+    uint32_t *index = calloc(slots, sizeof *index);
     if (edges) {
         survey->edges = edges;
     }
@@ -97,7 +97,7 @@ static int grow(struct survey *survey)
     }
     free(survey->index);
     survey->index = index;
-    survey->index_size = room * hash_per_edge;
+    survey->index_size = slots;
     survey->edge_room = room;
     for (size_t i = 0; i < survey->edge_count; i++) {
         *find_slot(survey, edges[i].a, edges[i].b) = (uint32_t)i + 1;
@@ -138,7 +138,7 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
     double most = ROUND_TRIPS;
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge = probe_survey_find(survey, nodes[i].a, nodes[i].b);
-        most = edge ? fmin(most, batch_s / (2 * edge->seconds)) : most;
+        most = edge ? fmin(most, SURVEY_BATCH_S / (2 * edge->seconds)) : most;
     }
     return most < 1 ? 1 : (uint32_t)most;
 }

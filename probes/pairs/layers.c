@@ -21,9 +21,6 @@ static const double least_distance = 4;   /* of two clusters, in their deviation
 static const double valley_depth = 0.5;   /* of the lower peak beside it */
 static const double least_share = 0.015;  /* of all values, to be a cluster */
 static const size_t no_minimum_up_to = 8; /* values: with so few, every one counts */
-/* For a Gaussian: median of its absolute deviation, and of the difference of two figures, over its
- * deviation. */
-static const double mad_of_deviation = 0.6745;
 /* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
 static const double faster_deviations = 6;
 /* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
@@ -129,7 +126,7 @@ static void describe(const double *logs, double spread, struct piece *piece, dou
     for (size_t i = 0; i < n; i++) {
         scratch[i] = fabs(mine[i] - piece->centre);
     }
-    piece->deviation = fmax(profile_median_value(scratch, n) / mad_of_deviation, spread);
+    piece->deviation = fmax(profile_median_value(scratch, n) / LAYERS_MAD_OF_DEVIATION, spread);
 }
 
 /* `logs` has room for as many behind them. */
@@ -484,7 +481,7 @@ double probe_layers_spread(double *logs, size_t count)
     for (size_t i = 0; i < count; i++) {
         logs[i] = fabs(logs[i]);
     }
-    return count ? profile_median_value(logs, count) / (mad_of_deviation * sqrt(2)) : 0;
+    return count ? profile_median_value(logs, count) / (LAYERS_MAD_OF_DEVIATION * sqrt(2)) : 0;
 }
 
 bool probe_layers_one_cluster(double *values, size_t count, double spread)
@@ -511,8 +508,8 @@ bool probe_layers_agree(double *values, size_t count, double spread)
         least = fmin(least, values[i]);
         away[i] = fabs(log(values[i] / middle));
     }
-    double deviation =
-        fmax(fmax(spread, least_spread), profile_median_value(away, count) / mad_of_deviation);
+    double deviation = fmax(fmax(spread, least_spread),
+                            profile_median_value(away, count) / LAYERS_MAD_OF_DEVIATION);
     free(away);
     return log(middle / least) < fmin(log(groups_factor), faster_deviations * deviation);
 }

@@ -40,6 +40,12 @@
 #include <stdint.h>
 
 #define CLUSTERS_MAX 16
+/* Ratio of two latencies that noise of 3 % does not make of one layer, whose pairs differ by 12 %
+ * at most. */
+#define LAYERS_APART 1.25
+/* For a Gaussian: half the distance of its quartiles, which is the median of its absolute
+ * deviation, over its deviation. */
+#define LAYERS_MAD_OF_DEVIATION 0.6745
 
 /* Where nothing was measured twice: that of latencies between virtual machines of one host. */
 #define CLUSTER_USUAL_SPREAD 0.027
@@ -67,9 +73,9 @@ double probe_layers_spread(double *logs, size_t count);
 
 /* Do the values agree: are they one cluster? May reorder them, as the next. */
 bool probe_layers_one_cluster(double *values, size_t count, double spread);
-/* The same of times of pairs, of which in addition none is clearly faster. Interference only
- * lengthens, so such a pair is structure, however few pairs have it: siblings are one pair of each
- * core among all. Clearly: by the factor of layers, or by six deviations. */
+/* The same for times of pairs; in addition no pair may be clearly faster (by the factor of layers,
+ * or by six deviations). Interference only lengthens times, so even one faster pair is structure:
+ * siblings are one pair of each core. */
 bool probe_layers_agree(double *values, size_t count, double spread);
 
 #endif

@@ -24,9 +24,9 @@ enum {
     LINE_BYTES = 64, /* "up to a cache line is one line handed over" (machine.h) */
     ROUND_TRIPS = 100,
     BATCHES = 5,
-    ROUNDS = 3,      /* through the sample */
-    SAMPLE = 8,      /* pairs of each layer */
-    NO_LAYER = 0xff, /* of a pair that no layer holds */
+    ROUNDS = 3,           /* through the sample */
+    SAMPLE = 8,           /* pairs of each layer */
+    NO_LAYER = UINT8_MAX, /* of a pair that no layer holds */
 };
 static_assert(CLUSTERS_MAX < NO_LAYER, "a layer's number fits into a byte");
 

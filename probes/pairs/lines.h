@@ -15,7 +15,7 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
                 struct servet_error *error);
 /* Moves the lines of pairs to other layers of the same PUs, found by other messages: a layer of
  * `to` gets the median of its own pairs, with the least repetitions and the widest spread of the
- * layers that they were measured for; one of which no pair was measured gets none. 0 or -ENOMEM. */
+ * layers that they were measured for; a layer without a measured pair gets none. 0 or -ENOMEM. */
 int probe_lines_move(struct profile_communication *from, struct profile_communication *to);
 
 #endif

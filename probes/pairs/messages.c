@@ -14,7 +14,6 @@
 #include "profile/codec/codec.h"
 
 enum { SWEEPS = 2, BATCHES = 5, PILOTS = 5 };
-static const double quartiles_of_deviation = 1.349;      /* their distance, of a Gaussian */
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
 /* A single short message is all start-up and skew: 0.11 us where a batch of fifty reads 0.14. */
@@ -57,10 +56,10 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
     }
     for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
         result.layers[i].seconds = clusters.centre[i];
-        result.layers[i].quality =
-            (struct profile_quality){.origin = PROFILE_MEASURED,
-                                     .repetitions = SWEEPS * BATCHES,
-                                     .spread = spread >= 0 ? quartiles_of_deviation * spread : -1};
+        result.layers[i].quality = (struct profile_quality){
+            .origin = PROFILE_MEASURED,
+            .repetitions = SWEEPS * BATCHES,
+            .spread = spread >= 0 ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
         rc = probe_relation_from_classes(&classes, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
@@ -375,7 +374,7 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
 
 /* -- looks apart in time -- */
 
-/* One batch of so many bytes; its own repetitions say nothing of a second look. A longer time does
+/* One batch of so many bytes; its own repetitions do not replace a second look. A longer time does
  * not count where other processes are known to have run (exchange_settled()). */
 static int look(struct probe *probe, size_t bytes, const struct profile_pair *pair, double *seconds,
                 double *spread, uint32_t *repetitions)

@@ -2,11 +2,10 @@
  * layer; each layer has a curve by message size and one by messages at the same time, measured on a
  * representative (2010 paper, Section III-D).
  *
- * Every pair that is sampled (sampling.c) exchanges messages of the size of the L1 cache, in two
- * sweeps apart in time of which the smaller figure counts, and in more of them until its two
- * smallest figures agree. Latencies are clustered (layers.h) to layers, fastest first; a layer's
- * groups are of PUs that are that near or nearer where that is transitive, single pairs
- * otherwise. */
+ * Every pair that is sampled (sampling.c) exchanges messages of the size of the L1 cache. The
+ * smaller figure of two sweeps counts; more sweeps follow until the two smallest figures agree.
+ * Latencies are clustered (layers.h) to layers, fastest first; a layer's groups are of PUs that are
+ * that near or nearer where that is transitive, single pairs otherwise. */
 #ifndef SERVET_PROBES_PAIRS_MESSAGES_H
 #define SERVET_PROBES_PAIRS_MESSAGES_H
 

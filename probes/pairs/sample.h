@@ -80,8 +80,8 @@ struct concurrent_found {
     size_t done, tried; /* `tried`: batches */
 };
 
-/* Looks for the largest batches that do not disturb, among `pairs` of which all are to be measured;
- * `values` are those of the pairs that are done. 0 or the first -errno of `measure`. */
+/* Looks for the largest batches of `pairs` without interference, measuring pairs that are needed in
+ * any case; `values` are those of the pairs that are done. 0 or the first -errno of `measure`. */
 int probe_concurrent_find(const struct concurrent_question *question, struct pair_position *pairs,
                           size_t count, double *values, struct concurrent_found *out);
 
@@ -89,8 +89,7 @@ int probe_concurrent_find(const struct concurrent_question *question, struct pai
 bool probe_concurrent_as_expected(const struct concurrent_limit *limit, double figure);
 
 /* Do figures of pairs together differ from those alone no more than repeated ones do? `ratios` are
- * logarithms, of together to alone; `repeats` of two figures of one pair, taken alike. Reorders
- * both. */
+ * logarithms of together over alone, `repeats` those of two figures of one pair. Reorders both. */
 bool probe_concurrent_undisturbed(double *ratios, size_t ratio_count, double *repeats,
                                   size_t repeat_count);
 

@@ -27,6 +27,7 @@
  *
  * Rows take n pairs for each group and blocks some 16 for each two, so with groups of about sqrt(n)
  * PUs some n sqrt(n) of the n^2 / 2 pairs are measured. */
+#include "probes/pairs/layers.h"
 #include "probes/pairs/sample.h"
 
 #include <errno.h>
@@ -46,12 +47,10 @@
  * ALL_UP_TO      pairs           those of 24 PUs, 1 s each    rows cost more than they save
  * BLOCK_LEAST    pairs           misses, above                half of a block is missed
  * BLOCK_OTHERS   pairs           beside the row of one PU     a block is judged by one PU
- * gap            ratio           pairs of one layer differ    groups of noise
- *                                by 12 % at most (layers.c)
+ * LAYERS_APART   ratio           layers.h                     groups of noise
  * GROUP_LEAST    PUs             a pair shows itself          one odd pair of times is a group */
 static const double costly_factor = 4;
 static const double cheap_factor = 1.5;
-static const double gap = 1.25;
 enum { SAMPLE_LEAST = 3, ALL_UP_TO = 276, BLOCK_LEAST = 16, BLOCK_OTHERS = 4, GROUP_LEAST = 4 };
 
 bool probe_sampling_equal(double *values, size_t count, double spread)
@@ -331,7 +330,7 @@ static int sampling_ask_rarer(struct sampling_run *run, bool *agrees)
 
 /* -- refinement -- */
 
-static const uint32_t no_group = UINT32_MAX;
+#define NO_GROUP UINT32_MAX
 
 struct refinement {
     struct sampling_run *run;
@@ -377,7 +376,7 @@ static int refine_row(struct refinement *r, size_t pu, size_t *known)
     *known = 0;
     for (size_t other = 0; rc == 0 && other < r->n; other++) {
         r->row[other] = NAN;
-        if (other != pu && r->group_of[other] == no_group) {
+        if (other != pu && r->group_of[other] == NO_GROUP) {
             rc = refine_ask(r, pu, other, &r->row[other]);
         }
         if (!isnan(r->row[other])) {
@@ -387,9 +386,9 @@ static int refine_row(struct refinement *r, size_t pu, size_t *known)
     return rc;
 }
 
-/* Members of a group are nearer than this: the gap of the last group where the row has it too,
- * else the gap that makes a group nearest to sqrt(n) PUs. The last PUs of a machine have nobody
- * beyond their group, and no gap: then the last one decides. 0: there is none. */
+/* Members of a group are nearer than this: the gap of the last group where the row has it too, else
+ * the gap that makes a group nearest to sqrt(n) PUs. No PU lies beyond the last group, so its row
+ * has no gap: then the last limit decides. 0: there is none. */
 static double refine_limit(const struct refinement *r, size_t known)
 {
     const double wanted = sqrt((double)r->n);
@@ -399,7 +398,7 @@ static double refine_limit(const struct refinement *r, size_t known)
         const size_t size = i + 2; /* the PU of the row is one of the group */
         const double low = r->sorted[i], high = r->sorted[i + 1],
                      away = fabs(log((double)size / wanted));
-        if (high <= gap * low || size < GROUP_LEAST) {
+        if (high <= LAYERS_APART * low || size < GROUP_LEAST) {
             continue;
         }
         if (low < r->limit && r->limit < high) {
@@ -416,7 +415,7 @@ static int refine_by_rows(struct refinement *r)
 {
     for (size_t pu = 0; pu < r->n; pu++) {
         size_t known = 0;
-        if (r->group_of[pu] != no_group) {
+        if (r->group_of[pu] != NO_GROUP) {
             continue;
         }
         int rc = refine_row(r, pu, &known);
@@ -455,16 +454,16 @@ static int refine_by_answers(struct refinement *r)
 {
     for (size_t pu = 0; pu < r->n; pu++) {
         const uint32_t last = pu > 0 ? r->group_of[pu - 1] : 0;
-        for (uint32_t g = 0; g < r->groups && r->group_of[pu] == no_group; g++) {
+        for (uint32_t g = 0; g < r->groups && r->group_of[pu] == NO_GROUP; g++) {
             const uint32_t group = (last + g) % r->groups;
             double answer;
             int rc = refine_ask_group(r, pu, group, &answer);
             if (rc < 0) {
                 return rc;
             }
-            r->group_of[pu] = answer <= PAIR_TOGETHER ? group : no_group;
+            r->group_of[pu] = answer <= PAIR_TOGETHER ? group : NO_GROUP;
         }
-        if (r->group_of[pu] == no_group) {
+        if (r->group_of[pu] == NO_GROUP) {
             r->group_of[pu] = r->groups++;
         }
         if (2 * r->asked > r->run->count || sampling_late(r->run)) {
@@ -694,14 +693,14 @@ int probe_sampling_note(const struct sampling_outcome *outcome, char **note)
     if (!all) {
         fprintf(
             stream,
-            "%s%zu of %zu pairs measured, the others taken over from pairs alike in the topology",
+            "%s%zu of %zu pairs measured, the others inferred from pairs in similar places of the "
+            "topology",
             outcome->cut_short ? "cut short by the budget: " : "", outcome->measured_count,
             outcome->pair_count);
     }
     if (outcome->most_at_once > 1) {
         fprintf(stream,
-                "%sup to %zu disjoint pairs measured at a time, which a check showed not to "
-                "disturb one another",
+                "%sup to %zu disjoint pairs measured at a time, after a check for interference",
                 all ? "" : "; ", outcome->most_at_once);
     }
     return fclose(stream) == 0 ? 0 : -ENOMEM;

@@ -26,7 +26,7 @@ bool probe_repeat_median_settled(const double *values, size_t count);
 /* The same of a time that disturbance can only lengthen: do the two smallest agree within 5 %? */
 bool probe_repeat_minimum_settled(const double *values, size_t count);
 
-/* A time that is the least of several batches, and how far those lay apart. */
+/* The least time of several batches, and their spread. */
 struct probe_settled {
     double seconds, spread;
     uint32_t repetitions;

@@ -9,13 +9,17 @@
  * NODE            bytes          the cache probe's cycle            prefetchers hide misses
  * set_share       of the cache   2010 paper, Figure 5               two private sets do not fit
  * ratio_least     ratio          the later paper                    noise passes for sharing
- * undecided_from  of threshold   the later paper's ratio over 2     doubt passes for private
  * ratio_private   ratio          2 of 10 private pairs exceed it    private pairs get all trials */
 enum { WARM_PASSES = 16, NODE = 256, COUNT_LEAST = 2 };
 static const double set_share = 2.0 / 3;
 static const double ratio_least = 1.5;
-static const double undecided_from = 0.75;
 static const double ratio_private = 1.25;
+
+/* As far below the threshold as the later paper's ratio lies below that of 2010. */
+static double undecided_from(double threshold)
+{
+    return threshold * (ratio_least / PROBE_SHARING_RATIO);
+}
 
 double probe_sharing_decisive(double *ratios, size_t count)
 {
@@ -25,9 +29,9 @@ double probe_sharing_decisive(double *ratios, size_t count)
 
 enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold)
 {
-    return decisive > threshold                    ? SHARING_YES
-           : decisive > threshold * undecided_from ? SHARING_UNDECIDED
-                                                   : SHARING_NO;
+    return decisive > threshold                   ? SHARING_YES
+           : decisive > undecided_from(threshold) ? SHARING_UNDECIDED
+                                                  : SHARING_NO;
 }
 
 double probe_sharing_threshold(double expected)
@@ -112,7 +116,7 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
 /* Trials below this put the deciding one below the bar whatever follows. */
 static double surely_private(const struct sharing_bar *bar)
 {
-    return fmin(ratio_private, bar->threshold * undecided_from);
+    return fmin(ratio_private, undecided_from(bar->threshold));
 }
 
 /* Takes one trial of a pair into account. */

@@ -27,8 +27,8 @@ static const struct step {
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
-/* Of the budget, over it: for each second of pace, and at most. What was measured is put together
- * and written then, which takes about so much of the processor. */
+/* Share of the budget by which a run may exceed it: for each second of pace, and at most; and the
+ * processor time that it takes to assemble and write the profile. */
 static const double over_share = 0.1, over_most = 0.45, writing_s = 0.1;
 /* A smaller budget asks for the least there is, however long it takes. */
 static const double kept_from_s = 2;
@@ -95,7 +95,7 @@ void probe_budget_start(const struct probe_run *run, struct probe_results *resul
     run->machine->guard.budget_s = run->budget_s;
 }
 
-/* Of the steps after `probe`: what they need at the least here, and their shares. */
+/* Least time and shares of the steps after `probe`. */
 struct rest {
     double least_s, share;
 };

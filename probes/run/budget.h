@@ -12,7 +12,7 @@
 #include "probes/run/result.h"
 #include "probes/run/run.h"
 
-/* What the probes of one run have found so far; for run.c, budget.c and conditions.c alone. */
+/* Results of one run so far; used by run.c, budget.c and conditions.c only. */
 
 struct probe_results {
     struct probe probe;

@@ -1,5 +1,5 @@
-/* What held while measuring and might have bent the figures: load, stolen time, siblings at
- * work, governors, virtual machines. Recorded beside the figures, for a reader to weigh. */
+/* Conditions of the measurement that may bias the figures: load, stolen time, busy siblings,
+ * governors, virtual machines. They are recorded beside the figures. */
 #include "probes/run/conditions.h"
 #include "probes/run/budget.h"
 #include "probes/run/run.h"
@@ -100,7 +100,7 @@ static int look(const struct machine *machine, const struct profile_class *decla
     return 0;
 }
 
-/* What is asked so often does not tell yet how long workers wait beside others. */
+/* Are there too few samples yet to know how long workers wait beside other processes? */
 static bool pace_is_open(struct machine *machine)
 {
     return probe_machine_others(machine) >= 1 && machine->guard.asked_s < MACHINE_PACE_LEAST_S;
@@ -377,7 +377,7 @@ static int add_budget(const struct probe_run *run, const struct probe_results *r
     return out || shortened ? probe_conditions_add(profile, "budget", text) : 0;
 }
 
-/* What a control group's quota of time kept from being measured. */
+/* Probes that a control group's quota of processor time prevented. */
 static int add_quota(const struct probe_run *run, const struct probe_results *results,
                      struct servet_profile *profile)
 {
@@ -393,7 +393,7 @@ static int add_quota(const struct probe_run *run, const struct probe_results *re
     return probe_conditions_add(profile, "cpu_quota", text);
 }
 
-/* What memory really came in: the setting of the system is no promise. */
+/* Size of the pages that were really granted: the system's setting does not guarantee them. */
 static int add_grant(const struct machine *machine, struct servet_profile *profile)
 {
     char text[96];
@@ -411,7 +411,7 @@ static int add_grant(const struct machine *machine, struct servet_profile *profi
     return probe_conditions_add(profile, "huge_pages", text);
 }
 
-/* What was measured with smaller working sets than it should be. */
+/* Figures that were measured with smaller working sets than intended. */
 static int add_memory_limits(const struct probe_results *results, struct servet_profile *profile)
 {
     char text[128] = "";
@@ -471,8 +471,8 @@ bool probe_conditions_others_ran(const struct servet_profile *profile)
            (load && strtod(load, NULL) >= idle_load);
 }
 
-/* Why rounds lie apart where nothing else ran; NULL: something did, or nobody knows (a simulated
- * machine). */
+/* The reason why rounds differ although nothing else ran; NULL: something did, or it is not known
+ * (a simulated machine). */
 static const char *changed_alone(const struct servet_profile *profile)
 {
     const char *guest = profile_condition(profile, "virtual_machine");
@@ -501,7 +501,7 @@ static void add_advice(const struct servet_profile *profile, bool apart, bool cu
     }
 }
 
-/* What of a kind of figures is not settled. */
+/* Reasons why figures of one kind are not settled. */
 struct unsettled {
     double spread; /* the widest */
     bool cut_short, beside_others;

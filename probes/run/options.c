@@ -17,13 +17,12 @@ static const struct argp_option table[] = {
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
-     "After that long (60, 60s, 1m) repeat nothing, infer where one can, and start no further "
-     "probe",
+     "Finish within this time (60, 60s, 1m): fewer repetitions and pairs, and no further probe "
+     "once "
+     "it is over",
      0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
-     "Measure every pair (of PUs; with --cluster, of nodes); nothing is taken over from pairs "
-     "alike",
-     0},
+     "Measure every pair (of PUs; with --cluster, of nodes) and infer none", 0},
     {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
     {0},
 };

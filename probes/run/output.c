@@ -26,7 +26,7 @@ static int make_folders(const char *folder)
     return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* What saving will need: a name that a temporary file can have beside it. */
+/* Saving needs room for a temporary file beside it. */
 static int try_folder(const char *path)
 {
     char temporary[PATH_MAX];
@@ -43,7 +43,7 @@ static int try_folder(const char *path)
 }
 
 /* The folder of a file that was named, where only that one is missing: /etc/servet on a machine
- * without a profile. Of a path that lies further away the first part may be misspelt. */
+ * without a profile. Further folders are not made: a missing one is more likely misspelt. */
 static int make_folder_of(const char *path)
 {
     char folder[PATH_MAX];

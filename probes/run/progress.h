@@ -9,7 +9,7 @@
 #include "probes/probe.h"
 
 struct progress {
-    bool shown;        /* stderr is a terminal and nobody asked for quiet */
+    bool shown;        /* stderr is a terminal and --quiet was not given */
     int events;        /* file descriptor for events; < 0: none */
     const char *probe; /* the one that runs: "cache", "memory" … */
     size_t step, steps;

@@ -22,19 +22,16 @@ static const uint32_t usually_shared = 3;
 
 /* -- caches -- */
 
-/* Pairs of which no trial says anything. */
+/* Pairs that trials leave open. */
 static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing && sharing->as_declared > 0) {
-        fprintf(stream,
-                "%swho shares it as declared (%u of %zu pairs): the cache was not left alone",
+        fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
                 ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->pairs);
     }
     if (sharing && sharing->undecided > sharing->as_declared) {
-        fprintf(stream,
-                "%swhether %u of %zu pairs share it is not known: trials leave that undecided",
-                ftell(stream) > 0 ? "; " : "", sharing->undecided - sharing->as_declared,
-                sharing->pairs);
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", ftell(stream) > 0 ? "; " : "",
+                sharing->undecided - sharing->as_declared, sharing->pairs);
     }
 }
 
@@ -42,8 +39,8 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
 {
     if (sharing && sharing->limited_bytes > 0) {
         fprintf(stream,
-                "%ssharing tried with %zu KiB each, for want of memory: sharing PUs may not have "
-                "been seen",
+                "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
+                "be missing",
                 ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
     }
     note_voided(stream, sharing);
@@ -52,13 +49,13 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 ftell(stream) > 0 ? "; " : "", sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
-        fprintf(stream, "%s%s%zu of %zu pairs measured, the others taken over from pairs %s",
+        fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
                 ftell(stream) > 0 ? "; " : "",
                 sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
                 sharing->pairs,
-                sharing->refined       ? "of PUs that share it with them"
-                : sharing->by_messages ? "alike by messages"
-                                       : "alike in the topology");
+                sharing->refined       ? "PUs that share it with them"
+                : sharing->by_messages ? "pairs with similar messages"
+                                       : "pairs in similar places of the topology");
     }
     if (sharing && sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
@@ -84,8 +81,8 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
     }
 }
 
-/* What of the geometry was not measured but taken from the declared cache, and whether what was
- * agrees with it. */
+/* Geometry taken from the declared cache because it was not measured, and measured ways that differ
+ * from it. */
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
                           const struct profile_cache *declared)
 {
@@ -170,7 +167,7 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
-        fprintf(stream, "%swho shares it as declared, not measured", ftell(stream) > 0 ? "; " : "");
+        fprintf(stream, "%ssharing as declared, not measured", ftell(stream) > 0 ? "; " : "");
     }
     note_sharing(stream, sharing);
     if (fclose(stream) != 0) {

@@ -37,8 +37,8 @@ int probe_result_set_cache_curve(struct profile_class *node_class, const struct 
 int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
                          size_t ordinary_page_bytes);
 
-/* Where the search for levels of memory was not finished the declared ones that do not cross those
- * found stay, since nobody knows better. 0 or -ENOMEM. */
+/* After an unfinished search for levels of memory, declared levels that do not cross those found
+ * stay. 0 or -ENOMEM. */
 int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found);
 /* Move what was found into the class; `found` is empty afterwards. */
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
@@ -52,15 +52,15 @@ void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
 /* Caches of several kinds of cores in one class. */
 
-/* What the probes found on one kind. */
+/* Results of one kind. */
 struct kind_results {
     struct probe_cache caches;
     struct probe_sharing sharing; /* empty: the declared groups are kept */
 };
 
-/* For the levels of the first kind that were measured: whose caches they are. holders[i] is NULL
- * for a cache that the operating system says others have too, and for the last one where it says
- * nothing of it and another kind's last one may be as large: that is asked of all PUs. */
+/* holders[i]: the PUs that may share measured level i of the first kind. NULL stands for all PUs:
+ * the operating system declares the cache for other kinds, too; or it does not declare the last
+ * one, and another kind's last one may be as large. */
 int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
                          const struct kind_results *results, const struct profile_set **holders);
 

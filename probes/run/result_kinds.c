@@ -212,7 +212,7 @@ static int take(const struct profile_class *node_class, const struct kinds *kind
             rc = declared ? profile_set_copy(&declared->pus, &cache->pus)
                           : set_holders(cache, kinds);
         } else {
-            /* Who shares one is as declared where it was not measured, of all kinds together. */
+            /* Sharing that was not measured is as declared, for all kinds together. */
             rc = profile_set_copy(&kinds->pus[kind], &cache->pus);
             rc = rc < 0 ? rc : probe_relation_narrow(&cache->sharing, &cache->pus);
         }

@@ -127,6 +127,12 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     return result;
 }
 
+static int run_first_messages(const struct probe_run *run, struct probe_results *results,
+                              struct servet_error *error)
+{
+    return run_messages(run, results, true, error);
+}
+
 static bool over(const struct probe_results *results)
 {
     return probe_budget_left(results) < 0;
@@ -157,7 +163,7 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
     return probe_numa(&results->probe, memory->array_bytes, &results->numa, error);
 }
 
-/* Of each kind of cores, on its first PU. */
+/* Measures each kind of cores, on its first PU. */
 static int run_caches(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
@@ -178,11 +184,14 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
     return rc;
 }
 
-static int run_sharing(struct probe_results *results, struct servet_error *error)
+static int run_sharing(const struct probe_run *run, struct probe_results *results,
+                       struct servet_error *error)
 {
+    (void)run;
     const struct kinds *kinds = &results->kinds;
     const struct profile_set *holders[CACHE_LEVELS_MAX];
     int rc = 0;
+    results->probe.layers = results->messages_first ? &results->messages : NULL;
     results->probe.holders = kinds->count > 1 ? holders : NULL;
     for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
         struct kind_results *of = &results->of[kind];
@@ -201,12 +210,26 @@ static int run_sharing(struct probe_results *results, struct servet_error *error
         probe_sharing_free(&results->of[kind].sharing); /* all kinds or none */
     }
     results->probe.holders = NULL;
+    results->probe.layers = NULL;
     return rc;
 }
 
-/* A probe that had no figure when the time was over is left out. */
+/* Does the step have what it measures with? */
+static bool has_input(const struct probe_results *results, unsigned probe)
+{
+    if (probe == PROBE_SHARING) {
+        return results->of[0].caches.count > 0;
+    }
+    return probe != PROBE_SETS || ((results->done & PROBE_MEMORY) && !over(results));
+}
+
+/* A probe that had no figure when the time was over is left out; a step that only adds figures
+ * keeps those found. */
 static int finished(struct probe_results *results, unsigned probe, int rc)
 {
+    if (!(probe & PROBE_ALL)) {
+        return rc == -ETIME ? 0 : rc;
+    }
     results->done |= rc == 0 ? probe : 0;
     results->left_out &= ~probe;
     results->left_out |= rc == -ETIME ? probe : 0;
@@ -219,8 +242,7 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-/* What may be a domain of memory: whatever PUs are found to have in common, then whatever they are
- * said to. */
+/* Candidates for domains of memory: relations that were measured, then the declared ones. */
 struct candidates {
     const struct profile_relation **relations;
     size_t count;
@@ -258,8 +280,10 @@ static int add_candidates(struct probe_results *results, struct candidates *out)
 }
 
 /* Domains that no pair fills, after all that tells what PUs have in common. */
-static int run_sets(struct probe_results *results, struct servet_error *error)
+static int run_sets(const struct probe_run *run, struct probe_results *results,
+                    struct servet_error *error)
 {
+    (void)run;
     struct candidates candidates = {0};
     int rc = add_candidates(results, &candidates);
     rc = rc < 0 ? profile_error(error, rc, "measuring sets of PUs: %s", strerror(-rc))
@@ -279,8 +303,7 @@ static int run_lines(const struct probe_run *run, struct probe_results *results,
     return there ? probe_lines(&results->probe, &results->messages, error) : 0;
 }
 
-/* What has to lie apart in time: looks at messages and lines, with other loops over memory
- * between. */
+/* Repetitions that must lie apart in time: messages and lines, with loops over memory between. */
 static int run_second_looks(const struct probe_run *run, struct probe_results *results,
                             struct servet_error *error)
 {
@@ -303,80 +326,30 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     return rc;
 }
 
-/* Of what only adds to a probe's figures: those that there are when the time is over stay. */
-static int in_time(int rc)
-{
-    return rc == -ETIME ? 0 : rc;
-}
-
-static int step_caches(const struct probe_run *run, struct probe_results *results,
-                       struct servet_error *error)
-{
-    return probe_budget_begins(run, results, PROBE_CACHE)
-               ? finished(results, PROBE_CACHE, run_caches(run, results, error))
-               : 0;
-}
-
-static int step_sharing(const struct probe_run *run, struct probe_results *results,
-                        struct servet_error *error)
-{
-    if (!probe_budget_begins(run, results, PROBE_SHARING) || results->of[0].caches.count == 0) {
-        return 0;
-    }
-    results->probe.layers = results->messages_first ? &results->messages : NULL;
-    int rc = finished(results, PROBE_SHARING, run_sharing(results, error));
-    results->probe.layers = NULL;
-    return rc;
-}
-
-static int step_memory(const struct probe_run *run, struct probe_results *results,
-                       struct servet_error *error)
-{
-    return probe_budget_begins(run, results, PROBE_MEMORY)
-               ? finished(results, PROBE_MEMORY, run_memory(run, results, error))
-               : 0;
-}
-
-static int step_messages(const struct probe_run *run, struct probe_results *results,
-                         struct servet_error *error)
-{
-    return probe_budget_begins(run, results, PROBE_MESSAGE)
-               ? finished(results, PROBE_MESSAGE, run_messages(run, results, true, error))
-               : 0;
-}
-
-static int step_sets(const struct probe_run *run, struct probe_results *results,
-                     struct servet_error *error)
-{
-    const bool begins = probe_budget_begins(run, results, PROBE_SETS);
-    return begins && (results->done & PROBE_MEMORY) && !over(results)
-               ? in_time(run_sets(results, error))
-               : 0;
-}
-
-static int step_repeats(const struct probe_run *run, struct probe_results *results,
-                        struct servet_error *error)
-{
-    return probe_budget_begins(run, results, PROBE_REPEATS)
-               ? in_time(run_second_looks(run, results, error))
-               : 0;
-}
-
+/* Steps in their order. Where messages tell which pairs are similar, sharing comes after them. */
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
-    typedef int step_function(const struct probe_run *run, struct probe_results *results,
-                              struct servet_error *error);
+    static const struct step {
+        unsigned probe;
+        int (*run)(const struct probe_run *run, struct probe_results *results,
+                   struct servet_error *error);
+    } caches = {PROBE_CACHE, run_caches}, sharing = {PROBE_SHARING, run_sharing},
+      memory = {PROBE_MEMORY, run_memory}, messages = {PROBE_MESSAGE, run_first_messages},
+      sets = {PROBE_SETS, run_sets}, repeats = {PROBE_REPEATS, run_second_looks};
     const bool late = results->messages_first;
-    step_function *const order[] = {step_caches,
-                                    late ? step_memory : step_sharing,
-                                    late ? step_messages : step_memory,
-                                    late ? step_sharing : step_messages,
-                                    step_sets,
-                                    step_repeats};
+    const struct step *const order[] = {&caches,
+                                        late ? &memory : &sharing,
+                                        late ? &messages : &memory,
+                                        late ? &sharing : &messages,
+                                        &sets,
+                                        &repeats};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof order / sizeof *order; i++) {
-        rc = order[i](run, results, error);
+        const unsigned probe = order[i]->probe;
+        if (probe_budget_begins(run, results, probe) && has_input(results, probe)) {
+            rc = finished(results, probe, order[i]->run(run, results, error));
+        }
     }
     return rc;
 }
@@ -485,7 +458,7 @@ static int order(const struct probe_run *run, struct probe_results *results)
     return 0;
 }
 
-/* What there is to measure, and in which order. */
+/* Chooses the steps and their order. */
 static int plan(const struct probe_run *run, bool native, struct probe_results *results,
                 struct servet_error *error)
 {
@@ -523,7 +496,7 @@ static int conclude(const struct probe_run *run, const char *started,
     return rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
 }
 
-/* What was finished before is a profile all the same. */
+/* After these errors the finished probes make a partial profile. */
 static bool ends_early(int rc)
 {
     return rc == -ENODEV || rc == -ENOMEM || rc == -EINTR;

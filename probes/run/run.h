@@ -50,9 +50,9 @@ enum probe_run_probes {
     PROBE_SHARING = 2, /* needs the cache sizes */
     PROBE_MEMORY = 4,
     PROBE_MESSAGE = 8,
-    PROBE_ALL = 15,
-    /* steps that nobody asks for by name: domains that only sets of PUs fill, and repetitions
-     * that have to be apart in time */
+    PROBE_ALL = PROBE_CACHE | PROBE_SHARING | PROBE_MEMORY | PROBE_MESSAGE,
+    /* steps without a name on the command line: domains that only sets of PUs fill, and repetitions
+     * that must lie apart in time */
     PROBE_SETS = 16,
     PROBE_REPEATS = 32,
 };
@@ -71,7 +71,7 @@ struct probe_run {
     bool mpi;             /* messages through MPI where that can be had */
     bool paper;           /* cache sizes by the method of the 2010 paper */
     bool exhaustive;      /* every pair, nothing taken over */
-    bool unwritten;       /* messages of data that nobody writes (machine_exchange) */
+    bool unwritten;       /* messages of data that is never written (machine_exchange) */
     bool one_by_one;      /* never several pairs at the same time */
     double budget_s;      /* 0: as long as it takes */
     size_t largest_bytes; /* of the working sets that cache sizes are inferred from; 0: as declared
@@ -88,8 +88,8 @@ struct probe_run {
 /* Runs it. When a PU goes offline, memory does not do or it is interrupted, the probes that were
  * done make a partial profile, marked by the condition "incomplete"; before the first one is done
  * that is -ENODEV, -ENOMEM or -EINTR. The machine's declared profile becomes the result
- * (machine->declared is NULL afterwards). What could not be measured is said in one line on stderr
- * each, and stays as declared. */
+ * (machine->declared is NULL afterwards). A probe that fails prints one line on stderr, and its
+ * figures stay as declared. */
 int probe_run_run(struct probe_run *run, struct servet_profile **out, struct servet_error *error);
 
 /* Where no cache is declared, nor measured. */

@@ -71,13 +71,11 @@ static const struct argp_option table[] = {
     {"method", OPTION_METHOD, "NAME", 0,
      "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
     {"message-data", OPTION_MESSAGE_DATA, "KIND", 0,
-     "Messages of data that were written before (written, default), or that nobody ever writes "
-     "(unwritten), as OSU's benchmarks send them",
+     "Data of messages: written before (written, default), or never written (unwritten), as in "
+     "OSU's benchmarks",
      0},
     {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
-     "Never measure several pairs of PUs at the same time, not even where a check shows that it "
-     "does no harm",
-     0},
+     "Never measure several pairs of PUs at the same time, even without interference", 0},
     {"resume", OPTION_RESUME, NULL, OPTION_HIDDEN, NULL, 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or "
@@ -282,7 +280,7 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
 }
 
-/* Beside the place of the profile, where nobody takes it for one of the whole machine. */
+/* Beside the profile, under a name that no reader takes for a whole profile. */
 static void save_partial(const struct servet_profile *profile, const char *path, const char *reason)
 {
     char partial[PATH_MAX + sizeof ".partial"];
@@ -391,7 +389,7 @@ static void choose_place(const struct options *options, char *path, size_t size)
     }
 }
 
-/* What becomes of a run that ended with `rc`; the exit status. */
+/* Saves and reports a run that ended with `rc`; returns the exit status. */
 static int settle(const struct options *options, struct probe_run *run, int rc,
                   struct servet_profile *profile, const char *path,
                   const struct servet_error *error)

@@ -51,7 +51,7 @@ static int message(struct sample *sample, uint64_t bytes, double *value)
     return probe_message_pair(&sample->probe, (size_t)bytes, &pair, value);
 }
 
-/* What a figure of the profile is held against. */
+/* A figure of the profile that is measured again. */
 struct claim {
     bool is_rate;    /* bytes/s; otherwise seconds */
     uint64_t bytes;  /* of what is measured */

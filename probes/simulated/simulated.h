@@ -79,7 +79,7 @@ struct sim_kind {
     double memory_seconds, pu_bytes_per_s;
 };
 
-/* Bandwidth of so many PUs of a domain together. */
+/* Bandwidth of a number of PUs of a domain together. */
 struct sim_capacity {
     uint32_t workers;
     double bytes_per_s;
@@ -223,7 +223,7 @@ void probe_sim_free(struct sim *sim);
 int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
                         double *bytes_per_s);
 
-/* Seconds per access of each PU (positions in `pus`, the machine's set) traversing as told, without
+/* Seconds per access of each PU (positions in `pus`, the machine's set) in a traversal, without
  * noise. 0 or -ENOMEM. */
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
                        const struct profile_set *pus, const size_t *positions, size_t count,

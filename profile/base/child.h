@@ -45,10 +45,4 @@ int profile_child_read(int fd, char **text, size_t *length);
 /* The first line in it that says something (mpirun frames its messages with dashes), or "". */
 void profile_child_complaint(int fd, char *line, size_t size);
 
-/* Runs argv[0] with `length` bytes of `input` on its standard input; what it wrote is in *out, a 0
- * behind it, free() it. 0; -ENOENT (not installed); -EIO with the program's first line on stderr
- * (it failed, or wrote nothing); -ENOMEM, -EMFILE. */
-int profile_child_filter(char *const argv[], const char *input, size_t length, char **out,
-                         size_t *out_length, struct servet_error *error);
-
 #endif

@@ -45,8 +45,8 @@ int profile_check_pair_figures(const struct json_path *at,
                                const struct profile_pair_figure *figures, size_t count,
                                const struct profile_set *members, struct servet_error *error);
 
-/* The promises that a relation between PUs (or nodes) makes: groups inside the set it speaks of,
- * disjoint, ordered by lowest member; pairs ordered, of two different members. */
+/* Invariants of a relation between PUs (or nodes): groups inside its set, disjoint, ordered by
+ * lowest member; pairs ordered, of two different members. */
 
 /* Group of every member of `members`: owner[i] is that of members->ids[i], 1 for the first group, 0
  * for none. Frees with free(). */
@@ -194,8 +194,8 @@ const char *profile_field_words(const struct profile_field *field, char *buffer,
  * path, -ENOMEM. */
 int profile_check_fields(const struct json_path *at, const struct profile_object *type,
                          const void *object, struct servet_error *error);
-/* The same of a part whose sets, relations and pairs speak of `members`; NULL: of nobody knows
- * whom. */
+/* The same of a part whose sets, relations and pairs speak of `members`; NULL: members are not
+ * known. */
 int profile_check_members(const struct json_path *at, const struct profile_object *type,
                           const void *object, const struct profile_set *members,
                           struct servet_error *error);

@@ -32,8 +32,9 @@ const char *const profile_kernel_names[] = {
 };
 
 #define ORIGIN_SAYS                                                                                \
-    "declared: said by the operating system; measured: on this very thing; inferred: taken over "  \
-    "from an equivalent one; quoted: taken from a publication."
+    "declared: by the operating system; measured: on this PU, pair or node itself; inferred: "     \
+    "from "                                                                                        \
+    "an equivalent one that was measured; quoted: from a publication."
 #define REPETITIONS_SAYS "Measurements behind the figure."
 #define SPREAD_SAYS                                                                                \
     "Relative: (third quartile - first quartile) / median of those measurements; of messages and " \

@@ -129,7 +129,7 @@ static void save_key(const struct place *at, const char *key, bool *first)
     *first = false;
 }
 
-/* Of a key that was given twice the last one. */
+/* Only the last one of a repeated key is saved. */
 static bool is_last(const struct servet_profile *profile, size_t index)
 {
     const struct profile_extra *extra = &profile->extras[index];

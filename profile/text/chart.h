@@ -69,8 +69,8 @@ struct chart {
     int rc; /* -ENOMEM: a part is missing */
 };
 
-/* Adds a curve; points go to the last one that was added. What an axis cannot show (0 on a
- * logarithmic one, NAN) is left out. */
+/* Adds a curve; points go to the last one that was added. Values that an axis cannot show (0 on a
+ * logarithmic one, NAN) are left out. */
 void profile_chart_series(struct chart *chart, unsigned colour, enum chart_look look,
                           const char *name);
 void profile_chart_point(struct chart *chart, double x, double y);

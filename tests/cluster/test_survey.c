@@ -186,19 +186,6 @@ TEST(a_budget_ends_early_and_says_so)
     finish(&tree, &done);
 }
 
-TEST(a_protocol_switch_is_a_jump_of_the_curve)
-{
-    struct profile_message_point curve[24];
-    uint64_t found[4];
-    for (size_t i = 0; i < 24; i++) {
-        uint64_t bytes = UINT64_C(1) << i;
-        curve[i] = (struct profile_message_point){
-            bytes, (bytes > 8192 ? 9e-6 : 2e-6) + (double)bytes * 1e-10, 0, -1};
-    }
-    ck_assert_uint_eq(probe_curve_switches(curve, 24, found, 4), 1);
-    ck_assert_uint_eq(found[0], 8192);
-}
-
 static void assert_hostlist(const char *expected, char **names, uint32_t count)
 {
     char *text = probe_network_hostlist(names, count);

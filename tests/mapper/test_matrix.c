@@ -7,6 +7,7 @@
 
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
+#include "profile/base/child.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
@@ -30,6 +31,25 @@ static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_
         }
     }
     return 0;
+}
+
+/* A matrix in which from[i] sends bytes[i] to to[i], through a file in memory. */
+static void make_matrix(uint32_t ranks, const uint32_t *from, const uint32_t *to,
+                        const double *bytes, size_t count, struct map_matrix *out)
+{
+    char path[32];
+    struct servet_error error;
+    int fd = profile_child_file();
+    FILE *file = fdopen(fd, "w");
+    fprintf(file, "%%%%MatrixMarket matrix coordinate real general\n%u %u %zu\n", ranks, ranks,
+            count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, "%u %u %.17g\n", from[i] + 1, to[i] + 1, bytes[i]);
+    }
+    fflush(file);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ck_assert_msg(map_matrix_read(path, out, &error) == 0, "%s", error.text);
+    fclose(file);
 }
 
 TEST(both_formats_say_the_same)
@@ -188,7 +208,7 @@ static void make_ring(uint32_t ranks, struct map_matrix *out)
         from[r] = number[r];
         to[r] = number[(r + 1) % ranks];
     }
-    ck_assert_int_eq(map_matrix_make(ranks, from, to, bytes, ranks, out), 0);
+    make_matrix(ranks, from, to, bytes, ranks, out);
 }
 
 /* Places a ring of two sizes of ranks, which alternate, by every placer. */
@@ -255,7 +275,7 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
             leaves[i] = i;
         }
         struct map_matrix matrix;
-        ck_assert_int_eq(map_matrix_make(ranks, from, to, bytes, edges, &matrix), 0);
+        make_matrix(ranks, from, to, bytes, edges, &matrix);
         double seconds[MAP_PLACERS] = {0};
         for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
             bool used[MOST] = {false};
@@ -314,7 +334,7 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
     struct map_matrix matrix;
     struct map_view view;
     struct servet_profile *profile = parsed(larger.out);
-    ck_assert_int_eq(map_matrix_make(RANKS, from, to, bytes, edges, &matrix), 0);
+    make_matrix(RANKS, from, to, bytes, edges, &matrix);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     double seconds[MAP_PLACERS] = {0};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
@@ -403,7 +423,7 @@ static void make_shuffled_torus(struct random_source *random, struct map_matrix 
         bytes[2 * i] = 1 + random_below(random, 3);
         bytes[2 * i + 1] = 1 + random_below(random, 3);
     }
-    ck_assert_int_eq(map_matrix_make(GMAP_RANKS, from, to, bytes, 2 * GMAP_RANKS, out), 0);
+    make_matrix(GMAP_RANKS, from, to, bytes, 2 * GMAP_RANKS, out);
 }
 
 TEST(scotch_is_never_worse_than_scotch_gmap)

@@ -132,7 +132,7 @@ TEST(who_asks_is_told_why_nothing_was_placed)
     ck_assert_ptr_nonnull(strstr(read_text(report), no_thread));
 }
 
-/* Of what it starts as well a line each would be said. */
+/* Every program that it starts would print a line as well. */
 TEST(what_a_program_starts_is_not_told_of)
 {
     const char *report = scratch_path("report");

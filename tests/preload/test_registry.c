@@ -39,7 +39,7 @@ static void setup(void)
 
 /* -- other processes -- */
 
-/* One that has done what it was told, and waits until it is ended. */
+/* A process that has done its part, and waits until it is ended. */
 struct other {
     pid_t pid;
     int said; /* the answer of `what` */
@@ -149,8 +149,8 @@ TEST(what_is_given_back_is_free)
     end(&other);
 }
 
-/* Whoever is laid over others is counted, also when those end; and what a job holds it may take
- * again, whoever has been laid over it. */
+/* A job on the PU of others is counted, also when those end; a job may take again a PU that it
+ * holds. */
 TEST(jobs_on_one_pu_are_counted)
 {
     unsigned jobs, mains;
@@ -261,7 +261,7 @@ TEST(two_that_choose_at_once_never_choose_the_same)
     }
 }
 
-/* Each a PU of its own, of as many: all of them get one. What look and take cost is printed. */
+/* As many jobs as PUs: each gets one of its own. The cost of looking and taking is printed. */
 static void crowd(uint32_t programs, uint32_t pus)
 {
     enum { LOOKS = 11 };
@@ -334,7 +334,7 @@ TEST(many_programs_at_once_all_see_each_other, .not_emulated = "500 emulators at
     crowd(500, 512);
 }
 
-/* A holder that is stopped keeps its PU, and nobody waits for it. */
+/* A holder that is stopped keeps its PU, and no process waits for it. */
 TEST(a_stopped_holder_delays_nobody)
 {
     struct other stopped = start_holder(6);
@@ -458,7 +458,7 @@ TEST(a_file_of_the_program_is_never_locked)
     ck_assert(!pin_registry_look(&here, &few, &mask) && !here.on);
     pin_registry_forget(&here);
     ck_assert_int_ge(fcntl(number, F_GETFD), 0);
-    /* What it held went with the file; nobody has a lock on the program's. */
+    /* Its locks ended with the file; the program's file has none. */
     path = file;
     wanted = 0;
     struct other other = start(take);
@@ -550,7 +550,7 @@ TEST(a_first_rank_that_says_nothing_is_not_waited_for)
     end(&stranger);
 }
 
-/* What the first one holds for a fellow is no thread of its own there; what it uses is. */
+/* A PU held for another process of the job does not count as a thread there; a PU in use does. */
 TEST(a_fellow_on_the_same_pu_is_told)
 {
     struct profile_mask used = {.word = {2}}, both = {.word = {3}}, taken;
@@ -725,7 +725,8 @@ TEST(users_keep_apart_where_there_is_a_file_for_all)
     end(&one);
 }
 
-/* Whoever holds all of a file for all users makes the others start over one another, and soon. */
+/* A process that locks the whole shared file does not delay others: they start without the
+ * registry. */
 TEST(who_holds_everything_stops_nobody)
 {
     struct profile_mask held, all = {0};
@@ -785,8 +786,8 @@ TEST(without_locks_there_is_no_registry, .not_emulated = "the filter is of the e
     }
 }
 
-/* The registry is of no use on a file that somebody else may write, has another name, or is none;
- * and where there are no locks. */
+/* The registry refuses a file that another user may write, that has another name or is no file, and
+ * file systems without locks. */
 TEST(a_file_that_cannot_be_trusted_is_not_used)
 {
     static struct pin_registry registry;

@@ -13,6 +13,7 @@
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
+#include "tests/probes/native/folded.h"
 
 enum { PUS = 8, PAIRS = PUS / 2 };
 
@@ -23,9 +24,8 @@ static const struct profile_pair pairs[PAIRS] = {{0, 1}, {2, 5}, {3, 4}, {6, 7}}
 
 static void open_machine(void)
 {
-    struct servet_error error;
     cancel = 0;
-    ck_assert_msg(probe_machine_open_folded(PUS, &cancel, &machine, &error) == 0, "%s", error.text);
+    open_folded(PUS, &cancel, &machine);
 }
 
 static void close_machine(void)

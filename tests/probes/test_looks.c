@@ -141,7 +141,7 @@ TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
     ck_assert_double_eq(spread, 0);
 }
 
-/* What a run says of messages and lines between the only two PUs. */
+/* Messages and lines of a run between the only two PUs. */
 struct said {
     double message, message_spread, line, line_spread, curve, curve_spread;
 };
@@ -357,7 +357,7 @@ static int note_pages(struct machine *subject, const struct machine_copy *what, 
     return simulated->copy(subject, what, pus, count, bytes_per_s);
 }
 
-/* Of slow memory much is moved in minutes. */
+/* Slow memory moves much data in minutes. */
 TEST(loops_are_as_long_as_the_copies_of_the_levels)
 {
     enum { ARRAY = 1 << 28 };

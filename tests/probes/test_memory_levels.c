@@ -138,7 +138,7 @@ static int copy_counting(struct machine *machine, const struct machine_copy *wha
     return rc;
 }
 
-/* Of a Finis Terrae of which nothing is declared: cells of 8, buses of 4 PUs. */
+/* A Finis Terrae without any declaration: cells of 8, buses of 4 PUs. */
 static struct probe_memory measure_counting(bool exhaustive, bool lying)
 {
     struct machine machine;

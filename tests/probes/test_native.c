@@ -18,6 +18,7 @@
 #include "probes/native/native.h"
 #include "tests/base/runner.h"
 #include "tests/probes/forbid_mbind.h"
+#include "tests/probes/native/folded.h"
 
 static volatile sig_atomic_t cancel;
 static struct machine machine;
@@ -333,14 +334,13 @@ TEST(copies_that_did_not_run_at_the_same_time_are_none_of_a_pair)
 {
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 8, .numa = -1};
     struct machine folded;
-    struct servet_error error;
     cpu_set_t one;
     double rates[2];
     int apart = 0;
     CPU_ZERO(&one);
     CPU_SET(machine.pus.ids[0], &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-    ck_assert_msg(probe_machine_open_folded(2, NULL, &folded, &error) == 0, "%s", error.text);
+    open_folded(2, NULL, &folded);
     for (int i = 0; i < 9; i++) {
         ck_assert_int_eq(probe_machine_copy(&folded, &what, folded.pus.ids, 2, rates), 0);
         apart += folded.guard.apart;

@@ -127,7 +127,7 @@ TEST(a_sample_is_of_the_whole_class)
     ck_assert_uint_eq(outcome.fallbacks, 2);
 }
 
-/* Packages that nobody declares, but messages show. */
+/* Packages that are not declared, but visible in messages. */
 TEST(pairs_of_one_layer_are_alike_where_nothing_else_says_it)
 {
     struct profile_set pus = pus_up_to(PUS - 1);
@@ -253,8 +253,8 @@ struct flat {
     bool siblings; /* three cores of a group have two PUs, of the others one is offline */
 };
 
-/* Groups of 16 in two halves, of which nobody says anything. A few PUs of one group are farther
- * from another one than the rest. */
+/* Groups of 16 in two undeclared halves. A few PUs of one group are farther from another one than
+ * the rest. */
 static double flat_latency(const struct flat *flat, size_t i, size_t j)
 {
     size_t g = i / GROUP, h = j / GROUP;
@@ -294,7 +294,7 @@ static bool none_is_faster(double *seconds, size_t count, double spread)
     return probe_layers_one_cluster(seconds, count, spread);
 }
 
-/* Of all pairs, as they are. */
+/* Values of all pairs. */
 static void run_flat(struct flat *flat)
 {
     const size_t pairs = probe_pair_count(MANY);
@@ -497,8 +497,8 @@ TEST(however_late_it_is_every_class_has_a_figure)
 
 enum { ANSWERING = 128, ANSWERING_PAIRS = ANSWERING * (ANSWERING - 1) / 2 };
 
-/* PUs of one group belong together; where it has none, nobody does. Some pairs say so the first
- * time that they are asked though they do not. */
+/* PUs of one group belong together, others never. The first answer for some pairs wrongly says that
+ * they do. */
 struct answering {
     size_t group;  /* PUs of one; 0: there are none */
     size_t stride; /* numbers of its PUs lie so many parts of the machine apart; 1: one another */
@@ -588,7 +588,7 @@ TEST(one_disturbed_answer_is_asked_again_and_not_its_whole_class)
     }
 }
 
-/* Of the sample the few that belong together are asked again, and are undecided. */
+/* The few pairs of the sample that belong together are measured again, and are undecided. */
 TEST(an_undecided_answer_takes_no_other_back)
 {
     const size_t many = ANSWERING_PAIRS / 8;

@@ -203,9 +203,8 @@ static void open_one_declared(struct machine *machine, uint64_t seed)
                       groups_of(DECLARED_PUS, EIGHT));
 }
 
-/* A sample of two dozen pairs has none of those that share in 6 % of cases, and all were told that
- * they share none; a pair of the sample that shared and left doubt when it was asked again was no
- * witness of another. Answers in doubt gave pairs that contradict their groups. */
+/* A sample of two dozen pairs may hold none of the pairs that share, and an undecided pair is no
+ * evidence for another. */
 TEST(where_one_cache_of_all_is_declared_the_smaller_ones_are_found)
 {
     enum { SEEDS = 60 };

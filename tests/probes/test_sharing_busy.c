@@ -71,12 +71,13 @@ TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
     open_hog(one_cache, true, always, 1);
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
-    ck_assert_uint_eq(found.levels[1].as_declared, 0); /* nobody takes the second level away */
+    ck_assert_uint_eq(found.levels[1].as_declared,
+                      0); /* other processes leave the second level alone */
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert(is_one_group(&cache->sharing, PUS));
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_DECLARED);
     ck_assert_msg(
-        strstr(cache->quality.note, "as declared (6 of 6 pairs): the cache was not left alone"),
+        strstr(cache->quality.note, "as declared (6 of 6 pairs): other processes used the cache"),
         "%s", cache->quality.note);
     probe_sharing_free(&found);
 }
@@ -90,7 +91,7 @@ TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     ck_assert_uint_eq(found.levels[LAST].undecided, PUS * (PUS - 1) / 2);
     const struct profile_cache *cache = put_into_profile(&found);
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_INFERRED);
-    ck_assert_msg(strstr(cache->quality.note, "whether 6 of 6 pairs share it is not known"), "%s",
+    ck_assert_msg(strstr(cache->quality.note, "sharing of 6 of 6 pairs is undecided"), "%s",
                   cache->quality.note);
     probe_sharing_free(&found);
 }

@@ -116,27 +116,6 @@ TEST(a_program_that_is_not_there_is_no_exit_status)
     ck_assert_int_eq(profile_child_run(&child), -ENOENT);
 }
 
-TEST(a_filter_says_what_the_program_says)
-{
-    struct servet_error error;
-    char *out = NULL, *cat[] = {(char[]){"cat"}, NULL}, *none[] = {(char[]){"servet-none"}, NULL};
-    char *bad[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"printf '%s\\n' ---- 'it hurts' >&2"},
-                   NULL};
-    size_t length;
-    size_t much = 1 << 20; /* more than a pipe holds */
-    char *text = malloc(much);
-    memset(text, 'x', much);
-    ck_assert_int_eq(profile_child_filter(cat, text, much, &out, &length, &error), 0);
-    ck_assert_uint_eq(length, much);
-    ck_assert(memcmp(out, text, much) == 0);
-    free(out);
-    ck_assert_int_eq(profile_child_filter(bad, text, 1, &out, &length, &error), -EIO);
-    ck_assert_str_eq(error.text, "sh: it hurts");
-    ck_assert_int_eq(profile_child_filter(none, text, 1, &out, &length, &error), -ENOENT);
-    ck_assert_str_eq(error.text, "servet-none: not installed");
-    free(text);
-}
-
 static int fill_in(void *context)
 {
     char *text = context;

@@ -55,7 +55,7 @@ def walk(value, path, found):
     if "sharing" in value and value.get("quality", {}).get("origin") == "measured":
         count += 1
         evidence = value.get("sharing_quality", {})
-        said = "who shares it as declared" in value["quality"].get("note", "")
+        said = "sharing as declared" in value["quality"].get("note", "")
         if evidence.get("origin") == "measured" and evidence.get("repetitions", 0) < 1:
             found.append((f"{path}.sharing", ["repetitions"]))
         if value["sharing"] and not said and (evidence.get("repetitions", 0) < 1 or "origin" not in evidence):

@@ -19,7 +19,7 @@
 
 static const char *const names[] = {"two-packages", "dempsey"};
 enum { NAMES = sizeof names / sizeof *names };
-/* Of the time granted: an estimate of the next sweep may be off by so much. */
+/* Share of the time granted by which an estimate of the next sweep may be off. */
 static const double overshoot = 1.2;
 
 static double elapsed_s;
@@ -289,7 +289,7 @@ TEST(operations_end_a_little_after_the_budget)
 
 /* -- what is decided by how much time there is -- */
 
-/* What was busy is counted out of the machine file. */
+/* Busy workers are described in the machine file. */
 static double others_now;
 
 static double others(struct machine *machine)
@@ -306,7 +306,7 @@ static double clock_of(struct machine *machine)
     return clock_now;
 }
 
-/* What it says of the time and of others is ours. */
+/* Its conditions on time and other processes belong to the run. */
 static void open_on_our_clock(struct machine *machine)
 {
     static struct machine_ops ops;

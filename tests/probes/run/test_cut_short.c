@@ -120,7 +120,7 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
     probe_machine_close(&machine);
 }
 
-/* Of one PU nobody asks who shares its caches, nor what a message takes. */
+/* With one PU neither sharing nor messages are measured. */
 TEST(one_pu_lacks_nothing_that_two_would_have)
 {
     struct machine machine;
@@ -152,8 +152,8 @@ static void open_link(struct machine *machine)
         "['0-7', '8-15'], 'bytes_per_s': 3e10}]}, 'noise': {'relative': 0.02}}");
 }
 
-/* What a set gets whose workers do not meet is what each gets alone: nobody would be in the way of
- * anybody. Nothing is said of them, and what is declared stays. */
+/* A set whose workers do not run at the same time seems free of collisions. Its figures are not
+ * reported, and the declared ones stay. */
 TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
 {
     struct machine machine;
@@ -194,7 +194,7 @@ static int copy_until(struct machine *machine, const struct machine_copy *what, 
     return whole->copy(machine, what, pus, count, rates);
 }
 
-/* What sets showed before the time was over stays, and what was not asked is said. */
+/* Domains found before the time was over stay, and unmeasured ones are reported as such. */
 TEST(domains_that_were_found_before_the_time_was_over_stay)
 {
     struct machine machine;
@@ -387,8 +387,7 @@ static int no_message(struct machine *machine, const struct machine_exchange *wh
     return -ETIME;
 }
 
-/* What a machine that is taken for this one says on standard error when there is no time for MPI,
- * with messages between threads or without any. */
+/* Standard error of a run without time for MPI, with messages between threads or without any. */
 static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
 {
     struct machine machine;

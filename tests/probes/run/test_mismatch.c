@@ -11,7 +11,7 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-/* What was measured of one L3 of 11 MiB, declared for each of two pairs of PUs. */
+/* One measured L3 of 11 MiB, declared for each of two pairs of PUs. */
 struct measured {
     uint64_t size, high;
     const char *shared; /* one group of PUs; NULL: each PU has its own; "?": not measured */
@@ -54,14 +54,14 @@ static const char *note_of(const struct measured *of)
     return note;
 }
 
-#define AS_DECLARED "; who shares it as declared, not measured"
+#define AS_DECLARED "; sharing as declared, not measured"
 
 static const struct {
     struct measured of;
     const char *note;
 } cases[] = {
     {{10 * MIB + 512 * KIB, 10 * MIB + 512 * KIB, "?", {2, true, true}},
-     "who shares it as declared, not measured"},
+     "sharing as declared, not measured"},
     {{22 * MIB, 22 * MIB, "?", {2, true, true}}, "measured 22 MiB, declared 11 MiB" AS_DECLARED},
     {{9 * MIB, 12 * MIB, "?", {2, true, false}},
      "measured 9 MiB, declared 11 MiB: the measurement leaves room for the declared "

@@ -64,7 +64,7 @@ TEST(who_shares_caches_is_asked_by_messages_layers_where_nothing_is_declared)
                       position_of(events, "\"probe\": \"sharing\""));
     const struct profile_relation *sharing = &profile->classes[0].caches[1].sharing;
     ck_assert_ptr_nonnull(
-        strstr(profile->classes[0].caches[1].quality.note, "pairs alike by messages"));
+        strstr(profile->classes[0].caches[1].quality.note, "pairs with similar messages"));
     ck_assert_uint_eq(sharing->group_count, HIDDEN / HIDDEN_GROUP);
     ck_assert_uint_eq(sharing->pair_count, 0);
     for (size_t i = 0; i < sharing->group_count; i++) {

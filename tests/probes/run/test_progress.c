@@ -19,7 +19,7 @@ static void start(void)
     probe_progress_start(&progress, true, ends[1]);
 }
 
-/* What came so far. */
+/* Output so far. */
 static const char *text(void)
 {
     static char buffer[4096];

@@ -160,7 +160,7 @@ TEST(how_long_operations_wait_says_how_busy_it_is_once_there_are_some)
     ck_assert_double_eq_tol(probe_machine_pace(&machine), 1, 1e-9);
 }
 
-/* Hundreds of short operations come before: they would hide a few that somebody disturbs. */
+/* Hundreds of short operations come before: they would hide a few disturbed ones. */
 TEST(what_a_machine_settles_with_is_no_measurement)
 {
     const double waits[] = {0};

@@ -66,7 +66,7 @@ static inline void close_it(void)
     profile = NULL;
 }
 
-/* What so many workers of memory priority get together, without noise. */
+/* Rate of so many workers of memory priority together, without noise. */
 static inline double mapped(size_t workers)
 {
     const struct machine_copy what = {.bytes = 1u << 20, .passes = 1, .numa = -1};

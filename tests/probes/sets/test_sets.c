@@ -8,7 +8,7 @@
 #include "tests/base/runner.h"
 #include "tests/probes/sets/machine.h"
 
-/* Two L3 caches behind one link of 37 GB/s, of which the topology says nothing: 4 workers get 63
+/* Two L3 caches behind one link of 37 GB/s that the topology does not declare: 4 workers get 63
  * GB/s on two dies as measured by others, 36 on one; and more on four. */
 TEST(the_dies_of_an_epyc_are_found_though_no_topology_has_them)
 {
@@ -131,8 +131,8 @@ TEST(hidden_links_of_many_cores_are_found_inside_of_a_candidate)
 }
 
 /* The PUs of the third cluster have no memory of their own, and get less of the fourth's alone.
- * What they get beside another is no collision: all clusters' links are found, and every number of
- * workers gets what it can. */
+ * Their lower rate beside another is no collision: all clusters' links are found, and every number
+ * of workers gets its full rate. */
 static void open_far_cluster(void)
 {
     open_machine_with(
@@ -156,7 +156,7 @@ TEST(a_pu_that_gets_less_alone_does_not_collide_with_everybody)
         ck_assert_uint_eq(memory->levels[i].collisions.pair_count, 0);
     }
     ck_assert_ptr_nonnull(level_of("0-5"));
-    for (size_t i = 0; i < memory->pair_rate_count; i++) { /* are told as they are */
+    for (size_t i = 0; i < memory->pair_rate_count; i++) { /* are reported as they are */
         const struct profile_pair_figure *pair = &memory->pair_rates[i];
         const bool far = pair->b >= 12 && pair->b < 18;
         ck_assert_double_le(pair->value, far ? 9.5e9 : 14e9);
@@ -212,8 +212,8 @@ TEST(threads_of_fast_cores_have_a_figure_of_two)
     run_seed = 1;
 }
 
-/* What one more worker adds to 58 others is a small difference of large sums: a worker that is
- * disturbed now and then made up a domain in 33 of 40 runs on such a machine. */
+/* The gain of one more worker beside 58 others is a small difference of large sums, so one
+ * disturbed worker must not make up a domain. */
 TEST(disturbed_workers_make_no_domain_where_memory_has_no_limit)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -365,7 +365,7 @@ TEST(packages_that_messages_tell_come_before_what_is_hidden)
     run_seed = 1;
 }
 
-/* Two packages of many cores that nobody declares and no message tells apart, each with memory for
+/* Two packages of many cores, neither declared nor visible in messages, each with memory for
  * `gb_per_s`. */
 static void open_hidden_packages(uint64_t seed, size_t pus, unsigned gb_per_s)
 {

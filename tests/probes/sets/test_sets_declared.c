@@ -110,8 +110,8 @@ TEST(groups_that_cross_a_measured_level_make_no_level)
     close_it();
 }
 
-/* Of the pairs said to be cores a few collide, or none of the sample does: then the others are not
- * what they are said to be either. */
+/* Few of the pairs declared as cores collide, or none of the sample does: then the declaration is
+ * wrong for the others, too. */
 TEST(a_class_of_pairs_that_fails_leaves_no_other_trusted)
 {
     for (run_seed = 1; run_seed <= 8; run_seed++) {

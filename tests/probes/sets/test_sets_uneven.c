@@ -9,7 +9,7 @@
 enum { SEEDS = 4 }; /* a random second group is looked at: each must do */
 
 /* Four caches of three cores behind 35 GB/s each, of which one has a PU offline and fills no link.
- * That one group is none leaves the others. */
+ * The others are found without it. */
 TEST(links_are_found_beside_a_group_that_is_too_small_to_fill_its_own)
 {
     for (run_seed = 1; run_seed <= SEEDS; run_seed++) {
