@@ -12,7 +12,7 @@
 
 /* The user's request. */
 struct request {
-    bool npb, kernels, list, json;
+    bool npb, kernels, tune, list, json;
     const char *npb_folder;
     const char *plot; /* a file (.svg) or a folder that is there; NULL: no plots */
     char *names_text;

@@ -154,9 +154,8 @@ static char *failure(const struct bench_run *run, double limit)
     return text_of("%s: %s", number, run->complaint ? run->complaint : "nothing on stderr");
 }
 
-/* The figure of one run, or the reason why there is none. */
-static char *figure(const struct metric *metric, const struct bench_run *run, double limit,
-                    double *value)
+char *bench_figure(const struct metric *metric, const struct bench_run *run, double limit,
+                   double *value)
 {
     if (run->status != 0 || run->timed_out) {
         return failure(run, limit);
@@ -181,8 +180,8 @@ static void run_once(struct comparison *comparison, struct series *series, size_
     bench_run(&argv, &environment, jobs, comparison->conditions.limit_seconds, runs);
     for (size_t job = 0; job < jobs; job++) {
         double value = 0.0;
-        char *reason =
-            figure(comparison->metric, &runs[job], comparison->conditions.limit_seconds, &value);
+        char *reason = bench_figure(comparison->metric, &runs[job],
+                                    comparison->conditions.limit_seconds, &value);
         if (reason && !series->left_out) {
             series->left_out = reason;
             reason = NULL;

@@ -5,6 +5,7 @@
 #include <regex.h>
 
 #include "benchmarks/bench/comparator.h"
+#include "benchmarks/bench/run.h"
 #include "benchmarks/bench/statistics.h"
 
 struct metric {
@@ -48,6 +49,10 @@ struct comparison {
 
 /* Compiles metric->expression: 0, or cli_usage(). */
 void bench_metric_compile(struct metric *metric);
+
+/* The figure of one run, or the reason why there is none, a new string. `limit`: that it had. */
+char *bench_figure(const struct metric *metric, const struct bench_run *run, double limit,
+                   double *value);
 
 /* Runs the program under each of `names` (ended by NULL). A comparator that cannot be used, or
  * under which the program fails, is left out with its reason. */

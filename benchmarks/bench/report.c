@@ -64,16 +64,10 @@ static void print_program(FILE *out, const struct comparison *comparison)
             metric->expression ? metric->expression : "wall time in s", comparison->rounds);
 }
 
-/* An interval in words, "-" of too few rounds for one. */
-struct span {
-    char text[64];
-};
-
-static struct span span_of(const struct comparison *comparison, struct interval interval,
-                           int digits)
+struct bench_span bench_span(struct interval interval, size_t rounds, int digits)
 {
-    struct span span = {"-"};
-    if (comparison->rounds >= BENCH_LEAST_ROUNDS) {
+    struct bench_span span = {"-"};
+    if (rounds >= BENCH_LEAST_ROUNDS) {
         snprintf(span.text, sizeof span.text, "[%10.*g, %10.*g]", digits, interval.low, digits,
                  interval.high);
     }
@@ -91,8 +85,8 @@ void bench_table(FILE *out, const struct comparison *comparison)
             fprintf(out, "  %-12s %s\n", s->comparator->name, s->left_out);
             continue;
         }
-        struct span median = span_of(comparison, s->interval, 5);
-        struct span ratio = span_of(comparison, s->ratio_interval, 4);
+        struct bench_span median = bench_span(s->interval, comparison->rounds, 5);
+        struct bench_span ratio = bench_span(s->ratio_interval, comparison->rounds, 4);
         fprintf(out, "  %-12s %12.6g  %-24s  %8.3f  %s\n", s->comparator->name, s->median,
                 median.text, s->ratio, ratio.text);
     }
@@ -114,13 +108,11 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* With fewer rounds than an interval needs: null. */
-static json_t *pair(const struct comparison *comparison, struct interval interval)
+json_t *bench_json_interval(struct interval interval, size_t rounds)
 {
-    if (comparison->rounds < BENCH_LEAST_ROUNDS) {
-        return json_null();
-    }
-    return json_pack("[o,o]", number(interval.low), number(interval.high));
+    return rounds < BENCH_LEAST_ROUNDS
+               ? json_null()
+               : json_pack("[o,o]", number(interval.low), number(interval.high));
 }
 
 static json_t *series_json(const struct comparison *comparison, const struct series *series)
@@ -135,8 +127,10 @@ static json_t *series_json(const struct comparison *comparison, const struct ser
     }
     return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o}", "name", series->comparator->name, "command",
                      series->command, "median", number(series->median), "interval",
-                     pair(comparison, series->interval), "ratio", number(series->ratio),
-                     "ratio_interval", pair(comparison, series->ratio_interval), "values", values);
+                     bench_json_interval(series->interval, comparison->rounds), "ratio",
+                     number(series->ratio), "ratio_interval",
+                     bench_json_interval(series->ratio_interval, comparison->rounds), "values",
+                     values);
 }
 
 json_t *bench_json_conditions(const struct comparison *comparison)
@@ -160,12 +154,13 @@ json_t *bench_json(const struct comparison *comparison)
     json_object_set_new(object, "comparators", list);
     struct verdict verdict;
     if (bench_verdict(comparison, &verdict)) {
-        json_object_set_new(
-            object, "verdict",
-            json_pack("{s:s,s:s,s:o,s:o,s:b}", "servet", verdict.ours->comparator->name,
-                      "best_other", verdict.best->comparator->name, "slowdown",
-                      number(verdict.ratio), "interval", pair(comparison, verdict.interval),
-                      "slower", (int)verdict.slower));
+        json_object_set_new(object, "verdict",
+                            json_pack("{s:s,s:s,s:o,s:o,s:b}", "servet",
+                                      verdict.ours->comparator->name, "best_other",
+                                      verdict.best->comparator->name, "slowdown",
+                                      number(verdict.ratio), "interval",
+                                      bench_json_interval(verdict.interval, comparison->rounds),
+                                      "slower", (int)verdict.slower));
     }
     return object;
 }

@@ -26,6 +26,13 @@ bool bench_verdict(const struct comparison *comparison, struct verdict *out);
 /* A likely reason why servet is slower there: one line. */
 const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict);
 
+/* An interval in words; "-", and null in JSON, of too few rounds for one. */
+struct bench_span {
+    char text[64];
+};
+struct bench_span bench_span(struct interval interval, size_t rounds, int digits);
+json_t *bench_json_interval(struct interval interval, size_t rounds);
+
 /* The program and how it was run, without figures. */
 json_t *bench_json_conditions(const struct comparison *comparison);
 json_t *bench_json(const struct comparison *comparison);

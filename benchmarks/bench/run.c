@@ -63,13 +63,30 @@ void bench_words_free(struct words *words)
     *words = (struct words){0};
 }
 
+/* As a shell takes it. */
+static void put_word(FILE *out, const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "@%+=:,./_-";
+    if (*word && strspn(word, safe) == strlen(word)) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) {
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    }
+    fputc('\'', out);
+}
+
 char *bench_words_text(const struct words *words)
 {
     char *text = NULL;
     size_t size;
     FILE *out = profile_stream_open(&text, &size);
     for (size_t i = 0; out && i < words->count; i++) {
-        fprintf(out, "%s%s", i ? " " : "", words->list[i]);
+        fputs(i ? " " : "", out);
+        put_word(out, words->list[i]);
     }
     if (!out || fclose(out) != 0) {
         cli_fail("out of memory");
@@ -187,13 +204,56 @@ static size_t collect(struct child *children, size_t copies, double started, str
     return running;
 }
 
-static void kill_all(struct child *children, size_t copies, struct bench_run *runs)
+static void end_all(struct child *children, size_t copies, int number, struct bench_run *runs)
 {
     for (size_t i = 0; i < copies; i++) {
         if (!children[i].ended) {
             runs[i].timed_out = true;
-            kill(-children[i].pid, SIGKILL);
+            kill(-children[i].pid, number);
         }
+    }
+}
+
+/* -- being interrupted -- */
+
+static volatile sig_atomic_t interrupted;
+static bool adopts; /* processes whose parents ended become ours */
+
+static void interrupt(int number)
+{
+    interrupted = number;
+}
+
+void bench_run_hold_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = interrupt};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    adopts = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+int bench_run_interrupted(void)
+{
+    return interrupted;
+}
+
+static const struct timespec pause_between = {0, POLL_NANOSECONDS};
+
+/* Ranks whose launcher was killed, and what has left its process group. */
+static void kill_left_behind(void)
+{
+    char path[64], text[4096];
+    const double until = profile_now_s() + BENCH_GRACE_SECONDS;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    while (waitpid(-1, NULL, WNOHANG) >= 0 && profile_now_s() < until) {
+        profile_read_small(path, text, sizeof text);
+        long pid;
+        for (char *at = text; (pid = strtol(at, &at, 10)) > 0;) {
+            kill((pid_t)pid, SIGKILL);
+        }
+        nanosleep(&pause_between, NULL);
     }
 }
 
@@ -202,20 +262,26 @@ void bench_run(const struct words *argv, const struct words *environment, size_t
 {
     struct child *children = bench_memory(copies, sizeof *children);
     memset(runs, 0, copies * sizeof *runs);
-    double started = profile_now_s();
+    double started = profile_now_s(), end = started + limit_seconds;
     for (size_t i = 0; i < copies; i++) {
         start(argv, environment, &children[i]);
     }
-    const struct timespec pause = {0, POLL_NANOSECONDS};
-    bool killed = false;
+    bool asked = false, killed = false;
     while (collect(children, copies, started, runs)) {
-        if (!killed && profile_now_s() - started > limit_seconds) {
-            kill_all(children, copies, runs);
+        if (!asked && (interrupted || profile_now_s() > end)) {
+            end_all(children, copies, SIGTERM, runs);
+            end = profile_now_s() + BENCH_GRACE_SECONDS;
+            asked = true;
+        } else if (asked && !killed && profile_now_s() > end) {
+            end_all(children, copies, SIGKILL, runs);
             killed = true;
         }
-        nanosleep(&pause, NULL);
+        nanosleep(&pause_between, NULL);
     }
     free(children);
+    if (asked && adopts) {
+        kill_left_behind();
+    }
 }
 
 void bench_run_free(struct bench_run *run)

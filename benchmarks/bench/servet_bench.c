@@ -11,6 +11,7 @@
 #include "benchmarks/bench/compare.h"
 #include "benchmarks/bench/report.h"
 #include "benchmarks/bench/tools.h"
+#include "benchmarks/bench/tune.h"
 #include "profile/base/cli.h"
 
 enum {
@@ -33,14 +34,21 @@ enum {
     KEY_NPB,
     KEY_KERNELS,
     KEY_LIST,
+    KEY_TUNE,
     KEY_GONE,
 };
+
+#define ROUNDS 11
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to run:", 1},
     {"npb", KEY_NPB, "DIR", 0,
      "The NPB binaries that you built in DIR (bt.A.x, cg.B.x, sp-mz.W.x, ...)", 1},
     {"kernels", KEY_KERNELS, NULL, 0, "The kernels that come with servet-bench", 1},
+    {"tune", KEY_TUNE, NULL, 0,
+     "Find the fastest ranks, threads and placement of the program, and keep them for servet-pin "
+     "--tuned; {ranks} and {threads} in its line stand for their numbers",
+     1},
     {"list", KEY_LIST, NULL, 0, "List the comparators and exit", 1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"ranks", KEY_RANKS, "N", 0, "Start the program with the launcher of its MPI, N ranks", 2},
@@ -58,7 +66,9 @@ static const struct argp_option options[] = {
     {"load", KEY_LOAD, "N", 0, "Keep the first N PUs busy with a background job", 2},
     {"limit", KEY_LIMIT, "SECONDS", 0, "Kill a run that takes longer (default 600)", 2},
     {"budget", KEY_BUDGET, "SECONDS", 0,
-     "Start no further round of a program after that time (twice that, before the sixth)", 2},
+     "Start no further round of a program after that time, such as 90 or 10m (twice that, before "
+     "the sixth); --tune ends within it (default 10m)",
+     2},
     {NULL, 0, NULL, 0, "Results:", 3},
     {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE|DIR", 0,
@@ -105,6 +115,9 @@ static error_t parse_what(int key, char *argument, struct request *request)
         return 0;
     case KEY_KERNELS:
         request->kernels = true;
+        return 0;
+    case KEY_TUNE:
+        request->tune = true;
         return 0;
     case KEY_LIST:
         request->list = true;
@@ -177,7 +190,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->conditions.limit_seconds = cli_number("--limit", argument, 1e-3, 1e9);
         return 0;
     case KEY_BUDGET:
-        request->conditions.budget_seconds = cli_number("--budget", argument, 1e-3, 1e9);
+        request->conditions.budget_seconds = cli_seconds("--budget", argument);
         return 0;
     default:
         return parse_what(key, argument, request);
@@ -206,26 +219,6 @@ static void write_json(const struct results *results)
     json_decref(root);
 }
 
-/* Makes the folder and those that it lies in. */
-static void make_folder(const char *path)
-{
-    char part[PATH_MAX];
-    struct stat status;
-    for (size_t end = 0; path[end]; end++) {
-        end += strcspn(path + end + 1, "/") + 1;
-        snprintf(part, sizeof part, "%.*s", (int)end, path);
-        if (mkdir(part, 0777) < 0 && errno != EEXIST) {
-            cli_usage("--plot %s: %s", path, strerror(errno));
-        }
-        if (!path[end]) {
-            break;
-        }
-    }
-    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode)) {
-        cli_usage("--plot %s: expected a folder, or a file that ends in .svg", path);
-    }
-}
-
 /* Before anything is measured: a picture that cannot be drawn is said now. */
 static void check_plot(const struct request *request)
 {
@@ -241,7 +234,13 @@ static void check_plot(const struct request *request)
         cli_usage("--plot %s: expected a folder, --kernels draws several pictures", path);
     }
     if (!picture && !folder) {
-        make_folder(path);
+        int rc = bench_make_folder(path);
+        if (rc == -EEXIST) {
+            cli_usage("--plot %s: expected a folder, or a file that ends in .svg", path);
+        }
+        if (rc < 0) {
+            cli_usage("--plot %s: %s", path, strerror(-rc));
+        }
     }
 }
 
@@ -258,6 +257,9 @@ static void check_usage(const struct request *request, bool program)
 {
     if (request->npb + request->kernels + program != 1) {
         cli_usage("expected a program after --, or one of --npb, --kernels");
+    }
+    if (request->tune) {
+        bench_tune_check(request, program);
     }
     if (request->kernels && request->metric.expression) {
         cli_usage("--metric goes with a program or --npb: the kernels' figure is their own time");
@@ -286,6 +288,20 @@ static void *memory_for_json(size_t size)
     return bench_memory(size, 1);
 }
 
+static int compare(const struct request *request, char **argv)
+{
+    struct results results = {
+        .text = open_text(request), .comparisons = json_array(), .exceptions = json_array()};
+    run_what_is_asked(request, argv, &results);
+    if (request->json) {
+        fclose(results.text);
+        write_json(&results);
+    }
+    json_decref(results.comparisons);
+    json_decref(results.exceptions);
+    return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -295,7 +311,7 @@ int main(int argc, char **argv)
         .doc = "Runs a program under every installed way to place it, interleaved, and says "
                "which is faster, with 95 % intervals.",
     };
-    struct request request = {.conditions = {.rounds = 11, .limit_seconds = 600.0, .jobs = 1}};
+    struct request request = {.conditions = {.limit_seconds = 600.0, .jobs = 1}};
     int first = argc;
     json_set_alloc_funcs(memory_for_json, free); /* else fields would be missing in silence */
     cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &request);
@@ -303,19 +319,13 @@ int main(int argc, char **argv)
         return list_comparators();
     }
     check_usage(&request, first < argc);
+    request.conditions.rounds = request.conditions.rounds ? request.conditions.rounds : ROUNDS;
     bench_metric_compile(&request.metric);
-    struct results results = {
-        .text = open_text(&request), .comparisons = json_array(), .exceptions = json_array()};
-    run_what_is_asked(&request, argv + first, &results);
-    if (request.json) {
-        fclose(results.text);
-        write_json(&results);
-    }
-    json_decref(results.comparisons);
-    json_decref(results.exceptions);
+    int status =
+        request.tune ? bench_tune(&request, argv + first) : compare(&request, argv + first);
     if (request.metric.expression) {
         regfree(&request.metric.compiled);
     }
     free(request.names_text);
-    return cli_finish(CLI_OK);
+    return cli_finish(status);
 }

@@ -124,3 +124,20 @@ size_t bench_tools_pus(void)
     }
     return (size_t)CPU_COUNT(&set);
 }
+
+int bench_make_folder(const char *path)
+{
+    char part[PATH_MAX];
+    struct stat status;
+    for (size_t end = 0; path[end]; end++) {
+        end += strcspn(path + end + 1, "/") + 1;
+        snprintf(part, sizeof part, "%.*s", (int)end, path);
+        if (mkdir(part, 0777) < 0 && errno != EEXIST) {
+            return -errno;
+        }
+        if (!path[end]) {
+            break;
+        }
+    }
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? 0 : -EEXIST;
+}

@@ -21,6 +21,8 @@ char *bench_copy(const char *text);
 /* regexec(3): does `text` match? It needs memory, too. */
 bool bench_matches(const regex_t *compiled, const char *text, size_t count, regmatch_t *match,
                    int flags);
+/* Makes the folder and those that it lies in. 0; -EEXIST: it is no folder; -errno. */
+int bench_make_folder(const char *path);
 /* PUs that this process may use. */
 size_t bench_tools_pus(void);
 

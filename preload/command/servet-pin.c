@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/command/tuned.h"
 #include "preload/node/node.h"
 #include "preload/place/options.h"
 #include "preload/place/process.h"
@@ -18,11 +19,11 @@
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 /* KEY_OLD_TRACE: the old letter of --trace. */
-enum { KEY_OLD_TRACE = 't', KEY_TRACE = 0x100, KEY_AUTO, KEY_WATCH, KEY_VARIABLES };
+enum { KEY_OLD_TRACE = 't', KEY_TRACE = 0x100, KEY_AUTO, KEY_WATCH, KEY_TUNED, KEY_VARIABLES };
 
 struct request {
     const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
-    bool variables;
+    bool tuned, variables;
 };
 
 /* Which variable each option sets. */
@@ -48,6 +49,8 @@ static const struct argp_option choices[] = {
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
      "While the command runs, move threads that wait for their PU to one that idles", 0},
+    {"tuned", KEY_TUNED, NULL, 0,
+     "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
     {"variables", KEY_VARIABLES, NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
@@ -67,7 +70,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         }
     }
     request->variables |= key == KEY_VARIABLES;
-    return key == KEY_VARIABLES ? 0 : ARGP_ERR_UNKNOWN;
+    request->tuned |= key == KEY_TUNED;
+    return key == KEY_VARIABLES || key == KEY_TUNED ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 /* Columns of --help. */
@@ -384,6 +388,63 @@ static void place_rank(const char *command)
     pin_plan_free(&plan);
 }
 
+/* -- tuned -- */
+
+/* Without an entry the program runs as it would without the option: a batch job must not fail for a
+ * file that is missing. */
+static bool say_untuned(const struct servet_error *why, char *const *arguments, bool speaks)
+{
+    for (; *arguments; arguments++) {
+        if (pin_tuned_is_open(*arguments)) {
+            cli_usage("--tuned: %s, expected it to be: '%s' has no number", why->text, *arguments);
+        }
+    }
+    if (speaks) {
+        cli_note("--tuned: %s (servet-bench --tune does it): placed as without it", why->text);
+    }
+    return true;
+}
+
+/* The ranks are the launcher's, threads the user's where OMP_NUM_THREADS is set; the rest is as it
+ * was fastest with these. False: the fastest was not to place. */
+static bool apply_tuned(char **argv)
+{
+    static struct pin_options options;
+    char path[PATH_MAX], number[16];
+    struct pin_launcher launcher;
+    struct profile_mask mask;
+    struct servet_error why;
+    pin_options_read(&options);
+    pin_launcher_read(options.rebind, &launcher);
+    struct pin_tuned tuned = {.ranks = launcher.name ? launcher.node_ranks : 0,
+                              .threads = pin_plan_threads()};
+    if (!launcher.name && profile_mask_get(0, &mask) == 0) {
+        tuned.pus = (uint32_t)profile_mask_count(&mask);
+    }
+    if (pin_tuned_find(argv[0], argv + 1, &tuned, path, &why) < 0) {
+        return say_untuned(&why, argv + 1, launcher.node_rank == 0);
+    }
+    if (options.verbose && launcher.node_rank == 0) {
+        cli_note("--tuned: threads %u, placement %s (%s)", tuned.threads,
+                 pin_tuned_names[tuned.placement], path);
+    }
+    snprintf(number, sizeof number, "%u", tuned.threads);
+    set("OMP_NUM_THREADS", number);
+    for (char **word = argv + 1; *word; word++) {
+        *word = pin_tuned_fill(*word, &tuned);
+        if (!*word) {
+            cli_fail("out of memory");
+        }
+    }
+    if (tuned.placement == PIN_TUNED_DEFAULT) {
+        return false;
+    }
+    bool memory = tuned.placement == PIN_TUNED_MEMORY;
+    set(pin_option_table[PIN_MEM_PRIOR].name, memory ? "1" : "0");
+    set(pin_option_table[PIN_COMM_PRIOR].name, memory ? "0" : "1");
+    return true;
+}
+
 /* A program of this folder is looked for in the PATH alone; of a script that is there the kernel
  * says, too, that there is no such file. */
 static void say_why_not(const char *program, int error)
@@ -420,13 +481,19 @@ int main(int argc, char **argv)
     if (!program) { /* argv ends with it */
         cli_usage("no command to run; expected: servet-pin [OPTION...] -- COMMAND [ARGUMENT...]");
     }
+    if (request.tuned && (request.values[PIN_MEM_PRIOR] || request.values[PIN_COMM_PRIOR] ||
+                          request.values[PIN_AUTO])) {
+        cli_usage("--tuned and --mem-prior, --comm-prior, --auto exclude each other");
+    }
     const char *trace = request.values[PIN_TRACE];
     if (trace && (!*trace || strcmp(trace, "-") == 0)) {
         cli_usage("--trace: '%s', expected the name of a file", trace);
     }
     set_variables(&request);
-    set_preloads();
-    place_rank(program);
+    if (!request.tuned || apply_tuned(argv + first)) {
+        set_preloads();
+        place_rank(program);
+    }
     execvp(program, argv + first);
     int error = errno;
     say_why_not(program, error);

@@ -27,17 +27,6 @@ static const struct argp_option table[] = {
     {0},
 };
 
-/* "90", "90s" or "1.5m". */
-static double parse_budget(const char *text)
-{
-    char number[32];
-    size_t length = strlen(text);
-    char unit = length > 0 ? text[length - 1] : 's';
-    length -= unit == 's' || unit == 'm';
-    snprintf(number, sizeof number, "%.*s", (int)length, text);
-    return cli_number("--budget", number, 0.001, 1e9) * (unit == 'm' ? 60 : 1);
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct run_options *options = state->input;
@@ -55,7 +44,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
         return 0;
     case OPTION_BUDGET:
-        options->budget_s = parse_budget(argument);
+        options->budget_s = cli_seconds("--budget", argument);
         return 0;
     case OPTION_EXHAUSTIVE:
         options->exhaustive = true;

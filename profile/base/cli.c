@@ -216,6 +216,16 @@ double cli_number(const char *option, const char *text, double low, double high)
     return value;
 }
 
+double cli_seconds(const char *option, const char *text)
+{
+    char number[32];
+    size_t length = strlen(text);
+    char unit = length > 0 ? text[length - 1] : 's';
+    length -= unit == 's' || unit == 'm';
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    return cli_number(option, number, 0.001, 1e9) * (unit == 'm' ? 60 : 1);
+}
+
 struct profile_set cli_set(const char *option, const char *text)
 {
     struct profile_set set;

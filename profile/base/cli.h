@@ -36,6 +36,8 @@ void cli_old_letter(char letter, const char *option, const char *meaning);
 long cli_integer(const char *option, const char *text, long low, long high);
 /* The argument of `option` as a number in [low, high], or cli_usage(). */
 double cli_number(const char *option, const char *text, double low, double high);
+/* The same as seconds: "90", "90s" or "1.5m". */
+double cli_seconds(const char *option, const char *text);
 /* The argument of `option` as a cpulist, or cli_usage(). */
 struct profile_set cli_set(const char *option, const char *text);
 

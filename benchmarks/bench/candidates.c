@@ -1,0 +1,127 @@
+/* Candidates of the tuner. Suggestions divide a node along what it shares and leave SMT alone; what
+ * they cannot know is how a program scales, and a step to either side finds that out. */
+#include "benchmarks/bench/candidates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/map.h"
+#include "mapper/worth/suggest.h"
+
+/* The suggestions of both priorities, each with its four neighbours. */
+#define MOST_DIVISIONS ((size_t)2 * MAP_SUGGESTIONS * 5)
+
+struct divisions {
+    struct pin_tuned list[MOST_DIVISIONS];
+    size_t count;
+    uint32_t pus;
+    bool ranks;
+};
+
+static void add(struct divisions *d, uint32_t ranks, uint32_t threads)
+{
+    ranks = d->ranks ? ranks : 0;
+    if (threads == 0 || (uint64_t)(ranks ? ranks : 1) * threads > d->pus) {
+        return;
+    }
+    for (size_t i = 0; i < d->count; i++) {
+        if (d->list[i].ranks == ranks && d->list[i].threads == threads) {
+            return;
+        }
+    }
+    d->list[d->count++] = (struct pin_tuned){.ranks = ranks, .threads = threads};
+}
+
+/* Of one process all threads that the division has together. */
+static void add_suggestions(struct divisions *d, const struct map_suggestions *of, bool chosen)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        const struct map_suggestion *row = &of->list[i];
+        if (row->chosen == chosen) {
+            add(d, row->ranks, row->threads * (d->ranks ? 1 : row->ranks));
+        }
+    }
+}
+
+/* Twice and half as many, of ranks at the cost of threads, and of threads alone. */
+static void add_neighbours(struct divisions *d)
+{
+    static const struct {
+        uint32_t ranks, of_ranks, threads, of_threads;
+    } steps[] = {{2, 1, 1, 2}, {1, 2, 2, 1}, {1, 1, 1, 2}, {1, 1, 2, 1}};
+    for (size_t i = 0, all = d->count * 4; i < all; i++) {
+        const struct pin_tuned one = d->list[i / 4];
+        uint32_t ranks = one.ranks * steps[i % 4].ranks,
+                 threads = one.threads * steps[i % 4].threads;
+        if (ranks % steps[i % 4].of_ranks == 0 && threads % steps[i % 4].of_threads == 0) {
+            add(d, ranks / steps[i % 4].of_ranks, threads / steps[i % 4].of_threads);
+        }
+    }
+}
+
+static int map_both(const struct servet_profile *node, const struct profile_set *allowed,
+                    const struct pin_tuned *of, uint32_t *pus, struct servet_error *error)
+{
+    struct map_domain_request request = {
+        .ranks = of->ranks ? of->ranks : 1, .threads_each = of->threads, .allowed = allowed};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        request.priority = i ? MAP_COMMUNICATION : MAP_MEMORY;
+        rc = map_domains(node, &request, pus + i * request.ranks * of->threads, error);
+    }
+    return rc;
+}
+
+/* Both priorities and none of them, for each way to divide. */
+static int add_placements(const struct servet_profile *node, const struct profile_set *allowed,
+                          const struct divisions *d, struct bench_candidates *out,
+                          struct servet_error *error)
+{
+    int rc = 0;
+    uint32_t *pus = calloc(allowed->count, 2 * sizeof *pus);
+    rc = pus ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < d->count; i++) {
+        struct pin_tuned one = d->list[i];
+        size_t workers = (size_t)(one.ranks ? one.ranks : 1) * one.threads;
+        rc = map_both(node, allowed, &one, pus, error);
+        bool same = rc == 0 && memcmp(pus, pus + workers, workers * sizeof *pus) == 0;
+        for (unsigned p = 0; rc == 0 && p < PIN_TUNED_PLACEMENTS; p++) {
+            one.placement = p;
+            if (p != PIN_TUNED_COMMUNICATION || !same) {
+                out->list[out->count++] = one;
+            }
+        }
+    }
+    free(pus);
+    return rc;
+}
+
+int bench_candidates(const struct servet_profile *node, const struct profile_set *allowed,
+                     bool ranks, struct bench_candidates *out, struct servet_error *error)
+{
+    struct divisions d = {.ranks = ranks, .pus = (uint32_t)allowed->count};
+    struct map_suggestions found[2];
+    struct bench_candidates all = {0};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        const struct map_suggest_request request = {
+            .priority = i ? MAP_COMMUNICATION : MAP_MEMORY, .nodes = 1, .allowed = allowed};
+        rc = map_suggest(node, &request, &found[i], error);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    for (int i = 0; i < 4; i++) {
+        add_suggestions(&d, &found[i % 2], i < 2);
+    }
+    add_neighbours(&d);
+    all.list = calloc(d.count, PIN_TUNED_PLACEMENTS * sizeof *all.list);
+    rc = all.list ? add_placements(node, allowed, &d, &all, error) : -ENOMEM;
+    if (rc < 0) {
+        free(all.list);
+        return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
+    }
+    *out = all;
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* Which of many candidates is the fastest, in few runs: successive halving (Karnin, Koren and
+ * Somekh, ICML 2013) on medians of interleaved rounds. A pure function of what runs them.
+ *
+ * After the first round the better half stays, after the third a quarter, after the sixth one:
+ * about 2.75 runs for each candidate, a quarter of the eleven that servet-bench gives to each. */
+#ifndef SERVET_BENCHMARKS_BENCH_RACE_H
+#define SERVET_BENCHMARKS_BENCH_RACE_H
+
+#include <stddef.h>
+
+#include "benchmarks/bench/statistics.h"
+
+/* Rounds of the last two: the first from which on an interval can claim 95 %. */
+#define RACE_ROUNDS BENCH_LEAST_ROUNDS
+
+enum race_state {
+    RACE_RUNS,   /* it is in the race; of a run: it is done, its value and seconds are set */
+    RACE_BEHIND, /* others were faster */
+    RACE_SLOW,   /* a run was stopped at its limit, far longer than the best so far */
+    RACE_FAILED, /* a run failed */
+    RACE_OVER,   /* of a run that counts for nothing: there is no time left, or the user ends it */
+};
+
+struct racer {
+    enum race_state state;
+    double values[RACE_ROUNDS]; /* less is better */
+    size_t rounds;              /* values that there are */
+    double median;              /* of them */
+    struct interval interval;
+    double longest_s; /* of its runs */
+};
+
+struct race_run {
+    double value, seconds;
+};
+
+struct race {
+    /* Runs a candidate once; it is stopped after `limit_s`, 0: without a limit of the race's. */
+    enum race_state (*run)(void *context, size_t candidate, double limit_s, struct race_run *out);
+    void *context;
+    struct racer *racers; /* zeros at first */
+    size_t count;
+    size_t runs; /* that count */
+};
+
+/* Runs the race, until one is left or a run answers RACE_OVER. */
+void bench_race(struct race *race);
+
+/* Order of two racers, as qsort() takes it: the best first, those without a value last. */
+int bench_race_order(const struct racer *a, const struct racer *b);
+
+/* The first in that order of those that are in or behind; SIZE_MAX: none has a value. */
+size_t bench_race_best(const struct race *race);
+
+#endif

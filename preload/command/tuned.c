@@ -1,0 +1,157 @@
+/* The files of servet-bench --tune. */
+#include "preload/command/tuned.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profile/base/file.h"
+#include "profile/base/hash.h"
+#include "profile/model.h"
+
+const char *const pin_tuned_names[PIN_TUNED_PLACEMENTS + 1] = {"memory", "communication",
+                                                               "default"};
+
+/* -- where -- */
+
+int pin_tuned_path(const char *profile, const char *program, char *const *arguments,
+                   char out[PATH_MAX])
+{
+    static const char ending[] = ".json";
+    const char *slash = strrchr(program, '/');
+    size_t length = strlen(profile), end = sizeof ending - 1;
+    uint64_t hash = PROFILE_HASH_BEGIN;
+    for (; *arguments; arguments++) { /* with the 0, so that "a b" is not "a", "b" */
+        hash = profile_hash_bytes(hash, *arguments, strlen(*arguments) + 1);
+    }
+    length -= length > end && strcmp(profile + length - end, ending) == 0 ? end : 0;
+    int size = snprintf(out, PATH_MAX, "%.*s.tuned/%s-%016llx%s", (int)length, profile,
+                        slash ? slash + 1 : program, (unsigned long long)hash, ending);
+    return size < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* The user's own entry comes before that of the machine. */
+static int find_file(const char *program, char *const *arguments, char path[PATH_MAX])
+{
+    char profile[PATH_MAX];
+    struct servet_error ignored;
+    for (int place = 0; place < 2; place++) {
+        int rc = place ? profile_find(profile, sizeof profile)
+                       : profile_default_path(profile, sizeof profile, &ignored);
+        rc = rc < 0 ? rc : pin_tuned_path(profile, program, arguments, path);
+        if (rc == 0 && access(path, F_OK) == 0) {
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+/* -- what -- */
+
+static bool read_row(const json_t *row, struct pin_tuned *out)
+{
+    const char *placement = json_string_value(json_object_get(row, "placement"));
+    json_int_t ranks = json_integer_value(json_object_get(row, "ranks")),
+               threads = json_integer_value(json_object_get(row, "threads"));
+    if (!placement || ranks < 0 || ranks > UINT32_MAX || threads < 1 || threads > UINT32_MAX) {
+        return false;
+    }
+    *out = (struct pin_tuned){.ranks = (uint32_t)ranks, .threads = (uint32_t)threads};
+    for (unsigned i = 0; i < PIN_TUNED_PLACEMENTS; i++) {
+        if (strcmp(placement, pin_tuned_names[i]) == 0) {
+            out->placement = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int find_row(const json_t *rows, const char *path, struct pin_tuned *given,
+                    struct servet_error *error)
+{
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row)
+    {
+        struct pin_tuned one;
+        if (!read_row(row, &one)) {
+            return profile_error(error, -EINVAL, "%s: %s[%zu]: expected ranks, threads, placement",
+                                 path, PIN_TUNED_ROWS, i);
+        }
+        if (json_is_number(json_object_get(row, "median")) && one.ranks == given->ranks &&
+            (!given->threads || one.threads == given->threads)) {
+            *given = one;
+            return 0;
+        }
+    }
+    return profile_error(error, -ENOENT, "%s: no run of %u ranks x %u threads (0: any, or none)",
+                         path, given->ranks, given->threads);
+}
+
+static int read_rows(const json_t *root, const char *path, struct pin_tuned *given,
+                     struct servet_error *error)
+{
+    char here[PROFILE_SIGNATURE_SIZE] = "";
+    const char *there = json_string_value(json_object_get(root, PIN_TUNED_SIGNATURE));
+    const json_t *rows = json_object_get(root, PIN_TUNED_ROWS);
+    if (!there || !json_is_array(rows)) {
+        return profile_error(error, -EINVAL, "%s: expected a file of servet-bench --tune", path);
+    }
+    if (profile_signature("", here) < 0 || strcmp(here, there) != 0) {
+        return profile_error(error, -ENOENT, "%s: tuned on another machine", path);
+    }
+    json_int_t pus =
+        json_integer_value(json_object_get(json_object_get(root, PIN_TUNED_MACHINE), "pus"));
+    if (given->pus && pus != given->pus) {
+        return profile_error(error, -ENOENT, "%s: tuned on %lld PUs, this process may use %u", path,
+                             (long long)pus, given->pus);
+    }
+    return find_row(rows, path, given, error);
+}
+
+int pin_tuned_find(const char *program, char *const *arguments, struct pin_tuned *out,
+                   char path[PATH_MAX], struct servet_error *error)
+{
+    if (find_file(program, arguments, path) < 0) {
+        return profile_error(error, -ENOENT, "%s with these arguments was not tuned here", program);
+    }
+    json_error_t why;
+    json_t *root = json_load_file(path, 0, &why);
+    if (!root) {
+        return profile_error(error, -EINVAL, "%s: %s", path, why.text);
+    }
+    int rc = read_rows(root, path, out, error);
+    json_decref(root);
+    return rc;
+}
+
+/* -- words -- */
+
+bool pin_tuned_is_open(const char *word)
+{
+    return strstr(word, PIN_TUNED_RANKS) || strstr(word, PIN_TUNED_THREADS);
+}
+
+char *pin_tuned_fill(const char *word, const struct pin_tuned *with)
+{
+    static const size_t ranks = sizeof PIN_TUNED_RANKS - 1, threads = sizeof PIN_TUNED_THREADS - 1;
+    char *text = NULL;
+    size_t size;
+    FILE *out = profile_stream_open(&text, &size);
+    while (out && *word) {
+        if (strncmp(word, PIN_TUNED_RANKS, ranks) == 0) {
+            fprintf(out, "%u", with->ranks);
+            word += ranks;
+        } else if (strncmp(word, PIN_TUNED_THREADS, threads) == 0) {
+            fprintf(out, "%u", with->threads);
+            word += threads;
+        } else {
+            fputc(*word++, out);
+        }
+    }
+    return out && fclose(out) == 0 ? text : NULL;
+}

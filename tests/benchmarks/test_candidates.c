@@ -1,0 +1,90 @@
+/* Are the tuner's candidates what servet-map --suggest proposes, and its neighbours? */
+#include <stdlib.h>
+
+#include "benchmarks/bench/candidates.h"
+#include "mapper/map.h"
+#include "tests/base/runner.h"
+#include "tests/base/scratch.h"
+
+static struct bench_candidates found;
+
+static void find(const char *fixture, bool ranks)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct map_node_view view;
+    ck_assert_msg(profile_load(fixture, &profile, &error) == 0, "%s", error.text);
+    const struct profile_class *of = profile_node_class(profile, 0);
+    ck_assert_int_eq(bench_candidates(map_one_node(of, &view), &of->pus, ranks, &found, &error), 0);
+    kept(found.list);
+    profile_free(profile);
+}
+
+static size_t count_of(uint32_t ranks, uint32_t threads, enum pin_tuned_placement placement)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found.count; i++) {
+        const struct pin_tuned *one = &found.list[i];
+        count += one->ranks == ranks && one->threads == threads && one->placement == placement;
+    }
+    return count;
+}
+
+/* Of 24 cores of which two fill the memory, in packages of six. */
+#define DUNNINGTON FIXTURES "/dunnington.json"
+
+/* Those with a * come first, memory's before communication's; then the others, then the steps. */
+TEST(what_is_proposed_comes_first)
+{
+    static const uint32_t first[][2] = {{1, 2}, {4, 6}, {1, 24}, {24, 1}, {2, 1}};
+    find(DUNNINGTON, true);
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        ck_assert_uint_eq(found.list[at].ranks, first[i][0]);
+        ck_assert_uint_eq(found.list[at].threads, first[i][1]);
+        ck_assert_int_eq(found.list[at].placement, PIN_TUNED_MEMORY);
+        while (found.list[at].ranks == first[i][0] && found.list[at].threads == first[i][1]) {
+            at++;
+        }
+    }
+}
+
+TEST(neighbours_are_twice_and_half_as_many)
+{
+    static const uint32_t there[][2] = {{8, 3}, {2, 12}, {4, 3}, {1, 4}, {1, 1}, {1, 12}, {12, 2}};
+    static const uint32_t missing[][2] = {{4, 12}, {1, 48}, {48, 1}, {24, 2}, {1, 6}, {0, 2}};
+    find(DUNNINGTON, true);
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) {
+        ck_assert_uint_eq(count_of(there[i][0], there[i][1], PIN_TUNED_DEFAULT), 1);
+    }
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        ck_assert_uint_eq(count_of(missing[i][0], missing[i][1], PIN_TUNED_DEFAULT), 0);
+    }
+}
+
+/* On all cores both priorities give the same PUs; of two threads they do not. */
+TEST(one_placement_is_one_candidate)
+{
+    find(DUNNINGTON, true);
+    ck_assert_uint_eq(count_of(4, 6, PIN_TUNED_MEMORY), 1);
+    ck_assert_uint_eq(count_of(4, 6, PIN_TUNED_COMMUNICATION), 0);
+    ck_assert_uint_eq(count_of(1, 2, PIN_TUNED_MEMORY), 1);
+    ck_assert_uint_eq(count_of(1, 2, PIN_TUNED_COMMUNICATION), 1);
+}
+
+/* Of one process: as many threads as the ranks would have together. */
+TEST(without_ranks_there_are_threads)
+{
+    static const uint32_t threads[] = {2, 24, 1, 4, 12};
+    find(DUNNINGTON, false);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        ck_assert_uint_eq(count_of(0, threads[i], PIN_TUNED_MEMORY), 1);
+    }
+    ck_assert_uint_eq(count_of(0, 6, PIN_TUNED_MEMORY), 0); /* those of one rank */
+    for (size_t i = 0; i < found.count; i++) {
+        ck_assert_uint_eq(found.list[i].ranks, 0);
+        ck_assert_uint_le(found.list[i].threads, 24);
+    }
+}
+
+TESTS()
