@@ -160,6 +160,53 @@ void profile_tiers_free(struct profile_tiers *tiers)
     tiers->nodes = NULL;
 }
 
+static bool is_near(const struct profile_numa *numa, const struct profile_mask *pus)
+{
+    for (size_t i = 0; i < numa->pus.count; i++) {
+        if (profile_mask_has(pus, numa->pus.ids[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t profile_tiers_near(const struct profile_class *node_class, const struct profile_tiers *tiers,
+                          uint32_t tier, const struct profile_mask *pus, uint32_t *out)
+{
+    const bool any = tier == PROFILE_NO_TIER;
+    size_t count = 0;
+    for (int far = 0; count == 0 && far <= !any; far++) {
+        for (size_t i = 0; i < node_class->numa_count; i++) {
+            if ((any || tiers->nodes[i].tier == tier) &&
+                (far || is_near(&node_class->numa[i], pus))) {
+                out[count++] = (uint32_t)i;
+            }
+        }
+    }
+    return count;
+}
+
+/* Weights are small whole numbers: each node's part of all pages may be off by this. */
+#define PART_OFF 0.05
+
+bool profile_tiers_dealt(const struct profile_tiers *tiers, const uint32_t *weights,
+                         const uint32_t *positions, size_t count)
+{
+    double all = 0, all_weights = 0;
+    for (size_t i = 0; i < count; i++) {
+        all += tiers->nodes[positions[i]].weight;
+        all_weights += weights ? weights[positions[i]] : 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double part = (weights ? weights[positions[i]] : 1) / all_weights,
+               wanted = tiers->nodes[positions[i]].weight / all;
+        if (!(part - wanted < PART_OFF && wanted - part < PART_OFF)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 const char *profile_tier_word(const struct profile_tiers *tiers, uint32_t tier)
 {
     if (tiers->count < 2 || tier >= tiers->count) {

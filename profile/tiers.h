@@ -3,6 +3,7 @@
 #ifndef SERVET_PROFILE_TIERS_H
 #define SERVET_PROFILE_TIERS_H
 
+#include "profile/base/mask.h"
 #include "profile/model.h"
 
 /* The tier of a node without memory. */
@@ -30,6 +31,16 @@ void profile_tiers_free(struct profile_tiers *tiers);
 /* Bytes of a tier. */
 uint64_t profile_tier_bytes(const struct profile_class *node_class,
                             const struct profile_tiers *tiers, uint32_t tier);
+
+/* Positions of the nodes of a tier (PROFILE_NO_TIER: of any) that are next to `pus`; where it has
+ * none there, all of the tier's. `out` has room for all nodes. Returns how many. */
+size_t profile_tiers_near(const struct profile_class *node_class, const struct profile_tiers *tiers,
+                          uint32_t tier, const struct profile_mask *pus, uint32_t *out);
+
+/* Do the kernel's weights, by position, NULL: 1 for each, deal pages out over the nodes at these
+ * positions as their bandwidths do? False where these are not known. */
+bool profile_tiers_dealt(const struct profile_tiers *tiers, const uint32_t *weights,
+                         const uint32_t *positions, size_t count);
 
 /* "fast", "capacity", or "" of a tier between, and where there is one tier. */
 const char *profile_tier_word(const struct profile_tiers *tiers, uint32_t tier);

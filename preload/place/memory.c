@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,75 +16,23 @@
 
 /* -- the decision -- */
 
-static bool is_near(const struct profile_numa *numa, const struct profile_mask *own)
-{
-    for (size_t i = 0; i < numa->pus.count; i++) {
-        if (profile_mask_has(own, numa->pus.ids[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The nodes next to the plan's PUs, of one tier (PROFILE_NO_TIER: of any); of a tier that has none
- * there, all of it. */
-static size_t choose(const struct pin_memory_request *request, const struct profile_tiers *tiers,
-                     uint32_t tier, uint32_t *chosen)
-{
-    const struct profile_class *node_class = request->node_class;
-    size_t count = 0;
-    for (int far = 0; count == 0 && far <= (tier != PROFILE_NO_TIER); far++) {
-        for (size_t i = 0; i < node_class->numa_count; i++) {
-            const struct profile_numa *numa = &node_class->numa[i];
-            if (numa->os_index < PIN_NODES &&
-                (tier == PROFILE_NO_TIER || tiers->nodes[i].tier == tier) &&
-                (far || is_near(numa, request->own))) {
-                chosen[count++] = (uint32_t)i;
-            }
-        }
-    }
-    return count;
-}
-
+/* Numbers of nodes as the kernel wants them, and in words. */
 static int take(const struct pin_memory_request *request, const uint32_t *chosen, size_t count,
                 struct pin_memory *out)
 {
-    struct profile_set nodes;
-    uint32_t *numbers = malloc((count + 1) * sizeof *numbers);
+    struct profile_set nodes = {0};
+    uint32_t *numbers = calloc(count + 1, sizeof *numbers);
     for (size_t i = 0; numbers && i < count; i++) {
-        numbers[i] = request->node_class->numa[chosen[i]].os_index;
-        out->nodes.word[numbers[i] / PIN_NODE_WORD_BITS] |= 1ul
-                                                            << (numbers[i] % PIN_NODE_WORD_BITS);
+        const uint32_t number = numbers[i] = request->node_class->numa[chosen[i]].os_index;
+        if (number < PIN_NODES) {
+            out->nodes.word[number / PIN_NODE_WORD_BITS] |= 1ul << (number % PIN_NODE_WORD_BITS);
+        }
     }
     int rc = numbers ? profile_set_from_array(numbers, count, &nodes) : -ENOMEM;
     free(numbers);
-    if (rc == 0) {
-        profile_set_format(&nodes, out->text, sizeof out->text);
-        profile_set_free(&nodes);
-    }
+    profile_set_format(&nodes, out->text, sizeof out->text);
+    profile_set_free(&nodes);
     return rc;
-}
-
-/* Weights are small whole numbers: each node's part of all pages may be off by this. */
-#define PART_OFF 0.05
-
-/* Do the kernel's weights, NULL: one for each node, deal pages out as the bandwidths do? */
-static bool deals_as(const struct profile_tiers *tiers, const uint32_t *weights,
-                     const uint32_t *chosen, size_t count)
-{
-    double all = 0, all_weights = 0;
-    for (size_t i = 0; i < count; i++) {
-        all += tiers->nodes[chosen[i]].weight;
-        all_weights += weights ? weights[chosen[i]] : 1;
-    }
-    for (size_t i = 0; i < count; i++) {
-        double part = (weights ? weights[chosen[i]] : 1) / all_weights,
-               wanted = tiers->nodes[chosen[i]].weight / all;
-        if (!(part - wanted < PART_OFF && wanted - part < PART_OFF)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Unknown bandwidths are all 0, and no weights deal as they do. */
@@ -91,14 +40,14 @@ static void weigh(const struct pin_memory_request *request, const struct profile
                   const uint32_t *chosen, size_t count, struct pin_memory *out)
 {
     out->mode = MPOL_INTERLEAVE;
-    if (count == 0 || deals_as(tiers, NULL, chosen, count)) {
+    if (count == 0 || profile_tiers_dealt(tiers, NULL, chosen, count)) {
         return;
     }
     if (tiers->nodes[chosen[0]].weight == 0) {
         out->instead = "bandwidths of the nodes are not known";
     } else if (!request->weights) {
         out->instead = "this kernel has no weighted interleave";
-    } else if (!deals_as(tiers, request->weights, chosen, count)) {
+    } else if (!profile_tiers_dealt(tiers, request->weights, chosen, count)) {
         out->instead = "/sys/kernel/mm/mempolicy/weighted_interleave has other weights";
     } else {
         out->mode = PIN_WEIGHTED_INTERLEAVE;
@@ -120,7 +69,7 @@ static int decide(enum pin_membind membind, const struct pin_memory_request *req
     if (!chosen) {
         return -ENOMEM;
     }
-    size_t count = choose(request, tiers, tier, chosen);
+    size_t count = profile_tiers_near(request->node_class, tiers, tier, request->own, chosen);
     int rc = take(request, chosen, count, out);
     if (membind == PIN_MEMBIND_LOCAL) {
         out->mode = MPOL_LOCAL;
@@ -231,49 +180,49 @@ static void move_here(const struct pin_nodes *nodes)
 
 static void say_put(const char *word, const struct pin_memory *memory)
 {
-    pin_note("process %d: memory %s, nodes %s%s%s", (int)getpid(), word, memory->text,
-             memory->instead ? ", as plain interleave: " : "",
-             memory->instead ? memory->instead : "");
+    char share[48] = "";
     if (memory->share_bytes) {
-        pin_note("process %d: its share of the %s memory is %llu MiB", (int)getpid(), word,
+        snprintf(share, sizeof share, ", its share is %llu MiB",
                  (unsigned long long)memory->share_bytes >> 20);
     }
+    pin_note("process %d: memory %s, nodes %s%s%s%s", (int)getpid(), word, memory->text, share,
+             memory->instead ? ", as plain interleave: " : "",
+             memory->instead ? memory->instead : "");
 }
 
-static void refuse(const struct pin_options *options)
+static long set_as_planned(const struct pin_memory *memory)
 {
-    if (options->membind == PIN_MEMBIND_UNKNOWN) {
-        pin_failure("SERVET_MEMBIND: expected fast, capacity, local, interleave, weighted or none");
-    } else {
-        pin_failure("SERVET_MEMBIND=%s: the memory of all NUMA nodes is alike; expected local, "
-                    "interleave, weighted or none",
-                    pin_membind_words[options->membind]);
+    if (memory->mode == MPOL_LOCAL) {
+        return set_policy(MPOL_LOCAL, NULL);
     }
+    return memory->mode == PIN_PREFERRED_MANY ? prefer(&memory->nodes)
+                                              : set_policy(memory->mode, &memory->nodes);
 }
 
 void pin_memory_put(const struct pin_options *options, const struct pin_memory *memory, bool speaks)
 {
-    long code = 0;
-    if (options->membind == PIN_MEMBIND_UNKNOWN || memory->no_tier) {
-        if (speaks) {
-            refuse(options);
-        }
-        return;
+    if (options->membind == PIN_MEMBIND_UNKNOWN && speaks) {
+        pin_failure("SERVET_MEMBIND: expected fast, capacity, local, interleave, weighted or none");
     }
-    if (memory->mode == MPOL_LOCAL) {
-        code = set_policy(MPOL_LOCAL, NULL);
-    } else if (memory->mode == MPOL_DEFAULT || is_empty(&memory->nodes)) {
+    const bool local = memory->mode == MPOL_LOCAL;
+    if (options->membind == PIN_MEMBIND_UNKNOWN || options->membind == PIN_MEMBIND_NONE) {
         return;
-    } else {
-        code = memory->mode == PIN_PREFERRED_MANY ? prefer(&memory->nodes)
-                                                  : set_policy(memory->mode, &memory->nodes);
     }
     const char *word = pin_membind_words[options->membind];
+    if (memory->no_tier && speaks) {
+        pin_failure("SERVET_MEMBIND=%s: the memory of all NUMA nodes is alike; expected local, "
+                    "interleave, weighted or none",
+                    word);
+    }
+    if (memory->no_tier || (!local && is_empty(&memory->nodes))) {
+        return;
+    }
+    long code = set_as_planned(memory);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=%s: set_mempolicy: %s", word, strerrordesc_np((int)-code));
         return;
     }
-    if (memory->mode == MPOL_LOCAL) {
+    if (local) {
         move_here(&memory->nodes);
     }
     if (options->verbose) {
@@ -291,11 +240,9 @@ uint64_t pin_memory_peak(void)
 
 void pin_memory_say_peak(const struct pin_options *options, const struct pin_memory *memory)
 {
-    uint64_t peak = pin_memory_peak();
-    if (options->verbose && memory->share_bytes && peak > memory->share_bytes) {
-        pin_note("process %d: %llu MiB do not fit into its share of the %s memory, %llu MiB: the "
-                 "rest may be on other nodes",
-                 (int)getpid(), (unsigned long long)peak >> 20, pin_membind_words[options->membind],
-                 (unsigned long long)memory->share_bytes >> 20);
+    const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
+    if (options->verbose && share && peak > share) {
+        pin_note("process %d: %llu MiB do not fit into its share of the %s memory, %llu MiB",
+                 (int)getpid(), peak >> 20, pin_membind_words[options->membind], share >> 20);
     }
 }

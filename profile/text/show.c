@@ -213,7 +213,8 @@ static void show_head(struct show *show, const char *source)
 /* "(16 GiB, HBM, 800 GB/s declared, fast memory)" */
 static void describe_numa(const struct profile_numa *numa, const char *tier, char *out, size_t size)
 {
-    size_t used = (size_t)snprintf(out, size, " (%.48s", profile_figure_bytes(numa->memory_bytes).text);
+    size_t used =
+        (size_t)snprintf(out, size, " (%.48s", profile_figure_bytes(numa->memory_bytes).text);
     if (numa->kind) {
         used += (size_t)snprintf(out + used, size - used, ", %.32s", numa->kind);
     }

@@ -31,8 +31,8 @@ static void expect(const struct pin_memory *memory, int mode, const char *nodes)
     for (uint32_t node = 0; node < PIN_NODES; node++) {
         struct profile_set set = {0};
         ck_assert(!*nodes || profile_set_parse(nodes, &set) == 0);
-        const bool in = memory->nodes.word[node / PIN_NODE_WORD_BITS] >>
-                            (node % PIN_NODE_WORD_BITS) & 1;
+        const bool in =
+            memory->nodes.word[node / PIN_NODE_WORD_BITS] >> (node % PIN_NODE_WORD_BITS) & 1;
         ck_assert_int_eq(in, profile_set_has(&set, node));
         profile_set_free(&set);
     }
@@ -114,7 +114,7 @@ TEST(alike_nodes_need_no_weights)
 
 TEST(unknown_bandwidths_are_said)
 {
-    const struct node_figures nodes[] = {{"0-3", 8}, {"4-7", 8}};
+    const struct node_figures nodes[] = {{.pus = "0-3", .gib = 8}, {.pus = "4-7", .gib = 8}};
     struct pin_memory memory =
         decided(PIN_MEMBIND_WEIGHTED, CLASS_OF(nodes), 0, 7, (const uint32_t[]){1, 1});
     expect(&memory, MPOL_INTERLEAVE, "0-1");

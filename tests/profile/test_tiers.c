@@ -36,7 +36,8 @@ TEST(cxl_is_slower_than_dram_by_what_is_measured)
 
 TEST(latency_alone_is_enough)
 {
-    const struct node_figures nodes[] = {{"0-3", 8, 10, 300, 0, NULL}, {"4-7", 8, 10, 100, 0, NULL}};
+    const struct node_figures nodes[] = {{"0-3", 8, 10, 300, 0, NULL},
+                                         {"4-7", 8, 10, 100, 0, NULL}};
     expect_tiers(CLASS_OF(nodes), "1 0 of 2, capacity 1");
 }
 
@@ -59,8 +60,8 @@ TEST(capacity_is_the_largest_of_the_slower_tiers)
 
 TEST(the_kernels_tiers_count_where_nothing_else_is_known)
 {
-    const struct node_figures nodes[] = {
-        {"0-3", 64, 0, 0, 0, "memory_tier4"}, {"", 512, 0, 0, 0, "memory_tier22"}};
+    const struct node_figures nodes[] = {{"0-3", 64, 0, 0, 0, "memory_tier4"},
+                                         {"", 512, 0, 0, 0, "memory_tier22"}};
     expect_tiers(CLASS_OF(nodes), "0 1 of 2, capacity 1");
 }
 
