@@ -14,21 +14,21 @@
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"
 
-/* -- the decision -- */
-
 /* Numbers of nodes as the kernel wants them, and in words. */
 static int take(const struct pin_memory_request *request, const uint32_t *chosen, size_t count,
                 struct pin_memory *out)
 {
     struct profile_set nodes = {0};
     uint32_t *numbers = calloc(count + 1, sizeof *numbers);
+    size_t taken = 0;
     for (size_t i = 0; numbers && i < count; i++) {
-        const uint32_t number = numbers[i] = request->node_class->numa[chosen[i]].os_index;
+        const uint32_t number = request->node_class->numa[chosen[i]].os_index;
         if (number < PIN_NODES) {
+            numbers[taken++] = number;
             out->nodes.word[number / PIN_NODE_WORD_BITS] |= 1ul << (number % PIN_NODE_WORD_BITS);
         }
     }
-    int rc = numbers ? profile_set_from_array(numbers, count, &nodes) : -ENOMEM;
+    int rc = numbers ? profile_set_from_array(numbers, taken, &nodes) : -ENOMEM;
     free(numbers);
     profile_set_format(&nodes, out->text, sizeof out->text);
     profile_set_free(&nodes);
@@ -103,8 +103,6 @@ int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request 
     return rc;
 }
 
-/* -- the kernel -- */
-
 /* Linux 6.9 and later have a weight of each node there, which only root sets. */
 static bool read_weights(const struct profile_class *node_class, uint32_t *weights)
 {
@@ -137,12 +135,6 @@ int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *r
 /* The number of bits that the kernel reads: it takes one off. */
 #define NODE_BITS (PIN_NODES + 1)
 
-static bool is_empty(const struct pin_nodes *nodes)
-{
-    static const struct pin_nodes none;
-    return memcmp(nodes, &none, sizeof none) == 0;
-}
-
 static long set_policy(int mode, const struct pin_nodes *nodes)
 {
     return profile_raw(SYS_set_mempolicy, mode, (long)nodes, nodes ? NODE_BITS : 0, 0, 0, 0);
@@ -170,9 +162,7 @@ static void move_here(const struct pin_nodes *nodes)
 {
     struct pin_nodes all;
     memset(&all, 0xff, sizeof all);
-    long code = is_empty(nodes)
-                    ? 0
-                    : profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+    long code = profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
     }
@@ -204,17 +194,17 @@ void pin_memory_put(const struct pin_options *options, const struct pin_memory *
     if (options->membind == PIN_MEMBIND_UNKNOWN && speaks) {
         pin_failure("SERVET_MEMBIND: expected fast, capacity, local, interleave, weighted or none");
     }
-    const bool local = memory->mode == MPOL_LOCAL;
     if (options->membind == PIN_MEMBIND_UNKNOWN || options->membind == PIN_MEMBIND_NONE) {
         return;
     }
+    const bool local = memory->mode == MPOL_LOCAL;
     const char *word = pin_membind_words[options->membind];
     if (memory->no_tier && speaks) {
         pin_failure("SERVET_MEMBIND=%s: the memory of all NUMA nodes is alike; expected local, "
                     "interleave, weighted or none",
                     word);
     }
-    if (memory->no_tier || (!local && is_empty(&memory->nodes))) {
+    if (memory->no_tier || (!local && !*memory->text)) {
         return;
     }
     long code = set_as_planned(memory);
@@ -222,15 +212,13 @@ void pin_memory_put(const struct pin_options *options, const struct pin_memory *
         pin_failure("SERVET_MEMBIND=%s: set_mempolicy: %s", word, strerrordesc_np((int)-code));
         return;
     }
-    if (local) {
+    if (local && *memory->text) {
         move_here(&memory->nodes);
     }
     if (options->verbose) {
         say_put(word, memory);
     }
 }
-
-/* -- the end -- */
 
 uint64_t pin_memory_peak(void)
 {

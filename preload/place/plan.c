@@ -91,15 +91,6 @@ static int read_profile(struct site *site, struct pin_plan *plan)
     return topology_profile(site, "profile not usable", plan, &site->profile);
 }
 
-static char *host_name(char *name, size_t size)
-{
-    if (gethostname(name, size) < 0) {
-        return NULL;
-    }
-    name[size - 1] = '\0';
-    return name;
-}
-
 static int map_order(const struct site *site, const struct profile_set *taken, size_t count,
                      uint32_t *out, struct servet_error *error)
 {
@@ -263,9 +254,9 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
 
 static const struct profile_class *class_here(const struct servet_profile *profile)
 {
-    char name[256];
-    const struct profile_class *node_class =
-        profile_class_of_host(profile, host_name(name, sizeof name));
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    const struct profile_class *node_class = profile_class_of_host(profile, name);
     return node_class ? node_class : &profile->classes[0];
 }
 

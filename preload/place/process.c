@@ -324,9 +324,6 @@ bool pin_process_has_openmp(void)
     return atomic_load_explicit(&pin_life.openmp_found, memory_order_relaxed);
 }
 
-/* -- where its memory goes -- */
-
-/* One rank of a node says what is not done as asked. */
 void pin_process_put_memory(const struct pin_process *this)
 {
     if (!pin_life.memory_is_put) {
