@@ -5,9 +5,9 @@
  *                the plan's nodes
  *   interleave   pages are dealt out over the plan's nodes
  *   weighted     the same, in proportion to the nodes' bandwidths
- *   fast         pages come from the fastest tier of memory (profile/tiers.h), from its nodes next to
- *   capacity     the plan's PUs; or from the largest of the other tiers. Where that is full, from
- *                other nodes, so that nothing ends for want of it.
+ *   fast         pages come from the fastest tier of memory (profile/tiers.h), from its nodes next
+ *   capacity     to the plan's PUs; or from the largest of the other tiers. Where that is full,
+ *                from other nodes, so that nothing ends for want of it.
  *
  * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
  * is therefore the main thread in MPI_Init, or whoever makes the first worker.
@@ -49,7 +49,7 @@ struct pin_memory_request {
     const uint32_t *weights; /* the kernel's, by position of the node; NULL: it does not weigh */
 };
 
-/* The mode and the nodes. Asks nobody. 0, -ENOMEM. */
+/* The mode and the nodes, from the request alone. 0, -ENOMEM. */
 int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
                       struct pin_memory *out);
 

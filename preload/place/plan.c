@@ -31,7 +31,7 @@ struct site {
     enum map_priority priority;
 };
 
-/* What each NUMA node does is left aside unless memory goes by it. */
+/* Figures of single NUMA nodes are left aside unless memory goes by them. */
 static int load_profile(const struct site *site, struct servet_profile **out,
                         struct servet_error *error)
 {

@@ -136,7 +136,7 @@ static int read_caches(const struct source *source)
     return rc;
 }
 
-/* What firmware says of the memory of a NUMA node, to the PUs that reach it fastest. */
+/* Figures by the firmware of the memory of a NUMA node, to the PUs that reach it fastest. */
 static int describe_numa(const struct source *source, hwloc_obj_t object)
 {
     struct hwloc_location from;

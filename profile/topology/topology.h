@@ -26,7 +26,7 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
                               uint64_t memory_bytes, struct profile_set pus);
 /* The unit of hwloc's memory attributes and of the bandwidths in /sys. */
 #define TOPOLOGY_MIB_PER_S 0x1p20
-/* Of the node added last. `kind` may be NULL. 0 or -ENOMEM. */
+/* For the node added last. `kind` may be NULL. 0 or -ENOMEM. */
 int profile_topology_describe_numa(struct profile_class *node_class, const char *kind,
                                    double bytes_per_s);
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
