@@ -192,7 +192,7 @@ static long set_as_planned(const struct pin_memory *memory)
 void pin_memory_put(const struct pin_options *options, const struct pin_memory *memory, bool speaks)
 {
     if (options->membind == PIN_MEMBIND_UNKNOWN && speaks) {
-        pin_failure("SERVET_MEMBIND: expected fast, capacity, local, interleave, weighted or none");
+        pin_failure("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
     }
     if (options->membind == PIN_MEMBIND_UNKNOWN || options->membind == PIN_MEMBIND_NONE) {
         return;

@@ -53,7 +53,7 @@ enum pin_membind {
     PIN_MEMBIND_UNKNOWN
 };
 
-/* The word for each but the last. */
+#define PIN_MEMBIND_EXPECTED "expected fast, capacity, local, interleave, weighted or none"
 extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 
 struct pin_options {

@@ -385,7 +385,7 @@ static bool find_tier(struct reader *reader, uint32_t node, char *name, size_t s
             profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) == 0) {
             found = profile_set_has(&nodes, node);
             profile_set_free(&nodes);
-            snprintf(name, size, "%s", entry->d_name);
+            snprintf(name, size, "%.63s", entry->d_name);
         }
     }
     if (folder) {
