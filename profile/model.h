@@ -124,8 +124,11 @@ struct profile_relation {
 
 struct profile_numa {
     uint32_t os_index;
-    struct profile_set pus; /* empty: a memory-only node */
+    struct profile_set pus; /* of a node that has only memory: the nearest, or none */
     uint64_t memory_bytes;
+    char *kind; /* the system's name for its memory ("HBM", "memory_tier4"), or NULL */
+    /* of all its memory, from the nearest PUs, as the firmware says (HMAT); 0: not said */
+    double declared_bytes_per_s;
 };
 
 /* Cores that can do equally much (hwloc's cpukinds). */

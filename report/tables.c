@@ -11,6 +11,7 @@
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
+#include "profile/tiers.h"
 #include "report/report.h"
 
 /* -- what tables are made of -- */
@@ -172,6 +173,19 @@ static void put_access_cell(FILE *out, const struct profile_class *node_class,
     report_table_cell(out, "n", text);
 }
 
+/* With its tier, where memory is not all alike. */
+static void put_node_heads(FILE *out, const struct profile_class *node_class)
+{
+    struct profile_tiers tiers = {0};
+    (void)profile_tiers_make(node_class, &tiers);
+    for (size_t n = 0; n < node_class->numa_count; n++) {
+        const char *word = tiers.nodes ? profile_tier_word(&tiers, tiers.nodes[n].tier) : "";
+        fprintf(out, "<th scope=\"col\">Node %u%s%s</th>", node_class->numa[n].os_index,
+                *word ? ", " : "", word);
+    }
+    profile_tiers_free(&tiers);
+}
+
 /* Rows of one group of PUs lie together, by node. */
 static void put_access(FILE *out, const struct profile_class *node_class, const char *id)
 {
@@ -184,9 +198,7 @@ static void put_access(FILE *out, const struct profile_class *node_class, const 
     report_table_open(out, id,
                       "Memory of each NUMA node: latency of a load, bandwidth of one worker", "");
     fputs("<tr><th scope=\"col\">From PUs</th>", out);
-    for (size_t n = 0; n < node_class->numa_count; n++) {
-        fprintf(out, "<th scope=\"col\">Node %u</th>", node_class->numa[n].os_index);
-    }
+    put_node_heads(out, node_class);
     fputs("</tr>\n", out);
     for (size_t i = 0; i < count; i++) {
         notes |= rows[i].quality.note != NULL;

@@ -372,6 +372,9 @@ static void place_rank(const char *command)
     if (options.disable) {
         return;
     }
+    if (options.membind == PIN_MEMBIND_UNKNOWN) {
+        cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
+    }
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }

@@ -33,8 +33,9 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet",
                       "file of the locks by which programs avoid each other's PUs"},
     [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
-                     "local: memory touched before threads had places follows them; interleave: "
-                     "over their nodes"},
+                     "fast, capacity: memory from that tier of the NUMA nodes; local: memory "
+                     "touched before threads had places follows them; interleave: over their "
+                     "nodes; weighted: by the nodes' bandwidths"},
     [PIN_REPORT] = {"SERVET_REPORT", "none",
                     "file (appended to; .json: JSON lines) or stderr: at exit, where every thread "
                     "was and why"},
@@ -162,15 +163,20 @@ static void copy_path(const struct values *values, enum pin_option_id id,
     out[before] = '/';
 }
 
+const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN] = {
+    "none", "local", "interleave", "fast", "capacity", "weighted",
+};
+
 static enum pin_membind membind_of(const char *value)
 {
-    if (!value || !*value || strcmp(value, "0") == 0 || strcmp(value, "none") == 0) {
+    unsigned membind = PIN_MEMBIND_NONE;
+    if (!value || !*value || strcmp(value, "0") == 0) {
         return PIN_MEMBIND_NONE;
     }
-    if (strcmp(value, "local") == 0) {
-        return PIN_MEMBIND_LOCAL;
+    while (membind < PIN_MEMBIND_UNKNOWN && strcmp(value, pin_membind_words[membind]) != 0) {
+        membind++;
     }
-    return strcmp(value, "interleave") == 0 ? PIN_MEMBIND_INTERLEAVE : PIN_MEMBIND_UNKNOWN;
+    return membind;
 }
 
 static bool is_zero(const struct values *values, enum pin_option_id id)

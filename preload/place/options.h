@@ -47,8 +47,14 @@ enum pin_membind {
     PIN_MEMBIND_NONE,
     PIN_MEMBIND_LOCAL,
     PIN_MEMBIND_INTERLEAVE,
+    PIN_MEMBIND_FAST, /* from here on by what nodes do, which a profile says */
+    PIN_MEMBIND_CAPACITY,
+    PIN_MEMBIND_WEIGHTED,
     PIN_MEMBIND_UNKNOWN
 };
+
+#define PIN_MEMBIND_EXPECTED "expected fast, capacity, local, interleave, weighted or none"
+extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 
 struct pin_options {
     bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,

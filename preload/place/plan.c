@@ -31,15 +31,18 @@ struct site {
     enum map_priority priority;
 };
 
-static int load_profile(const char *path, const struct profile_set *allowed,
-                        struct servet_profile **out, struct servet_error *error)
+/* Figures of single NUMA nodes are left aside unless memory goes by them. */
+static int load_profile(const struct site *site, struct servet_profile **out,
+                        struct servet_error *error)
 {
     struct servet_profile *profile;
-    int code = profile_load_node(path, &profile, error);
+    int code = site->options->membind >= PIN_MEMBIND_FAST
+                   ? profile_load(site->path, &profile, error)
+                   : profile_load_node(site->path, &profile, error);
     if (code < 0) {
         return code;
     }
-    code = profile_matches(profile, "", allowed, error);
+    code = profile_matches(profile, "", &site->allowed, error);
     if (code < 0) {
         profile_free(profile);
         return code;
@@ -77,7 +80,7 @@ static int read_profile(struct site *site, struct pin_plan *plan)
     if (!site->path[0]) {
         return topology_profile(site, "no profile found", plan, &site->profile);
     }
-    if (load_profile(site->path, &site->allowed, &site->profile, &error) == 0) {
+    if (load_profile(site, &site->profile, &error) == 0) {
         snprintf(plan->source, sizeof plan->source, "%.200s", site->path);
         return 0;
     }
@@ -86,15 +89,6 @@ static int read_profile(struct site *site, struct pin_plan *plan)
                     site->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
     }
     return topology_profile(site, "profile not usable", plan, &site->profile);
-}
-
-static char *host_name(char *name, size_t size)
-{
-    if (gethostname(name, size) < 0) {
-        return NULL;
-    }
-    name[size - 1] = '\0';
-    return name;
 }
 
 static int map_order(const struct site *site, const struct profile_set *taken, size_t count,
@@ -258,26 +252,11 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
     return 0;
 }
 
-static void find_nodes(const struct profile_class *node_class, struct pin_plan *plan)
-{
-    for (size_t i = 0; i < node_class->numa_count; i++) {
-        const struct profile_numa *numa = &node_class->numa[i];
-        bool ours = false;
-        for (size_t pu = 0; pu < numa->pus.count; pu++) {
-            ours |= profile_mask_has(&plan->own, numa->pus.ids[pu]);
-        }
-        if (ours && numa->os_index < PIN_NODES) {
-            plan->nodes.word[numa->os_index / PIN_NODE_WORD_BITS] |=
-                1ul << (numa->os_index % PIN_NODE_WORD_BITS);
-        }
-    }
-}
-
 static const struct profile_class *class_here(const struct servet_profile *profile)
 {
-    char name[256];
-    const struct profile_class *node_class =
-        profile_class_of_host(profile, host_name(name, sizeof name));
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    const struct profile_class *node_class = profile_class_of_host(profile, name);
     return node_class ? node_class : &profile->classes[0];
 }
 
@@ -302,8 +281,9 @@ static int place(struct site *site, struct pin_plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         profile_mask_add(&plan->own, plan->pus[i]);
     }
-    find_nodes(node_class, plan);
-    return 0;
+    const struct pin_memory_request request = {
+        .node_class = node_class, .own = &plan->own, .ranks = site->launcher->node_ranks};
+    return pin_memory_plan(site->options->membind, &request, &plan->memory);
 }
 
 static enum map_priority priority_of(const struct pin_options *options,
@@ -502,5 +482,5 @@ void pin_plan_free(struct pin_plan *plan)
     plan->pus = NULL;
     plan->count = 0;
     plan->held = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
-    plan->nodes = (struct pin_nodes){0};
+    plan->memory = (struct pin_memory){0};
 }

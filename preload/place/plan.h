@@ -15,16 +15,9 @@
 
 #include "preload/node/node.h"
 #include "preload/place/launcher.h"
+#include "preload/place/memory.h"
 #include "preload/place/options.h"
 #include "profile/base/mask.h"
-
-/* MAX_NUMNODES is at most 1 << 10 in every configuration of the kernel. */
-#define PIN_NODES 1024u
-#define PIN_NODE_WORD_BITS (8u * (unsigned)sizeof(unsigned long))
-
-struct pin_nodes {
-    unsigned long word[PIN_NODES / PIN_NODE_WORD_BITS];
-};
 
 struct pin_plan {
     uint32_t *pus; /* in order; the first is the main thread's where that is a worker */
@@ -33,7 +26,7 @@ struct pin_plan {
     struct profile_mask held;
     struct profile_mask avoid; /* other jobs hold these, or strangers keep them busy */
     struct profile_mask ours;  /* the registry knows that this process has them */
-    struct pin_nodes nodes;    /* NUMA nodes of the PUs of `own` */
+    struct pin_memory memory;  /* where its pages go */
     struct profile_mask own;   /* those of `pus` that OpenMP runtimes see as theirs */
     char source[256];          /* the file that it was made from, or the declared topology */
 };

@@ -25,7 +25,6 @@
 #include "preload/place/process.h"
 
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -326,83 +325,11 @@ bool pin_process_has_openmp(void)
     return atomic_load_explicit(&pin_life.openmp_found, memory_order_relaxed);
 }
 
-/* -- where its memory goes -- */
-
-/* Where a process's memory goes once its threads have places (SERVET_MEMBIND). System calls only,
- * libnuma's meanings.
- *
- *   none         (and not set) nothing: the kernel's default, first touch on the toucher's node
- *   local        the same said explicitly, and pages touched before the threads had places move to
- *                the plan's nodes
- *   interleave   pages are dealt out over the plan's nodes
- *
- * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
- * is therefore the main thread in MPI_Init, or the thread that makes the first worker.
- */
-
-static bool is_empty(const struct pin_nodes *nodes)
-{
-    for (size_t i = 0; i < sizeof nodes->word / sizeof *nodes->word; i++) {
-        if (nodes->word[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The number of bits that the kernel reads: it takes one off. */
-#define NODE_BITS (PIN_NODES + 1)
-
-static void follow_locally(const struct pin_nodes *nodes)
-{
-    struct pin_nodes all;
-    long code = profile_raw(SYS_set_mempolicy, MPOL_LOCAL, 0, 0, 0, 0, 0);
-    if (code < 0) {
-        pin_failure("SERVET_MEMBIND=local: set_mempolicy: %s", strerrordesc_np((int)-code));
-        return;
-    }
-    /* From everywhere, which the kernel reads as "from nodes that exist", to the plan's; pages
-     * there already stay. */
-    memset(&all, 0xff, sizeof all);
-    code = is_empty(nodes)
-               ? 0
-               : profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
-    if (code < 0) {
-        pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
-    }
-}
-
-/* Does what SERVET_MEMBIND asks for, for threads on `nodes`. A kernel or container that refuses is
- * one line on stderr.
- */
-static void put_memory(const struct pin_options *options, const struct pin_nodes *nodes)
-{
-    switch (options->membind) {
-    case PIN_MEMBIND_NONE:
-        return;
-    case PIN_MEMBIND_LOCAL:
-        follow_locally(nodes);
-        return;
-    case PIN_MEMBIND_INTERLEAVE:
-        break;
-    case PIN_MEMBIND_UNKNOWN:
-        pin_failure("SERVET_MEMBIND: expected local, interleave or none");
-        return;
-    }
-    if (is_empty(nodes)) {
-        return;
-    }
-    long code = profile_raw(SYS_set_mempolicy, MPOL_INTERLEAVE, (long)nodes, NODE_BITS, 0, 0, 0);
-    if (code < 0) {
-        pin_failure("SERVET_MEMBIND=interleave: set_mempolicy: %s", strerrordesc_np((int)-code));
-    }
-}
-
 void pin_process_put_memory(const struct pin_process *this)
 {
     if (!pin_life.memory_is_put) {
         pin_life.memory_is_put = true;
-        put_memory(&this->options, &this->plan.nodes);
+        pin_memory_put(&this->options, &this->plan.memory, this->launcher.node_rank == 0);
     }
 }
 
@@ -592,7 +519,9 @@ static void say_goodbye(void)
         struct pin_sharing sharing = {.whole_node = pin_here.registry.on};
         sharing.pu = pin_registry_shared(&pin_here.registry, &pin_here.plan.ours);
         pin_report_write(&pin_here.options, &pin_here.launcher,
-                         pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing);
+                         pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing,
+                         &pin_here.plan.memory);
+        pin_memory_say_peak(&pin_here.options, &pin_here.plan.memory);
     }
 }
 

@@ -224,8 +224,30 @@ static void print_watch(const struct output *to)
             to->host, (int)getpid(), did.moved, did.loosened, did.tightened);
 }
 
+/* The tier that SERVET_MEMBIND asks for, and whether its part of it was enough. */
+static void print_memory(const struct output *to, enum pin_membind tier,
+                         const struct pin_memory *memory)
+{
+    const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
+    if (!share) {
+        return;
+    }
+    if (to->json) {
+        fprintf(to->file,
+                "{\"host\":\"%s\",\"pid\":%d,\"memory\":\"%s\",\"nodes\":\"%s\","
+                "\"share_bytes\":%llu,\"peak_bytes\":%llu}\n",
+                to->host, (int)getpid(), pin_membind_words[tier], memory->text, share, peak);
+    } else {
+        fprintf(to->file,
+                "%s %d memory: %s (nodes %s), at most %llu MiB of a share of %llu MiB%s\n",
+                to->host, (int)getpid(), pin_membind_words[tier], memory->text, peak >> 20,
+                share >> 20, peak > share ? ": it does not fit" : "");
+    }
+}
+
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled, const struct pin_sharing *sharing)
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing,
+                      const struct pin_memory *memory)
 {
     char *text = NULL, host[256] = "?";
     size_t length;
@@ -253,6 +275,7 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     }
     print_check(&to, sharing);
     print_watch(&to);
+    print_memory(&to, options->membind, memory);
     if (recalled) {
         print_choice(&to, recalled);
     }

@@ -7,6 +7,7 @@
 
 #include "preload/node/node.h"
 #include "preload/place/launcher.h"
+#include "preload/place/memory.h"
 #include "preload/place/options.h"
 #include "preload/place/remembered.h"
 
@@ -41,9 +42,11 @@ void pin_report_shared(uint32_t pu);
 void pin_report_reset(void);
 
 /* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
- * by, or NULL. `sharing`: what the registry knows of other processes on this one's PUs. */
+ * by, or NULL. `sharing`: what the registry knows of other processes on this one's PUs.
+ * `memory`: where its pages went. */
 void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled, const struct pin_sharing *sharing);
+                      const struct pin_remembered *recalled, const struct pin_sharing *sharing,
+                      const struct pin_memory *memory);
 
 /* Says on stderr (SERVET_VERBOSE) and in the report why this process has no thread with a place.
  * Only of the program that was asked about: not of those that it starts in turn. */

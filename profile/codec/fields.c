@@ -96,8 +96,13 @@ static const struct profile_field numa_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_numa, os_index, "Its number in the operating system.",
                   REQUIRED),
     PROFILE_FIELD(FIELD_SET, struct profile_numa, pus,
-                  "Its PUs; empty for a node that has only memory.", REQUIRED),
+                  "Its PUs; for a node that has only memory the nearest, or none.", REQUIRED),
     PROFILE_FIELD(FIELD_U64, struct profile_numa, memory_bytes, "Size of its memory.", BYTES),
+    PROFILE_FIELD(FIELD_STRING, struct profile_numa, kind,
+                  "The system's name for its memory: HBM, DRAM, NVM, memory_tier4 ..."),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_numa, declared_bytes_per_s,
+                  "Bandwidth of all its memory, as the firmware says; absent: not said.", POSITIVE,
+                  RATE),
 };
 static const struct profile_object numa =
     PROFILE_OBJECT("numa", struct profile_numa, numa_fields, "A NUMA node.");

@@ -1,6 +1,7 @@
 /* A profile in words and tables, one after the other as the papers have them. A figure that was not
  * measured is named as missing. */
 #include "profile/text/text.h"
+#include "profile/tiers.h"
 
 #include <errno.h>
 #include <math.h>
@@ -209,6 +210,42 @@ static void show_head(struct show *show, const char *source)
 
 /* -- a node class -- */
 
+/* "(16 GiB, HBM, 800 GB/s declared, fast memory)" */
+static void describe_numa(const struct profile_numa *numa, const char *tier, char *out, size_t size)
+{
+    size_t used =
+        (size_t)snprintf(out, size, " (%.48s", profile_figure_bytes(numa->memory_bytes).text);
+    if (numa->kind) {
+        used += (size_t)snprintf(out + used, size - used, ", %.32s", numa->kind);
+    }
+    if (numa->declared_bytes_per_s > 0) {
+        used += (size_t)snprintf(out + used, size - used, ", %.32s declared",
+                                 profile_figure_bandwidth(numa->declared_bytes_per_s).text);
+    }
+    snprintf(out + used, size - used, "%s%s%s)", *tier ? ", " : "", tier, *tier ? " memory" : "");
+}
+
+static void show_numa(struct show *show, const struct profile_class *node_class)
+{
+    struct profile_tiers tiers;
+    int rc = profile_tiers_make(node_class, &tiers);
+    if (rc < 0) {
+        show->rc = rc;
+        return;
+    }
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const struct profile_numa *numa = &node_class->numa[i];
+        char name[32], memory[160] = "";
+        snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
+        if (numa->memory_bytes) {
+            describe_numa(numa, profile_tier_word(&tiers, tiers.nodes[i].tier), memory,
+                          sizeof memory);
+        }
+        set_line(show, name, &numa->pus, memory);
+    }
+    profile_tiers_free(&tiers);
+}
+
 static void show_class_head(struct show *show, const struct profile_class *node_class, size_t index)
 {
     const struct servet_profile *p = show->profile;
@@ -229,16 +266,7 @@ static void show_class_head(struct show *show, const struct profile_class *node_
         fprintf(out, "%*spackages  %s\n", INDENT_TEXT, "",
                 profile_figure_relation(&node_class->packages).text);
     }
-    for (size_t i = 0; i < node_class->numa_count; i++) {
-        const struct profile_numa *numa = &node_class->numa[i];
-        char name[32], memory[FIGURE_SIZE + 16] = "";
-        snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
-        if (numa->memory_bytes) {
-            snprintf(memory, sizeof memory, " (%.48s)",
-                     profile_figure_bytes(numa->memory_bytes).text);
-        }
-        set_line(show, name, &numa->pus, memory);
-    }
+    show_numa(show, node_class);
     for (size_t i = 0; i < node_class->kind_count; i++) {
         char more[48];
         snprintf(more, sizeof more, " (efficiency %u)", node_class->kinds[i].efficiency);

@@ -136,6 +136,19 @@ static int read_caches(const struct source *source)
     return rc;
 }
 
+/* Figures by the firmware of the memory of a NUMA node, to the PUs that reach it fastest. */
+static int describe_numa(const struct source *source, hwloc_obj_t object)
+{
+    struct hwloc_location from;
+    hwloc_uint64_t bandwidth = 0;
+    if (hwloc_memattr_get_best_initiator(source->topology, HWLOC_MEMATTR_ID_BANDWIDTH, object, 0,
+                                         &from, &bandwidth) < 0) {
+        bandwidth = 0;
+    }
+    return profile_topology_describe_numa(source->node_class, object->subtype,
+                                          (double)bandwidth * TOPOLOGY_MIB_PER_S);
+}
+
 static int read_numa(const struct source *source)
 {
     hwloc_obj_t object = NULL;
@@ -148,6 +161,7 @@ static int read_numa(const struct source *source)
             rc = profile_topology_add_numa(source->node_class, object->os_index,
                                            object->attr->numanode.local_memory, pus);
         }
+        rc = rc < 0 ? rc : describe_numa(source, object);
     }
     return rc;
 }

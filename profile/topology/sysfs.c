@@ -2,6 +2,7 @@
  * stack, since the calling thread may have a small one. */
 #include "profile/topology/topology.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -369,6 +370,63 @@ static int add_only_numa(struct reader *reader)
     return rc < 0 ? rc : profile_topology_add_numa(reader->node_class, 0, memory, pus);
 }
 
+#define TIERS "/sys/devices/virtual/memory_tiering"
+
+/* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. */
+static bool find_tier(struct reader *reader, uint32_t node, char *name, size_t size)
+{
+    struct sysfs *fs = &reader->fs;
+    bool found = false;
+    snprintf(fs->path, sizeof fs->path, "%s" TIERS, fs->root);
+    DIR *folder = opendir(fs->path);
+    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+        struct profile_set nodes;
+        if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) == 0 &&
+            profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) == 0) {
+            found = profile_set_has(&nodes, node);
+            profile_set_free(&nodes);
+            snprintf(name, size, "%.63s", entry->d_name);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return found;
+}
+
+/* The PUs next to a node that has only memory: those of the nodes that HMAT names as its
+ * initiators. `pus` stays empty where it names none. */
+static int read_initiators(struct reader *reader, const struct profile_set *nodes, uint32_t node,
+                           struct profile_set *pus)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < nodes->count; i++) {
+        struct profile_set here, both;
+        if (read_online(reader, &here, NODE "/node%u/access0/initiators/node%u/cpulist", node,
+                        nodes->ids[i]) < 0) {
+            continue;
+        }
+        rc = profile_set_union(pus, &here, &both);
+        profile_set_free(&here);
+        if (rc == 0) {
+            profile_set_free(pus);
+            *pus = both;
+        }
+    }
+    return rc;
+}
+
+static int describe_numa(struct reader *reader, uint32_t node)
+{
+    char tier[64];
+    uint32_t bandwidth = 0;
+    (void)profile_sysfs_read_u32(&reader->fs, &bandwidth,
+                                 NODE "/node%u/access0/initiators/read_bandwidth", node);
+    return profile_topology_describe_numa(reader->node_class,
+                                          find_tier(reader, node, tier, sizeof tier) ? tier : NULL,
+                                          bandwidth * TOPOLOGY_MIB_PER_S);
+}
+
 static int read_numa(struct reader *reader)
 {
     struct profile_set nodes;
@@ -382,9 +440,14 @@ static int read_numa(struct reader *reader)
         if (rc < 0) {
             break;
         }
+        if (pus.count == 0 && read_initiators(reader, &nodes, nodes.ids[i], &pus) < 0) {
+            rc = -ENOMEM;
+            break;
+        }
         bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
         rc = profile_topology_add_numa(reader->node_class, nodes.ids[i],
                                        said ? memory_total(reader->fs.text) : 0, pus);
+        rc = rc < 0 || nodes.count == 1 ? rc : describe_numa(reader, nodes.ids[i]);
     }
     profile_set_free(&nodes);
     return rc;

@@ -106,6 +106,15 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
     return 0;
 }
 
+int profile_topology_describe_numa(struct profile_class *node_class, const char *kind,
+                                   double bytes_per_s)
+{
+    struct profile_numa *numa = &node_class->numa[node_class->numa_count - 1];
+    numa->declared_bytes_per_s = bytes_per_s;
+    numa->kind = kind ? strdup(kind) : NULL;
+    return kind && !numa->kind ? -ENOMEM : 0;
+}
+
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus)
 {

@@ -24,6 +24,11 @@ int profile_topology_add_cache(struct profile_class *node_class, const struct to
 
 int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_index,
                               uint64_t memory_bytes, struct profile_set pus);
+/* The unit of hwloc's memory attributes and of the bandwidths in /sys. */
+#define TOPOLOGY_MIB_PER_S 0x1p20
+/* For the node added last. `kind` may be NULL. 0 or -ENOMEM. */
+int profile_topology_describe_numa(struct profile_class *node_class, const char *kind,
+                                   double bytes_per_s);
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus);
 

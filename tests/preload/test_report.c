@@ -169,4 +169,23 @@ TEST(a_refused_policy_is_one_line)
     expect_one_line("SERVET_MEMBIND=nonsense", NULL);
 }
 
+TEST(an_unknown_word_is_refused_by_the_command)
+{
+    child_run(&child, CHANGES("SERVET_MEMBIND=nonsense"), ARGV(SERVET_PIN, PROGRAMS "/policy"));
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_str_eq(child.out, "");
+    ck_assert_ptr_nonnull(strstr(child.err, "SERVET_MEMBIND: expected fast, capacity, local"));
+}
+
+/* All the memory of one NUMA node is alike. */
+TEST(a_tier_that_the_node_has_not_is_one_line)
+{
+    if (access("/sys/devices/system/node/node1", F_OK) == 0) {
+        return; /* this machine may have tiers */
+    }
+    expect_one_line("SERVET_MEMBIND=fast", NULL);
+    ck_assert_ptr_nonnull(strstr(child.err, "SERVET_MEMBIND=fast: the memory of all NUMA nodes"));
+    expect_one_line("SERVET_MEMBIND=capacity", NULL);
+}
+
 TESTS(.begin = here_need_two_pus)

@@ -108,3 +108,31 @@ class Machine(Pc):
         table = bytearray(header + body)
         table[9] = -sum(table) & 0xFF  # checksum
         return bytes(table)
+
+
+class Tiered(Machine):
+    """The same processors on two nodes, a package each, and beside each node one of memory alone that the firmware (HMAT) says is
+    three times as fast: nodes 2 and 3."""
+    board = [words.replace("q35,", "q35,hmat=on,") for words in Pc.board]
+    # GB/s and ns by the number of the memory's node and whether it is that package's.
+    bandwidth = {(False, True): 20, (False, False): 10, (True, True): 60, (True, False): 10}
+    latency = {True: 100, False: 200}
+
+    def __init__(self):
+        super().__init__("linear")
+
+    def qemu_arguments(self):
+        words = ["-smp", "%d,sockets=%d,cores=%d,threads=%d" % (CPUS, PACKAGES, CORES, THREADS),
+                 "-m", "%dM" % (2 * PACKAGES * NODE_MEMORY_MIB)]
+        for node in range(2 * PACKAGES):
+            package = node % PACKAGES
+            cpus = ",cpus=%d-%d" % (package * CPUS // PACKAGES, (package + 1) * CPUS // PACKAGES - 1) if node == package else ""
+            words += ["-object", "memory-backend-memfd,id=m%d,size=%dM,share=on" % (node, NODE_MEMORY_MIB),
+                      "-numa", "node,nodeid=%d,memdev=m%d,initiator=%d%s" % (node, node, package, cpus)]
+        for package in range(PACKAGES):
+            for node in range(2 * PACKAGES):
+                near = node % PACKAGES == package
+                start = "hmat-lb,initiator=%d,target=%d,hierarchy=memory,data-type=access-" % (package, node)
+                words += ["-numa", start + "latency,latency=%d" % self.latency[near],
+                          "-numa", start + "bandwidth,bandwidth=%dG" % self.bandwidth[node >= PACKAGES, near]]
+        return words

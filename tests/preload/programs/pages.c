@@ -1,4 +1,5 @@
-/* Where memory is:  pages NODE   touches memory on NODE, becomes a rank, and touches more.
+/* Where memory is:  pages NODE [BYTES]   touches memory on NODE, becomes a rank, and touches more;
+ * at the end that many bytes.
  *
  *   early NODE:PAGES …    the first memory, after the entry
  *   fresh NODE:PAGES …    the other */
@@ -72,5 +73,11 @@ int main(int argc, char **argv)
     MPI_Init(NULL, NULL, NULL, NULL);
     show("early", early);
     show("fresh", touch());
-    return 0;
+    size_t more = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    char *large = malloc(more + 1);
+    if (!large) {
+        return 4;
+    }
+    memset(large, 1, more + 1);
+    return large[more / 2] != 1;
 }

@@ -1,0 +1,236 @@
+/* Memory policies: system calls only, libnuma's meanings. */
+#include "preload/place/memory.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "preload/node/node.h"
+#include "profile/base/raw.h"
+#include "profile/tiers.h"
+#include "profile/topology/topology.h"
+
+/* Numbers of nodes as the kernel wants them, and in words. */
+static int take(const struct pin_memory_request *request, const uint32_t *chosen, size_t count,
+                struct pin_memory *out)
+{
+    struct profile_set nodes = {0};
+    uint32_t *numbers = calloc(count + 1, sizeof *numbers);
+    size_t taken = 0;
+    for (size_t i = 0; numbers && i < count; i++) {
+        const uint32_t number = request->node_class->numa[chosen[i]].os_index;
+        if (number < PIN_NODES) {
+            numbers[taken++] = number;
+            out->nodes.word[number / PIN_NODE_WORD_BITS] |= 1ul << (number % PIN_NODE_WORD_BITS);
+        }
+    }
+    int rc = numbers ? profile_set_from_array(numbers, taken, &nodes) : -ENOMEM;
+    free(numbers);
+    profile_set_format(&nodes, out->text, sizeof out->text);
+    profile_set_free(&nodes);
+    return rc;
+}
+
+/* Unknown bandwidths are all 0, and no weights deal as they do. */
+static void weigh(const struct pin_memory_request *request, const struct profile_tiers *tiers,
+                  const uint32_t *chosen, size_t count, struct pin_memory *out)
+{
+    out->mode = MPOL_INTERLEAVE;
+    if (count == 0 || profile_tiers_dealt(tiers, NULL, chosen, count)) {
+        return;
+    }
+    if (tiers->nodes[chosen[0]].weight == 0) {
+        out->instead = "bandwidths of the nodes are not known";
+    } else if (!request->weights) {
+        out->instead = "this kernel has no weighted interleave";
+    } else if (!profile_tiers_dealt(tiers, request->weights, chosen, count)) {
+        out->instead = "/sys/kernel/mm/mempolicy/weighted_interleave has other weights";
+    } else {
+        out->mode = PIN_WEIGHTED_INTERLEAVE;
+    }
+}
+
+static int decide(enum pin_membind membind, const struct pin_memory_request *request,
+                  const struct profile_tiers *tiers, struct pin_memory *out)
+{
+    const bool by_tier = membind == PIN_MEMBIND_FAST || membind == PIN_MEMBIND_CAPACITY;
+    const uint32_t tier = !by_tier                      ? PROFILE_NO_TIER
+                          : membind == PIN_MEMBIND_FAST ? 0
+                                                        : tiers->capacity;
+    out->no_tier = by_tier && tiers->count < 2;
+    if (out->no_tier) {
+        return 0;
+    }
+    uint32_t *chosen = calloc(request->node_class->numa_count + 1, sizeof *chosen);
+    if (!chosen) {
+        return -ENOMEM;
+    }
+    size_t count = profile_tiers_near(request->node_class, tiers, tier, request->own, chosen);
+    int rc = take(request, chosen, count, out);
+    if (membind == PIN_MEMBIND_LOCAL) {
+        out->mode = MPOL_LOCAL;
+    } else if (membind == PIN_MEMBIND_WEIGHTED) {
+        weigh(request, tiers, chosen, count, out);
+    } else {
+        out->mode = by_tier ? PIN_PREFERRED_MANY : MPOL_INTERLEAVE;
+    }
+    free(chosen);
+    if (by_tier) {
+        out->share_bytes = profile_tier_bytes(request->node_class, tiers, tier) /
+                           (request->ranks ? request->ranks : 1);
+    }
+    return rc;
+}
+
+int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
+                      struct pin_memory *out)
+{
+    struct profile_tiers tiers;
+    *out = (struct pin_memory){.mode = MPOL_DEFAULT};
+    if (membind == PIN_MEMBIND_NONE || membind == PIN_MEMBIND_UNKNOWN) {
+        return 0;
+    }
+    int rc = profile_tiers_make(request->node_class, &tiers);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = decide(membind, request, &tiers, out);
+    profile_tiers_free(&tiers);
+    return rc;
+}
+
+/* Linux 6.9 and later have a weight of each node there, which only root sets. */
+static bool read_weights(const struct profile_class *node_class, uint32_t *weights)
+{
+    struct sysfs fs;
+    fs.root = "";
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        if (profile_sysfs_read_u32(&fs, &weights[i],
+                                   "/sys/kernel/mm/mempolicy/weighted_interleave/node%u",
+                                   node_class->numa[i].os_index) < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *request,
+                    struct pin_memory *out)
+{
+    struct pin_memory_request whole = *request;
+    uint32_t *weights = NULL;
+    if (membind == PIN_MEMBIND_WEIGHTED) {
+        weights = calloc(request->node_class->numa_count + 1, sizeof *weights);
+        whole.weights = weights && read_weights(request->node_class, weights) ? weights : NULL;
+    }
+    int rc = pin_memory_decide(membind, &whole, out);
+    free(weights);
+    return rc;
+}
+
+/* The number of bits that the kernel reads: it takes one off. */
+#define NODE_BITS (PIN_NODES + 1)
+
+static long set_policy(int mode, const struct pin_nodes *nodes)
+{
+    return profile_raw(SYS_set_mempolicy, mode, (long)nodes, nodes ? NODE_BITS : 0, 0, 0, 0);
+}
+
+/* Kernels before 5.15 prefer one node alone: the first. */
+static long prefer(const struct pin_nodes *nodes)
+{
+    struct pin_nodes first = {0};
+    size_t at = 0;
+    long code = set_policy(PIN_PREFERRED_MANY, nodes);
+    if (code != -EINVAL) {
+        return code;
+    }
+    while (!nodes->word[at]) {
+        at++;
+    }
+    first.word[at] = nodes->word[at] & -nodes->word[at];
+    return set_policy(MPOL_PREFERRED, &first);
+}
+
+/* Pages that are there already move, from everywhere, which the kernel reads as "from nodes that
+ * exist", to the plan's nodes. */
+static void move_here(const struct pin_nodes *nodes)
+{
+    struct pin_nodes all;
+    memset(&all, 0xff, sizeof all);
+    long code = profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+    if (code < 0) {
+        pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
+    }
+}
+
+static void say_put(const char *word, const struct pin_memory *memory)
+{
+    char share[48] = "";
+    if (memory->share_bytes) {
+        snprintf(share, sizeof share, ", its share is %llu MiB",
+                 (unsigned long long)memory->share_bytes >> 20);
+    }
+    pin_note("process %d: memory %s, nodes %s%s%s%s", (int)getpid(), word, memory->text, share,
+             memory->instead ? ", as plain interleave: " : "",
+             memory->instead ? memory->instead : "");
+}
+
+static long set_as_planned(const struct pin_memory *memory)
+{
+    if (memory->mode == MPOL_LOCAL) {
+        return set_policy(MPOL_LOCAL, NULL);
+    }
+    return memory->mode == PIN_PREFERRED_MANY ? prefer(&memory->nodes)
+                                              : set_policy(memory->mode, &memory->nodes);
+}
+
+void pin_memory_put(const struct pin_options *options, const struct pin_memory *memory, bool speaks)
+{
+    if (options->membind == PIN_MEMBIND_UNKNOWN && speaks) {
+        pin_failure("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
+    }
+    if (options->membind == PIN_MEMBIND_UNKNOWN || options->membind == PIN_MEMBIND_NONE) {
+        return;
+    }
+    const bool local = memory->mode == MPOL_LOCAL;
+    const char *word = pin_membind_words[options->membind];
+    if (memory->no_tier && speaks) {
+        pin_failure("SERVET_MEMBIND=%s: the memory of all NUMA nodes is alike; expected local, "
+                    "interleave, weighted or none",
+                    word);
+    }
+    if (memory->no_tier || (!local && !*memory->text)) {
+        return;
+    }
+    long code = set_as_planned(memory);
+    if (code < 0) {
+        pin_failure("SERVET_MEMBIND=%s: set_mempolicy: %s", word, strerrordesc_np((int)-code));
+        return;
+    }
+    if (local && *memory->text) {
+        move_here(&memory->nodes);
+    }
+    if (options->verbose) {
+        say_put(word, memory);
+    }
+}
+
+uint64_t pin_memory_peak(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) < 0 ? 0 : (uint64_t)usage.ru_maxrss << 10;
+}
+
+void pin_memory_say_peak(const struct pin_options *options, const struct pin_memory *memory)
+{
+    const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
+    if (options->verbose && share && peak > share) {
+        pin_note("process %d: %llu MiB do not fit into its share of the %s memory, %llu MiB",
+                 (int)getpid(), peak >> 20, pin_membind_words[options->membind], share >> 20);
+    }
+}

@@ -1,0 +1,126 @@
+/* Which NUMA nodes have the same kind of memory, by their figures alone? */
+#include "profile/tiers.h"
+
+#include "tests/base/runner.h"
+#include "tests/profile/fixture.h"
+#include "tests/profile/nodes.h"
+#include "tests/profile/tree.h"
+
+/* "0 0 1, capacity 1" */
+static void expect_tiers(const struct profile_class *node_class, const char *expected)
+{
+    struct profile_tiers tiers;
+    char text[256] = "";
+    size_t used = 0;
+    ck_assert_int_eq(profile_tiers_make(node_class, &tiers), 0);
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        const bool none = tiers.nodes[i].tier == PROFILE_NO_TIER;
+        used += (size_t)snprintf(text + used, sizeof text - used, none ? "- " : "%u ",
+                                 tiers.nodes[i].tier);
+    }
+    snprintf(text + used, sizeof text - used, "of %u, capacity %u", tiers.count, tiers.capacity);
+    profile_tiers_free(&tiers);
+    ck_assert_str_eq(text, expected);
+}
+
+/* One worker gets as much from either; the firmware's figures are of all of them. */
+TEST(hbm_is_faster_than_dram_by_what_is_declared)
+{
+    expect_tiers(CLASS_OF(xeon_max), "1 1 0 0 of 2, capacity 1");
+}
+
+TEST(cxl_is_slower_than_dram_by_what_is_measured)
+{
+    expect_tiers(CLASS_OF(with_cxl), "0 0 1 of 2, capacity 1");
+}
+
+TEST(latency_alone_is_enough)
+{
+    const struct node_figures nodes[] = {{"0-3", 8, 10, 300, 0, NULL},
+                                         {"4-7", 8, 10, 100, 0, NULL}};
+    expect_tiers(CLASS_OF(nodes), "1 0 of 2, capacity 1");
+}
+
+TEST(nodes_that_are_alike_are_one_tier)
+{
+    expect_tiers(CLASS_OF(all_alike), "0 0 0 0 of 1, capacity 0");
+    const struct node_figures one = {.pus = "0", .gib = 8};
+    expect_tiers(class_of_nodes(&one, 1), "0 of 1, capacity 0");
+}
+
+/* The largest of those that are not the fastest: not the last. */
+TEST(capacity_is_the_largest_of_the_slower_tiers)
+{
+    const struct node_figures nodes[] = {{"0", 64, 12, 130, 900, "HBM"},
+                                         {"0", 512, 12, 110, 300, "DRAM"},
+                                         {"0", 256, 4, 270, 60, "CXL"},
+                                         {"0", 0, 0, 0, 0, "empty"}};
+    expect_tiers(CLASS_OF(nodes), "0 1 2 - of 3, capacity 1");
+}
+
+TEST(the_kernels_tiers_count_where_nothing_else_is_known)
+{
+    const struct node_figures nodes[] = {{"0-3", 64, 0, 0, 0, "memory_tier4"},
+                                         {"", 512, 0, 0, 0, "memory_tier22"}};
+    expect_tiers(CLASS_OF(nodes), "0 1 of 2, capacity 1");
+}
+
+/* A figure that one node lacks tells nothing of the others. */
+TEST(a_node_that_was_not_measured_makes_no_tier)
+{
+    const struct node_figures nodes[] = {
+        {"0", 64, 12, 100, 0, NULL}, {"1", 64, 5, 200, 0, NULL}, {"2", 64, 0, 0, 0, NULL}};
+    expect_tiers(CLASS_OF(nodes), "0 0 0 of 1, capacity 0");
+}
+
+TEST(no_memory_is_no_tier)
+{
+    const struct node_figures one = {.pus = "0"};
+    expect_tiers(class_of_nodes(&one, 1), "- of 0, capacity 0");
+}
+
+/* hwloc's own example: nodes 0 and 1 are DRAM, 2 and 4 HBM, 6, 8 and 9 NVM. */
+TEST(declared_tiers_are_those_of_hwloc)
+{
+    struct servet_profile *p = described(FIXTURES "/topologies/fakeheteromemtiers.xml");
+    expect_tiers(&p->classes[0], "1 1 0 0 2 2 2 of 3, capacity 1");
+    ck_assert_str_eq(p->classes[0].numa[2].kind, "HBM");
+    ck_assert_double_eq(p->classes[0].numa[2].declared_bytes_per_s, 10000 * 0x1p20);
+}
+
+/* Node 2 has only memory, which the firmware says is node 1's; the kernel puts it below. */
+TEST(sysfs_says_what_memory_does)
+{
+    const char *root = scratch_folder();
+    struct servet_profile *p;
+    struct servet_error error;
+    put_smt_machine(root);
+    put_file(root, "/sys/devices/system/node/online", "0-2\n");
+    put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
+    put_file(root, "/sys/devices/system/node/node2/meminfo", "Node 2 MemTotal: 4194304 kB\n");
+    put_file(root, "/sys/devices/system/node/node2/access0/initiators/node1/cpulist", "2-3,6-7\n");
+    put_file(root, "/sys/devices/system/node/node2/access0/initiators/read_bandwidth", "40000\n");
+    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
+    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "2\n");
+    ck_assert_int_eq(profile_from_sysfs(root, &p, &error), 0);
+    const struct profile_numa *numa = &p->classes[0].numa[2];
+    char *pus = kept(profile_set_text(&numa->pus));
+    ck_assert_str_eq(pus, "2-3,6-7");
+    ck_assert_str_eq(numa->kind, "memory_tier22");
+    ck_assert_double_eq(numa->declared_bytes_per_s, 40000 * 0x1p20);
+    expect_tiers(&p->classes[0], "0 0 1 of 2, capacity 1");
+    profile_free(p);
+}
+
+TEST(weights_are_the_bandwidths_that_differ_more)
+{
+    struct profile_tiers tiers;
+    ck_assert_int_eq(profile_tiers_make(CLASS_OF(xeon_max), &tiers), 0);
+    ck_assert_double_eq(tiers.nodes[2].weight / tiers.nodes[0].weight, 3);
+    profile_tiers_free(&tiers);
+    ck_assert_int_eq(profile_tiers_make(CLASS_OF(with_cxl), &tiers), 0);
+    ck_assert_double_eq(tiers.nodes[0].weight / tiers.nodes[2].weight, 3);
+    profile_tiers_free(&tiers);
+}
+
+TESTS()
