@@ -215,9 +215,9 @@ struct servet_device {
 };
 
 /* Writes the devices of one kind that `pu` is near to, the nearest first: those that fewest PUs are
- * near to. Up to `room` of them go to `out` (may be NULL when `room` is 0). A device that is near to
- * no PUs in particular counts as near to all of its node, and comes last. 1 or more: how many there
- * are; 0: none is known, or the profile does not have the PU. */
+ * near to. Up to `room` of them go to `out` (may be NULL when `room` is 0). A device that is near
+ * to no PUs in particular counts as near to all of its node, and comes last. 1 or more: how many
+ * there are; 0: none is known, or the profile does not have the PU. */
 size_t servet_devices_near(const servet_profile *profile, uint32_t pu, enum servet_device_kind kind,
                            struct servet_device *out, size_t room);
 

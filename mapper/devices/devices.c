@@ -34,8 +34,8 @@ static uint32_t node_of(const struct map_site *site)
     return site->gpus[0]->numa_node;
 }
 
-/* Places by NUMA node, in the order of their PUs; those that hold others go after these, and those that are far
- * from all PUs last. */
+/* Places by NUMA node, in the order of their PUs; those that hold others go after these, and those
+ * that are far from all PUs last. */
 static int by_first_pu(const void *a, const void *b)
 {
     const struct map_site *x = a, *y = b;

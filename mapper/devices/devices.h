@@ -6,9 +6,9 @@
  * GPUs only where the cores there do not suffice. With fewer ranks than GPUs a rank gets all GPUs
  * of its share; with fewer ranks than places, several places.
  *
- * A GPU whose PUs may not be used (a cpuset left them out), is used only when each of the others
- * has a rank. Network cards move no rank: each gets the nearest one, of several equally near the one
- * with fewest ranks, and cards that are left go to ranks near them. */
+ * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
+ * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near
+ * the one with fewest ranks, and cards that are left go to ranks near them. */
 #ifndef SERVET_MAPPER_DEVICES_DEVICES_H
 #define SERVET_MAPPER_DEVICES_DEVICES_H
 

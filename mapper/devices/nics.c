@@ -57,6 +57,15 @@ static enum distance rank_distance(const struct map_choice *c, const struct serv
 
 /* -- cards -- */
 
+/* The cards of a node, and its ranks [begin, end). */
+struct cards {
+    const struct profile_device **nics;
+    size_t count;
+    size_t *load; /* by card: its ranks */
+    size_t begin, end;
+    size_t *more; /* by rank: cards beyond its first */
+};
+
 /* The cards of a class that carry messages, or all where none is known to. */
 static size_t find_nics(const struct profile_class *of, const struct profile_device **nics)
 {
@@ -72,24 +81,22 @@ static size_t find_nics(const struct profile_class *of, const struct profile_dev
     return count;
 }
 
-/* Ranks [begin, end) are those of one node; `load`: ranks of each card. */
 static int give_nearest(struct map_choice *c, const struct servet_profile *profile,
-                        const struct profile_device **nics, size_t count, size_t *load,
-                        size_t begin, size_t end)
+                        const struct cards *cards)
 {
     int rc = 0;
-    for (size_t rank = begin; rc == 0 && rank < end; rank++) {
+    for (size_t rank = cards->begin; rc == 0 && rank < cards->end; rank++) {
         size_t best = 0;
-        enum distance least = rank_distance(c, profile, nics[0], rank);
-        for (size_t i = 1; i < count; i++) {
-            enum distance distance = rank_distance(c, profile, nics[i], rank);
-            if (distance < least || (distance == least && load[i] < load[best])) {
+        enum distance least = rank_distance(c, profile, cards->nics[0], rank);
+        for (size_t i = 1; i < cards->count; i++) {
+            enum distance distance = rank_distance(c, profile, cards->nics[i], rank);
+            if (distance < least || (distance == least && cards->load[i] < cards->load[best])) {
                 least = distance;
                 best = i;
             }
         }
-        load[best]++;
-        rc = map_choice_hold(c, rank, nics[best]);
+        cards->load[best]++;
+        rc = map_choice_hold(c, rank, cards->nics[best]);
     }
     return rc;
 }
@@ -97,21 +104,22 @@ static int give_nearest(struct map_choice *c, const struct servet_profile *profi
 /* A card that no rank has goes to the rank beside it, or in its NUMA node, that has got fewest of
  * those that were left. */
 static int give_left_over(struct map_choice *c, const struct servet_profile *profile,
-                          const struct profile_device *nic, size_t *more, size_t begin, size_t end)
+                          const struct cards *cards, const struct profile_device *nic)
 {
-    size_t best = end;
+    size_t best = cards->end;
     enum distance least = SAME_PACKAGE;
-    for (size_t rank = begin; rank < end; rank++) {
+    for (size_t rank = cards->begin; rank < cards->end; rank++) {
         enum distance distance = rank_distance(c, profile, nic, rank);
-        if (distance < least || (distance == least && best < end && more[rank] < more[best])) {
+        bool fewer = best < cards->end && cards->more[rank] < cards->more[best];
+        if (distance < least || (distance == least && fewer)) {
             least = distance;
             best = rank;
         }
     }
-    if (best == end) {
+    if (best == cards->end) {
         return 0;
     }
-    more[best]++;
+    cards->more[best]++;
     return map_choice_hold(c, best, nic);
 }
 
@@ -137,17 +145,21 @@ int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
         uint32_t node = node_of(profile, c, begin, &of);
         for (end = begin + 1; end < ranks && node_of(profile, c, end, &other) == node; end++) {
         }
-        const struct profile_device **nics =
-            map_arena_get(c->arena, of->device_count + 1, sizeof *nics);
-        size_t *load = map_arena_get(c->arena, of->device_count + 1, sizeof *load);
-        size_t count = nics && load ? find_nics(of, nics) : 0;
-        if (nics && load && !count) {
+        struct cards cards = {.nics = map_arena_get(c->arena, of->device_count + 1, sizeof(void *)),
+                              .load =
+                                  map_arena_get(c->arena, of->device_count + 1, sizeof *cards.load),
+                              .begin = begin,
+                              .end = end,
+                              .more = more};
+        bool room = cards.nics && cards.load;
+        cards.count = room ? find_nics(of, cards.nics) : 0;
+        if (room && !cards.count) {
             return profile_error(error, -EINVAL,
                                  "--nics: expected a machine with network cards, none is known");
         }
-        rc = nics && load ? give_nearest(c, profile, nics, count, load, begin, end) : -ENOMEM;
-        for (size_t i = 0; rc == 0 && i < count; i++) {
-            rc = load[i] ? 0 : give_left_over(c, profile, nics[i], more, begin, end);
+        rc = room ? give_nearest(c, profile, &cards) : -ENOMEM;
+        for (size_t i = 0; rc == 0 && i < cards.count; i++) {
+            rc = cards.load[i] ? 0 : give_left_over(c, profile, &cards, cards.nics[i]);
         }
     }
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;

@@ -104,8 +104,8 @@ void map_format_names(char *text, size_t size);
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
 
-/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it has
- * none. A far one is marked by "*". */
+/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it
+ * has none. A far one is marked by "*". */
 void map_print_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
                        enum profile_device_kind kind);
 

@@ -320,7 +320,7 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin
     return 0;
 }
 
-/* Masks of the GPUs of ranks [begin, end); nothing where a GPU has no number that a mask can hold. */
+/* Masks of the GPUs of ranks [begin, end); nothing where a mask cannot hold a GPU's number. */
 static void print_gpu_masks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
                             const char *before)
 {

@@ -1,8 +1,8 @@
 /* GPUs, network cards and disks from hwloc's I/O objects.
  *
- * A device is a PCI function with all names that drivers and runtimes gave it (cuda0, nvml0, card0);
- * an OS device that is on no PCI bus is one by itself, and so is each tile of an Intel GPU. Its PUs
- * and its NUMA node are those of the object that hwloc has hung it on. */
+ * A device is a PCI function with all names that drivers and runtimes gave it (cuda0, nvml0,
+ * card0); an OS device that is on no PCI bus is one by itself, and so is each tile of an Intel GPU.
+ * Its PUs and its NUMA node are those of the object that hwloc has hung it on. */
 #include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>

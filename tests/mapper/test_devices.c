@@ -38,7 +38,7 @@ static const struct question questions[] = {
      "8: cuda0,mlx5_0; 16: cuda1,mlx5_1; 96: cuda2,mlx5_2; 104: cuda3,mlx5_3"},
     {"lassen", 2, 1, 2, false, NULL, "8: cuda0; 96: cuda2"},
     {"lassen", 2, 1, 3, false, NULL, "8: cuda0,cuda1; 96: cuda2"},
-    /* dies of one card stay together while there are nodes enough, then each has ranks of its own */
+    /* dies of one card stay together while there are nodes enough, then each has its own ranks */
     {"tioga", 4, 2, ALL, true, NULL,
      "0,8: rsmi4,rsmi5,hsi2; 16,24: rsmi2,rsmi3,hsi1; 32,40: rsmi6,rsmi7,hsi3; 48,56: "
      "rsmi0,rsmi1,hsi0"},

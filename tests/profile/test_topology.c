@@ -311,9 +311,8 @@ TEST(what_is_no_topology_is_refused_by_name)
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
 }
 
-/* libhwloc 2.9 crashes on two of these. */
-/* One PCI device has many names, and graphics of a board's management are no GPU; tiles and dies are
- * devices of one card; a device without a place is near to all PUs and to no NUMA node. */
+/* One PCI device has many names, and graphics of a board's management are no GPU; tiles and dies
+ * are devices of one card; a device without a place is near to all PUs and to no NUMA node. */
 TEST(a_device_is_listed_once_with_its_card_and_its_place)
 {
     static const struct {
@@ -353,6 +352,7 @@ TEST(a_device_is_listed_once_with_its_card_and_its_place)
     ck_assert(node->devices[8].fabric);
 }
 
+/* libhwloc 2.9 crashes on two of these. */
 TEST(damaged_xml_is_refused_by_name)
 {
     static const char name[] = "complete_nodeset";
