@@ -71,8 +71,8 @@ struct map_words {
     const char *memory[2]; /* before the first NUMA node to bind memory to, and before the others */
     bool mask;             /* items are hexadecimal masks */
     bool threads;          /* OMP_NUM_THREADS behind all */
-    const char *gpus;      /* before masks of the ranks' GPUs, by the runtime's numbers; NULL: the
-                              format cannot say them */
+    const char *gpus;      /* before the GPUs of the ranks, by their runtime's numbers: as PUs where
+                              there is `thread`, else masks; NULL: the format cannot say them */
 };
 
 /* One entry of the table says all of a format: what it can say, and how. */

@@ -320,24 +320,50 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin
     return 0;
 }
 
-/* Masks of the GPUs of ranks [begin, end); nothing where a mask cannot hold a GPU's number. */
-static void print_gpu_masks(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
-                            const char *before)
+/* Slurm's masks have 64 bits at most here. */
+#define MOST_GPUS 64
+
+static bool gpus_are_numbered(const struct map_mapping *mapping, size_t begin, size_t end)
 {
-    bool known = mapping->devices && before;
-    for (int pass = 0; pass < 2 && known; pass++) {
-        for (size_t r = begin; r < end; r++) {
-            const struct map_held *held = held_of(mapping, r);
-            uint64_t mask = 0;
-            for (size_t i = 0; i < count_held(mapping, r); i++) {
-                bool gpu = held[i].device->kind == PROFILE_GPU;
-                mask |= gpu && held[i].device->number < 64 ? 1ull << held[i].device->number : 0;
-                known = known && (!gpu || held[i].device->number < 64);
+    for (size_t r = begin; r < end; r++) {
+        const struct map_held *held = held_of(mapping, r);
+        size_t gpus = 0;
+        for (size_t i = 0; i < count_held(mapping, r); i++) {
+            bool gpu = held[i].device->kind == PROFILE_GPU;
+            gpus += gpu;
+            if (gpu && held[i].device->number >= MOST_GPUS) {
+                return false;
             }
-            known = known && mask;
-            if (pass && known) {
-                fprintf(out, "%s0x%llx", r > begin ? "," : before, (unsigned long long)mask);
+        }
+        if (!gpus) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The GPUs of ranks [begin, end) by number, as lists where the format has lists of PUs, else as
+ * masks; nothing where one has no number. */
+static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
+                       const struct map_words *words)
+{
+    if (!words->gpus || !mapping->devices || !gpus_are_numbered(mapping, begin, end)) {
+        return;
+    }
+    for (size_t r = begin; r < end; r++) {
+        const struct map_held *held = held_of(mapping, r);
+        const char *separator = r > begin ? words->between : words->gpus;
+        unsigned long long mask = 0;
+        for (size_t i = 0; i < count_held(mapping, r); i++) {
+            if (held[i].device->kind == PROFILE_GPU && words->thread) {
+                fprintf(out, "%s%u", separator, held[i].device->number);
+                separator = words->thread;
+            } else if (held[i].device->kind == PROFILE_GPU) {
+                mask |= 1ull << held[i].device->number;
             }
+        }
+        if (!words->thread) {
+            fprintf(out, "%s0x%llx", separator, mask);
         }
     }
 }
@@ -395,7 +421,7 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
         fprintf(out, " OMP_NUM_THREADS=%zu", end - begin);
     }
     if (node) {
-        print_gpu_masks(out, mapping, begin, end, words->gpus);
+        print_gpus(out, mapping, begin, end, words);
     }
     free(logical);
     return rc;
@@ -511,6 +537,7 @@ const struct map_format map_formats[] = {
      .purpose = "Flux, whole nodes: flux run $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
      /* No blank and no quote, so that $(...) hands it on. */
-     .words = {"-o cpu-affinity=map:", .between = ";", .thread = ","}},
+     .words = {"-o cpu-affinity=map:", .between = ";", .thread = ",",
+               .gpus = " -o gpu-affinity=map:"}},
     {0},
 };

@@ -387,7 +387,8 @@ static int finish(hwloc_topology_t topology, struct devices *devices,
         if (devices->found[i].pci) {
             read_pci(&devices->found[i]);
         }
-        rc = devices->found[i].device.name ? 0 : -ENOMEM;
+        const struct found *found = &devices->found[i];
+        rc = found->device.name && (!found->pci || found->device.bus_id) ? 0 : -ENOMEM;
         rc = rc < 0 ? rc : read_place(topology, node_class, &devices->found[i]);
     }
     struct profile_device *out = rc == 0 && kept ? calloc(kept, sizeof *out) : NULL;

@@ -83,6 +83,9 @@ TEST(devices_are_printed_with_the_ranks_that_have_them)
     assert_prints("-r 4 -t 1 --gpus --format slurm-mask" TIOGA,
                   "--cpu-bind=mask_cpu:0x1,0x10000,0x100000000,0x1000000000000 "
                   "--gpu-bind=mask_gpu:0x30,0xc,0xc0,0x3\n");
+    assert_prints("-r 4 -t 2 --gpus --format flux" TIOGA,
+                  "-o cpu-affinity=map:0,8;16,24;32,40;48,56 "
+                  "-o gpu-affinity=map:4,5;2,3;6,7;0,1\n"); /* flux-shell(1) */
     struct run run = map_with("-n 8 --gpus --nics --json" TIOGA);
     json_t *root = json_loads(run.out, 0, NULL);
     json_t *rank = json_array_get(json_object_get(root, "workers"), 1);
