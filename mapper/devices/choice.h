@@ -5,13 +5,13 @@
 #include "mapper/devices/devices.h"
 #include "mapper/weights/weights.h"
 
-/* A place where GPUs are. */
+/* A site where GPUs are. */
 struct map_site {
     struct profile_set pus; /* those near them that may be used, OS indices; empty: they are far */
     const struct profile_device **gpus;
     size_t gpu_count;
     size_t ranks;
-    bool wide; /* the PUs of another place are among its own */
+    bool wide; /* the PUs of another site are among its own */
 };
 
 /* A device of a rank; the one that it got before. */

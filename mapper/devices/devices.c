@@ -10,7 +10,7 @@
 
 /* -- sharing out -- */
 
-/* Shares `total` out in proportion to the weights (D'Hondt), the lower place first on ties; each
+/* Shares `total` out in proportion to the weights (D'Hondt), the lower site first on ties; each
  * gets one before any gets a second where there is enough. */
 static void share_out(size_t total, const size_t *weight, size_t count, size_t *out)
 {
@@ -26,15 +26,15 @@ static void share_out(size_t total, const size_t *weight, size_t count, size_t *
     }
 }
 
-/* -- places -- */
+/* -- sites -- */
 
-/* The NUMA node of a place, or PROFILE_NOT_SAID. */
+/* The NUMA node of a site, or PROFILE_NOT_SAID. */
 static uint32_t node_of(const struct map_site *site)
 {
     return site->gpus[0]->numa_node;
 }
 
-/* Places by NUMA node, in the order of their PUs; those that hold others go after these, and those
+/* Sites by NUMA node, in the order of their PUs; those that hold others go after these, and those
  * that are far from all PUs last. */
 static int by_first_pu(const void *a, const void *b)
 {
@@ -65,7 +65,7 @@ static int allowed_of(struct map_arena *arena, const struct profile_set *set,
     return out->ids ? 0 : -ENOMEM;
 }
 
-/* The places of the node's GPUs: GPUs with one locality are together. */
+/* The sites of the node's GPUs: GPUs with one locality are together. */
 static int find_sites(struct map_choice *c)
 {
     const struct profile_class *of = c->node_class;
@@ -114,7 +114,7 @@ static size_t count_gpus(const struct map_choice *c)
     return count;
 }
 
-/* Leaves `keep` of a place's GPUs, at equal distances: dies of one card are neighbours. */
+/* Leaves `keep` of a site's GPUs, at equal distances: dies of one card are neighbours. */
 static void thin_out(struct map_site *site, size_t keep)
 {
     for (size_t i = 0; i < keep; i++) {
@@ -123,7 +123,7 @@ static void thin_out(struct map_site *site, size_t keep)
     site->gpu_count = keep;
 }
 
-/* Leaves so many GPUs of the node: near ones before far ones, evenly over the places. */
+/* Leaves so many GPUs of the node: near ones before far ones, evenly over the sites. */
 static int keep_gpus(struct map_choice *c, size_t total)
 {
     size_t far = c->site_count && !c->sites[c->site_count - 1].pus.count ? 1 : 0;
@@ -158,7 +158,7 @@ static int keep_gpus(struct map_choice *c, size_t total)
     return 0;
 }
 
-/* Makes one place of two. 0 or -ENOMEM. */
+/* Makes one site of two. 0 or -ENOMEM. */
 static int join(struct map_choice *c, struct map_site *to, const struct map_site *from)
 {
     uint32_t *pus = map_arena_get(c->arena, to->pus.count + from->pus.count, sizeof *pus);
@@ -185,8 +185,8 @@ static int join(struct map_choice *c, struct map_site *to, const struct map_site
     return 0;
 }
 
-/* Shares `ranks` out over neighbouring places and appends these to `parts`; where there are fewer
- * ranks, each gets several places as one. */
+/* Shares `ranks` out over neighbouring sites and appends these to `parts`; where there are fewer
+ * ranks, each gets several sites as one. */
 static int divide(struct map_choice *c, const struct map_site *sites, size_t count, size_t ranks,
                   struct map_site *parts, size_t *part_count)
 {
@@ -226,8 +226,8 @@ static size_t end_of_node(const struct map_choice *c, size_t s)
     return s;
 }
 
-/* Fewer ranks than places: NUMA nodes first, so that no rank has a GPU of one and a GPU of another
- * while there are enough nodes, then the places of each. */
+/* Fewer ranks than sites: NUMA nodes first, so that no rank has a GPU of one and a GPU of another
+ * while there are enough nodes, then the sites of each. */
 static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *parts,
                         size_t *part_count)
 {
@@ -253,7 +253,7 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
     return rc;
 }
 
-/* -- ranks of a place -- */
+/* -- ranks of a site -- */
 
 static uint32_t threads_of(const struct map_domain_request *request, size_t rank)
 {
@@ -318,21 +318,47 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     return rc;
 }
 
-/* The GPUs of a place are dealt out among its ranks in order. */
-static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t first)
+/* Deals GPUs out among `ranks` ranks from `first` on, in order. */
+static int deal(struct map_choice *c, const struct profile_device *const *gpus, size_t count,
+                size_t first, size_t ranks)
 {
-    for (size_t r = 0; r < site->ranks; r++) {
-        size_t begin = r * site->gpu_count / site->ranks;
-        size_t end = (r + 1) * site->gpu_count / site->ranks;
+    int rc = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        size_t begin = r * count / ranks, end = (r + 1) * count / ranks;
         end = end > begin ? end : begin + 1;
-        for (size_t g = begin; g < end; g++) {
-            int rc = map_choice_hold(c, first + r, site->gpus[g]);
-            if (rc < 0) {
-                return rc;
-            }
+        for (size_t g = begin; rc == 0 && g < end; g++) {
+            rc = map_choice_hold(c, first + r, gpus[g]);
         }
     }
-    return 0;
+    return rc;
+}
+
+/* The GPUs of a site: card by card where there are ranks for all cards, so that no rank has dies
+ * of two. */
+static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t first)
+{
+    size_t *dies = map_arena_get(c->arena, site->gpu_count, sizeof *dies);
+    size_t *share = map_arena_get(c->arena, site->gpu_count, sizeof *share);
+    size_t cards = 0;
+    if (!dies || !share) {
+        return -ENOMEM;
+    }
+    for (size_t g = 0; g < site->gpu_count; g++) {
+        cards += g && site->gpus[g]->card != site->gpus[g - 1]->card;
+        dies[cards]++;
+    }
+    cards++;
+    if (site->ranks < cards || site->ranks >= site->gpu_count) {
+        return deal(c, site->gpus, site->gpu_count, first, site->ranks);
+    }
+    int rc = 0;
+    share_out(site->ranks, dies, cards, share);
+    for (size_t card = 0, g = 0; rc == 0 && card < cards; card++) {
+        rc = deal(c, site->gpus + g, dies[card], first, share[card]);
+        g += dies[card];
+        first += share[card];
+    }
+    return rc;
 }
 
 /* Every rank that finds room where its GPUs are is placed there; the others afterwards, wherever

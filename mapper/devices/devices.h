@@ -1,10 +1,10 @@
 /* Ranks beside their GPUs and network cards.
  *
- * GPUs come first: the ranks of a node are shared out over the places where GPUs are (their
- * localities), in proportion to the GPUs there, and inside a place they are mapped as any ranks are
- * (map_domains()). So no GPU has two ranks more than another, and a rank leaves the place of its
+ * GPUs come first: the ranks of a node are shared out over the sites where GPUs are (their
+ * localities), in proportion to the GPUs there, and inside a site they are mapped as any ranks are
+ * (map_domains()). So no GPU has two ranks more than another, and a rank leaves the site of its
  * GPUs only where the cores there do not suffice. With fewer ranks than GPUs a rank gets all GPUs
- * of its share; with fewer ranks than places, several places.
+ * of its share; with fewer ranks than sites, several sites.
  *
  * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
  * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near

@@ -49,6 +49,9 @@ static const struct question questions[] = {
     {"tioga", 4, 1, 4, false, NULL, "0: rsmi4; 16: rsmi2; 32: rsmi6; 48: rsmi0"},
     {"aurora", 2, 1, ALL, false, NULL,
      "0: ze0.0,ze0.1,ze1.0,ze1.1,ze2.0,ze2.1; 104: ze3.0,ze3.1,ze4.0,ze4.1,ze5.0,ze5.1"},
+    {"aurora", 8, 1, ALL, false, NULL,
+     "0: ze0.0; 2: ze0.1; 4: ze1.0,ze1.1; 6: ze2.0,ze2.1; 104: ze3.0; 106: ze3.1; "
+     "108: ze4.0,ze4.1; 110: ze5.0,ze5.1"},
     /* a GPU that the system puts nowhere moves nobody */
     {"no-node", 2, 4, ALL, false, NULL, "0,1,2,3: cuda0; 8,9,10,11: cuda1"},
     /* only one socket may be used: its GPUs first, then the others */
