@@ -288,6 +288,29 @@ struct profile_communication {
     size_t line_time_count;
 };
 
+enum profile_device_kind { PROFILE_GPU, PROFILE_NIC, PROFILE_DISK, PROFILE_DEVICE_KINDS };
+
+/* Of a device's numbers: not known. */
+#define PROFILE_NOT_SAID UINT32_MAX
+
+/* A GPU (or one die of it), a network card or a disk, as the system sees it; nothing is measured.
+ * The several names that runtimes and drivers have for one PCI device are one device. */
+struct profile_device {
+    enum profile_device_kind kind;
+    char *name;                      /* "cuda0", "mlx5_0", "nvme0n1" */
+    char *aliases;                   /* its other names, separated by blanks, or NULL */
+    char *model;                     /* or NULL */
+    char *bus_id;                    /* PCI address "0000:c1:00.0", or NULL */
+    uint32_t pci_vendor, pci_device; /* 0: not known */
+    char *uuid;                      /* of GPUs, as their runtime takes it ("GPU-…"), or NULL */
+    uint32_t number; /* of GPUs: what their runtime counts them by, from 0; or PROFILE_NOT_SAID */
+    uint32_t card;   /* counted from 0 within the kind; dies and ports of one card have the same */
+    uint32_t numa_node; /* OS index of its one NUMA node, or PROFILE_NOT_SAID */
+    bool fabric;        /* a network card that carries messages between nodes (InfiniBand, …) */
+    bool down;          /* a network card without a link */
+    struct profile_set pus; /* the PUs near it; all of the class where it is near to none */
+};
+
 /* Nodes that are alike. All PU numbers in it are OS indices. */
 struct profile_class {
     char *name;
@@ -312,6 +335,8 @@ struct profile_class {
     struct profile_numa_access *numa_access;
     size_t numa_access_count;
     struct profile_communication communication; /* inside the node */
+    struct profile_device *devices;             /* by kind, then by number or bus */
+    size_t device_count;
 };
 
 struct profile_node_range {

@@ -194,6 +194,32 @@ size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *n
  * several. -1: not known. */
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
 
+/* -- devices (as the operating system sees them; nothing of them is measured) -- */
+
+enum servet_device_kind {
+    SERVET_GPU = 0,  /* or one die of it */
+    SERVET_NIC = 1,  /* a network card, or one port of it */
+    SERVET_DISK = 2, /* NVMe and other block devices */
+};
+
+/* Texts belong to the profile; NULL: not known. */
+struct servet_device {
+    enum servet_device_kind kind;
+    const char *name;   /* "cuda0", "mlx5_0", "nvme0n1" */
+    const char *bus_id; /* PCI address, "0000:c1:00.0" */
+    const char *uuid;   /* of a GPU, as CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES take it */
+    int64_t number;     /* of a GPU: what its runtime counts it by; -1: not known */
+    int64_t numa_node;  /* the operating system's number; -1: none, or several */
+    uint32_t card;      /* dies and ports of one card have the same number, from 0 in each kind */
+};
+
+/* Writes the devices of one kind that `pu` is near to, the nearest first: those that fewest PUs are
+ * near to. Up to `room` of them go to `out` (may be NULL when `room` is 0). A device that is near
+ * to no PUs in particular counts as near to all of its node, and comes last. 1 or more: how many
+ * there are; 0: none is known, or the profile does not have the PU. */
+size_t servet_devices_near(const servet_profile *profile, uint32_t pu, enum servet_device_kind kind,
+                           struct servet_device *out, size_t room);
+
 /* -- messages (2010 paper, Section III-D) -- */
 
 /* Seconds that a message takes from one PU to another, one way. Between measured sizes a straight

@@ -342,6 +342,31 @@ void report_html_bsp(struct page *page)
     report_table_close(page->out);
 }
 
+static void put_devices(FILE *out, const struct profile_class *node_class, const char *id)
+{
+    if (!node_class->device_count) {
+        return;
+    }
+    report_table_open(out, id, "GPUs, network cards and disks",
+                      "Device|Kind|Model|Bus|Card|NUMA node|Near PUs");
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        char card[16], node[16];
+        snprintf(card, sizeof card, "%u", device->card);
+        snprintf(node, sizeof node, "%u", device->numa_node);
+        fputs("<tr>", out);
+        report_table_head(out, device->name);
+        report_table_cell(out, NULL, profile_device_kind_names[device->kind]);
+        report_table_cell(out, "words", device->model ? device->model : "-");
+        report_table_cell(out, NULL, device->bus_id ? device->bus_id : "-");
+        report_table_cell(out, "n", card);
+        report_table_cell(out, "n", device->numa_node == PROFILE_NOT_SAID ? "-" : node);
+        set_cell(out, &device->pus);
+        fputs("</tr>\n", out);
+    }
+    report_table_close(out);
+}
+
 /* The same for each class but the first, which has no number. */
 static const char *class_id(char id[64], const char *name, size_t index)
 {
@@ -367,6 +392,7 @@ void report_html_tables(struct page *page, enum plot_section section,
         put_access(out, node_class, class_id(id, "numa-access", index));
         put_kernels(out, &node_class->memory, class_id(id, "loops", index));
         put_levels(out, &node_class->memory, class_id(id, "overhead", index));
+        put_devices(out, node_class, class_id(id, "devices", index));
     }
     if (section == PLOT_MESSAGES) {
         put_layers(out, &node_class->communication, "inside a node", class_id(id, "layers", index));

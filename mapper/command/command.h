@@ -119,6 +119,8 @@ struct map_options {
     const struct map_format *format; /* NULL: the table of --worth or --suggest */
     uint32_t smt;
     int kind;
+    uint32_t gpus; /* of each node; MAP_ALL_GPUS; 0: not asked for */
+    bool exclusive, nics;
 };
 
 /* Reads the command line; bad usage ends the program (cli.h). */

@@ -114,6 +114,26 @@ static void print_class(struct summing *s, const struct map_class *class)
     }
 }
 
+/* How many ranks every GPU and network card of the nodes that are used has; how many of them lie
+ * elsewhere. */
+static void print_held(FILE *out, const struct map_mapping *plan)
+{
+    static const char *const names[] = {[PROFILE_GPU] = "GPUs", [PROFILE_NIC] = "network cards"};
+    const struct map_devices *devices = plan->devices;
+    for (size_t kind = PROFILE_GPU; devices && kind <= PROFILE_NIC; kind++) {
+        size_t held = 0, far = 0;
+        for (size_t i = 0; i < devices->count; i++) {
+            bool ours = (size_t)devices->held[i].device->kind == kind;
+            held += ours;
+            far += ours && devices->held[i].far;
+        }
+        if (held) {
+            fprintf(out, "%-26s %8zu given to %zu ranks, %zu of them to ranks elsewhere\n",
+                    names[kind], held, plan->rank_count, far);
+        }
+    }
+}
+
 int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error)
 {
     struct map_view view;
@@ -139,6 +159,7 @@ int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet
         print_class(&s, &view.classes[0]);
     }
     print_groups(&s, "cores", CORES, 0);
+    print_held(out, plan);
     map_view_free(&view);
     return 0;
 }

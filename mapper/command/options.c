@@ -8,7 +8,7 @@
 
 #include "profile/base/cli.h"
 
-enum { FORMAT = 256, SMT, NO_SMT, KIND, MATRIX, NODES };
+enum { FORMAT = 256, SMT, NO_SMT, KIND, MATRIX, NODES, GPUS };
 
 /* The key of an option without an argument says which member of struct map_options it sets. */
 #define FIRST_FLAG 0x400
@@ -47,6 +47,9 @@ static const struct argp_option option_table[] = {
      0},
     {"matrix", MATRIX, "FILE", 0,
      "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)", 0},
+    {"gpus", GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
+     "place ranks beside their GPUs, evenly: all of a node, N of them, or none for two ranks", 0},
+    {"nics", FLAG(nics), NULL, 0, "say which network cards are nearest to each rank", 0},
     {"format", FORMAT, "NAME", 0, "print it in this language (default list; 'help' shows all)", 0},
     {"json", FLAG(json), NULL, 0,
      "print JSON: of a mapping as --format json, of --worth and --suggest the "
@@ -109,6 +112,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case KIND:
         set_kind(options, argument);
+        return 0;
+    case GPUS:
+        options->exclusive = argument && strcmp(argument, "exclusive") == 0;
+        options->gpus = !argument || options->exclusive
+                            ? MAP_ALL_GPUS
+                            : (uint32_t)cli_integer("--gpus", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
     case MATRIX:
         options->matrix = argument;
@@ -178,8 +187,20 @@ static void check_advice(const struct map_options *options, const char *name)
     }
 }
 
+/* Devices belong to ranks whose number and places are known. */
+static void check_devices(const struct map_options *options)
+{
+    if (options->matrix || options->one_by_one || options->worth || options->suggest) {
+        cli_usage("--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
+                  "with them");
+    }
+}
+
 static void check_options(struct map_options *options)
 {
+    if (options->gpus || options->nics) {
+        check_devices(options);
+    }
     if (options->memory && options->communication) {
         cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
     }
@@ -228,7 +249,8 @@ void map_options_read(int argc, char **argv, struct map_options *options)
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);
     if (!options->format && !options->worth && !options->suggest) {
-        options->format = map_common_format(options->json ? "json" : "list");
+        bool devices = options->gpus || options->nics;
+        options->format = map_common_format(options->json ? "json" : devices ? "devices" : "list");
     }
 }
 

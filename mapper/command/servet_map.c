@@ -40,12 +40,19 @@ static size_t count_places(const struct map_options *options)
 /* The paper's table, where anybody could read it. */
 static bool wants_table(const struct map_options *options, const struct profile_set *allowed)
 {
-    return options->explain && !options->threads && allowed->count <= MAP_EXPLAIN_MOST_PUS &&
-           options->workers <= MAP_EXPLAIN_MOST_WORKERS;
+    return options->explain && !options->threads && !options->gpus &&
+           allowed->count <= MAP_EXPLAIN_MOST_PUS && options->workers <= MAP_EXPLAIN_MOST_WORKERS;
 }
 
+static bool wants_devices(const struct map_options *options)
+{
+    return options->gpus || options->nics;
+}
+
+/* `devices` is set where they were asked for. */
 static void map(const struct map_options *options, const struct servet_profile *profile,
-                const struct profile_set *allowed, FILE *out, uint32_t *pus)
+                const struct profile_set *allowed, FILE *out, uint32_t *pus,
+                struct map_devices *devices)
 {
     struct servet_error error;
     struct map_request workers = map_request_of(priority_of(options), options->workers);
@@ -57,7 +64,16 @@ static void map(const struct map_options *options, const struct servet_profile *
                                        .threads = options->threads,
                                        .allowed = allowed,
                                        .paper = options->paper};
-    int rc = options->threads ? map_domains(profile, &ranks, pus, &error)
+    struct map_device_request beside = {.ranks = ranks,
+                                        .gpus = options->gpus,
+                                        .exclusive = options->exclusive,
+                                        .nics = options->nics};
+    if (!options->threads) {
+        beside.ranks.ranks = options->workers;
+        beside.ranks.threads_each = 1;
+    }
+    int rc = wants_devices(options) ? map_devices(profile, &beside, pus, devices, &error)
+             : options->threads     ? map_domains(profile, &ranks, pus, &error)
              : wants_table(options, allowed)
                  ? map_explain_table(out, profile, &workers, pus, &error)
                  : map_workers(profile, &workers, pus, NULL, &error);
@@ -272,10 +288,12 @@ static void answer(const struct map_options *options, const struct servet_profil
         return;
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
-    map(options, profile, allowed, out, pus);
+    struct map_devices devices = {0};
+    map(options, profile, allowed, out, pus, &devices);
     struct map_mapping plan;
     struct servet_error error;
     make_plan(options, profile, pus, &plan);
+    plan.devices = wants_devices(options) ? &devices : NULL;
     if (options->matrix) {
         plan_by_traffic(options, matrix, out, &plan);
     }
@@ -290,6 +308,7 @@ static void answer(const struct map_options *options, const struct servet_profil
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
     }
     map_mapping_free(&plan);
+    map_devices_free(&devices);
     free(pus);
 }
 

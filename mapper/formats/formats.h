@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "mapper/devices/devices.h"
 #include "mapper/map.h"
 
 /* -- mapping -- */
@@ -26,6 +27,7 @@ struct map_mapping {
     size_t place_count;
     size_t *first; /* rank_count + 1 */
     size_t rank_count;
+    const struct map_devices *devices; /* borrowed; NULL: none were asked for */
 };
 
 /* From what map_workers() (`threads` NULL: one each) or map_domains() gave. 0, -EINVAL (a PU number
@@ -71,6 +73,8 @@ struct map_words {
     const char *memory[2]; /* before the first NUMA node to bind memory to, and before the others */
     bool mask;             /* items are hexadecimal masks */
     bool threads;          /* OMP_NUM_THREADS behind all */
+    const char *gpus;      /* before the GPUs of the ranks, by their runtime's numbers: as PUs where
+                              there is `thread`, else masks; NULL: the format cannot say them */
 };
 
 /* One entry of the table says all of a format: what it can say, and how. */
@@ -101,6 +105,11 @@ void map_format_names(char *text, size_t size);
  * -ENOMEM. Nothing is written unless all of it can be. */
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
+
+/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it
+ * has none. A far one is marked by "*". */
+void map_print_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
+                       enum profile_device_kind kind);
 
 /* Writes places [begin, end) of MAP_FORMAT_PER_PROCESS, ranks [begin, end) of one node of
  * MAP_FORMAT_EACH_NODE, without a newline. 0; -ENOMEM. */

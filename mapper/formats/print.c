@@ -116,17 +116,115 @@ static json_t *threads_json(const struct map_mapping *mapping, size_t rank)
     return threads;
 }
 
+/* -- devices -- */
+
+static size_t count_held(const struct map_mapping *mapping, size_t rank)
+{
+    const struct map_devices *devices = mapping->devices;
+    return devices ? devices->first[rank + 1] - devices->first[rank] : 0;
+}
+
+static const struct map_held *held_of(const struct map_mapping *mapping, size_t rank)
+{
+    return mapping->devices ? mapping->devices->held + mapping->devices->first[rank] : NULL;
+}
+
+void map_print_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
+                       enum profile_device_kind kind)
+{
+    const struct map_held *held = held_of(mapping, rank);
+    const char *between = "";
+    for (size_t i = 0; i < count_held(mapping, rank); i++) {
+        if (held[i].device->kind == kind) {
+            fprintf(out, "%s%s%s", between, held[i].device->name, held[i].far ? "*" : "");
+            between = ",";
+        }
+    }
+    fputs(*between ? "" : "-", out);
+}
+
+/* Their numbers, each once: dies of one card lie beside one another. */
+static void print_cards(FILE *out, const struct map_mapping *mapping, size_t rank)
+{
+    const struct map_held *held = held_of(mapping, rank);
+    const char *between = "";
+    uint32_t last = PROFILE_NOT_SAID;
+    for (size_t i = 0; i < count_held(mapping, rank); i++) {
+        if (held[i].device->kind == PROFILE_GPU && held[i].device->card != last) {
+            last = held[i].device->card;
+            fprintf(out, "%s%u", between, last);
+            between = ",";
+        }
+    }
+    fputs(*between ? "" : "-", out);
+}
+
+/* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
+static int print_devices(FILE *out, const struct map_mapping *mapping)
+{
+    fprintf(out, "rank\tnode\tPUs\tGPUs\tcards\tNICs\n");
+    for (size_t r = 0; r < mapping->rank_count; r++) {
+        fprintf(out, "%zu\t", r);
+        print_name(out, mapping, r);
+        for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
+            fprintf(out, "%s%u", i > mapping->first[r] ? "," : "\t", mapping->places[i].os_index);
+        }
+        fputc('\t', out);
+        map_print_devices(out, mapping, r, PROFILE_GPU);
+        fputc('\t', out);
+        print_cards(out, mapping, r);
+        fputc('\t', out);
+        map_print_devices(out, mapping, r, PROFILE_NIC);
+        fputc('\n', out);
+    }
+    return 0;
+}
+
+static json_t *device_json(const struct map_held *held)
+{
+    const struct profile_device *device = held->device;
+    json_t *number = device->number == PROFILE_NOT_SAID ? NULL : json_integer(device->number);
+    return json_pack("{s:s, s:s*, s:s*, s:o*, s:I, s:b}", "name", device->name, "bus_id",
+                     device->bus_id, "uuid", device->uuid, "number", number, "card",
+                     (json_int_t)device->card, "near", !held->far);
+}
+
+static int add_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
+{
+    static const char *const keys[] = {[PROFILE_GPU] = "gpus", [PROFILE_NIC] = "nics"};
+    const struct map_held *held = held_of(mapping, rank);
+    for (size_t kind = PROFILE_GPU; mapping->devices && kind <= PROFILE_NIC; kind++) {
+        json_t *list = json_array();
+        for (size_t i = 0; list && i < count_held(mapping, rank); i++) {
+            if ((size_t)held[i].device->kind == kind) {
+                json_array_append_new(list, device_json(&held[i]));
+            }
+        }
+        if (json_object_set_new(rank_object, keys[kind], list) < 0) {
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
 static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
 {
     const struct map_place *place = &mapping->places[mapping->first[rank]];
     char name[256];
+    json_t *object;
     map_mapping_node_name(mapping, place->node, name, sizeof name);
     if (mapping->hybrid) {
-        return json_pack("{s:I, s:s, s:o}", "rank", (json_int_t)rank, "node", name, "threads",
-                         threads_json(mapping, rank));
+        object = json_pack("{s:I, s:s, s:o}", "rank", (json_int_t)rank, "node", name, "threads",
+                           threads_json(mapping, rank));
+    } else {
+        object = json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
+                           (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
     }
-    return json_pack("{s:I, s:s, s:I, s:I}", "worker", (json_int_t)rank, "node", name, "pu",
-                     (json_int_t)place->pu, "os_index", (json_int_t)place->os_index);
+    if (object && add_devices(object, mapping, rank) < 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
 }
 
 static int print_json(FILE *out, const struct map_mapping *mapping)
@@ -217,6 +315,54 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin
     return 0;
 }
 
+/* Slurm's masks have 64 bits at most here. */
+#define MOST_GPUS 64
+
+static bool gpus_are_numbered(const struct map_mapping *mapping, size_t begin, size_t end)
+{
+    for (size_t r = begin; r < end; r++) {
+        const struct map_held *held = held_of(mapping, r);
+        size_t gpus = 0;
+        for (size_t i = 0; i < count_held(mapping, r); i++) {
+            bool gpu = held[i].device->kind == PROFILE_GPU;
+            gpus += gpu;
+            if (gpu && held[i].device->number >= MOST_GPUS) {
+                return false;
+            }
+        }
+        if (!gpus) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The GPUs of ranks [begin, end) by number, as lists where the format has lists of PUs, else as
+ * masks; nothing where one has no number. */
+static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
+                       const struct map_words *words)
+{
+    if (!words->gpus || !mapping->devices || !gpus_are_numbered(mapping, begin, end)) {
+        return;
+    }
+    for (size_t r = begin; r < end; r++) {
+        const struct map_held *held = held_of(mapping, r);
+        const char *separator = r > begin ? words->between : words->gpus;
+        unsigned long long mask = 0;
+        for (size_t i = 0; i < count_held(mapping, r); i++) {
+            if (held[i].device->kind == PROFILE_GPU && words->thread) {
+                fprintf(out, "%s%u", separator, held[i].device->number);
+                separator = words->thread;
+            } else if (held[i].device->kind == PROFILE_GPU) {
+                mask |= 1ull << held[i].device->number;
+            }
+        }
+        if (!words->thread) {
+            fprintf(out, "%s0x%llx", separator, mask);
+        }
+    }
+}
+
 /* hwloc's number of every PU, for formats that count so; NULL: OS indices, or memory was short. */
 static int logical_of(const struct map_format *format, const struct map_mapping *mapping,
                       size_t rank, uint32_t **logical)
@@ -269,11 +415,16 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
     if (words->threads) {
         fprintf(out, " OMP_NUM_THREADS=%zu", end - begin);
     }
+    if (node) {
+        print_gpus(out, mapping, begin, end, words);
+    }
     free(logical);
     return rc;
 }
 
 /* -- the table -- */
+
+#define GPU_BIND " --gpu-bind=mask_gpu:"
 
 /* The one list of formats: --format, --format help, the man page and the tests read it. */
 const struct map_format map_formats[] = {
@@ -281,6 +432,9 @@ const struct map_format map_formats[] = {
      .purpose = "PU numbers, in worker order; one line per rank of a hybrid program",
      .print = print_list},
     {.name = "json", .purpose = "everything, for other programs", .print = print_json},
+    {.name = "devices",
+     .purpose = "a table of ranks, their PUs, GPUs and network cards (default with --gpus, --nics)",
+     .print = print_devices},
     {.name = "omp-places",
      .purpose = "environment of any OpenMP runtime: env $(...) ./app",
      .reach = MAP_FORMAT_PER_PROCESS,
@@ -364,11 +518,12 @@ const struct map_format map_formats[] = {
      .purpose = "Slurm, one PU per rank, whole nodes: srun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
      .with_threads = "slurm-mask",
-     .words = {"--cpu-bind=map_cpu:", .between = ","}},
+     .words = {"--cpu-bind=map_cpu:", .between = ",", .gpus = GPU_BIND}},
     {.name = "slurm-mask",
      .purpose = "Slurm, ranks with threads, whole nodes: srun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
-     .words = {"--cpu-bind=mask_cpu:", .open = "0x", .between = ",", .mask = true}},
+     .words = {"--cpu-bind=mask_cpu:", .open = "0x", .between = ",", .mask = true,
+               .gpus = GPU_BIND}},
     {.name = "pals",
      .purpose = "Cray PALS, whole nodes: mpiexec $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
@@ -377,6 +532,7 @@ const struct map_format map_formats[] = {
      .purpose = "Flux, whole nodes: flux run $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
      /* No blank and no quote, so that $(...) hands it on. */
-     .words = {"-o cpu-affinity=map:", .between = ";", .thread = ","}},
+     .words = {"-o cpu-affinity=map:", .between = ";", .thread = ",",
+               .gpus = " -o gpu-affinity=map:"}},
     {0},
 };

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mapper/devices/devices.h"
+#include "preload/command/devices.h"
 #include "preload/command/tuned.h"
 #include "preload/node/node.h"
 #include "preload/place/options.h"
@@ -19,11 +21,21 @@
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 /* KEY_OLD_TRACE: the old letter of --trace. */
-enum { KEY_OLD_TRACE = 't', KEY_TRACE = 0x100, KEY_AUTO, KEY_WATCH, KEY_TUNED, KEY_VARIABLES };
+enum {
+    KEY_OLD_TRACE = 't',
+    KEY_TRACE = 0x100,
+    KEY_AUTO,
+    KEY_WATCH,
+    KEY_TUNED,
+    KEY_VARIABLES,
+    KEY_GPUS,
+    KEY_NICS
+};
 
 struct request {
     const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
     bool tuned, variables;
+    struct pin_device_wish devices;
 };
 
 /* Which variable each option sets. */
@@ -51,6 +63,9 @@ static const struct argp_option choices[] = {
      "While the command runs, move threads that wait for their PU to one that idles", 0},
     {"tuned", KEY_TUNED, NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
+    {"gpus", KEY_GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
+     "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
+    {"nics", KEY_NICS, NULL, 0, "Tell each rank which network cards are nearest", 0},
     {"variables", KEY_VARIABLES, NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
@@ -68,6 +83,19 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             request->values[sets[i].variable] = argument ? argument : "1";
             return 0;
         }
+    }
+    if (key == KEY_GPUS) {
+        bool exclusive = argument && strcmp(argument, "exclusive") == 0;
+        request->devices.exclusive = exclusive;
+        request->devices.gpus =
+            !argument || exclusive
+                ? MAP_ALL_GPUS
+                : (uint32_t)cli_integer("--gpus", argument, 1, MAP_WORKER_LIMIT - 1);
+        return 0;
+    }
+    if (key == KEY_NICS) {
+        request->devices.nics = true;
+        return 0;
     }
     request->variables |= key == KEY_VARIABLES;
     request->tuned |= key == KEY_TUNED;
@@ -360,7 +388,7 @@ static bool priority_is_known(struct pin_options *options, const char *command)
  * will, exports its places (place.h), and moves this process onto the plan's PUs. Else, and
  * where that fails (one line on stderr), nothing is changed: the program runs under the shim alone.
  * `command` is what will be executed; SERVET_AUTO remembers it. */
-static void place_rank(const char *command)
+static void place_rank(const struct request *request, const char *command)
 {
     static struct pin_options options;
     struct pin_launcher launcher;
@@ -375,6 +403,7 @@ static void place_rank(const char *command)
     if (options.membind == PIN_MEMBIND_UNKNOWN) {
         cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
     }
+    pin_devices_apply(&request->devices, &options);
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }
@@ -495,7 +524,7 @@ int main(int argc, char **argv)
     set_variables(&request);
     if (!request.tuned || apply_tuned(argv + first)) {
         set_preloads();
-        place_rank(program);
+        place_rank(&request, program);
     }
     execvp(program, argv + first);
     int error = errno;

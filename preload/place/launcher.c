@@ -287,10 +287,11 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
         return PIN_USERS_CHOICE;
     }
     /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
-     * it, what Slurm bound stays. */
+     * it, what Slurm bound stays, and so does a task beside GPUs that Slurm gave. */
     const char *slurm_binding = slurm ? pin_environment("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
-        return rebind ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
+        bool gpus = is_set("SLURM_STEP_GPUS") || is_set("SLURM_JOB_GPUS");
+        return rebind && !gpus ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
     }
     return PIN_SHARED_MASK;
 }
@@ -385,6 +386,22 @@ static void be_alone(struct pin_launcher *launcher)
     launcher->job = 0;
 }
 
+void pin_launcher_mark_own(const struct pin_launcher *launcher)
+{
+    char rank[64];
+    format_rank(launcher, rank, sizeof rank);
+    (void)setenv(pin_option_table[PIN_BESIDE].name, rank, 1);
+}
+
+/* Has servet-pin marked this very rank, and not one above mpirun? */
+static bool is_marked(const struct pin_launcher *launcher)
+{
+    char rank[64];
+    const char *marked = pin_environment(pin_option_table[PIN_BESIDE].name);
+    format_rank(launcher, rank, sizeof rank);
+    return marked && strcmp(marked, rank) == 0;
+}
+
 void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
@@ -407,6 +424,10 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
     }
     if (out->local_size <= out->local_rank) {
         out->local_size = out->local_rank + 1;
+    }
+    if (out->job && is_marked(out)) {
+        out->binding = PIN_USERS_CHOICE;
+        be_alone(out);
     }
 }
 

@@ -38,6 +38,10 @@ struct pin_launcher {
  * choice. */
 void pin_launcher_read(bool rebind, struct pin_launcher *out);
 
+/* Says in the environment that the mask of this process is the rank's own: whoever reads the
+ * launcher's variables after that finds a user's binding. */
+void pin_launcher_mark_own(const struct pin_launcher *launcher);
+
 /* The PUs that the job may use on this node, given the mask this process was started with.
  *
  * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the

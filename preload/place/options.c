@@ -60,6 +60,9 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_WATCH] = {"SERVET_WATCH", "off",
                    "while the program runs, move threads that wait for their PU to one that idles, "
                    "and let the kernel place them where none does"},
+    [PIN_BESIDE] = {"SERVET_BESIDE", "none",
+                    "which rank servet-pin placed beside its GPUs: its PUs are its own (set by "
+                    "servet-pin, not by users)"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none",
                      "pattern,…: libraries (or programs) whose threads are workers"},
 };

@@ -29,6 +29,7 @@ enum pin_option_id {
     PIN_RANK,
     PIN_STRANGERS,
     PIN_WATCH,
+    PIN_BESIDE,
     PIN_OPTION_COUNT,
 };
 

@@ -176,6 +176,7 @@ static inline size_t profile_field_count(const struct profile_field *field, cons
 extern const char *const profile_origin_names[];
 /* The texts of enum profile_kernel. */
 extern const char *const profile_kernel_names[];
+extern const char *const profile_device_kind_names[];
 
 /* -- what a table alone is enough for -- */
 

@@ -31,6 +31,13 @@ const char *const profile_kernel_names[] = {
     [PROFILE_TRIAD] = "triad",     [PROFILE_KERNELS] = NULL,
 };
 
+const char *const profile_device_kind_names[] = {
+    [PROFILE_GPU] = "gpu",
+    [PROFILE_NIC] = "nic",
+    [PROFILE_DISK] = "disk",
+    [PROFILE_DEVICE_KINDS] = NULL,
+};
+
 #define ORIGIN_SAYS                                                                                \
     "declared: by the operating system; measured: on this PU, pair or node itself; inferred: "     \
     "from "                                                                                        \
@@ -332,6 +339,39 @@ const struct profile_object profile_communication_object =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
                    "Layers of latency between PUs or nodes.");
 
+static const struct profile_field device_fields[] = {
+    PROFILE_FIELD(FIELD_WORD, struct profile_device, kind,
+                  "gpu: a GPU or one die of it; nic: a network card or one port of it; disk.",
+                  REQUIRED, .words = profile_device_kind_names),
+    PROFILE_FIELD(FIELD_STRING, struct profile_device, name, "cuda0, rsmi0, mlx5_0, nvme0n1 ...",
+                  REQUIRED),
+    PROFILE_FIELD(FIELD_STRING, struct profile_device, aliases,
+                  "Its other names, separated by blanks."),
+    PROFILE_FIELD(FIELD_STRING, struct profile_device, model, "As its maker calls it."),
+    PROFILE_FIELD(FIELD_STRING, struct profile_device, bus_id, "PCI address, 0000:c1:00.0."),
+    PROFILE_FIELD(FIELD_U32, struct profile_device, pci_vendor, "Number of its maker.",
+                  .high = UINT16_MAX),
+    PROFILE_FIELD(FIELD_U32, struct profile_device, pci_device, "Number of its model.",
+                  .high = UINT16_MAX),
+    PROFILE_FIELD(FIELD_STRING, struct profile_device, uuid,
+                  "Of a GPU, as CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES take it."),
+    PROFILE_FIELD(FIELD_U32, struct profile_device, number,
+                  "Of a GPU: the number that its runtime has for it.", NOT_KNOWN),
+    PROFILE_FIELD(FIELD_U32, struct profile_device, card,
+                  "Counted from 0 within the kind; dies and ports of one card have one number.",
+                  REQUIRED),
+    PROFILE_FIELD(FIELD_U32, struct profile_device, numa_node,
+                  "Its NUMA node; absent where the system names none or several.", NOT_KNOWN),
+    PROFILE_FIELD(FIELD_BOOL, struct profile_device, fabric,
+                  "true: a network card that carries messages between nodes."),
+    PROFILE_FIELD(FIELD_BOOL, struct profile_device, down, "true: it has no link."),
+    PROFILE_FIELD(FIELD_SET, struct profile_device, pus,
+                  "The PUs near it; all of the class where it is near to none.", REQUIRED,
+                  .low = 1),
+};
+static const struct profile_object device = PROFILE_OBJECT(
+    "device", struct profile_device, device_fields, "A GPU, a network card or a disk.");
+
 static const struct profile_field class_fields[] = {
     PROFILE_FIELD(FIELD_STRING, struct profile_class, name, "Free text."),
     PROFILE_FIELD(FIELD_SET, struct profile_class, pus, "The PUs that the profile speaks of.",
@@ -359,6 +399,9 @@ static const struct profile_field class_fields[] = {
                     .element = &numa_access),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, communication, "Inside the node.",
                   .element = &profile_communication_object),
+    PROFILE_COUNTED("devices", FIELD_ARRAY, struct profile_class, devices, device_count,
+                    "GPUs, network cards and disks, as the system sees them.", ASIDE,
+                    .element = &device),
 };
 static const struct profile_object node_class =
     PROFILE_OBJECT("node_class", struct profile_class, class_fields,

@@ -20,6 +20,14 @@ module servet
       real(c_double) :: spread           ! < 0: not known
    end type
 
+   ! Texts are C's: c_f_pointer() gets at them.
+   type, bind(c) :: servet_device
+      integer(c_int) :: kind = 0
+      type(c_ptr) :: name = c_null_ptr, bus_id = c_null_ptr, uuid = c_null_ptr
+      integer(c_int64_t) :: number = -1, numa_node = -1
+      integer(c_int32_t) :: card = 0
+   end type
+
    type, bind(c) :: servet_bsp
       integer(c_int32_t) :: processors
       real(c_double) :: r_flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops
@@ -193,6 +201,15 @@ module servet
          type(c_ptr), value :: profile
          integer(c_int32_t), value :: pu
          integer(c_int32_t), intent(out) :: nodes(*)
+         integer(c_size_t), value :: room
+      end function
+      ! `kind`: 0 GPU, 1 network card, 2 disk.
+      integer(c_size_t) function servet_devices_near(profile, pu, kind, out, room) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu
+         integer(c_int), value :: kind
+         type(servet_device), intent(inout) :: out(*)
          integer(c_size_t), value :: room
       end function
       real(c_double) function servet_overhead_bandwidth(profile, pu_a, pu_b) bind(c)

@@ -18,11 +18,12 @@ import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple, Optional, Tuple
 
-__all__ = ["Bsp", "Cache", "Error", "Profile", "Quality", "Worth", "version"]
+__all__ = ["Bsp", "Cache", "Device", "Error", "Profile", "Quality", "Worth", "version"]
 
 # Where the build put it: for a prefix that the dynamic linker does not search.
 _INSTALLED = "@LIBDIR@/libservet.so.0"
 _ORIGINS = ("declared", "measured", "inferred")
+_KINDS = ("gpu", "nic", "disk")
 
 
 class Error(OSError):
@@ -61,6 +62,18 @@ class Bsp(NamedTuple):
     t0_flops: Optional[float]
 
 
+class Device(NamedTuple):
+    """A GPU (or one die of it), a network card or a disk."""
+
+    kind: str  # "gpu", "nic" or "disk"
+    name: str
+    bus_id: Optional[str]
+    uuid: Optional[str]  # of a GPU, as CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES take it
+    number: Optional[int]  # of a GPU: what its runtime counts it by
+    numa_node: Optional[int]  # None: none, or several
+    card: int  # dies and ports of one card have the same
+
+
 class Worth(NamedTuple):
     """The workers that are worth having on one memory."""
 
@@ -93,6 +106,18 @@ class _MapRequest(Structure):
         ("taken", POINTER(c_uint32)),
         ("taken_count", c_size_t),
         ("one_by_one", c_int),
+    ]
+
+
+class _Device(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("bus_id", c_char_p),
+        ("uuid", c_char_p),
+        ("number", c_int64),
+        ("numa_node", c_int64),
+        ("card", c_uint32),
     ]
 
 
@@ -133,6 +158,7 @@ _FUNCTIONS = {
     "overhead_levels": (c_uint32, [c_void_p]),
     "level_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32, c_uint32]),
     "numa_nodes": (c_size_t, [c_void_p, c_uint32, _PUS, c_size_t]),
+    "devices_near": (c_size_t, [c_void_p, c_uint32, c_int, POINTER(_Device), c_size_t]),
     "kernel_bandwidth": (c_double, [c_void_p, c_uint32, c_int, POINTER(c_uint32)]),
     "kernel_quality": (c_int, [c_void_p, c_uint32, c_int, POINTER(_Quality)]),
     "numa_memory_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
@@ -365,6 +391,14 @@ class Profile:
         """The operating system's number of the NUMA node that `pu` is local to, or None."""
         node = self._ask("numa_node", pu)
         return None if node < 0 else node
+
+    def devices_near(self, pu, kind="gpu"):
+        """Devices ("gpu", "nic" or "disk") that `pu` is near to, a list of Device, the nearest first."""
+        room = (_Device * self._ask("devices_near", pu, _KINDS.index(kind), None, 0))()
+        self._ask("devices_near", pu, _KINDS.index(kind), room, len(room))
+        known = [[x.decode() if isinstance(x, bytes) else x for x in (d.name, d.bus_id, d.uuid)] for d in room]
+        numbers = [[None if n < 0 else n for n in (d.number, d.numa_node)] for d in room]
+        return [Device(_KINDS[d.kind], *k, *n, d.card) for d, k, n in zip(room, known, numbers)]
 
     def numa_bandwidth(self, pu, node):
         """Bytes per second that one worker on `pu` copies within the memory of that NUMA node, or None."""

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/codec/codec.h"
+
 #define INDENT 2
 #define WIDTH 10
 /* From here on a figure is whole flops, with a blank at every thousand; below, three digits. */
@@ -466,6 +468,42 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     }
 }
 
+/* -- devices -- */
+
+/* "NUMA 1, PUs 24-47"; a device that is near to no PUs in particular has only "-". */
+static void add_place(struct table *table, const struct profile_class *node_class,
+                      const struct profile_device *device)
+{
+    char node[24] = "";
+    bool anywhere = device->pus.count == node_class->pus.count;
+    if (device->numa_node != PROFILE_NOT_SAID) {
+        snprintf(node, sizeof node, "%u", device->numa_node);
+    }
+    profile_table_cell(table, "%s", node[0] ? node : "-");
+    profile_table_cell(table, "%s", anywhere ? "all" : profile_figure_group(&device->pus).text);
+}
+
+static void show_devices(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    if (!node_class->device_count) {
+        return;
+    }
+    fprintf(show->stream, "\nDevices\n");
+    HEADING(&table, "kind", "name", "bus", "card", "NUMA", "near PUs", "model");
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        profile_table_row(&table);
+        profile_table_cell(&table, "%s", profile_device_kind_names[device->kind]);
+        profile_table_cell(&table, "%s%s", device->name, device->down ? " (no link)" : "");
+        profile_table_cell(&table, "%s", device->bus_id ? device->bus_id : "-");
+        profile_table_cell(&table, "%u", device->card);
+        add_place(&table, node_class, device);
+        profile_table_cell(&table, "%s", device->model ? device->model : "-");
+    }
+    print_table(show, &table);
+}
+
 /* -- communication -- */
 
 /* Sizes in the table of message times: the first, the last and evenly between; --json has all of
@@ -610,6 +648,7 @@ int profile_show_text(const struct servet_profile *profile, const char *source, 
         show_tlb(&show, node_class);
         show_memory(&show, node_class);
         show_numa_access(&show, node_class);
+        show_devices(&show, node_class);
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
     }
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");

@@ -59,9 +59,16 @@ static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type,
 
 /* -- groups -- */
 
+/* hwloc's own number for Groups that it makes to hang a device on: they join PUs that nothing else
+ * joins. */
+#define GROUP_FOR_IO 1000
+
 static int add_group(hwloc_obj_t object, struct profile_relation *relation)
 {
     struct profile_set group;
+    if (object->type == HWLOC_OBJ_GROUP && object->attr->group.kind == GROUP_FOR_IO) {
+        return 0;
+    }
     int rc = set_from_bitmap(object->cpuset, &group);
     return rc < 0 ? rc : profile_topology_add_group(relation, group);
 }
@@ -266,7 +273,8 @@ static int read_class(struct source *source)
     rc = rc < 0 ? rc : read_caches(source);
     rc = rc < 0 ? rc : read_numa(source);
     rc = rc < 0 ? rc : read_groupings(source);
-    return rc < 0 ? rc : read_kinds(source);
+    rc = rc < 0 ? rc : read_kinds(source);
+    return rc < 0 ? rc : profile_topology_read_devices(source->topology, node_class);
 }
 
 /* hwloc's bitmaps cost the square of the PUs: 16,384 take two seconds and 32,768 ten. Larger
@@ -350,8 +358,11 @@ static int load_topology(hwloc_topology_t topology, const char *text, struct ser
 {
     bool xml = text && is_file(text);
     bool large = xml && has_many_xml_pus(text);
-    int failed = 0;
+    int failed = hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     errno = 0;
+    if (failed) {
+        return profile_error(error, -EIO, "hwloc reads no devices");
+    }
     if (!text) {
         failed = hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     } else if (xml) {

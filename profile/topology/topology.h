@@ -51,6 +51,14 @@ void profile_topology_groupings_free(struct topology_groupings *groupings);
 int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
                             struct servet_error *error);
 
+/* -- devices.c -- */
+
+struct hwloc_topology;
+
+/* Appends the GPUs, network cards and disks that the topology has I/O objects for. 0 or -ENOMEM. */
+int profile_topology_read_devices(struct hwloc_topology *topology,
+                                  struct profile_class *node_class);
+
 /* -- the small text files of /sys and /proc (sysfs.c), of this machine or of a captured tree. libc
  * only, no stdio, and no large buffers on the stack: the shim may be called on a thread with a
  * small one. -- */

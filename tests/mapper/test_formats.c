@@ -49,7 +49,8 @@ static const struct language languages[] = {
 };
 
 /* Formats that name no PUs; json is read in test_servet_map.c. */
-static const char *const others[] = {"json", "host", "hostfile", "hydra-hosts", "slurm-hosts"};
+static const char *const others[] = {"devices",  "json",        "host",
+                                     "hostfile", "hydra-hosts", "slurm-hosts"};
 
 /* The mapping read back: the PUs of one rank after the other. */
 struct reading {

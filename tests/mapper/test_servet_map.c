@@ -71,6 +71,44 @@ TEST(this_machine_is_the_pus_that_may_be_used)
     }
 }
 
+#define TIOGA " --profile " FIXTURES "/devices/tioga.json "
+
+TEST(devices_are_printed_with_the_ranks_that_have_them)
+{
+    assert_prints("-r 2 -t 2 --gpus --nics --profile " FIXTURES "/devices/pascal.json",
+                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\n"
+                  "0\tpascal\t0,1\tcuda0\t0\tmlx5_0\n"
+                  "1\tpascal\t9,10\tcuda1\t1\tmlx5_0\n");
+    assert_prints("-n 2 --gpus=2 --format list" TIOGA, "0,32\n");
+    assert_prints("-r 4 -t 1 --gpus --format slurm-mask" TIOGA,
+                  "--cpu-bind=mask_cpu:0x1,0x10000,0x100000000,0x1000000000000 "
+                  "--gpu-bind=mask_gpu:0x30,0xc,0xc0,0x3\n");
+    assert_prints("-r 4 -t 2 --gpus --format flux" TIOGA,
+                  "-o cpu-affinity=map:0,8;16,24;32,40;48,56 "
+                  "-o gpu-affinity=map:4,5;2,3;6,7;0,1\n"); /* flux-shell(1) */
+    struct run run = map_with("-n 8 --gpus --nics --json" TIOGA);
+    json_t *root = json_loads(run.out, 0, NULL);
+    json_t *rank = json_array_get(json_object_get(root, "workers"), 1);
+    json_t *gpu = json_array_get(json_object_get(rank, "gpus"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(gpu, "name")), "rsmi5");
+    ck_assert_int_eq(json_integer_value(json_object_get(gpu, "card")), 2);
+    ck_assert(json_is_true(json_object_get(gpu, "near")));
+    ck_assert_uint_eq(json_array_size(json_object_get(rank, "gpus")), 1);
+    ck_assert_uint_eq(json_array_size(json_object_get(rank, "nics")), 1);
+    json_decref(root);
+    run = map_with("-r 5 -t 4 --gpus --explain --profile " FIXTURES "/devices/one-socket.json");
+    ck_assert_ptr_nonnull(strstr(run.out, "GPUs                              5 given to 5 ranks, 1 "
+                                          "of them to ranks elsewhere\n"));
+}
+
+TEST(devices_of_a_described_machine_are_used)
+{
+    assert_prints("-n 2 --gpus=2 --nics --topology " FIXTURES "/topologies/devices.xml",
+                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\n"
+                  "0\tlocalhost\t0\tcuda0\t0\tmlx5_0\n"
+                  "1\tlocalhost\t4\trsmi0\t1\thsi0\n");
+}
+
 /* 32 clusters of four cores: no two share one while another is empty. */
 TEST(workers_spread_over_clusters_of_cores)
 {
@@ -440,6 +478,14 @@ TEST(bad_input_is_one_line_and_status_2)
 {
     /* options, and what the line must name */
     const char *cases[][2] = {
+        {"-n 5 --gpus=exclusive --profile " FIXTURES "/devices/lassen.json",
+         "--gpus=exclusive: expected at most 4 ranks, one for each GPU, got 5"},
+        {"-n 5 --gpus=5 --profile " FIXTURES "/devices/lassen.json",
+         "--gpus: expected at most 4, the GPUs of a node, got 5"},
+        {"-n 5 --gpus" NEHALEM, "--gpus: expected a machine with GPUs, none is known"},
+        {"-n 5 --nics" NEHALEM, "--nics: expected a machine with network cards, none is known"},
+        {"--worth --gpus" NEHALEM, "--gpus, --nics: expected none of --matrix"},
+        {"-n 5 --gpus=0" NEHALEM, "--gpus"},
         {"", "-n WORKERS"},
         {"-n 0" NEHALEM, "-n: expected an integer from 1"},
         {"-n 4 --format rankfil" NEHALEM, "got 'rankfil', did you mean 'rankfile'?"},

@@ -64,6 +64,9 @@ def answers():
         raise AssertionError("a closed profile answers")
     with servet.Profile(os.path.join(fixtures, "every-field.json")) as machine:
         assert machine.memory_quality(machine.pus[0]).origin == "measured"
+        gpu, = machine.devices_near(3)
+        assert gpu == ("gpu", "cuda1", "0000:c1:00.0", "GPU-7", 1, 2, 0), gpu
+        assert machine.devices_near(9) == [] and machine.devices_near(9, "nic")[0].numa_node is None
         assert machine.cache(1, machine.pus[0]).quality == ("inferred", 5, 0.25)
         assert machine.cache(1, machine.pus[0]).interval == (1, 2)
     with servet.Profile(os.path.join(fixtures, "cartesius-bsp.json")) as machine:

@@ -135,6 +135,29 @@ TEST(tuners_walk_through_overhead_levels_and_numa_nodes)
     ck_assert(about(servet_level_bandwidth(p, 0, 3, 2), servet_memory_bandwidth(p, 3, 2)));
 }
 
+TEST(devices_near_a_pu_come_with_the_nearest_first)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    struct servet_device device = {.kind = 77};
+    ck_assert_uint_eq(servet_devices_near(p, 3, SERVET_GPU, NULL, 0), 1);
+    ck_assert_uint_eq(servet_devices_near(p, 13, SERVET_GPU, &device, 1), 1); /* of node 1 */
+    ck_assert_int_eq(device.kind, SERVET_GPU);
+    ck_assert_str_eq(device.name, "cuda1");
+    ck_assert_str_eq(device.uuid, "GPU-7");
+    ck_assert_int_eq(device.number, 1);
+    ck_assert_int_eq(device.numa_node, 2);
+    ck_assert_uint_eq(servet_devices_near(p, 9, SERVET_GPU, &device, 1), 0);
+    ck_assert_uint_eq(servet_devices_near(p, 5, SERVET_GPU, &device, 1), 0); /* no such PU */
+    ck_assert_uint_eq(servet_devices_near(p, 9, SERVET_NIC, &device, 1), 1);
+    ck_assert_int_eq(device.numa_node, -1);
+    ck_assert_ptr_null(device.bus_id);
+    p = opened(FIXTURES "/devices/tioga.json");
+    struct servet_device near[3];
+    ck_assert_uint_eq(servet_devices_near(p, 8, SERVET_NIC, near, 3), 2);
+    ck_assert_str_eq(near[0].name, "hsi2"); /* of its L3 */
+    ck_assert_str_eq(near[1].name, "ens2"); /* of its NUMA node */
+}
+
 TEST(pairs_have_figures_of_their_own_where_they_were_measured)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");

@@ -170,7 +170,11 @@ TEST(sysfs_and_hwloc_agree_on_this_machine)
     struct servet_profile *sysfs = from_sysfs("");
     ck_assert_ptr_null(sysfs->topology_signature); /* it costs, and the shim does not ask for it */
     ck_assert_ptr_null(sysfs->cpu_model);
-    ck_assert_str_eq(in_json(named(sysfs)), in_json(from_hwloc(NULL)));
+    struct servet_profile *hwloc = from_hwloc(NULL);
+    size_t devices = hwloc->classes[0].device_count;
+    hwloc->classes[0].device_count = 0; /* no place is chosen by them in the shim */
+    ck_assert_str_eq(in_json(named(sysfs)), in_json(hwloc));
+    hwloc->classes[0].device_count = devices;
 }
 
 /* Rule 5 is the mapper's: the profile knows the whole machine, whatever this process may use. */
@@ -305,6 +309,47 @@ TEST(what_is_no_topology_is_refused_by_name)
         strstr(error.text, "nehalem-2-nodes.json: expected a topology in hwloc's XML"));
     ck_assert_int_eq(profile_from_hwloc("pakage:2", &profile, &error), -EINVAL);
     ck_assert_ptr_nonnull(strstr(error.text, "'pakage:2': expected a file"));
+}
+
+/* One PCI device has many names, and graphics of a board's management are no GPU; tiles and dies
+ * are devices of one card; a device without a place is near to all PUs and to no NUMA node. */
+TEST(a_device_is_listed_once_with_its_card_and_its_place)
+{
+    static const struct {
+        enum profile_device_kind kind;
+        const char *name, *uuid, *pus;
+        uint32_t number, card, node;
+    } expected[] = {
+        {PROFILE_GPU, "cuda0", "GPU-bbbb", "0-3", 0, 0, 0},
+        {PROFILE_GPU, "rsmi0", "GPU-0f62596172e6212b", "4-7", 0, 1, 1},
+        {PROFILE_GPU, "ze0.0", NULL, "4-7", 0, 2, 1},
+        {PROFILE_GPU, "ze0.1", NULL, "4-7", 0, 2, 1},
+        {PROFILE_GPU, "cuda1", "GPU-aaaa", "0-3", 1, 0, 0},
+        {PROFILE_GPU, "cuda2", NULL, "0-7", 2, 3, PROFILE_NOT_SAID},
+        {PROFILE_NIC, "mlx5_0", NULL, "0-3", PROFILE_NOT_SAID, 0, 0},
+        {PROFILE_NIC, "mlx5_1", NULL, "0-3", PROFILE_NOT_SAID, 0, 0},
+        {PROFILE_NIC, "hsi0", NULL, "0-7", PROFILE_NOT_SAID, 1, PROFILE_NOT_SAID},
+        {PROFILE_DISK, "sda", NULL, "0-7", PROFILE_NOT_SAID, 0, PROFILE_NOT_SAID},
+        {PROFILE_DISK, "nvme0n1", NULL, "4-7", PROFILE_NOT_SAID, 1, 1},
+    };
+    const struct profile_class *node = only_class(from_hwloc(FIXTURES "/topologies/devices.xml"));
+    ck_assert_uint_eq(node->device_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < node->device_count; i++) {
+        const struct profile_device *device = &node->devices[i];
+        char *pus = profile_set_text(&device->pus);
+        ck_assert_str_eq(device->name, expected[i].name);
+        ck_assert_int_eq(device->kind, expected[i].kind);
+        ck_assert_pstr_eq(device->uuid, expected[i].uuid);
+        ck_assert_str_eq(pus, expected[i].pus);
+        ck_assert_uint_eq(device->number, expected[i].number);
+        ck_assert_uint_eq(device->card, expected[i].card);
+        ck_assert_uint_eq(device->numa_node, expected[i].node);
+        free(pus);
+    }
+    ck_assert_str_eq(node->devices[4].aliases, "opencl0d1 nvml0");
+    ck_assert_str_eq(node->devices[1].model, "Aldebaran");
+    ck_assert(node->devices[6].fabric && !node->devices[6].down && node->devices[7].down);
+    ck_assert(node->devices[8].fabric);
 }
 
 /* libhwloc 2.9 crashes on two of these. */

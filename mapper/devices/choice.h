@@ -1,0 +1,50 @@
+/* What the two files of this folder share: the choice that is being made. */
+#ifndef SERVET_MAPPER_DEVICES_CHOICE_H
+#define SERVET_MAPPER_DEVICES_CHOICE_H
+
+#include "mapper/devices/devices.h"
+#include "mapper/weights/weights.h"
+
+/* A site where GPUs are. */
+struct map_site {
+    struct profile_set pus; /* those near them that may be used, OS indices; empty: they are far */
+    const struct profile_device **gpus;
+    size_t gpu_count;
+    size_t ranks;
+    bool wide; /* the PUs of another site are among its own */
+};
+
+/* A device of a rank; the one that it got before. */
+struct map_hold {
+    const struct profile_device *device;
+    struct map_hold *before;
+};
+
+struct map_choice {
+    struct map_arena *arena;
+    const struct map_device_request *request;
+    size_t *first;           /* by rank: where its threads begin in `pus` */
+    uint32_t *pus;           /* the answer: PU numbers of the whole machine */
+    struct map_hold **holds; /* by rank: its devices, the last one first */
+    /* of the node at hand */
+    const struct profile_class *node_class;
+    const struct profile_set *allowed;
+    uint32_t first_pu;
+    bool *used; /* by OS index: a rank is there */
+    struct map_node_view view;
+    struct map_site *sites; /* by lowest PU */
+    size_t site_count;
+};
+
+/* Gives a device to a rank. 0 or -ENOMEM. */
+int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device);
+
+/* Gives network cards to ranks that have their PUs. 0; -EINVAL (there is none); -ENOMEM. */
+int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
+                    struct servet_error *error);
+
+/* The answer. 0 or -ENOMEM. */
+int map_choice_devices(const struct map_choice *c, const struct servet_profile *profile,
+                       struct map_devices *out);
+
+#endif

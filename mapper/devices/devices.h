@@ -1,0 +1,45 @@
+/* Ranks beside their GPUs and network cards.
+ *
+ * GPUs come first: the ranks of a node are shared out over the sites where GPUs are (their
+ * localities), in proportion to the GPUs there, and inside a site they are mapped as any ranks are
+ * (map_domains()). So no GPU has two ranks more than another, and a rank leaves the site of its
+ * GPUs only where the cores there do not suffice. With fewer ranks than GPUs a rank gets all GPUs
+ * of its share; with fewer ranks than sites, several sites.
+ *
+ * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
+ * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near
+ * the one with fewest ranks, and cards that are left go to ranks near them. */
+#ifndef SERVET_MAPPER_DEVICES_DEVICES_H
+#define SERVET_MAPPER_DEVICES_DEVICES_H
+
+#include "mapper/map.h"
+
+#define MAP_ALL_GPUS UINT32_MAX
+
+struct map_device_request {
+    struct map_domain_request ranks;
+    uint32_t gpus;  /* of each node; MAP_ALL_GPUS; 0: GPUs play no part */
+    bool exclusive; /* no GPU for two ranks: more ranks than GPUs are refused */
+    bool nics;
+};
+
+/* A device of a rank, borrowed from the profile. */
+struct map_held {
+    const struct profile_device *device;
+    bool far; /* none of the rank's PUs are near it */
+};
+
+/* Devices of all ranks: rank r has those from first[r] to first[r + 1] - 1, GPUs before cards. */
+struct map_devices {
+    size_t *first;
+    struct map_held *held;
+    size_t count;
+};
+
+/* Chooses PUs as map_domains() does, and devices. 0; -EINVAL (as map_domains(); no such device, or
+ * more ranks than GPUs: the text says which); -ENOMEM. */
+int map_devices(const struct servet_profile *profile, const struct map_device_request *request,
+                uint32_t *pus, struct map_devices *out, struct servet_error *error);
+void map_devices_free(struct map_devices *devices);
+
+#endif

@@ -1,0 +1,202 @@
+/* Network cards of ranks whose PUs are chosen, and the list of all devices that ranks got. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapper/devices/choice.h"
+#include "profile/query.h"
+
+int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device)
+{
+    struct map_hold *hold = map_arena_get(c->arena, 1, sizeof *hold);
+    if (!hold) {
+        return -ENOMEM;
+    }
+    *hold = (struct map_hold){device, c->holds[rank]};
+    c->holds[rank] = hold;
+    return 0;
+}
+
+/* -- how near -- */
+
+enum distance { BESIDE, SAME_NODE, SAME_PACKAGE, ELSEWHERE };
+
+static bool package_has(const struct profile_class *of, const struct profile_set *pus, uint32_t pu)
+{
+    const struct profile_set *package = profile_group_of(&of->packages, pu);
+    return package && pus->count < of->pus.count && profile_set_has(package, pus->ids[0]);
+}
+
+static enum distance distance_of(const struct profile_class *of,
+                                 const struct profile_device *device, uint32_t pu)
+{
+    if (profile_set_has(&device->pus, pu)) {
+        return BESIDE;
+    }
+    for (size_t n = 0; n < of->numa_count; n++) {
+        if (of->numa[n].os_index == device->numa_node && profile_set_has(&of->numa[n].pus, pu)) {
+            return SAME_NODE;
+        }
+    }
+    return package_has(of, &device->pus, pu) ? SAME_PACKAGE : ELSEWHERE;
+}
+
+/* Of the nearest of the rank's PUs. */
+static enum distance rank_distance(const struct map_choice *c, const struct servet_profile *profile,
+                                   const struct profile_device *device, size_t rank)
+{
+    enum distance least = ELSEWHERE;
+    for (size_t i = c->first[rank]; i < c->first[rank + 1]; i++) {
+        struct profile_place place;
+        profile_locate(profile, c->pus[i], &place);
+        enum distance distance = distance_of(place.node_class, device, place.os_index);
+        least = distance < least ? distance : least;
+    }
+    return least;
+}
+
+/* -- cards -- */
+
+/* The cards of a node, and its ranks [begin, end). */
+struct cards {
+    const struct profile_device **nics;
+    size_t count;
+    size_t *load; /* by card: its ranks */
+    size_t begin, end;
+    size_t *more; /* by rank: cards beyond its first */
+};
+
+/* The cards of a class that carry messages, or all where none is known to. */
+static size_t find_nics(const struct profile_class *of, const struct profile_device **nics)
+{
+    size_t count = 0;
+    for (int fabric = 1; fabric >= 0 && !count; fabric--) {
+        for (size_t i = 0; i < of->device_count; i++) {
+            const struct profile_device *device = &of->devices[i];
+            if (device->kind == PROFILE_NIC && !device->down && (!fabric || device->fabric)) {
+                nics[count++] = device;
+            }
+        }
+    }
+    return count;
+}
+
+static int give_nearest(struct map_choice *c, const struct servet_profile *profile,
+                        const struct cards *cards)
+{
+    int rc = 0;
+    for (size_t rank = cards->begin; rc == 0 && rank < cards->end; rank++) {
+        size_t best = 0;
+        enum distance least = rank_distance(c, profile, cards->nics[0], rank);
+        for (size_t i = 1; i < cards->count; i++) {
+            enum distance distance = rank_distance(c, profile, cards->nics[i], rank);
+            if (distance < least || (distance == least && cards->load[i] < cards->load[best])) {
+                least = distance;
+                best = i;
+            }
+        }
+        cards->load[best]++;
+        rc = map_choice_hold(c, rank, cards->nics[best]);
+    }
+    return rc;
+}
+
+/* A card that no rank has goes to the rank beside it, or in its NUMA node, that has got fewest of
+ * those that were left. */
+static int give_left_over(struct map_choice *c, const struct servet_profile *profile,
+                          const struct cards *cards, const struct profile_device *nic)
+{
+    size_t best = cards->end;
+    enum distance least = SAME_PACKAGE;
+    for (size_t rank = cards->begin; rank < cards->end; rank++) {
+        enum distance distance = rank_distance(c, profile, nic, rank);
+        bool fewer = best < cards->end && cards->more[rank] < cards->more[best];
+        if (distance < least || (distance == least && fewer)) {
+            least = distance;
+            best = rank;
+        }
+    }
+    if (best == cards->end) {
+        return 0;
+    }
+    cards->more[best]++;
+    return map_choice_hold(c, best, nic);
+}
+
+static uint32_t node_of(const struct servet_profile *profile, const struct map_choice *c,
+                        size_t rank, const struct profile_class **of)
+{
+    struct profile_place place;
+    profile_locate(profile, c->pus[c->first[rank]], &place);
+    *of = place.node_class;
+    return place.node;
+}
+
+/* Ranks of one node need not follow one another: single threads are placed one by one. Cards are
+ * dealt out over each run of them. */
+int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
+                    struct servet_error *error)
+{
+    const size_t ranks = c->request->ranks.ranks;
+    size_t *more = map_arena_get(c->arena, ranks, sizeof *more);
+    int rc = more ? 0 : -ENOMEM;
+    for (size_t begin = 0, end; rc == 0 && begin < ranks; begin = end) {
+        const struct profile_class *of, *other;
+        uint32_t node = node_of(profile, c, begin, &of);
+        for (end = begin + 1; end < ranks && node_of(profile, c, end, &other) == node; end++) {
+        }
+        struct cards cards = {.nics = map_arena_get(c->arena, of->device_count + 1, sizeof(void *)),
+                              .load =
+                                  map_arena_get(c->arena, of->device_count + 1, sizeof *cards.load),
+                              .begin = begin,
+                              .end = end,
+                              .more = more};
+        bool room = cards.nics && cards.load;
+        cards.count = room ? find_nics(of, cards.nics) : 0;
+        if (room && !cards.count) {
+            return profile_error(error, -EINVAL,
+                                 "--nics: expected a machine with network cards, none is known");
+        }
+        rc = room ? give_nearest(c, profile, &cards) : -ENOMEM;
+        for (size_t i = 0; rc == 0 && i < cards.count; i++) {
+            rc = cards.load[i] ? 0 : give_left_over(c, profile, &cards, cards.nics[i]);
+        }
+    }
+    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+}
+
+/* -- the list -- */
+
+int map_choice_devices(const struct map_choice *c, const struct servet_profile *profile,
+                       struct map_devices *out)
+{
+    const size_t ranks = c->request->ranks.ranks;
+    size_t count = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        for (const struct map_hold *hold = c->holds[r]; hold; hold = hold->before) {
+            count++;
+        }
+    }
+    *out = (struct map_devices){.first = calloc(ranks + 1, sizeof *out->first),
+                                .held = calloc(count + 1, sizeof *out->held),
+                                .count = count};
+    if (!out->first || !out->held) {
+        map_devices_free(out);
+        return -ENOMEM;
+    }
+    for (size_t r = ranks; r-- > 0;) {
+        out->first[r + 1] = count;
+        for (const struct map_hold *hold = c->holds[r]; hold; hold = hold->before) {
+            bool far = rank_distance(c, profile, hold->device, r) > BESIDE;
+            out->held[--count] = (struct map_held){hold->device, far};
+        }
+    }
+    return 0;
+}
+
+void map_devices_free(struct map_devices *devices)
+{
+    free(devices->first);
+    free(devices->held);
+    *devices = (struct map_devices){0};
+}

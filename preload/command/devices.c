@@ -1,0 +1,361 @@
+/* The devices of a rank: all ranks of a node compute the same answer from the same profile, as they
+ * do for PUs, and each takes its part. */
+#include "preload/command/devices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mapper/devices/devices.h"
+#include "preload/place/launcher.h"
+#include "preload/place/plan.h"
+#include "profile/base/cli.h"
+#include "profile/base/file.h"
+#include "profile/base/mask.h"
+
+/* By vendor: the variable that says which GPUs a process has, and those that say it otherwise. */
+static const struct runtime {
+    uint32_t vendor;
+    const char *variable;
+    const char *others[3];
+} runtimes[] = {
+    {0x10de, "CUDA_VISIBLE_DEVICES", {NULL}},
+    {0x1002, "ROCR_VISIBLE_DEVICES", {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
+    {0x8086, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}},
+};
+#define RUNTIMES (sizeof runtimes / sizeof *runtimes)
+
+struct choice {
+    const struct pin_device_wish *wish;
+    struct pin_launcher launcher;
+    struct servet_profile *profile;
+    const struct profile_class *node_class;
+    struct map_node_view view;
+    struct profile_set allowed; /* PUs that the ranks may use */
+    uint32_t ranks, rank;
+    uint32_t *pus; /* of all ranks */
+    uint32_t threads;
+    struct map_devices devices;
+};
+
+static bool is_set(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value && *value;
+}
+
+static void set(const char *name, const char *value)
+{
+    if (*value && !is_set(name) && setenv(name, value, 1) < 0) {
+        cli_fail("cannot set %s: %s", name, strerror(errno));
+    }
+}
+
+/* One rank of each node speaks. */
+static void refuse(const struct choice *c, const char *text)
+{
+    if (c->launcher.node_rank > 0) {
+        _exit(CLI_USAGE);
+    }
+    cli_usage("%s", text);
+}
+
+/* -- what there is -- */
+
+/* A profile of before has no devices: the topology has. */
+static void read_profile(struct choice *c, const struct pin_options *options)
+{
+    struct servet_error error;
+    char path[PATH_MAX], name[256] = "";
+    snprintf(path, sizeof path, "%s", options->profile);
+    bool found = *path || profile_find(path, sizeof path) == 0;
+    int rc = found ? profile_load(path, &c->profile, &error) : -ENOENT;
+    if (rc == 0 && profile_matches(c->profile, "", NULL, &error) < 0) {
+        profile_free(c->profile);
+        rc = -ESTALE;
+    }
+    (void)gethostname(name, sizeof name - 1);
+    c->node_class = rc == 0 ? profile_class_of_host(c->profile, name) : NULL;
+    if (c->node_class && c->node_class->device_count) {
+        return;
+    }
+    if (rc == 0) {
+        profile_free(c->profile);
+    }
+    if (profile_from_hwloc(NULL, &c->profile, &error) < 0) {
+        cli_fail("%s", error.text);
+    }
+    c->node_class = &c->profile->classes[0];
+}
+
+static const struct runtime *runtime_of(const struct profile_device *device)
+{
+    for (size_t i = 0; i < RUNTIMES; i++) {
+        if (runtimes[i].vendor == device->pci_vendor) {
+            return &runtimes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool are_given(const struct runtime *runtime)
+{
+    bool given = is_set(runtime->variable);
+    for (size_t i = 0; i < sizeof runtime->others / sizeof *runtime->others; i++) {
+        given = given || is_set(runtime->others[i]);
+    }
+    return given;
+}
+
+/* Has the user or the batch system said which of this node's GPUs the rank has? */
+static bool gpus_are_given(const struct choice *c)
+{
+    for (size_t i = 0; i < c->node_class->device_count; i++) {
+        const struct profile_device *device = &c->node_class->devices[i];
+        const struct runtime *runtime = runtime_of(device);
+        if (device->kind == PROFILE_GPU && runtime && are_given(runtime)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- the choice -- */
+
+static void map(struct choice *c, uint32_t threads)
+{
+    struct servet_error error;
+    struct map_device_request request = {
+        .ranks = {.ranks = c->ranks, .threads_each = threads, .allowed = &c->allowed},
+        .gpus = c->wish->gpus,
+        .exclusive = c->wish->exclusive,
+        .nics = c->wish->nics};
+    map_devices_free(&c->devices);
+    free(c->pus);
+    c->threads = threads;
+    c->pus = calloc((size_t)c->ranks * threads, sizeof *c->pus);
+    int rc =
+        c->pus ? map_devices(&c->view.profile, &request, c->pus, &c->devices, &error) : -ENOMEM;
+    if (rc == -EINVAL) {
+        refuse(c, error.text);
+    }
+    if (rc < 0) {
+        cli_fail("out of memory");
+    }
+}
+
+static size_t count_far(const struct choice *c)
+{
+    size_t far = 0;
+    for (size_t i = 0; i < c->devices.count; i++) {
+        far += c->devices.held[i].far;
+    }
+    return far;
+}
+
+static uint32_t count_cores(const struct choice *c)
+{
+    uint32_t cores = 0, last = 0;
+    for (size_t i = 0; i < c->allowed.count; i++) {
+        const struct profile_relation *relation = &c->node_class->cores;
+        uint32_t first = c->allowed.ids[i];
+        for (size_t g = 0; g < relation->group_count; g++) {
+            first = profile_set_has(&relation->groups[g], c->allowed.ids[i])
+                        ? relation->groups[g].ids[0]
+                        : first;
+        }
+        cores +=
+            first == c->allowed.ids[i] || (!profile_set_has(&c->allowed, first) && last != first);
+        last = first;
+    }
+    return cores;
+}
+
+/* With OMP_NUM_THREADS regions of as many PUs; without, the largest that take no more ranks away
+ * from their devices than single PUs do. */
+static void choose(struct choice *c)
+{
+    uint32_t threads = pin_plan_threads();
+    if (threads) {
+        map(c, threads);
+        return;
+    }
+    map(c, 1);
+    const size_t least = count_far(c);
+    for (threads = count_cores(c) / c->ranks; threads > 1; threads -= (threads + 7) / 8) {
+        map(c, threads);
+        if (count_far(c) <= least) {
+            return;
+        }
+    }
+    map(c, 1);
+}
+
+/* The rank's PUs become its own: SERVET_BESIDE says so to the library. */
+static void narrow(const struct choice *c)
+{
+    struct profile_mask mask = {0};
+    for (uint32_t t = 0; t < c->threads; t++) {
+        profile_mask_add(&mask, c->pus[(size_t)c->rank * c->threads + t]);
+    }
+    if (profile_mask_set(0, &mask) == 0) {
+        pin_launcher_mark_own(&c->launcher);
+    }
+}
+
+/* -- the variables -- */
+
+/* As the runtime takes it: the UUID; of a tile "0.1"; else the number. */
+static void print_gpu(FILE *out, const struct profile_device *device)
+{
+    bool intel = strncmp(device->name, "ze", 2) == 0;
+    if (device->uuid && !intel) {
+        fputs(device->uuid, out);
+    } else if (intel) {
+        fputs(device->name + 2, out);
+    } else {
+        fprintf(out, "%u", device->number);
+    }
+}
+
+enum transport { UCX, CXI, EFA, TRANSPORTS };
+
+static enum transport transport_of(const struct profile_device *device)
+{
+    return strncmp(device->name, "hsi", 3) == 0     ? CXI
+           : strncmp(device->name, "rdmap", 5) == 0 ? EFA
+                                                    : UCX;
+}
+
+/* Slingshot's interface hsi0 is the device cxi0; UCX has ports, and ours have one each. */
+static void print_nic(FILE *out, const struct profile_device *device)
+{
+    enum transport transport = transport_of(device);
+    fprintf(out,
+            transport == CXI   ? "cxi%s"
+            : transport == UCX ? "%s:1"
+                               : "%s",
+            device->name + (transport == CXI ? 3 : 0));
+}
+
+/* The rank's devices for one variable, or "": separated by commas. */
+static char *list(const struct choice *c, const struct runtime *runtime, enum transport transport)
+{
+    char *text = NULL;
+    size_t size, count = 0;
+    FILE *out = profile_stream_open(&text, &size);
+    for (size_t i = c->devices.first[c->rank]; out && i < c->devices.first[c->rank + 1]; i++) {
+        const struct profile_device *device = c->devices.held[i].device;
+        bool gpu = runtime && device->kind == PROFILE_GPU && runtime_of(device) == runtime &&
+                   (device->uuid || device->number != PROFILE_NOT_SAID);
+        bool nic = !runtime && device->kind == PROFILE_NIC && device->fabric &&
+                   transport_of(device) == transport;
+        if (!gpu && !nic) {
+            continue;
+        }
+        fputs(count++ ? "," : "", out);
+        if (gpu) {
+            print_gpu(out, device);
+        } else {
+            print_nic(out, device);
+        }
+    }
+    if (!out || fclose(out) != 0) {
+        cli_fail("out of memory");
+    }
+    return text;
+}
+
+static void set_variables(const struct choice *c)
+{
+    static const char *const nics[TRANSPORTS] = {"UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME",
+                                                 "FI_EFA_IFACE"};
+    for (size_t i = 0; c->wish->gpus && i < RUNTIMES; i++) {
+        char *text = list(c, &runtimes[i], UCX);
+        if (!are_given(&runtimes[i])) {
+            set(runtimes[i].variable, text);
+        }
+        free(text);
+    }
+    for (int i = UCX; c->wish->nics && i < TRANSPORTS; i++) {
+        char *text = list(c, NULL, (enum transport)i);
+        set(nics[i], text);
+        if (*text && i == CXI) {
+            set("MPICH_OFI_NIC_POLICY", "NUMA");
+        }
+        free(text);
+    }
+}
+
+/* -- the whole -- */
+
+/* Ranks that the user has bound lie where they lie: their devices are those that as many ranks on
+ * the whole node would have, if these are near; else nothing is said of them. */
+static bool are_near(const struct choice *c, const struct profile_mask *start)
+{
+    bool near = false;
+    for (size_t i = c->devices.first[c->rank]; i < c->devices.first[c->rank + 1]; i++) {
+        const struct profile_set *pus = &c->devices.held[i].device->pus;
+        for (size_t p = 0; p < pus->count; p++) {
+            near = near || profile_mask_has(start, pus->ids[p]);
+        }
+    }
+    return near;
+}
+
+static void free_choice(struct choice *c)
+{
+    map_devices_free(&c->devices);
+    free(c->pus);
+    profile_set_free(&c->allowed);
+    profile_free(c->profile);
+}
+
+void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options)
+{
+    struct choice c = {.wish = wish, .ranks = 1};
+    struct pin_device_wish cards = {.nics = wish->nics};
+    struct profile_mask start, allowed;
+    pin_launcher_read(options->rebind, &c.launcher);
+    if ((!wish->gpus && !wish->nics) || profile_mask_get(0, &start) < 0) {
+        return;
+    }
+    read_profile(&c, options);
+    map_one_node(c.node_class, &c.view);
+    allowed = start;
+    struct pin_launcher own = c.launcher;
+    if (own.name) {
+        pin_launcher_allowed(&own, &start, &allowed);
+    }
+    bool bound = own.name && (own.binding == PIN_USERS_CHOICE || own.local_size == 1);
+    bool given = wish->gpus && gpus_are_given(&c);
+    if (given) {
+        c.wish = &cards;
+        bound = true;
+    }
+    if (own.name) {
+        c.ranks = bound ? own.node_ranks : own.local_size;
+        c.rank = bound ? own.node_rank : own.local_rank;
+    }
+    int rc = bound && !given ? profile_set_copy(&c.node_class->pus, &c.allowed)
+                             : profile_mask_to_set(&allowed, &c.allowed);
+    if (rc < 0) {
+        cli_fail("out of memory");
+    }
+    if (c.wish->gpus || c.wish->nics) {
+        choose(&c);
+        bool users = pin_users_places_set() && !options->force;
+        if (own.name && !bound && c.wish->gpus && !users) {
+            narrow(&c);
+        }
+        if (!bound || are_near(&c, &start)) {
+            set_variables(&c);
+        }
+    }
+    if (given && own.binding == PIN_LAUNCHERS_CHOICE) {
+        pin_launcher_mark_own(&c.launcher);
+    }
+    free_choice(&c);
+}

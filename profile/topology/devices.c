@@ -1,0 +1,425 @@
+/* GPUs, network cards and disks from hwloc's I/O objects.
+ *
+ * A device is a PCI function with all names that drivers and runtimes gave it (cuda0, nvml0,
+ * card0); an OS device that is on no PCI bus is one by itself, and so is each tile of an Intel GPU.
+ * Its PUs and its NUMA node are those of the object that hwloc has hung it on. */
+#include <errno.h>
+#include <hwloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "profile/topology/topology.h"
+
+/* PCI: vendors that make GPUs to compute on (the graphics of a board's management are of others),
+ * and the one of Slingshot's cards; classes. */
+enum { NVIDIA = 0x10de, AMD = 0x1002, INTEL = 0x8086, CRAY = 0x17db };
+enum { CLASS_INFINIBAND = 0x0207, CLASS_ACCELERATOR = 0x1200 };
+enum { BASE_DISPLAY = 0x03 };
+
+/* Names by which a device is called, the best first; `counts`: the number in it is that of the
+ * runtime that computes, so that it may be told to use this device and no other. */
+static const struct {
+    const char *prefix;
+    enum profile_device_kind kind;
+    bool counts;
+    uint32_t vendor;
+} known_names[] = {
+    {"cuda", PROFILE_GPU, true, NVIDIA}, {"rsmi", PROFILE_GPU, true, AMD},
+    {"ze", PROFILE_GPU, true, INTEL},    {"nvml", PROFILE_GPU, true, NVIDIA},
+    {"opencl", PROFILE_GPU, false, 0},
+};
+#define KNOWN_NAMES (sizeof known_names / sizeof *known_names)
+
+/* One device that is being read; the model's, and what it was made of. */
+struct found {
+    struct profile_device device;
+    hwloc_obj_t object; /* the PCI function, or the OS device */
+    hwloc_obj_t pci;    /* NULL: on no PCI bus */
+    char serial[64];    /* of its card; "": not known */
+    size_t rank;        /* of the best name so far */
+    bool runtime;       /* a runtime that computes sees it */
+};
+
+struct devices {
+    struct found *found;
+    size_t count, room;
+};
+
+static size_t rank_of(const char *name)
+{
+    size_t rank = 0;
+    while (rank < KNOWN_NAMES &&
+           strncmp(name, known_names[rank].prefix, strlen(known_names[rank].prefix)) != 0) {
+        rank++;
+    }
+    return rank;
+}
+
+/* "ze0.1": a part of an Intel GPU. */
+static bool is_tile(hwloc_obj_t object)
+{
+    const char *name = object->name ? object->name : "";
+    return object->type == HWLOC_OBJ_OS_DEVICE && strncmp(name, "ze", 2) == 0 && strchr(name, '.');
+}
+
+static bool has_tiles(hwloc_obj_t pci)
+{
+    for (hwloc_obj_t child = pci ? pci->io_first_child : NULL; child; child = child->next_sibling) {
+        if (is_tile(child)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static hwloc_obj_t pci_above(hwloc_obj_t object)
+{
+    while (object && object->type != HWLOC_OBJ_PCI_DEVICE) {
+        object = object->parent;
+    }
+    return object;
+}
+
+static struct found *find(struct devices *devices, hwloc_obj_t object, hwloc_obj_t pci)
+{
+    for (size_t i = 0; i < devices->count; i++) {
+        if (devices->found[i].object == object) {
+            return &devices->found[i];
+        }
+    }
+    if (devices->count == devices->room) {
+        size_t room = devices->room ? 2 * devices->room : 16;
+        struct found *more = reallocarray(devices->found, room, sizeof *more);
+        if (!more) {
+            return NULL;
+        }
+        devices->found = more;
+        devices->room = room;
+    }
+    struct found *found = &devices->found[devices->count++];
+    *found = (struct found){.object = object, .pci = pci, .rank = SIZE_MAX};
+    found->device.kind = PROFILE_DEVICE_KINDS;
+    found->device.number = found->device.numa_node = PROFILE_NOT_SAID;
+    return found;
+}
+
+/* -- one device -- */
+
+/* Appends a name to a list with blanks. */
+static int append_alias(char **list, char *name)
+{
+    char *longer;
+    if (!name) {
+        return 0;
+    }
+    int length = asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? " " : "", name);
+    free(name);
+    if (length < 0) {
+        return -ENOMEM;
+    }
+    free(*list);
+    *list = longer;
+    return 0;
+}
+
+/* The best name comes first; a network card is called as message passing libraries call it. */
+static int add_name(struct found *found, hwloc_obj_t object)
+{
+    size_t rank = object->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ? 1 : rank_of(object->name);
+    rank = object->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS ? 0 : rank;
+    char *name = strdup(object->name), *other = name;
+    if (!name) {
+        return -ENOMEM;
+    }
+    if (rank < found->rank) {
+        other = found->device.name;
+        found->device.name = name;
+        found->rank = rank;
+    }
+    return append_alias(&found->device.aliases, other);
+}
+
+/* Only zeros: taken out for privacy, or the driver has none. */
+static const char *info_of(hwloc_obj_t object, const char *key)
+{
+    const char *value = hwloc_obj_get_info_by_name(object, key);
+    return value && value[strspn(value, "0:- ")] ? value : NULL;
+}
+
+static void keep_first(char **member, const char *value)
+{
+    if (!*member && value) {
+        *member = strdup(value);
+    }
+}
+
+static void read_gpu(struct found *found, hwloc_obj_t object)
+{
+    const char *serial = info_of(object, "NVIDIASerial"), *uuid = info_of(object, "AMDUUID");
+    size_t rank = rank_of(object->name);
+    struct profile_device *device = &found->device;
+    keep_first(&device->model, info_of(object, "GPUModel"));
+    keep_first(&device->uuid, info_of(object, "NVIDIAUUID"));
+    serial = serial ? serial : info_of(object, "AMDSerial");
+    if (serial) {
+        snprintf(found->serial, sizeof found->serial, "%s", serial);
+    }
+    if (uuid && !device->uuid && strlen(uuid) <= 16) {
+        /* ROCm writes all sixteen digits. */
+        char text[32];
+        snprintf(text, sizeof text, "GPU-%016llx", strtoull(uuid, NULL, 16));
+        keep_first(&device->uuid, text);
+    }
+    if (rank == KNOWN_NAMES) {
+        return;
+    }
+    found->runtime = true;
+    device->pci_vendor = device->pci_vendor ? device->pci_vendor : known_names[rank].vendor;
+    if (known_names[rank].counts && rank <= found->rank) {
+        unsigned number;
+        const char *digits = object->name + strlen(known_names[rank].prefix);
+        device->number = sscanf(digits, "%u", &number) == 1 ? number : device->number;
+    }
+}
+
+static void read_nic(struct found *found, hwloc_obj_t object)
+{
+    bool fabric = object->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+    const char *state = hwloc_obj_get_info_by_name(object, "Port1State");
+    found->device.fabric |=
+        fabric || (object->subtype && strcasecmp(object->subtype, "Slingshot") == 0);
+    found->device.down |= fabric && state && strcmp(state, "4") != 0; /* 4: active */
+}
+
+static int read_os_device(struct devices *devices, hwloc_obj_t object)
+{
+    static const enum profile_device_kind kinds[] = {
+        [HWLOC_OBJ_OSDEV_BLOCK] = PROFILE_DISK,       [HWLOC_OBJ_OSDEV_GPU] = PROFILE_GPU,
+        [HWLOC_OBJ_OSDEV_NETWORK] = PROFILE_NIC,      [HWLOC_OBJ_OSDEV_OPENFABRICS] = PROFILE_NIC,
+        [HWLOC_OBJ_OSDEV_DMA] = PROFILE_DEVICE_KINDS, [HWLOC_OBJ_OSDEV_COPROC] = PROFILE_GPU,
+    };
+    unsigned type = (unsigned)object->attr->osdev.type;
+    enum profile_device_kind kind =
+        type < sizeof kinds / sizeof *kinds ? kinds[type] : PROFILE_DEVICE_KINDS;
+    hwloc_obj_t pci = pci_above(object);
+    bool tile = is_tile(object);
+    if (kind == PROFILE_DEVICE_KINDS || !object->name || (!tile && has_tiles(pci))) {
+        return 0;
+    }
+    struct found *found = find(devices, pci && !tile ? pci : object, pci);
+    int rc = found ? 0 : -ENOMEM;
+    if (rc == 0 && kind < found->device.kind) {
+        found->device.kind = kind;
+    }
+    if (rc == 0 && kind == PROFILE_GPU) {
+        read_gpu(found, object);
+    } else if (rc == 0 && kind == PROFILE_NIC) {
+        read_nic(found, object);
+    } else if (rc == 0) {
+        keep_first(&found->device.model, hwloc_obj_get_info_by_name(object, "Model"));
+    }
+    return rc < 0 ? rc : add_name(found, object);
+}
+
+/* GPUs that no runtime and no driver has a name for. */
+static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
+{
+    const struct hwloc_pcidev_attr_s *attr = &pci->attr->pcidev;
+    bool maker = attr->vendor_id == NVIDIA || attr->vendor_id == AMD || attr->vendor_id == INTEL;
+    bool gpu = attr->class_id >> 8 == BASE_DISPLAY ||
+               (attr->class_id == CLASS_ACCELERATOR && attr->vendor_id != INTEL);
+    if (!maker || !gpu || has_tiles(pci)) {
+        return 0;
+    }
+    struct found *found = find(devices, pci, pci);
+    if (!found) {
+        return -ENOMEM;
+    }
+    found->device.kind = PROFILE_GPU;
+    return 0;
+}
+
+static void read_pci(struct found *found)
+{
+    const struct hwloc_pcidev_attr_s *attr = &found->pci->attr->pcidev;
+    struct profile_device *device = &found->device;
+    char bus[32];
+    snprintf(bus, sizeof bus, "%04x:%02x:%02x.%01x", (unsigned)attr->domain, attr->bus, attr->dev,
+             attr->func);
+    device->bus_id = strdup(bus);
+    device->pci_vendor = attr->vendor_id;
+    device->pci_device = attr->device_id;
+    keep_first(&device->model, hwloc_obj_get_info_by_name(found->pci, "PCIDevice"));
+    device->fabric |= device->kind == PROFILE_NIC &&
+                      (attr->class_id == CLASS_INFINIBAND || attr->vendor_id == CRAY);
+    if (!device->name) {
+        device->name = strdup(bus);
+    }
+}
+
+/* The node, where all of the locality's memory that PUs are local to is one. */
+static uint32_t node_of(hwloc_topology_t topology, hwloc_obj_t place)
+{
+    uint32_t out = PROFILE_NOT_SAID;
+    for (hwloc_obj_t node = NULL;
+         (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node));) {
+        if (!hwloc_bitmap_isset(place->nodeset, node->os_index) ||
+            hwloc_bitmap_iszero(node->cpuset)) {
+            continue;
+        }
+        if (out != PROFILE_NOT_SAID) {
+            return PROFILE_NOT_SAID;
+        }
+        out = node->os_index;
+    }
+    return out;
+}
+
+static int read_place(hwloc_topology_t topology, const struct profile_class *node_class,
+                      struct found *found)
+{
+    hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(topology, found->object);
+    struct profile_device *device = &found->device;
+    uint32_t *pus = malloc(node_class->pus.count * sizeof *pus);
+    size_t count = 0;
+    if (!pus) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < node_class->pus.count; i++) {
+        if (!place || hwloc_bitmap_isset(place->cpuset, node_class->pus.ids[i])) {
+            pus[count++] = node_class->pus.ids[i];
+        }
+    }
+    device->numa_node = place && count ? node_of(topology, place) : PROFILE_NOT_SAID;
+    if (!count) { /* near to PUs that are offline */
+        free(pus);
+        return profile_set_copy(&node_class->pus, &device->pus);
+    }
+    device->pus = (struct profile_set){pus, count};
+    return 0;
+}
+
+/* -- all of them -- */
+
+/* Graphics that no runtime computes on are none where it computes on others. */
+static bool is_kept(const struct devices *devices, const struct found *found)
+{
+    bool runtime = false;
+    for (size_t i = 0; i < devices->count; i++) {
+        runtime |= devices->found[i].runtime;
+    }
+    return found->device.kind < PROFILE_DEVICE_KINDS &&
+           (found->device.kind != PROFILE_GPU || found->runtime || !runtime);
+}
+
+static int compare_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct profile_device *x = &((const struct found *)a)->device,
+                                *y = &((const struct found *)b)->device;
+    if (x->kind != y->kind) {
+        return x->kind < y->kind ? -1 : 1;
+    }
+    if (x->number != y->number) {
+        return x->number < y->number ? -1 : 1;
+    }
+    int bus = compare_text(x->bus_id, y->bus_id);
+    return bus ? bus : compare_text(x->name, y->name);
+}
+
+/* Dies with the serial number of one card, and functions of one PCI device. */
+static bool one_card(const struct found *a, const struct found *b)
+{
+    const struct profile_device *x = &a->device, *y = &b->device;
+    bool bus =
+        a->pci && b->pci && strncmp(x->bus_id, y->bus_id, strlen(x->bus_id) - strlen(".0")) == 0;
+    return x->kind == y->kind && (bus || (a->serial[0] && strcmp(a->serial, b->serial) == 0));
+}
+
+static void number_cards(struct devices *devices)
+{
+    uint32_t next = 0;
+    for (size_t i = 0; i < devices->count; i++) {
+        struct profile_device *device = &devices->found[i].device;
+        size_t same = 0;
+        next = i && device->kind != devices->found[i - 1].device.kind ? 0 : next;
+        while (same < i && !one_card(&devices->found[i], &devices->found[same])) {
+            same++;
+        }
+        device->card = same < i ? devices->found[same].device.card : next++;
+    }
+}
+
+static void free_found(struct found *found)
+{
+    struct profile_device *device = &found->device;
+    free(device->name);
+    free(device->aliases);
+    free(device->model);
+    free(device->bus_id);
+    free(device->uuid);
+    profile_set_free(&device->pus);
+}
+
+static int finish(hwloc_topology_t topology, struct devices *devices,
+                  struct profile_class *node_class)
+{
+    size_t kept = 0;
+    int rc = 0;
+    for (size_t i = 0; i < devices->count; i++) {
+        if (is_kept(devices, &devices->found[i])) {
+            struct found swap = devices->found[kept];
+            devices->found[kept++] = devices->found[i];
+            devices->found[i] = swap;
+        }
+    }
+    for (size_t i = kept; i < devices->count; i++) {
+        free_found(&devices->found[i]);
+    }
+    devices->count = kept;
+    for (size_t i = 0; rc == 0 && i < kept; i++) {
+        if (devices->found[i].pci) {
+            read_pci(&devices->found[i]);
+        }
+        const struct found *found = &devices->found[i];
+        rc = found->device.name && (!found->pci || found->device.bus_id) ? 0 : -ENOMEM;
+        rc = rc < 0 ? rc : read_place(topology, node_class, &devices->found[i]);
+    }
+    struct profile_device *out = rc == 0 && kept ? calloc(kept, sizeof *out) : NULL;
+    if (!out) {
+        return kept ? -ENOMEM : rc;
+    }
+    qsort(devices->found, kept, sizeof *devices->found, by_kind);
+    number_cards(devices);
+    for (size_t i = 0; i < kept; i++) {
+        out[i] = devices->found[i].device;
+    }
+    node_class->devices = out;
+    node_class->device_count = kept;
+    devices->count = 0;
+    return 0;
+}
+
+int profile_topology_read_devices(hwloc_topology_t topology, struct profile_class *node_class)
+{
+    struct devices devices = {0};
+    int rc = 0;
+    for (hwloc_obj_t o = NULL; rc == 0 && (o = hwloc_get_next_osdev(topology, o));) {
+        rc = read_os_device(&devices, o);
+    }
+    for (hwloc_obj_t o = NULL; rc == 0 && (o = hwloc_get_next_pcidev(topology, o));) {
+        rc = read_pci_device(&devices, o);
+    }
+    rc = rc < 0 ? rc : finish(topology, &devices, node_class);
+    for (size_t i = 0; i < devices.count; i++) {
+        free_found(&devices.found[i]);
+    }
+    free(devices.found);
+    return rc;
+}
