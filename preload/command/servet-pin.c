@@ -404,6 +404,7 @@ static void place_rank(const struct request *request, const char *command)
         cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
     }
     pin_devices_apply(&request->devices, &options);
+    pin_launcher_read(options.rebind, &launcher); /* which that may have marked as its own */
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }
