@@ -181,9 +181,22 @@ static int narrow_kinds(struct profile_class *node_class, const struct profile_s
     return 0;
 }
 
+/* A device that is near to none of the PUs has all of them. */
+static int narrow_devices(struct profile_class *node_class, const struct profile_set *pus)
+{
+    int rc = 0;
+    for (size_t i = 0; i < node_class->device_count && rc == 0; i++) {
+        struct profile_set *near = &node_class->devices[i].pus;
+        rc = narrow_set(near, pus);
+        rc = rc == 0 && near->count == 0 ? profile_set_copy(&node_class->pus, near) : rc;
+    }
+    return rc;
+}
+
 int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
 {
     int rc = narrow_set(&node_class->pus, pus);
+    rc = rc < 0 ? rc : narrow_devices(node_class, pus);
     rc = rc < 0 ? rc : probe_relation_narrow(&node_class->cores, pus);
     rc = rc < 0 ? rc : probe_relation_narrow(&node_class->packages, pus);
     for (size_t i = 0; i < node_class->numa_count && rc == 0; i++) {

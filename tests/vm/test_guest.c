@@ -93,13 +93,14 @@ TEST(the_guest_is_the_machine_that_the_tests_need)
 }
 
 /* The shim reads /sys itself, the commands ask hwloc: without a profile both must see the same
- * machine. */
+ * machine, but for devices, which only hwloc reads. */
 static void expect_one_topology(size_t pus)
 {
-    struct servet_profile *sysfs;
+    struct servet_profile *sysfs, *hwloc = described(NULL);
     struct servet_error error;
     ck_assert_msg(profile_from_sysfs("", &sysfs, &error) == 0, "%s", error.text);
-    ck_assert_str_eq(in_json(named(kept(sysfs))), in_json(described(NULL)));
+    hwloc->classes[0].device_count = 0;
+    ck_assert_str_eq(in_json(named(kept(sysfs))), in_json(hwloc));
     ck_assert_uint_eq(sysfs->classes[0].pus.count, pus);
 }
 
