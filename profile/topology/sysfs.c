@@ -372,26 +372,32 @@ static int add_only_numa(struct reader *reader)
 
 #define TIERS "/sys/devices/virtual/memory_tiering"
 
-/* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. */
+/* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. A
+ * machine with a single tier has no kinds of memory, as hwloc sees it too. */
 static bool find_tier(struct reader *reader, uint32_t node, char *name, size_t size)
 {
     struct sysfs *fs = &reader->fs;
     bool found = false;
+    size_t tiers = 0;
     snprintf(fs->path, sizeof fs->path, "%s" TIERS, fs->root);
     DIR *folder = opendir(fs->path);
-    for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
         struct profile_set nodes;
-        if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) == 0 &&
-            profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) == 0) {
-            found = profile_set_has(&nodes, node);
-            profile_set_free(&nodes);
+        if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) != 0 ||
+            profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) < 0) {
+            continue;
+        }
+        tiers += nodes.count > 0;
+        if (profile_set_has(&nodes, node)) {
+            found = true;
             snprintf(name, size, "%.63s", entry->d_name);
         }
+        profile_set_free(&nodes);
     }
     if (folder) {
         closedir(folder);
     }
-    return found;
+    return found && tiers > 1;
 }
 
 /* The PUs next to a node that has only memory: those of the nodes that HMAT names as its

@@ -112,6 +112,19 @@ TEST(sysfs_says_what_memory_does)
     profile_free(p);
 }
 
+TEST(a_single_tier_is_no_kind_of_memory)
+{
+    const char *root = scratch_folder();
+    struct servet_profile *p;
+    struct servet_error error;
+    put_smt_machine(root);
+    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1\n");
+    put_file(root, "/sys/devices/virtual/memory_tiering/memory_tier22/nodelist", "\n");
+    ck_assert_int_eq(profile_from_sysfs(root, &p, &error), 0);
+    ck_assert_ptr_null(p->classes[0].numa[0].kind);
+    profile_free(p);
+}
+
 TEST(weights_are_the_bandwidths_that_differ_more)
 {
     struct profile_tiers tiers;
