@@ -202,9 +202,10 @@ int report_html_advice(struct page *page, struct servet_error *error);
 /* Opens a card with a table, its caption and the heads of its columns, which '|' separates. */
 void report_table_open(FILE *out, const char *id, const char *caption, const char *heads);
 void report_table_close(FILE *out);
-/* A cell; the first of a row is its head. `look`: "n" (a number), "words", or NULL. */
+/* Begins a row, with its head. */
+void report_table_row(FILE *out, const char *text);
+/* A cell. `look`: "n" (a number), "words", or NULL. */
 void report_table_cell(FILE *out, const char *look, const char *text);
-void report_table_head(FILE *out, const char *text);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
  * than can be mapped); -ENOMEM. */

@@ -158,11 +158,10 @@ static int check_real(const struct json_path *at, const struct profile_field *fi
     return profile_refuse(error, at, field->key, what);
 }
 
-static uint64_t first_of(const struct profile_object *type, const void *item)
+static uint64_t whole_of(const struct profile_field *field, const void *object)
 {
-    const void *member = (const char *)item + type->fields[0].offset;
-    return type->fields[0].type == FIELD_U32 ? *(const uint32_t *)member
-                                             : *(const uint64_t *)member;
+    const void *member = (const char *)object + field->offset;
+    return field->type == FIELD_U32 ? *(const uint32_t *)member : *(const uint64_t *)member;
 }
 
 static int check_items(const struct json_path *at, const struct profile_field *field,
@@ -176,8 +175,9 @@ static int check_items(const struct json_path *at, const struct profile_field *f
         const char *item = items + i * type->size;
         int rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
         if (rc == 0 && field->ascending && i > 0) {
-            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0], first_of(type, item),
-                             first_of(type, item - type->size) + 1, error);
+            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0],
+                             whole_of(&type->fields[0], item),
+                             whole_of(&type->fields[0], item - type->size) + 1, error);
         }
         if (rc < 0) {
             return rc;
@@ -251,13 +251,9 @@ static int check_field(const struct json_path *at, const struct profile_field *f
     case FIELD_OBJECT:
         return there ? check_part(at, field, member, members, error) : 0;
     case FIELD_U32:
-        return there
-                   ? check_whole(at, field, *(const uint32_t *)member, (uint64_t)field->low, error)
-                   : 0;
     case FIELD_U64:
-        return there
-                   ? check_whole(at, field, *(const uint64_t *)member, (uint64_t)field->low, error)
-                   : 0;
+        return there ? check_whole(at, field, whole_of(field, object), (uint64_t)field->low, error)
+                     : 0;
     case FIELD_NUMBER:
         return there ? check_real(at, field, *(const double *)member, error) : 0;
     case FIELD_WORD:
