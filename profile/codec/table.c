@@ -124,15 +124,14 @@ const char *profile_field_words(const struct profile_field *field, char *buffer,
 static int check_word(const struct json_path *at, const struct profile_field *field, unsigned value,
                       struct servet_error *error)
 {
-    char words[128], expected[160];
+    char words[128];
     for (unsigned i = 0; field->words[i]; i++) {
         if (i == value) {
             return 0;
         }
     }
-    snprintf(expected, sizeof expected, "expected %s",
-             profile_field_words(field, words, sizeof words));
-    return profile_refuse(error, at, field->key, expected);
+    return profile_refuse(error, at, field->key, "expected %s",
+                          profile_field_words(field, words, sizeof words));
 }
 
 static int check_whole(const struct json_path *at, const struct profile_field *field,
@@ -152,10 +151,8 @@ static int check_real(const struct json_path *at, const struct profile_field *fi
     if (value >= field->low && value <= field->high) {
         return 0;
     }
-    char what[128];
-    snprintf(what, sizeof what, "found %g, expected a number from %g to %g", value, field->low,
-             field->high);
-    return profile_refuse(error, at, field->key, what);
+    return profile_refuse(error, at, field->key, "found %g, expected a number from %g to %g", value,
+                          field->low, field->high);
 }
 
 static uint64_t whole_of(const struct profile_field *field, const void *object)
