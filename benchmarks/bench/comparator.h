@@ -24,7 +24,7 @@ struct program {
 int bench_program_launcher(struct program *program, struct servet_error *error);
 void bench_program_free(struct program *program);
 
-/* Of ranks, by their launcher. */
+/* How the launcher binds ranks. */
 enum bench_binding {
     BENCH_AS_IT_DOES,
     BENCH_NOTHING,
