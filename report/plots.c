@@ -89,8 +89,7 @@ static void put_table(FILE *out, const struct chart *chart)
     fputs("</tr>\n", out);
     for (size_t k = 0; k < longest->count; k++) {
         profile_chart_value(&chart->x, longest->points[k].x, text, sizeof text);
-        fputs("<tr>", out);
-        report_table_head(out, text);
+        report_table_row(out, text);
         for (size_t i = 0; i < chart->series_count; i++) {
             const struct chart_series *series = &chart->series[i];
             snprintf(text, sizeof text, "-");

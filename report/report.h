@@ -156,30 +156,6 @@ struct picture {
 int report_picture_svg(const struct picture *picture, const char *title, char **out,
                        size_t *left_out);
 
-/* A node class with more PUs is not drawn: no screen shows it. */
-#define PICTURE_PUS 1024
-
-struct pictures_item {
-    char id[64], title[160]; /* id in the page */
-    struct picture picture;
-    struct picture_workers workers;
-    enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
-};
-
-/* One of each node class, and one for each priority with the workers that are asked for. */
-struct pictures {
-    /* topologies first, then memory priority, then communication priority */
-    struct pictures_item *items;
-    size_t count;
-    uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
-    uint32_t *room;      /* what the items' workers point into */
-};
-
-/* 0; what map_workers() returns; -ENOMEM. report_pictures_free() it. */
-int report_pictures_of(const struct report *report, struct pictures *out,
-                       struct servet_error *error);
-void report_pictures_free(struct pictures *pictures);
-
 /* -- the page -- */
 
 struct page {
@@ -202,9 +178,10 @@ int report_html_advice(struct page *page, struct servet_error *error);
 /* Opens a card with a table, its caption and the heads of its columns, which '|' separates. */
 void report_table_open(FILE *out, const char *id, const char *caption, const char *heads);
 void report_table_close(FILE *out);
-/* A cell; the first of a row is its head. `look`: "n" (a number), "words", or NULL. */
+/* Begins a row, with its head. */
+void report_table_row(FILE *out, const char *text);
+/* A cell. `look`: "n" (a number), "words", or NULL. */
 void report_table_cell(FILE *out, const char *look, const char *text);
-void report_table_head(FILE *out, const char *text);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
  * than can be mapped); -ENOMEM. */

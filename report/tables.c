@@ -34,11 +34,16 @@ void report_table_close(FILE *out)
     fputs("</table>\n</div>\n", out);
 }
 
-void report_table_head(FILE *out, const char *text)
+static void open_row(FILE *out, bool chosen, const char *text)
 {
-    fputs("<th scope=\"row\">", out);
+    fputs(chosen ? "<tr class=\"chosen\"><th scope=\"row\">" : "<tr><th scope=\"row\">", out);
     profile_xml_text(out, text);
     fputs("</th>", out);
+}
+
+void report_table_row(FILE *out, const char *text)
+{
+    open_row(out, false, text);
 }
 
 void report_table_cell(FILE *out, const char *look, const char *text)
@@ -99,9 +104,8 @@ static void put_caches(FILE *out, const struct profile_class *node_class, const 
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         char text[24];
-        fputs("<tr>", out);
         snprintf(text, sizeof text, "L%u", cache->level);
-        report_table_head(out, text);
+        report_table_row(out, text);
         report_table_cell(out, "n", profile_figure_cache(cache).text);
         report_table_cell(out, "n", profile_figure_bytes(cache->declared_size_bytes).text);
         report_table_cell(out, "n", profile_figure_bytes(cache->line_bytes).text);
@@ -127,8 +131,7 @@ static void put_tlb(FILE *out, const struct profile_class *node_class, const cha
     report_table_open(out, id, "TLB", "Pages|Reach|A miss adds|Quality");
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         const struct profile_tlb *level = &node_class->tlb[i];
-        fputs("<tr>", out);
-        report_table_head(out, profile_figure_bytes(level->page_bytes).text);
+        report_table_row(out, profile_figure_bytes(level->page_bytes).text);
         report_table_cell(out, "n", profile_figure_bytes(level->reach_bytes).text);
         report_table_cell(out, "n", profile_figure_seconds(level->seconds).text);
         quality_cell(out, &level->quality);
@@ -205,8 +208,7 @@ static void put_access(FILE *out, const struct profile_class *node_class, const 
         if (i && profile_set_equal(&rows[i].pus, &rows[i - 1].pus)) {
             continue;
         }
-        fputs("<tr>", out);
-        report_table_head(out, profile_figure_group(&rows[i].pus).text);
+        report_table_row(out, profile_figure_group(&rows[i].pus).text);
         for (size_t n = 0; n < node_class->numa_count; n++) {
             put_access_cell(out, node_class, &rows[i].pus, node_class->numa[n].os_index);
         }
@@ -236,8 +238,7 @@ static void put_kernels(FILE *out, const struct profile_memory *memory, const ch
     report_table_open(out, id, "Loops over memory", heads);
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
-        fputs("<tr>", out);
-        report_table_head(out, profile_figure_kernel(rate).text);
+        report_table_row(out, profile_figure_kernel(rate).text);
         report_table_cell(out, "n", profile_figure_bandwidth(rate->bytes_per_s).text);
         report_table_cell(out, "n", profile_figure_bandwidth(rate->together_bytes_per_s).text);
         report_table_cell(out, "n", profile_figure_kept(rate, memory->kernel_pus.count).text);
@@ -326,9 +327,8 @@ void report_html_bsp(struct page *page)
     for (size_t i = 0; i < profile->bsp_count; i++) {
         const struct profile_bsp *bsp = &profile->bsp[i];
         const double figures[] = {bsp->g_flops, bsp->l_flops, bsp->t0_flops};
-        fputs("<tr>", page->out);
         snprintf(text, sizeof text, "%u", bsp->processors);
-        report_table_head(page->out, text);
+        report_table_row(page->out, text);
         report_table_cell(page->out, NULL, bsp->backend ? bsp->backend : "-");
         profile_chart_value(&rate, bsp->r_flop_per_s, text, sizeof text);
         report_table_cell(page->out, "n", text);
@@ -354,8 +354,7 @@ static void put_devices(FILE *out, const struct profile_class *node_class, const
         char card[16], node[16];
         snprintf(card, sizeof card, "%u", device->card);
         snprintf(node, sizeof node, "%u", device->numa_node);
-        fputs("<tr>", out);
-        report_table_head(out, device->name);
+        report_table_row(out, device->name);
         report_table_cell(out, NULL, profile_device_kind_names[device->kind]);
         report_table_cell(out, "words", device->model ? device->model : "-");
         report_table_cell(out, NULL, device->bus_id ? device->bus_id : "-");
@@ -414,8 +413,7 @@ static void put_worth(FILE *out, const struct map_worth_rows *rows)
         const struct map_worth_row *row = &rows->rows[i];
         snprintf(text, sizeof text, row->groups > 1 ? "%s, %zu of them" : "%s", row->scope,
                  row->groups);
-        fputs("<tr>", out);
-        report_table_head(out, text);
+        report_table_row(out, text);
         fprintf(out, "<td class=\"n\">%zu</td>", row->pus);
         if (!row->measured) {
             fputs("<td>-</td><td>-</td><td>-</td><td>-</td><td>-</td></tr>\n", out);
@@ -440,8 +438,7 @@ static void put_worth(FILE *out, const struct map_worth_rows *rows)
     }
     for (size_t i = 0; i < rows->queue_count; i++) {
         const struct map_queue_row *row = &rows->queues[i];
-        fputs("<tr>", out);
-        report_table_head(out, row->layer);
+        report_table_row(out, row->layer);
         fprintf(out, "<td class=\"n\">%u%s</td><td class=\"n\">%u</td></tr>\n", row->worth,
                 row->worth == row->most ? " or more" : "", row->most);
     }
@@ -458,9 +455,8 @@ static void put_suggestions(FILE *out, const struct map_suggestions *found, cons
     report_table_open(out, id, text, heads);
     for (size_t i = 0; i < found->count; i++) {
         const struct map_suggestion *row = &found->list[i];
-        fputs(row->chosen ? "<tr class=\"chosen\">" : "<tr>", out);
         snprintf(text, sizeof text, "%u × %u", row->ranks, row->threads);
-        report_table_head(out, text);
+        open_row(out, row->chosen, text);
         report_table_cell(out, "n", profile_figure_bandwidth(row->bytes_per_s).text);
         report_table_cell(out, "n", profile_figure_bytes((uint64_t)row->cache_bytes).text);
         report_table_cell(out, "words", row->why);

@@ -11,7 +11,25 @@
  * a slide. */
 #define PUS_IN_FULL 32
 
+/* A node class with more PUs is not drawn: no screen shows it. */
+#define PICTURE_PUS 1024
+
 static const enum map_priority priorities[2] = {MAP_MEMORY, MAP_COMMUNICATION};
+
+struct shown_picture {
+    char id[64], title[160]; /* id in the page */
+    struct picture picture;
+    struct picture_workers workers;
+    enum map_priority priority; /* of the mapping that is coloured, where picture.workers is set */
+};
+
+/* Topologies first, then memory priority, then communication priority. */
+struct pictures {
+    struct shown_picture *items;
+    size_t count;
+    uint32_t *chosen[2]; /* by priority as above: the PU of each worker; NULL without workers */
+    uint32_t *room;      /* what the items' workers point into */
+};
 
 /* The workers of the first node of the class that has any, on the PUs that were `chosen`. `room`
  * takes twice as many numbers: PUs, then labels. */
@@ -35,9 +53,9 @@ static struct picture_workers workers_of_class(const struct report *report, size
     return (struct picture_workers){pus, labels, found};
 }
 
-static struct pictures_item *add(struct pictures *list, const struct profile_class *node_class)
+static struct shown_picture *add(struct pictures *list, const struct profile_class *node_class)
 {
-    struct pictures_item *item = &list->items[list->count++];
+    struct shown_picture *item = &list->items[list->count++];
     item->picture =
         (struct picture){.node_class = node_class, .compact = node_class->pus.count > PUS_IN_FULL};
     return item;
@@ -46,7 +64,7 @@ static struct pictures_item *add(struct pictures *list, const struct profile_cla
 static void add_topologies(const struct servet_profile *profile, struct pictures *list)
 {
     for (size_t i = 0; i < profile->class_count; i++) {
-        struct pictures_item *item = add(list, &profile->classes[i]);
+        struct shown_picture *item = add(list, &profile->classes[i]);
         snprintf(item->id, sizeof item->id, "topology-%zu", i);
         if (profile->class_count > 1) {
             snprintf(item->title, sizeof item->title, "One node of class %zu", i);
@@ -68,7 +86,7 @@ static void add_mapping(const struct report *report, size_t which, struct pictur
         if (!workers.count) {
             continue;
         }
-        struct pictures_item *item = add(list, &profile->classes[i]);
+        struct shown_picture *item = add(list, &profile->classes[i]);
         item->workers = workers;
         item->picture.workers = &item->workers;
         item->priority = priorities[which];
@@ -102,8 +120,17 @@ static int add_mappings(const struct report *report, struct pictures *list,
                   : 0;
 }
 
-int report_pictures_of(const struct report *report, struct pictures *out,
-                       struct servet_error *error)
+static void free_pictures(struct pictures *pictures)
+{
+    free(pictures->items);
+    free(pictures->chosen[0]);
+    free(pictures->chosen[1]);
+    free(pictures->room);
+    *pictures = (struct pictures){0};
+}
+
+static int make_pictures(const struct report *report, struct pictures *out,
+                         struct servet_error *error)
 {
     struct pictures list = {.items =
                                 calloc(3 * report->profile->class_count + 1, sizeof *list.items)};
@@ -113,27 +140,18 @@ int report_pictures_of(const struct report *report, struct pictures *out,
     add_topologies(report->profile, &list);
     int rc = report->workers ? add_mappings(report, &list, error) : 0;
     if (rc < 0) {
-        report_pictures_free(&list);
+        free_pictures(&list);
         return rc;
     }
     *out = list;
     return 0;
 }
 
-void report_pictures_free(struct pictures *pictures)
-{
-    free(pictures->items);
-    free(pictures->chosen[0]);
-    free(pictures->chosen[1]);
-    free(pictures->room);
-    *pictures = (struct pictures){0};
-}
-
 /* -- in the page -- */
 
 #define SHOWN_WORKERS 64 /* of a mapping in words */
 
-static int put_picture(FILE *out, const struct pictures_item *item)
+static int put_picture(FILE *out, const struct shown_picture *item)
 {
     char *svg = NULL;
     size_t left_out = 0, pus = item->picture.node_class->pus.count;
@@ -195,8 +213,8 @@ static int put_mapping(FILE *out, const struct report *report, const struct pict
 
 int report_html_topology(const struct report *report, FILE *out, struct servet_error *error)
 {
-    struct pictures pictures;
-    int rc = report_pictures_of(report, &pictures, error);
+    struct pictures pictures = {0};
+    int rc = make_pictures(report, &pictures, error);
     if (rc < 0) {
         return rc;
     }
@@ -218,6 +236,6 @@ int report_html_topology(const struct report *report, FILE *out, struct servet_e
         rc = rc < 0 ? rc : put_mapping(out, report, &pictures, MAP_COMMUNICATION);
     }
     fputs("</section>\n", out);
-    report_pictures_free(&pictures);
+    free_pictures(&pictures);
     return rc < 0 ? profile_error(error, rc, "report: %s", strerrordesc_np(-rc)) : 0;
 }

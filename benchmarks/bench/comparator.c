@@ -38,37 +38,34 @@ void bench_program_free(struct program *program)
     *program = (struct program){0};
 }
 
-/* Binding of a rank, in the words of both launchers. */
-enum binding { AS_IT_DOES, NOTHING, CORES, CORES_BY_SOCKET, CORES_BY_NUMA };
-
-static void bind_openmpi(enum binding binding, size_t threads, struct words *argv)
+static void bind_openmpi(enum bench_binding binding, size_t threads, struct words *argv)
 {
     static const char *const units[] = {
-        [CORES] = "slot", [CORES_BY_SOCKET] = "socket", [CORES_BY_NUMA] = "numa"};
-    if (binding >= CORES) {
+        [BENCH_CORES] = "slot", [BENCH_CORES_BY_SOCKET] = "socket", [BENCH_CORES_BY_NUMA] = "numa"};
+    if (binding >= BENCH_CORES) {
         bench_words_add(argv, "--map-by");
         bench_words_add(argv, "%s:PE=%zu", units[binding], threads);
     }
     bench_words_add(argv, "--bind-to");
-    bench_words_add(argv, "%s", binding == NOTHING ? "none" : "core");
+    bench_words_add(argv, "%s", binding == BENCH_NOTHING ? "none" : "core");
 }
 
-static void bind_hydra(enum binding binding, size_t threads, struct words *argv)
+static void bind_hydra(enum bench_binding binding, size_t threads, struct words *argv)
 {
     bench_words_add(argv, "-bind-to");
-    if (binding == NOTHING) {
+    if (binding == BENCH_NOTHING) {
         bench_words_add(argv, "none");
         return;
     }
     bench_words_add(argv, "core:%zu", threads);
-    if (binding != CORES) {
+    if (binding != BENCH_CORES) {
         bench_words_add(argv, "-map-by");
-        bench_words_add(argv, "%s", binding == CORES_BY_SOCKET ? "socket" : "numa");
+        bench_words_add(argv, "%s", binding == BENCH_CORES_BY_SOCKET ? "socket" : "numa");
     }
 }
 
 /* The launcher and its options up to where the program, or what starts it, follows. */
-static void launch(const struct program *program, struct words *argv, enum binding binding)
+static void launch(const struct program *program, enum bench_binding binding, struct words *argv)
 {
     if (!program->ranks) {
         return;
@@ -80,127 +77,85 @@ static void launch(const struct program *program, struct words *argv, enum bindi
     if (!program->hydra && program->ranks * threads > bench_tools_pus()) {
         bench_words_add(argv, "--oversubscribe");
     }
-    if (binding != AS_IT_DOES) {
+    if (binding != BENCH_AS_IT_DOES) {
         (program->hydra ? bind_hydra : bind_openmpi)(binding, threads, argv);
     }
 }
 
-#define UNUSED(parameter) (void)(parameter)
-
-static void plain(const struct program *program, const char *tool, struct words *argv,
-                  struct words *environment)
+/* The words between the command and the program; "%zu" is the last of as many PUs as the process
+ * has threads. */
+static void add_options(const struct program *program, const char *const *options,
+                        struct words *argv)
 {
-    UNUSED(tool);
-    UNUSED(environment);
-    launch(program, argv, AS_IT_DOES);
-    bench_words_add_all(argv, program->argv.list);
-}
-
-static void openmp_bind(const struct program *program, const char *how, struct words *argv,
-                        struct words *environment)
-{
-    bench_words_add(environment, "OMP_PROC_BIND=%s", how);
-    bench_words_add(environment, "OMP_PLACES=cores");
-    launch(program, argv, CORES);
-    bench_words_add_all(argv, program->argv.list);
-}
-
-static void openmp_close(const struct program *program, const char *tool, struct words *argv,
-                         struct words *environment)
-{
-    UNUSED(tool);
-    openmp_bind(program, "close", argv, environment);
-}
-
-static void openmp_spread(const struct program *program, const char *tool, struct words *argv,
-                          struct words *environment)
-{
-    UNUSED(tool);
-    openmp_bind(program, "spread", argv, environment);
-}
-
-#define MPI_COMPARATOR(function, binding)                                                          \
-    static void function(const struct program *program, const char *tool, struct words *argv,      \
-                         struct words *environment)                                                \
-    {                                                                                              \
-        UNUSED(tool);                                                                              \
-        UNUSED(environment);                                                                       \
-        launch(program, argv, binding);                                                            \
-        bench_words_add_all(argv, program->argv.list);                                             \
+    const size_t pus = bench_tools_pus(), threads = program->threads ? program->threads : pus;
+    for (; *options; options++) {
+        const char *number = strstr(*options, "%zu");
+        if (number) {
+            bench_words_add(argv, "%.*s%zu", (int)(number - *options), *options,
+                            (threads < pus ? threads : pus) - 1);
+        } else {
+            bench_words_add(argv, "%s", *options);
+        }
     }
-
-MPI_COMPARATOR(mpi_none, NOTHING)
-MPI_COMPARATOR(mpi_core, CORES)
-MPI_COMPARATOR(mpi_socket, CORES_BY_SOCKET)
-MPI_COMPARATOR(mpi_numa, CORES_BY_NUMA)
-
-/* Threads of one process, or as many as there are PUs. */
-static size_t wanted_threads(const struct program *program)
-{
-    size_t pus = bench_tools_pus(), threads = program->threads ? program->threads : pus;
-    return threads < pus ? threads : pus;
-}
-
-static void likwid(const struct program *program, const char *tool, struct words *argv,
-                   struct words *environment)
-{
-    UNUSED(environment);
-    bench_words_add(argv, "%s", tool);
-    bench_words_add(argv, "-q");
-    bench_words_add(argv, "-c");
-    bench_words_add(argv, "N:0-%zu", wanted_threads(program) - 1);
-    bench_words_add_all(argv, program->argv.list);
-}
-
-static void hwloc(const struct program *program, const char *tool, struct words *argv,
-                  struct words *environment)
-{
-    UNUSED(environment);
-    bench_words_add(argv, "%s", tool);
-    bench_words_add(argv, "core:0-%zu", wanted_threads(program) - 1);
-    bench_words_add(argv, "--");
-    bench_words_add_all(argv, program->argv.list);
-}
-
-static void servet(const struct program *program, const char *tool, const char *priority,
-                   struct words *argv)
-{
-    launch(program, argv, AS_IT_DOES);
-    bench_words_add(argv, "%s", tool);
-    bench_words_add(argv, "%s", priority);
-    bench_words_add(argv, "--");
-    bench_words_add_all(argv, program->argv.list);
-}
-
-static void servet_mem(const struct program *program, const char *tool, struct words *argv,
-                       struct words *environment)
-{
-    UNUSED(environment);
-    servet(program, tool, "--mem-prior", argv);
-}
-
-static void servet_comm(const struct program *program, const char *tool, struct words *argv,
-                        struct words *environment)
-{
-    UNUSED(environment);
-    servet(program, tool, "--comm-prior", argv);
 }
 
 const struct comparator bench_comparators[] = {
-    {"default", "as the operating system, or mpirun, places it", true, true, NULL, false, plain},
-    {"omp-close", "OMP_PROC_BIND=close OMP_PLACES=cores", true, true, NULL, false, openmp_close},
-    {"omp-spread", "OMP_PROC_BIND=spread OMP_PLACES=cores", true, true, NULL, false, openmp_spread},
-    {"bind-none", "mpirun --bind-to none", false, true, NULL, false, mpi_none},
-    {"bind-core", "mpirun --map-by slot:PE=threads --bind-to core", false, true, NULL, false,
-     mpi_core},
-    {"by-socket", "mpirun --map-by socket:PE=threads --bind-to core", false, true, NULL, false,
-     mpi_socket},
-    {"by-numa", "mpirun --map-by numa:PE=threads --bind-to core", false, true, NULL, false,
-     mpi_numa},
-    {"likwid-pin", "likwid-pin -c N:0-(threads-1)", true, false, "likwid-pin", false, likwid},
-    {"hwloc-bind", "hwloc-bind core:0-(threads-1)", true, false, "hwloc-bind", false, hwloc},
-    {"servet-mem", "servet-pin --mem-prior", true, true, "servet-pin", true, servet_mem},
-    {"servet-comm", "servet-pin --comm-prior", true, true, "servet-pin", true, servet_comm},
+    {.name = "default",
+     .meaning = "as the operating system, or mpirun, places it",
+     .for_threads = true,
+     .for_ranks = true},
+    {.name = "omp-close",
+     .meaning = "OMP_PROC_BIND=close OMP_PLACES=cores",
+     .for_threads = true,
+     .for_ranks = true,
+     .binding = BENCH_CORES,
+     .proc_bind = "close"},
+    {.name = "omp-spread",
+     .meaning = "OMP_PROC_BIND=spread OMP_PLACES=cores",
+     .for_threads = true,
+     .for_ranks = true,
+     .binding = BENCH_CORES,
+     .proc_bind = "spread"},
+    {.name = "bind-none",
+     .meaning = "mpirun --bind-to none",
+     .for_ranks = true,
+     .binding = BENCH_NOTHING},
+    {.name = "bind-core",
+     .meaning = "mpirun --map-by slot:PE=threads --bind-to core",
+     .for_ranks = true,
+     .binding = BENCH_CORES},
+    {.name = "by-socket",
+     .meaning = "mpirun --map-by socket:PE=threads --bind-to core",
+     .for_ranks = true,
+     .binding = BENCH_CORES_BY_SOCKET},
+    {.name = "by-numa",
+     .meaning = "mpirun --map-by numa:PE=threads --bind-to core",
+     .for_ranks = true,
+     .binding = BENCH_CORES_BY_NUMA},
+    {.name = "likwid-pin",
+     .meaning = "likwid-pin -c N:0-(threads-1)",
+     .for_threads = true,
+     .needs = "likwid-pin",
+     .options = {"-q", "-c", "N:0-%zu"}},
+    {.name = "hwloc-bind",
+     .meaning = "hwloc-bind core:0-(threads-1)",
+     .for_threads = true,
+     .needs = "hwloc-bind",
+     .options = {"core:0-%zu", "--"}},
+    {.name = "servet-mem",
+     .meaning = "servet-pin --mem-prior",
+     .for_threads = true,
+     .for_ranks = true,
+     .needs = "servet-pin",
+     .ours = true,
+     .options = {"--mem-prior", "--"}},
+    {.name = "servet-comm",
+     .meaning = "servet-pin --comm-prior",
+     .for_threads = true,
+     .for_ranks = true,
+     .needs = "servet-pin",
+     .ours = true,
+     .options = {"--comm-prior", "--"}},
 };
 const size_t bench_comparator_count = sizeof bench_comparators / sizeof *bench_comparators;
 
@@ -258,5 +213,14 @@ void bench_comparator_command(const struct comparator *comparator, const struct 
         bench_words_add(environment, "OMPI_ALLOW_RUN_AS_ROOT=1");
         bench_words_add(environment, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
     }
-    comparator->wrap(program, tool, argv, environment);
+    if (comparator->proc_bind) {
+        bench_words_add(environment, "OMP_PROC_BIND=%s", comparator->proc_bind);
+        bench_words_add(environment, "OMP_PLACES=cores");
+    }
+    launch(program, comparator->binding, argv);
+    if (tool) {
+        bench_words_add(argv, "%s", tool);
+    }
+    add_options(program, comparator->options, argv);
+    bench_words_add_all(argv, program->argv.list);
 }

@@ -1,5 +1,4 @@
-/* The ways to place a program that are compared: each makes a command line and an environment out
- * of a program. */
+/* The ways to place a program that are compared. */
 #ifndef SERVET_BENCHMARKS_BENCH_COMPARATOR_H
 #define SERVET_BENCHMARKS_BENCH_COMPARATOR_H
 
@@ -25,6 +24,15 @@ struct program {
 int bench_program_launcher(struct program *program, struct servet_error *error);
 void bench_program_free(struct program *program);
 
+/* How the launcher binds ranks. */
+enum bench_binding {
+    BENCH_AS_IT_DOES,
+    BENCH_NOTHING,
+    BENCH_CORES,
+    BENCH_CORES_BY_SOCKET,
+    BENCH_CORES_BY_NUMA
+};
+
 struct comparator {
     const char *name;
     const char *meaning;
@@ -32,10 +40,9 @@ struct comparator {
     bool for_ranks;
     const char *needs; /* a command in $PATH, or NULL */
     bool ours;         /* `needs` is a command of this project */
-    /* argv: what to run. environment: "NAME=value" beside the inherited one, which is free of
-     * OMP_*BIND, OMP_PLACES, *_AFFINITY, SERVET_* (but SERVET_PROFILE). */
-    void (*wrap)(const struct program *program, const char *tool, struct words *argv,
-                 struct words *environment);
+    enum bench_binding binding;
+    const char *proc_bind;  /* OMP_PROC_BIND, of cores; or NULL */
+    const char *options[4]; /* of what it needs, before the program; ends with NULL */
 };
 
 extern const struct comparator bench_comparators[];
@@ -49,7 +56,9 @@ const struct comparator *bench_comparator_find(const char *name);
 char *bench_comparator_obstacle(const struct comparator *comparator, const struct program *program,
                                 char **tool);
 
-/* Command line and environment of the program under that comparator; bench_words_free() both. */
+/* Command line of the program under that comparator, and "NAME=value" beside the inherited
+ * environment, which is free of OMP_*BIND, OMP_PLACES, *_AFFINITY, SERVET_* (but SERVET_PROFILE);
+ * bench_words_free() both. */
 void bench_comparator_command(const struct comparator *comparator, const struct program *program,
                               const char *tool, struct words *argv, struct words *environment);
 

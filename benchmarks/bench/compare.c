@@ -1,5 +1,5 @@
-/* Comparisons of what is asked for: which comparators suit a program, how they share the time that
- * there is, and the second look at programs that servet is slower on. */
+/* Comparisons of what is asked for: which comparators suit a program, and the second look at
+ * programs that servet is slower on. */
 #include "benchmarks/bench/compare.h"
 
 #include <limits.h>
@@ -12,7 +12,6 @@
 #include "benchmarks/bench/run.h"
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
-#include "profile/base/clock.h"
 
 /* Names of the comparators to run on a program: the user's, or all that suit its form. */
 static void choose(const struct request *request, const struct program *program, const char **names)
@@ -31,44 +30,6 @@ static void choose(const struct request *request, const struct program *program,
         }
     }
     names[count] = NULL;
-}
-
-/* request->plot, or the picture of that name where it is a folder. */
-static const char *plot_path(const struct request *request, const char *name, char *path,
-                             size_t size)
-{
-    struct stat status;
-    bool folder = stat(request->plot, &status) == 0 && S_ISDIR(status.st_mode);
-    snprintf(path, size, folder ? "%s/%s" : "%s", request->plot, name);
-    return path;
-}
-
-/* A run may take such a part of its comparison's time, or so many seconds: ours take about one. */
-#define RUN_SHARE 0.5
-#define LEAST_RUN_SECONDS 10.0
-
-/* The user's conditions, with a share of the time that is left. One share is kept back: a program
- * that is slow may take twice its own (measure.h). */
-static struct conditions share_time(const struct request *request, struct share *share,
-                                    const char *label)
-{
-    struct conditions conditions = request->conditions;
-    if (share->end == 0.0 || conditions.budget_seconds > 0.0) {
-        return conditions;
-    }
-    double left = share->end - profile_now_s(), least = 1.0;
-    conditions.budget_seconds = left / (double)(share->left + 1);
-    conditions.budget_seconds =
-        conditions.budget_seconds > least ? conditions.budget_seconds : least;
-    /* one run that other work on the machine holds up for minutes must not take the others' time */
-    double patience = RUN_SHARE * conditions.budget_seconds;
-    patience = patience > LEAST_RUN_SECONDS ? patience : LEAST_RUN_SECONDS;
-    conditions.limit_seconds =
-        conditions.limit_seconds < patience ? conditions.limit_seconds : patience;
-    cli_note("%s; %zu comparisons and at most %.0f s left", label, share->left,
-             left > 0 ? left : 0);
-    share->left -= share->left > 0;
-    return conditions;
 }
 
 /* The best of the others was picked by the same rounds that condemn servet: both are measured
@@ -109,91 +70,74 @@ static void keep_exception(const struct comparison *comparison, const struct ver
     json_array_append_new(results->exceptions, object);
 }
 
-static bool time_is_over(const struct results *results, const struct program *program)
-{
-    if (results->share.end == 0.0 || profile_now_s() < results->share.end) {
-        return false;
-    }
-    fprintf(results->text, "%s\n  left out: no time left for it (--within)\n\n", program->label);
-    json_array_append_new(results->comparisons, json_pack("{s:s,s:s}", "program", program->label,
-                                                          "left_out", "no time left"));
-    return true;
-}
-
-/* The first *count programs; *count becomes how many there was time for. */
-static struct comparison *compare_all(const struct request *request, const struct program *programs,
-                                      size_t *count, const struct metric *metric,
+static struct comparison *compare_all(const struct request *request,
+                                      const struct programs *programs, const struct metric *metric,
                                       struct results *results)
 {
-    size_t measured = 0;
-    struct comparison *comparisons = bench_memory(*count, sizeof *comparisons);
-    for (size_t i = 0; i < *count; i++) {
+    struct comparison *comparisons = bench_memory(programs->count, sizeof *comparisons);
+    for (size_t i = 0; i < programs->count; i++) {
         const char *names[MOST_COMPARATORS + 1];
-        if (time_is_over(results, &programs[i])) {
-            continue;
-        }
-        const struct conditions conditions =
-            share_time(request, &results->share, programs[i].label);
         struct verdict verdict;
-        choose(request, &programs[i], names);
-        bench_measure(&programs[i], metric, &conditions, names, &comparisons[i]);
+        choose(request, &programs->list[i], names);
+        bench_measure(&programs->list[i], metric, &request->conditions, names, &comparisons[i]);
         bench_table(results->text, &comparisons[i]);
         fflush(results->text);
         json_array_append_new(results->comparisons, bench_json(&comparisons[i]));
         if (bench_verdict(&comparisons[i], &verdict) && verdict.slower) {
             keep_exception(&comparisons[i], &verdict, results);
         }
-        measured++;
     }
-    *count = measured; /* what there is no time for comes last */
     return comparisons;
 }
 
-static void free_all(struct comparison *comparisons, size_t count)
+/* Into request->plot, or a picture of that name where it is a folder. */
+static void plot_part(const struct request *request, const char *name,
+                      const struct comparison *comparisons, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        bench_measure_free(&comparisons[i]);
+    struct stat status;
+    char path[PATH_MAX];
+    if (request->plot && count) {
+        bool folder = stat(request->plot, &status) == 0 && S_ISDIR(status.st_mode);
+        snprintf(path, sizeof path, folder ? "%s/%s" : "%s", request->plot, name);
+        bench_plot_ratios(path, comparisons, count);
     }
-    free(comparisons);
 }
 
 /* Programs of one process and MPI programs have different comparators: a plot each. */
 static void plot_suite(const struct request *request, const struct comparison *comparisons,
                        size_t count)
 {
-    char path[PATH_MAX];
     size_t threads = 0;
     while (threads < count && comparisons[threads].program->ranks == 0) {
         threads++;
-    }
-    if (threads) {
-        bench_plot_ratios(plot_path(request, "threads.svg", path, sizeof path), comparisons,
-                          threads);
     }
     size_t ranks = threads;
     while (ranks < count && comparisons[ranks].program->threads <= 1) {
         ranks++;
     }
-    if (ranks > threads) {
-        bench_plot_ratios(plot_path(request, "ranks.svg", path, sizeof path), comparisons + threads,
-                          ranks - threads);
-    }
-    if (count > ranks) {
-        bench_plot_ratios(plot_path(request, "hybrid.svg", path, sizeof path), comparisons + ranks,
-                          count - ranks);
-    }
+    plot_part(request, "threads.svg", comparisons, threads);
+    plot_part(request, "ranks.svg", comparisons + threads, ranks - threads);
+    plot_part(request, "hybrid.svg", comparisons + ranks, count - ranks);
 }
 
-static void compare_under(const struct request *request, const struct programs *suite,
+/* `plot` NULL: a picture for each form of the programs. Did one run under any comparator? */
+static bool compare_under(const struct request *request, const struct programs *suite,
                           const char *plot, const struct metric *metric, struct results *results)
 {
-    char path[PATH_MAX];
-    size_t count = suite->count;
-    struct comparison *comparisons = compare_all(request, suite->list, &count, metric, results);
-    if (request->plot && count) {
-        bench_plot_ratios(plot_path(request, plot, path, sizeof path), comparisons, count);
+    bool any = false;
+    struct comparison *comparisons = compare_all(request, suite, metric, results);
+    if (plot) {
+        plot_part(request, plot, comparisons, suite->count);
+    } else {
+        plot_suite(request, comparisons, suite->count);
     }
-    free_all(comparisons, count);
+    for (size_t i = 0; i < suite->count; i++) {
+        any = any || bench_measure_best(&comparisons[i], false) ||
+              bench_measure_best(&comparisons[i], true);
+        bench_measure_free(&comparisons[i]);
+    }
+    free(comparisons);
+    return any;
 }
 
 /* Beside a background job on half of the PUs, and two jobs at once that each want all: the papers
@@ -214,24 +158,14 @@ static void compare_loaded(const struct request *request, const struct metric *m
     bench_programs_free(&whole);
 }
 
-static bool also_loaded(const struct request *request)
-{
-    return request->conditions.load_pus == 0 && request->conditions.jobs == 1;
-}
-
 void bench_compare_kernels(const struct request *request, struct results *results)
 {
     struct programs suite;
     struct metric metric = {.expression = BENCH_KERNEL_METRIC};
     bench_kernels(request->threads ? request->threads : bench_tools_pus(), &suite);
     bench_metric_compile(&metric);
-    size_t count = suite.count;
-    struct comparison *comparisons = compare_all(request, suite.list, &count, &metric, results);
-    if (request->plot) {
-        plot_suite(request, comparisons, count);
-    }
-    free_all(comparisons, count);
-    if (also_loaded(request)) {
+    compare_under(request, &suite, NULL, &metric, results);
+    if (request->conditions.load_pus == 0 && request->conditions.jobs == 1) {
         compare_loaded(request, &metric, results);
     }
     regfree(&metric.compiled);
@@ -240,7 +174,6 @@ void bench_compare_kernels(const struct request *request, struct results *result
 
 void bench_compare_npb(const struct request *request, struct results *results)
 {
-    char path[PATH_MAX];
     struct programs list;
     struct metric metric = request->metric;
     if (!metric.expression) {
@@ -257,12 +190,7 @@ void bench_compare_npb(const struct request *request, struct results *results)
         cli_usage("--npb %s: expected programs called like bt.A.x or cg.B.x in it",
                   request->npb_folder);
     }
-    size_t count = list.count;
-    struct comparison *comparisons = compare_all(request, list.list, &count, &metric, results);
-    if (request->plot) {
-        bench_plot_ratios(plot_path(request, "npb.svg", path, sizeof path), comparisons, count);
-    }
-    free_all(comparisons, count);
+    compare_under(request, &list, "npb.svg", &metric, results);
     bench_programs_free(&list);
     if (!request->metric.expression) {
         regfree(&metric.compiled);
@@ -271,7 +199,6 @@ void bench_compare_npb(const struct request *request, struct results *results)
 
 void bench_compare_program(const struct request *request, char **argv, struct results *results)
 {
-    char path[PATH_MAX];
     struct program program = {
         .label = bench_copy(argv[0]), .ranks = request->ranks, .threads = request->threads};
     if (program.threads == 0) {
@@ -287,15 +214,8 @@ void bench_compare_program(const struct request *request, char **argv, struct re
     if (program.ranks && bench_program_launcher(&program, &error) < 0) {
         cli_usage("%s", error.text);
     }
-    size_t count = 1;
-    struct comparison *comparisons =
-        compare_all(request, &program, &count, &request->metric, results);
-    if (request->plot) {
-        bench_plot_ratios(plot_path(request, "comparison.svg", path, sizeof path), comparisons, 1);
-    }
-    bool any =
-        bench_measure_best(&comparisons[0], false) || bench_measure_best(&comparisons[0], true);
-    free_all(comparisons, 1);
+    const struct programs alone = {&program, 1};
+    bool any = compare_under(request, &alone, "comparison.svg", &request->metric, results);
     bench_program_free(&program);
     if (!any) {
         cli_fail("%s did not succeed under any comparator", argv[0]);

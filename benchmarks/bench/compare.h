@@ -22,17 +22,10 @@ struct request {
     struct conditions conditions;
 };
 
-/* A time that several comparisons share: what is left goes to those that are left. */
-struct share {
-    double end;  /* profile_now_s() at which all must be over; 0: no such time */
-    size_t left; /* comparisons that are still to be run */
-};
-
 struct results {
     FILE *text;          /* where tables go */
     json_t *comparisons; /* array */
     json_t *exceptions;  /* array of verdicts against servet, each with its reason */
-    struct share share;
 };
 
 /* The kernels of our own: alone, with plots if request->plot is a folder, then on a loaded

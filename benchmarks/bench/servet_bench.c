@@ -3,6 +3,7 @@
  * It measures programs of the user's, and kernels to try it with. */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,19 +25,18 @@ enum {
     KEY_ROUNDS = 0x100,
     KEY_METRIC,
     KEY_COMPARATORS,
-    KEY_HIGHER,
     KEY_JOBS,
     KEY_LOAD,
     KEY_LIMIT,
     KEY_BUDGET,
-    KEY_JSON,
     KEY_PLOT,
     KEY_NPB,
-    KEY_KERNELS,
-    KEY_LIST,
-    KEY_TUNE,
     KEY_GONE,
 };
+
+/* The key of an option without an argument says which member of struct request it sets. */
+#define FIRST_FLAG 0x400
+#define FLAG(member) (FIRST_FLAG + (int)offsetof(struct request, member))
 
 #define ROUNDS 11
 
@@ -44,12 +44,12 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to run:", 1},
     {"npb", KEY_NPB, "DIR", 0,
      "The NPB binaries that you built in DIR (bt.A.x, cg.B.x, sp-mz.W.x, ...)", 1},
-    {"kernels", KEY_KERNELS, NULL, 0, "The kernels that come with servet-bench", 1},
-    {"tune", KEY_TUNE, NULL, 0,
+    {"kernels", FLAG(kernels), NULL, 0, "The kernels that come with servet-bench", 1},
+    {"tune", FLAG(tune), NULL, 0,
      "Find the fastest ranks, threads and placement of the program, and keep them for servet-pin "
      "--tuned; {ranks} and {threads} in its line stand for their numbers",
      1},
-    {"list", KEY_LIST, NULL, 0, "List the comparators and exit", 1},
+    {"list", FLAG(list), NULL, 0, "List the comparators and exit", 1},
     {NULL, 0, NULL, 0, "How:", 2},
     {"ranks", KEY_RANKS, "N", 0, "Start the program with the launcher of its MPI, N ranks", 2},
     {"threads", KEY_THREADS, "N", 0, "OMP_NUM_THREADS (default: as many as PUs; 1 a rank)", 2},
@@ -60,7 +60,7 @@ static const struct argp_option options[] = {
      "Take the figure from stdout: the first group, or number, of the last match "
      "(default: wall time)",
      2},
-    {"higher", KEY_HIGHER, NULL, 0, "Higher figures are better", 2},
+    {"higher", FLAG(metric.higher), NULL, 0, "Higher figures are better", 2},
     {"jobs", KEY_JOBS, "N", 0,
      "Run N copies of the program at once; the figure is the worst of them", 2},
     {"load", KEY_LOAD, "N", 0, "Keep the first N PUs busy with a background job", 2},
@@ -70,7 +70,7 @@ static const struct argp_option options[] = {
      "the sixth); --tune ends within it (default 10m)",
      2},
     {NULL, 0, NULL, 0, "Results:", 3},
-    {"json", KEY_JSON, NULL, 0, "Print JSON instead of tables", 3},
+    {"json", FLAG(json), NULL, 0, "Print JSON instead of tables", 3},
     {"plot", KEY_PLOT, "FILE|DIR", 0,
      "Draw the ratios: into a file (.svg), or a folder, which is made", 3},
     {NULL, KEY_OLD_ROUNDS, "N", OPTION_HIDDEN, NULL, 4},
@@ -113,18 +113,6 @@ static error_t parse_what(int key, char *argument, struct request *request)
         request->npb = true;
         request->npb_folder = argument;
         return 0;
-    case KEY_KERNELS:
-        request->kernels = true;
-        return 0;
-    case KEY_TUNE:
-        request->tune = true;
-        return 0;
-    case KEY_LIST:
-        request->list = true;
-        return 0;
-    case KEY_JSON:
-        request->json = true;
-        return 0;
     case KEY_PLOT:
         request->plot = argument;
         return 0;
@@ -160,6 +148,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     const long many = 1 << 20;
+    if (key >= FIRST_FLAG && key < FIRST_FLAG + (int)sizeof *request) {
+        *((bool *)request + (key - FIRST_FLAG)) = true;
+        return 0;
+    }
     switch (without_old_letter(key)) {
     case KEY_RANKS:
         request->ranks = (size_t)cli_integer("--ranks", argument, 1, many);
@@ -175,9 +167,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_COMPARATORS:
         take_names(request, argument);
-        return 0;
-    case KEY_HIGHER:
-        request->metric.higher = true;
         return 0;
     case KEY_JOBS:
         request->conditions.jobs = (size_t)cli_integer("--jobs", argument, 1, many);

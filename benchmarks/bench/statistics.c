@@ -2,11 +2,11 @@
 #include "benchmarks/bench/statistics.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "benchmarks/bench/tools.h"
+#include "profile/base/random.h"
 #include "profile/base/statistics.h"
 
 #define RESAMPLES 2000 /* the ends of a 95 % interval then rest on 50 draws each */
@@ -27,15 +27,10 @@ double bench_statistics_median(const double *values, size_t count)
     return median;
 }
 
-/* SplitMix64 (Steele et al., OOPSLA 2014), reduced without a modulo's bias that matters: count is
- * below 2^20. */
-static size_t draw(uint64_t *state, size_t count)
+/* A modulo's bias does not matter: count is below 2^20. */
+static size_t draw(struct random *random, size_t count)
 {
-    *state += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t x = *state;
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (size_t)((x ^ (x >> 31)) % count);
+    return (size_t)(random_next(random) % count);
 }
 
 static struct interval middle(double *figures, size_t count)
@@ -49,7 +44,7 @@ double bench_statistics_ratio(const double *a, const double *b, size_t count,
                               struct interval *interval)
 {
     double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count);
-    uint64_t state = SEED;
+    struct random state = {SEED};
     for (size_t sample = 0; sample < RESAMPLES; sample++) {
         for (size_t i = 0; i < count; i++) {
             size_t round = draw(&state, count);
@@ -68,7 +63,7 @@ double bench_statistics_ratio(const double *a, const double *b, size_t count,
 struct interval bench_statistics_interval(const double *values, size_t count)
 {
     double *medians = memory(RESAMPLES), *x = memory(count);
-    uint64_t state = SEED;
+    struct random state = {SEED};
     for (size_t sample = 0; sample < RESAMPLES; sample++) {
         for (size_t i = 0; i < count; i++) {
             x[i] = values[draw(&state, count)];

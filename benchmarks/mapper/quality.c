@@ -351,10 +351,17 @@ static struct scored score(struct machine *m, const uint32_t *leaves, const stru
     return scored;
 }
 
-static void print_figure(const struct scored *s, const char *format, double value)
+/* Figures that are printed; llc in KiB, memory in GB/s of a rank. */
+enum shown { SHOWN_DOMAIN, SHOWN_LLC, SHOWN_DISTANCE, SHOWN_MEMORY, SHOWN };
+
+static void print_figure(const struct machine *m, const struct scored *s, enum shown which)
 {
+    const struct map_figures *f = &s->figures;
+    const double values[SHOWN] = {f->memory_most[0], llc_of(m, f) / 1024, f->neighbour_mean,
+                                  f->memory_mean_bytes_per_s * s->threads / 1e9};
+    static const int digits[SHOWN] = {0, 0, 2, 1};
     char text[32];
-    snprintf(text, sizeof text, format, value);
+    snprintf(text, sizeof text, "%.*f", digits[which], values[which]);
     printf(" %7s", s->there ? text : "-");
 }
 
@@ -362,29 +369,16 @@ static void print_case(const struct machine *m, const struct program *program,
                        const struct scored *memory, const struct scored *communication,
                        const struct scored *rivals)
 {
-    printf("%-44.44s %3u x %-3u |", m->name, program->ranks, program->threads);
-    print_figure(memory, "%.0f", memory->figures.memory_most[0]);
-    for (enum rival r = 0; r < RIVALS; r++) {
-        print_figure(&rivals[r], "%.0f", rivals[r].figures.memory_most[0]);
-    }
-    fputs(" |", stdout);
-    print_figure(memory, "%.0f", llc_of(m, &memory->figures) / 1024);
-    for (enum rival r = 0; r < RIVALS; r++) {
-        print_figure(&rivals[r], "%.0f", llc_of(m, &rivals[r].figures) / 1024);
-    }
-    fputs(" |", stdout);
-    print_figure(memory, "%.2f", memory->figures.neighbour_mean);
-    print_figure(communication, "%.2f", communication->figures.neighbour_mean);
-    for (enum rival r = 0; r < RIVALS; r++) {
-        print_figure(&rivals[r], "%.2f", rivals[r].figures.neighbour_mean);
-    }
-    if (memory->figures.memory_mean_bytes_per_s > 0) {
+    bool measured = memory->figures.memory_mean_bytes_per_s > 0;
+    printf("%-44.44s %3u x %-3u", m->name, program->ranks, program->threads);
+    for (enum shown which = 0; which < (measured ? SHOWN : SHOWN_MEMORY); which++) {
         fputs(" |", stdout);
-        print_figure(memory, "%.1f",
-                     memory->figures.memory_mean_bytes_per_s * program->threads / 1e9);
+        print_figure(m, memory, which);
+        if (which == SHOWN_DISTANCE) {
+            print_figure(m, communication, which);
+        }
         for (enum rival r = 0; r < RIVALS; r++) {
-            print_figure(&rivals[r], "%.1f",
-                         rivals[r].figures.memory_mean_bytes_per_s * program->threads / 1e9);
+            print_figure(m, &rivals[r], which);
         }
     }
     putchar('\n');
@@ -410,16 +404,6 @@ static void compare(struct machine *m, const struct program *program, struct tot
     judge(m, MAP_COMMUNICATION, program, &communication, rivals, totals);
     totals->cases += 2;
     free(leaves);
-}
-
-static uint32_t count_cores(const struct map_view *view)
-{
-    const struct map_groups *cores = &view->classes[0].cores;
-    uint32_t count = cores->group_count;
-    for (uint32_t i = 0; i < cores->item_count; i++) {
-        count += cores->group_of[i] == MAP_NONE;
-    }
-    return count;
 }
 
 /* `path`: a topology, or PROFILE.json=TOPOLOGY. */
@@ -448,7 +432,7 @@ static bool open_machine(const char *path, struct machine *m)
         hwloc_topology_load(m->topology) < 0) {
         needed(NULL);
     }
-    m->cores = count_cores(&m->view);
+    m->cores = map_groups_all(&m->view.classes[0].cores);
     for (enum rival r = 0; r < RIVALS; r++) {
         m->rivals[r] = needed(calloc(m->view.leaf_count, sizeof *m->rivals[r]));
     }

@@ -14,18 +14,22 @@
 #define THREADS 8     /* of a rank */
 #define REPETITIONS 5 /* the fastest counts: the machine is shared */
 
-static int measure_workers(const struct cluster_shape *shape, enum map_priority priority)
+/* All PUs: single workers, or ranks of `threads` threads as a hybrid program has them, once. */
+static int measure(const struct cluster_shape *shape, enum map_priority priority, uint32_t threads)
 {
     size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
     struct servet_profile *profile = bench_cluster_make(shape);
     uint32_t *out = calloc(pus, sizeof *out);
-    struct map_request request = {.priority = priority, .workers = pus};
+    const struct map_request workers = {.priority = priority, .workers = pus};
+    const struct map_domain_request ranks = {
+        .priority = priority, .ranks = pus / threads, .threads_each = threads};
     double best = 0, best_cpu = 0;
-    for (int i = 0; i < REPETITIONS; i++) {
+    for (int i = 0; i < (threads > 1 ? 1 : REPETITIONS); i++) {
         struct servet_error error;
         double start = profile_clock_s(CLOCK_MONOTONIC),
                start_cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID);
-        if (map_workers(profile, &request, out, NULL, &error) < 0) {
+        if ((threads > 1 ? map_domains(profile, &ranks, out, &error)
+                         : map_workers(profile, &workers, out, NULL, &error)) < 0) {
             fprintf(stderr, "scale: %s\n", error.text);
             return 1;
         }
@@ -36,49 +40,25 @@ static int measure_workers(const struct cluster_shape *shape, enum map_priority 
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f\n", pus, shape->nodes,
+    printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f", pus, shape->nodes,
            priority == MAP_MEMORY ? "memory" : "communication", best, best_cpu,
            best_cpu / (double)pus * 1e9, (double)usage.ru_maxrss / 1024);
-    free(out);
-    profile_free(profile);
-    return 0;
-}
-
-/* Ranks of THREADS threads on all PUs, as a hybrid program has them. */
-static int measure_hybrid(const struct cluster_shape *shape, enum map_priority priority)
-{
-    size_t pus = (size_t)shape->nodes * shape->packages * shape->l3_groups * shape->cores;
-    struct servet_profile *profile = bench_cluster_make(shape);
-    uint32_t *out = calloc(pus, sizeof *out);
-    struct map_domain_request request = {
-        .priority = priority, .ranks = pus / THREADS, .threads_each = THREADS};
-    struct servet_error error;
-    double start = profile_clock_s(CLOCK_MONOTONIC),
-           start_cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID);
-    if (map_domains(profile, &request, out, &error) < 0) {
-        fprintf(stderr, "scale: %s\n", error.text);
-        return 1;
+    if (threads > 1) {
+        printf("  %zu ranks of %u threads", ranks.ranks, threads);
     }
-    double seconds = profile_clock_s(CLOCK_MONOTONIC) - start;
-    double cpu = profile_clock_s(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("%9zu %7u %-13s %10.4f %10.4f %9.0f %9.1f  %zu ranks of %d threads\n", pus, shape->nodes,
-           priority == MAP_MEMORY ? "memory" : "communication", seconds, cpu,
-           cpu / (double)pus * 1e9, (double)usage.ru_maxrss / 1024, request.ranks, THREADS);
+    putchar('\n');
     free(out);
     profile_free(profile);
     return 0;
 }
 
 static int measure_apart(const struct cluster_shape *shape, enum map_priority priority,
-                         int (*measure)(const struct cluster_shape *shape,
-                                        enum map_priority priority))
+                         uint32_t threads)
 {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        int status = measure(shape, priority);
+        int status = measure(shape, priority, threads);
         fflush(stdout);
         _exit(status);
     }
@@ -99,10 +79,10 @@ int main(void)
            "ns/worker", "peak MiB");
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
         struct cluster_shape shape = {nodes[i], 25, 2, 5, 4};
-        failed |= measure_apart(&shape, MAP_MEMORY, measure_workers);
-        failed |= measure_apart(&shape, MAP_COMMUNICATION, measure_workers);
-        failed |= measure_apart(&shape, MAP_MEMORY, measure_hybrid);
-        failed |= measure_apart(&shape, MAP_COMMUNICATION, measure_hybrid);
+        failed |= measure_apart(&shape, MAP_MEMORY, 1);
+        failed |= measure_apart(&shape, MAP_COMMUNICATION, 1);
+        failed |= measure_apart(&shape, MAP_MEMORY, THREADS);
+        failed |= measure_apart(&shape, MAP_COMMUNICATION, THREADS);
     }
     return failed != 0;
 }

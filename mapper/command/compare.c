@@ -154,12 +154,6 @@ struct path {
     uint32_t depth;
 };
 
-static uint32_t lowest_member(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
-{
-    uint32_t group = groups->group_of[leaf - first_leaf];
-    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
-}
-
 static uint32_t place_in_core(const struct map_groups *cores, uint32_t item)
 {
     uint32_t group = cores->group_of[item], place = 0;
@@ -176,20 +170,11 @@ struct levels {
     uint32_t count;
 };
 
-static uint32_t count_groups(const struct map_groups *groups)
-{
-    uint32_t alone = 0;
-    for (uint32_t i = 0; i < groups->item_count; i++) {
-        alone += groups->group_of[i] == MAP_NONE;
-    }
-    return groups->group_count + alone;
-}
-
 /* Few relations: put where it belongs, behind those with as many groups. */
 static void insert(struct levels *levels, const struct map_groups *groups)
 {
     uint32_t at = levels->count++;
-    for (; at > 0 && count_groups(levels->groups[at - 1]) > count_groups(groups); at--) {
+    for (; at > 0 && map_groups_all(levels->groups[at - 1]) > map_groups_all(groups); at--) {
         levels->groups[at] = levels->groups[at - 1];
     }
     levels->groups[at] = groups;
@@ -226,7 +211,8 @@ static void fill_path(const struct map_view *view, const struct levels *levels, 
     path->sibling = place_in_core(&view->classes[node->class_index].cores, leaf - node->first_leaf);
     path->group[0] = node->first_leaf;
     for (uint32_t level = 0; level < own->count; level++) {
-        path->group[level + 1] = lowest_member(own->groups[level], node->first_leaf, leaf);
+        path->group[level + 1] =
+            node->first_leaf + map_groups_lowest(own->groups[level], leaf - node->first_leaf);
     }
     path->group[own->count + 1] = leaf;
     path->depth = own->count + 2;

@@ -46,8 +46,7 @@ static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, enum kin
     if (!groups) {
         return node->first_leaf;
     }
-    uint32_t group = groups->group_of[leaf - node->first_leaf];
-    return group == MAP_NONE ? leaf : node->first_leaf + groups->members[groups->start[group]];
+    return node->first_leaf + map_groups_lowest(groups, leaf - node->first_leaf);
 }
 
 /* A relation without groups has nothing to say. */

@@ -241,6 +241,15 @@ int map_region_align(const struct map_order *layers, const uint32_t *items, size
     return made ? 0 : -ENOMEM;
 }
 
+static uint64_t load_of(const struct map_machine *m, const struct map_groups *groups, uint32_t g)
+{
+    uint64_t load = 0;
+    for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
+        load += m->load[groups->members[at]];
+    }
+    return load;
+}
+
 /* Pairs that share a group of the family, or are listed as sharing, twice each; and the most
  * threads of a group. */
 static uint64_t share_family(const struct map_machine *m, const struct map_groups *groups,
@@ -248,10 +257,7 @@ static uint64_t share_family(const struct map_machine *m, const struct map_group
 {
     uint64_t sum = 0, highest = 0;
     for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint64_t load = 0;
-        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
-            load += m->load[groups->members[at]];
-        }
+        uint64_t load = load_of(m, groups, g);
         sum += load * load;
         highest = load > highest ? load : highest;
     }
@@ -285,10 +291,7 @@ void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
 static void crowd_family(const struct map_machine *m, const struct map_groups *groups)
 {
     for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint64_t load = 0;
-        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
-            load += m->load[groups->members[at]];
-        }
+        uint64_t load = load_of(m, groups, g);
         for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
             m->crowd[groups->members[at]] += load;
         }

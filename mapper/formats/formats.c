@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "profile/base/file.h"
-#include "profile/model.h"
+#include "profile/query.h"
 
 const struct map_format *map_format_find(const char *name)
 {
@@ -208,24 +208,6 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
 
 /* -- mappings: places by node and OS index, and the numbers that hwloc counts PUs by -- */
 
-static int place_of(const struct servet_profile *profile, uint32_t pu, struct map_place *out)
-{
-    uint32_t first_pu = 0, first_node = 0;
-    for (size_t r = 0; r < profile->node_range_count; r++) {
-        const struct profile_node_range *range = &profile->nodes[r];
-        uint32_t span = profile_class_span(&profile->classes[range->class_index]);
-        uint64_t pus = (uint64_t)span * range->count;
-        if (span && pu - first_pu < pus) {
-            uint32_t node = (pu - first_pu) / span;
-            *out = (struct map_place){pu, first_node + node, (pu - first_pu) % span};
-            return 0;
-        }
-        first_pu += (uint32_t)pus;
-        first_node += range->count;
-    }
-    return -EINVAL;
-}
-
 int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, size_t ranks,
                      const uint32_t *threads, struct map_mapping *out)
 {
@@ -242,7 +224,9 @@ int map_mapping_make(const struct servet_profile *profile, const uint32_t *pus, 
     mapping.places = calloc(mapping.place_count ? mapping.place_count : 1, sizeof *mapping.places);
     int rc = mapping.places ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < mapping.place_count; i++) {
-        rc = place_of(profile, pus[i], &mapping.places[i]);
+        struct profile_place place = {0};
+        rc = profile_locate(profile, pus[i], &place) ? 0 : -EINVAL;
+        mapping.places[i] = (struct map_place){pus[i], place.node, place.os_index};
     }
     if (rc < 0) {
         map_mapping_free(&mapping);

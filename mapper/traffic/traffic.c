@@ -118,8 +118,7 @@ static void fill_path(const struct map_view *view, uint32_t levels, uint32_t lea
     }
     for (size_t i = 0; i < layers; i++) {
         const struct map_groups *groups = &class->families[class->family_count - layers + i].groups;
-        uint32_t group = groups->group_of[leaf - first];
-        path[i] = group == MAP_NONE ? leaf : first + groups->members[groups->start[group]];
+        path[i] = first + map_groups_lowest(groups, leaf - first);
     }
     for (size_t i = 0; i < view->network_count; i++) {
         const struct map_groups *groups = &view->network[i].groups;

@@ -196,46 +196,35 @@ static void raise_once(struct exact *exact, const struct map_family *family, uin
     }
 }
 
-static void raise_in_node(struct exact *exact, const struct map_family *family, uint32_t first_leaf,
+/* All leaves of an item: a leaf of the node that begins at `first_leaf`, or one of the nodes. */
+static void raise_item(struct exact *exact, const struct map_family *family, uint32_t first_leaf,
+                       uint32_t item)
+{
+    const struct map_view *view = exact->view;
+    bool node = first_leaf == MAP_NONE;
+    uint32_t leaf = node ? view->nodes[item].first_leaf : first_leaf + item, end = leaf + 1;
+    if (node) {
+        end = item + 1 < view->node_count ? view->nodes[item + 1].first_leaf : view->leaf_count;
+    }
+    for (; leaf < end; leaf++) {
+        raise_once(exact, family, leaf);
+    }
+}
+
+/* Raises what is related to the item; first_leaf: see above, MAP_NONE: items are nodes. */
+static void raise_related(struct exact *exact, const struct map_family *family, uint32_t first_leaf,
                           uint32_t item)
 {
     const struct map_groups *groups = &family->groups;
     uint32_t group = groups->group_of[item];
     if (group != MAP_NONE) {
         for (uint32_t i = groups->start[group]; i < groups->start[group + 1]; i++) {
-            raise_once(exact, family, first_leaf + groups->members[i]);
+            raise_item(exact, family, first_leaf, groups->members[i]);
         }
     }
     if (groups->pair_start) {
         for (uint32_t i = groups->pair_start[item]; i < groups->pair_start[item + 1]; i++) {
-            raise_once(exact, family, first_leaf + groups->pair_with[i]);
-        }
-    }
-}
-
-static void raise_node(struct exact *exact, const struct map_family *family, uint32_t node)
-{
-    const struct map_view *view = exact->view;
-    uint32_t first = view->nodes[node].first_leaf;
-    uint32_t end =
-        node + 1 < view->node_count ? view->nodes[node + 1].first_leaf : view->leaf_count;
-    for (uint32_t leaf = first; leaf < end; leaf++) {
-        raise_once(exact, family, leaf);
-    }
-}
-
-static void raise_over_network(struct exact *exact, const struct map_family *family, uint32_t node)
-{
-    const struct map_groups *groups = &family->groups;
-    uint32_t group = groups->group_of[node];
-    if (group != MAP_NONE) {
-        for (uint32_t i = groups->start[group]; i < groups->start[group + 1]; i++) {
-            raise_node(exact, family, groups->members[i]);
-        }
-    }
-    if (groups->pair_start) {
-        for (uint32_t i = groups->pair_start[node]; i < groups->pair_start[node + 1]; i++) {
-            raise_node(exact, family, groups->pair_with[i]);
+            raise_item(exact, family, first_leaf, groups->pair_with[i]);
         }
     }
 }
@@ -256,13 +245,13 @@ static void exact_raise(struct exact *exact, uint32_t chosen)
             begin_pass(exact, chosen);
             in_layers = family->rule == MAP_RULE_LATENCY;
         }
-        raise_in_node(exact, family, first_leaf, chosen - first_leaf);
+        raise_related(exact, family, first_leaf, chosen - first_leaf);
     }
     if (!in_layers) {
         begin_pass(exact, chosen);
     }
     for (size_t f = 0; f < view->network_count; f++) {
-        raise_over_network(exact, &view->network[f], node);
+        raise_related(exact, &view->network[f], MAP_NONE, node);
     }
 }
 

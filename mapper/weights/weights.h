@@ -167,6 +167,16 @@ uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 /* Are two leaves in one group, or listed as a pair? */
 bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
 
+/* The lowest member of the group of an item; the item itself where it is in none. */
+static inline uint32_t map_groups_lowest(const struct map_groups *groups, uint32_t item)
+{
+    uint32_t group = groups->group_of[item];
+    return group == MAP_NONE ? item : groups->members[groups->start[group]];
+}
+
+/* How many groups there are, each item that is in none being one. */
+uint32_t map_groups_all(const struct map_groups *groups);
+
 /* The layer that gives a pair of one node's PUs its latency: the first that lists it; NULL: none
  * does, or it is one PU. */
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);

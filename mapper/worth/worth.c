@@ -256,16 +256,9 @@ struct counting {
     const struct map_view *view;
     const uint32_t *leaves;
     size_t workers;
-    uint32_t *count; /* by leaf: workers in the group that this leaf stands for */
+    uint32_t *count; /* by leaf: workers in the group that it is the lowest of */
     double *memory;  /* by worker: the least of all levels so far; < 0: nothing known */
 };
-
-/* The leaf that stands for the group of `leaf`: its lowest member, or the leaf itself. */
-static uint32_t stand_in(const struct map_groups *groups, uint32_t first_leaf, uint32_t leaf)
-{
-    uint32_t group = groups->group_of[leaf - first_leaf];
-    return group == MAP_NONE ? leaf : first_leaf + groups->members[groups->start[group]];
-}
 
 static const struct map_class *class_of(const struct map_view *view, uint32_t leaf,
                                         uint32_t *first_leaf)
@@ -295,7 +288,7 @@ static void count_workers(struct counting *c, int index)
         const struct map_groups *groups =
             groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
         if (groups) {
-            c->count[stand_in(groups, first_leaf, c->leaves[w])]++;
+            c->count[first_leaf + map_groups_lowest(groups, c->leaves[w] - first_leaf)]++;
         }
     }
 }
@@ -303,7 +296,7 @@ static void count_workers(struct counting *c, int index)
 static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker,
                         uint32_t first_leaf)
 {
-    return c->count[stand_in(groups, first_leaf, c->leaves[worker])];
+    return c->count[first_leaf + map_groups_lowest(groups, c->leaves[worker] - first_leaf)];
 }
 
 static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers,

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/model.h"
+
+#define ERROR_WORDS 256 /* of what is wrong, besides the path */
 
 static size_t append(const struct json_path *path, char *buffer, size_t size)
 {
@@ -31,10 +34,14 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 }
 
 int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key,
-                   const char *what)
+                   const char *format, ...)
 {
-    char path[JSON_PATH_SIZE];
+    char path[JSON_PATH_SIZE], what[ERROR_WORDS];
     struct json_path here = JSON_PATH_KEY(at, key);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
     return profile_error(error, -EINVAL, "%s: %s",
                          profile_json_path_text(key ? &here : at, path, sizeof path), what);
 }
@@ -42,28 +49,20 @@ int profile_refuse(struct servet_error *error, const struct json_path *at, const
 int profile_check_number(const struct json_path *at, const char *key, double value,
                          bool zero_allowed, struct servet_error *error)
 {
-    if (isfinite(value) && (value > 0 || (zero_allowed && value >= 0))) {
-        return 0;
-    }
-    char path[JSON_PATH_SIZE];
-    struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: found %g, expected a %s number",
-                         profile_json_path_text(&here, path, sizeof path), value,
-                         zero_allowed ? "finite, not negative" : "finite, positive");
+    return isfinite(value) && (value > 0 || (zero_allowed && value >= 0))
+               ? 0
+               : profile_refuse(error, at, key, "found %g, expected a %s number", value,
+                                zero_allowed ? "finite, not negative" : "finite, positive");
 }
 
 int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low,
                           uint64_t high, struct servet_error *error)
 {
-    if (value >= low && value <= high) {
-        return 0;
-    }
-    char path[JSON_PATH_SIZE];
-    struct json_path here = JSON_PATH_KEY(at, key);
-    return profile_error(error, -EINVAL, "%s: found %llu, expected an integer from %llu to %llu",
-                         profile_json_path_text(&here, path, sizeof path),
-                         (unsigned long long)value, (unsigned long long)low,
-                         (unsigned long long)high);
+    return value >= low && value <= high
+               ? 0
+               : profile_refuse(error, at, key, "found %llu, expected an integer from %llu to %llu",
+                                (unsigned long long)value, (unsigned long long)low,
+                                (unsigned long long)high);
 }
 
 /* Ascending, each pair once, of two different members; values above 0. */
@@ -98,7 +97,6 @@ static int check_group(const struct json_path *at, const struct profile_relation
                        size_t group, const struct profile_set *members, uint32_t *owner,
                        struct servet_error *error)
 {
-    char path[JSON_PATH_SIZE];
     const struct profile_set *set = &relation->groups[group];
     if (!set->count) {
         return profile_refuse(error, at, NULL,
@@ -111,14 +109,14 @@ static int check_group(const struct json_path *at, const struct profile_relation
     for (size_t i = 0; i < set->count; i++) {
         size_t place = profile_set_position(members, set->ids[i]);
         if (place == members->count) {
-            return profile_error(error, -EINVAL,
-                                 "%s: found %u, expected only numbers that the profile speaks of",
-                                 profile_json_path_text(at, path, sizeof path), set->ids[i]);
+            return profile_refuse(error, at, NULL,
+                                  "found %u, expected only numbers that the profile speaks of",
+                                  set->ids[i]);
         }
         if (owner[place]) {
-            return profile_error(
-                error, -EINVAL, "%s: found %u, which is in group %u too; expected disjoint groups",
-                profile_json_path_text(at, path, sizeof path), set->ids[i], owner[place] - 1);
+            return profile_refuse(error, at, NULL,
+                                  "found %u, which is in group %u too; expected disjoint groups",
+                                  set->ids[i], owner[place] - 1);
         }
         owner[place] = (uint32_t)group + 1;
     }
@@ -134,16 +132,15 @@ static int compare_pairs(const struct profile_pair *x, const struct profile_pair
 static int check_pair(const struct json_path *at, const struct profile_relation *relation,
                       size_t index, const struct profile_set *members, struct servet_error *error)
 {
-    char path[JSON_PATH_SIZE];
     const struct profile_pair *pair = &relation->pairs[index];
     if (pair->a >= pair->b) {
-        return profile_error(error, -EINVAL, "%s: found [%u, %u], expected the lower number first",
-                             profile_json_path_text(at, path, sizeof path), pair->a, pair->b);
+        return profile_refuse(error, at, NULL, "found [%u, %u], expected the lower number first",
+                              pair->a, pair->b);
     }
     if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
-        return profile_error(error, -EINVAL,
-                             "%s: found [%u, %u], expected only numbers that the profile speaks of",
-                             profile_json_path_text(at, path, sizeof path), pair->a, pair->b);
+        return profile_refuse(error, at, NULL,
+                              "found [%u, %u], expected only numbers that the profile speaks of",
+                              pair->a, pair->b);
     }
     if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
         return profile_refuse(error, at, NULL, "expected pairs in ascending order, each once");
@@ -232,12 +229,12 @@ int profile_check_nesting(const struct json_path *at, const struct profile_relat
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
     for (size_t i = 0; i < worse->group_count; i++) {
         if (!group_nests(&worse->groups[i], milder, owners, members)) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, expected);
+            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, "%s", expected);
         }
     }
     for (size_t i = 0; i < worse->pair_count; i++) {
         if (!related(milder, owners, members, worse->pairs[i].a, worse->pairs[i].b)) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, expected);
+            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, "%s", expected);
         }
     }
     return 0;

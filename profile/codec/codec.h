@@ -33,9 +33,9 @@ const char *profile_json_path_text(const struct json_path *path, char *buffer, s
 /* Checks of promises that hold in every part of a profile. All: 0, or -EINVAL with the path of the
  * field. */
 
-/* -EINVAL with "PATH: WHAT"; `key` may be NULL. */
+/* -EINVAL with "PATH: " and what is wrong there; `key` may be NULL. */
 int profile_refuse(struct servet_error *error, const struct json_path *at, const char *key,
-                   const char *what);
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 int profile_check_number(const struct json_path *at, const char *key, double value,
                          bool zero_allowed, struct servet_error *error);

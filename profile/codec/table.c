@@ -124,15 +124,14 @@ const char *profile_field_words(const struct profile_field *field, char *buffer,
 static int check_word(const struct json_path *at, const struct profile_field *field, unsigned value,
                       struct servet_error *error)
 {
-    char words[128], expected[160];
+    char words[128];
     for (unsigned i = 0; field->words[i]; i++) {
         if (i == value) {
             return 0;
         }
     }
-    snprintf(expected, sizeof expected, "expected %s",
-             profile_field_words(field, words, sizeof words));
-    return profile_refuse(error, at, field->key, expected);
+    return profile_refuse(error, at, field->key, "expected %s",
+                          profile_field_words(field, words, sizeof words));
 }
 
 static int check_whole(const struct json_path *at, const struct profile_field *field,
@@ -152,17 +151,14 @@ static int check_real(const struct json_path *at, const struct profile_field *fi
     if (value >= field->low && value <= field->high) {
         return 0;
     }
-    char what[128];
-    snprintf(what, sizeof what, "found %g, expected a number from %g to %g", value, field->low,
-             field->high);
-    return profile_refuse(error, at, field->key, what);
+    return profile_refuse(error, at, field->key, "found %g, expected a number from %g to %g", value,
+                          field->low, field->high);
 }
 
-static uint64_t first_of(const struct profile_object *type, const void *item)
+static uint64_t whole_of(const struct profile_field *field, const void *object)
 {
-    const void *member = (const char *)item + type->fields[0].offset;
-    return type->fields[0].type == FIELD_U32 ? *(const uint32_t *)member
-                                             : *(const uint64_t *)member;
+    const void *member = (const char *)object + field->offset;
+    return field->type == FIELD_U32 ? *(const uint32_t *)member : *(const uint64_t *)member;
 }
 
 static int check_items(const struct json_path *at, const struct profile_field *field,
@@ -176,8 +172,9 @@ static int check_items(const struct json_path *at, const struct profile_field *f
         const char *item = items + i * type->size;
         int rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
         if (rc == 0 && field->ascending && i > 0) {
-            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0], first_of(type, item),
-                             first_of(type, item - type->size) + 1, error);
+            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0],
+                             whole_of(&type->fields[0], item),
+                             whole_of(&type->fields[0], item - type->size) + 1, error);
         }
         if (rc < 0) {
             return rc;
@@ -251,13 +248,9 @@ static int check_field(const struct json_path *at, const struct profile_field *f
     case FIELD_OBJECT:
         return there ? check_part(at, field, member, members, error) : 0;
     case FIELD_U32:
-        return there
-                   ? check_whole(at, field, *(const uint32_t *)member, (uint64_t)field->low, error)
-                   : 0;
     case FIELD_U64:
-        return there
-                   ? check_whole(at, field, *(const uint64_t *)member, (uint64_t)field->low, error)
-                   : 0;
+        return there ? check_whole(at, field, whole_of(field, object), (uint64_t)field->low, error)
+                     : 0;
     case FIELD_NUMBER:
         return there ? check_real(at, field, *(const double *)member, error) : 0;
     case FIELD_WORD:

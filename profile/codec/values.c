@@ -82,25 +82,21 @@ static int load_string(struct profile_loader *loader, const struct json_path *at
     return 0;
 }
 
-static int load_u32(struct profile_loader *loader, const struct json_path *at,
-                    const struct profile_json *json, uint32_t *out)
+/* `wide`: 64 bits. */
+static int load_integer(struct profile_loader *loader, const struct json_path *at,
+                        const struct profile_json *json, bool wide, void *out)
 {
     int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
-    if (value < 0 || value > UINT32_MAX) {
-        return profile_load_refuse(loader, at, json, "an integer from 0 to 4294967295");
+    if (value < 0 || (!wide && value > UINT32_MAX)) {
+        return profile_load_refuse(loader, at, json,
+                                   wide ? "an integer from 0 to 9223372036854775807"
+                                        : "an integer from 0 to 4294967295");
     }
-    *out = (uint32_t)value;
-    return 0;
-}
-
-static int load_u64(struct profile_loader *loader, const struct json_path *at,
-                    const struct profile_json *json, uint64_t *out)
-{
-    int64_t value = json->type == PROFILE_JSON_INTEGER ? profile_json_integer(json) : -1;
-    if (value < 0) {
-        return profile_load_refuse(loader, at, json, "an integer from 0 to 9223372036854775807");
+    if (wide) {
+        *(uint64_t *)out = (uint64_t)value;
+    } else {
+        *(uint32_t *)out = (uint32_t)value;
     }
-    *out = (uint64_t)value;
     return 0;
 }
 
@@ -207,6 +203,15 @@ static int load_group(struct profile_loader *loader, const struct json_path *at,
     return load_set(loader, at, json, out);
 }
 
+static int load_ends(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *first, uint32_t *a, uint32_t *b)
+{
+    int rc = load_integer(loader, &JSON_PATH_ITEM(at, 0), first, false, a);
+    return rc < 0
+               ? rc
+               : load_integer(loader, &JSON_PATH_ITEM(at, 1), profile_json_next(first), false, b);
+}
+
 static int load_pair(struct profile_loader *loader, const struct json_path *at,
                      const struct profile_json *json, const struct profile_object *type, void *item)
 {
@@ -215,9 +220,7 @@ static int load_pair(struct profile_loader *loader, const struct json_path *at,
     if (json->type != PROFILE_JSON_ARRAY || json->count != 2) {
         return profile_load_refuse(loader, at, json, "a pair such as [0, 5]");
     }
-    const struct profile_json *a = json + 1, *b = profile_json_next(a);
-    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
-    return rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
+    return load_ends(loader, at, json + 1, &out->a, &out->b);
 }
 
 static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
@@ -230,11 +233,9 @@ static int load_pair_figure(struct profile_loader *loader, const struct json_pat
         return profile_load_refuse(loader, at, json,
                                    "a pair and its figure such as [0, 5, 2.5e-8]");
     }
-    const struct profile_json *a = json + 1, *b = profile_json_next(a);
-    int rc = load_u32(loader, &JSON_PATH_ITEM(at, 0), a, &out->a);
-    rc = rc < 0 ? rc : load_u32(loader, &JSON_PATH_ITEM(at, 1), b, &out->b);
-    return rc < 0 ? rc
-                  : load_number(loader, &JSON_PATH_ITEM(at, 2), profile_json_next(b), &out->value);
+    const struct profile_json *value = profile_json_next(profile_json_next(json + 1));
+    int rc = load_ends(loader, at, json + 1, &out->a, &out->b);
+    return rc < 0 ? rc : load_number(loader, &JSON_PATH_ITEM(at, 2), value, &out->value);
 }
 
 static int load_array(struct profile_loader *loader, const struct json_path *at,
@@ -307,9 +308,8 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
     case FIELD_STRING:
         return load_string(loader, at, json, member);
     case FIELD_U32:
-        return load_u32(loader, at, json, member);
     case FIELD_U64:
-        return load_u64(loader, at, json, member);
+        return load_integer(loader, at, json, field->type == FIELD_U64, member);
     case FIELD_NUMBER:
         return load_number(loader, at, json, member);
     case FIELD_BOOL:

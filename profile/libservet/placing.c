@@ -245,21 +245,6 @@ static int place_all(const struct ordering *ordering, uint32_t *sits)
     return rc;
 }
 
-static double farthest(const struct servet_profile *profile)
-{
-    double most = 0;
-    for (size_t c = 0; c < profile->class_count; c++) {
-        const struct profile_communication *inside = &profile->classes[c].communication;
-        for (size_t i = 0; i < inside->layer_count; i++) {
-            most = fmax(most, profile_layer_distance(profile, inside, i));
-        }
-    }
-    for (size_t i = 0; i < profile->network.layer_count; i++) {
-        most = fmax(most, profile_layer_distance(profile, &profile->network, i));
-    }
-    return most;
-}
-
 static int check(const double *traffic, uint32_t ranks, struct servet_error *error)
 {
     for (size_t i = 0; traffic && i < (size_t)ranks * ranks; i++) {
@@ -290,7 +275,8 @@ int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32
         }
     }
     const struct ordering ordering = {
-        profile, places, traffic, farthest(profile), profile_latencies_known(profile), ranks};
+        profile, places, traffic, map_farthest(profile).distance, profile_latencies_known(profile),
+        ranks};
     if (rc == 0 && place_all(&ordering, sits) < 0) {
         rc = profile_error(error, -ENOMEM, "out of memory");
     }
