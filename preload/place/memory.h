@@ -49,7 +49,7 @@ struct pin_memory_request {
     const uint32_t *weights; /* the kernel's, by position of the node; NULL: it does not weigh */
 };
 
-/* Of a tier that is asked for where there is one. */
+/* Why there is no such tier. */
 #define PIN_MEMORY_ALIKE                                                                           \
     "the memory of all NUMA nodes is alike; expected local, interleave, weighted or none"
 
