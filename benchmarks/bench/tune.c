@@ -268,6 +268,17 @@ static struct interval interval_of(const struct tuning *t, const struct racer *r
                : racer->interval;
 }
 
+/* Columns for "communication", or "communication, weighted" where there are tiers. */
+static int placement_width(const struct tuning *t)
+{
+    for (size_t i = 0; i < t->race.count; i++) {
+        if (t->candidates.list[i].memory) {
+            return (int)sizeof "communication, weighted" - 1;
+        }
+    }
+    return (int)sizeof "communication" - 1;
+}
+
 static void print_row(const struct tuning *t, size_t candidate)
 {
     const struct pin_tuned *with = &t->candidates.list[candidate];
@@ -282,9 +293,9 @@ static void print_row(const struct tuning *t, size_t candidate)
         snprintf(median, sizeof median, "%.6g", median_of(t, racer));
     }
     const char *state = state_of(t, candidate);
-    printf("  %5s %7u %-13s %12s  %-24s %6zu%s%s\n", ranks, with->threads, placement, median,
-           bench_span(interval_of(t, racer), racer->rounds, 5).text, racer->rounds,
-           *state ? "  " : "", state);
+    printf("  %5s %7u %-*s %12s  %-24s %6zu%s%s\n", ranks, with->threads, placement_width(t),
+           placement, median, bench_span(interval_of(t, racer), racer->rounds, 5).text,
+           racer->rounds, *state ? "  " : "", state);
 }
 
 static void print_table(const struct tuning *t, const struct pin_tuned *best)
@@ -293,8 +304,8 @@ static void print_table(const struct tuning *t, const struct pin_tuned *best)
     char *keep = text_of(t, best, "servet-pin"), *entry = text_of(t, best, NULL);
     printf("%s; %s; %zu runs in %.1f s\n", t->line[t->program], metric ? metric : "wall time in s",
            t->race.runs, profile_now_s() - t->started_s);
-    printf("  %5s %7s %-13s %12s  %-24s %6s\n", "ranks", "threads", "placement", "median",
-           "95 % interval", "rounds");
+    printf("  %5s %7s %-*s %12s  %-24s %6s\n", "ranks", "threads", placement_width(t), "placement",
+           "median", "95 % interval", "rounds");
     for (size_t i = 0; i < t->race.count; i++) {
         print_row(t, t->order[i]);
     }
