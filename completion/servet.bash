@@ -13,6 +13,7 @@ _servet_values() {
 	servet-map:--format) servet-map --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	servet-map:--kind) echo "p e" ;;
 	servet-spmd:--format) servet-spmd --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
+	servet-pin:--membind) echo "fast capacity local interleave weighted none" ;;
 	servet-spmd:--stencil) echo "1d3 2d5 2d9" ;;
 	servet-bench:--comparators) servet-bench --list 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	*) return 1 ;;
@@ -30,7 +31,7 @@ _servet_complete() {
 				return
 			fi
 		done
-		if [[ $word != -* && $before != -p && $before != = && $before != --profile ]]; then
+		if [[ $word != -* && $before != -p && $before != = && $before != --profile && $before != --membind ]]; then
 			mapfile -t COMPREPLY < <(compgen -c -- "$word")
 			return
 		fi

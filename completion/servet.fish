@@ -17,6 +17,8 @@ function __servet_values --argument-names command
 		$command --format=help 2>/dev/null | string replace -r '^(\S+) +' '$1\t'
 	case servet-map:--kind
 		printf '%s\n' p e
+	case servet-pin:--membind
+		printf '%s\n' fast capacity local interleave weighted none
 	case servet-spmd:--stencil
 		printf '%s\n' 1d3 2d5 2d9
 	case servet-bench:--comparators
@@ -31,7 +33,7 @@ function __servet_pin_is_behind
 	set -l words (commandline -opc)[2..-1]
 	while set -q words[1]
 		switch $words[1]
-		case -p --profile --trace
+		case -p --profile --trace --membind
 			set -e words[1]
 		case '-*'
 		case '*'
@@ -48,6 +50,7 @@ for command in servet-probe servet-show servet-map servet-spmd servet-bench
 	complete -c $command -n "__servet_values $command >/dev/null" -f -a "(__servet_values $command)"
 end
 complete -c servet-pin -e
+complete -c servet-pin -n '__servet_values servet-pin >/dev/null' -f -a '(__servet_values servet-pin)'
 complete -c servet-pin -n __servet_pin_is_behind -a '(__fish_complete_subcommand)'
 complete -c servet-pin -n 'not __servet_pin_is_behind; and string match -q -- "-*" (commandline -ct)' -a '(__servet_options servet-pin)'
-complete -c servet-pin -n 'not __servet_pin_is_behind; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_command)'
+complete -c servet-pin -n 'not __servet_pin_is_behind; and not __servet_values servet-pin >/dev/null; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_command)'

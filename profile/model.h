@@ -129,6 +129,8 @@ struct profile_numa {
     char *kind; /* the system's name for its memory ("HBM", "memory_tier4"), or NULL */
     /* of all its memory, from the nearest PUs, as the firmware says (HMAT); 0: not said */
     double declared_bytes_per_s;
+    /* measured: the PUs near it copying in it together, as many as any node has; 0: not measured */
+    double together_bytes_per_s;
 };
 
 /* Cores that can do equally much (hwloc's cpukinds). */

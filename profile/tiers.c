@@ -9,7 +9,8 @@
  * the bandwidth of DRAM and more, CXL half of it or twice the latency. */
 #define APART 1.5
 
-enum figure { WORKER, LATENCY, DECLARED, KERNEL, FIGURES };
+/* In the order in which they cut. One worker does not fill HBM, and all together do. */
+enum figure { TOGETHER, WORKER, LATENCY, DECLARED, KERNEL, FIGURES };
 
 /* Higher is faster in each; 0: not known. */
 struct speeds {
@@ -31,6 +32,7 @@ static struct speeds speeds_of(const struct profile_class *node_class, size_t no
 {
     const struct profile_numa *numa = &node_class->numa[node];
     struct speeds speeds = {.node = node};
+    speeds.of[TOGETHER] = numa->together_bytes_per_s;
     speeds.of[DECLARED] = numa->declared_bytes_per_s;
     speeds.of[KERNEL] = kernel_speed(numa->kind);
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
@@ -107,8 +109,10 @@ static double range_of(const struct speeds *speeds, size_t count, enum figure fi
 static void weigh(const struct speeds *speeds, size_t count, struct profile_tiers *out)
 {
     double worker = range_of(speeds, count, WORKER), declared = range_of(speeds, count, DECLARED);
-    enum figure figure = declared > worker ? DECLARED : WORKER;
-    for (size_t i = 0; i < count && (worker > 0 || declared > 0); i++) {
+    enum figure figure = range_of(speeds, count, TOGETHER) > 0 ? TOGETHER
+                         : declared > worker                   ? DECLARED
+                                                               : WORKER;
+    for (size_t i = 0; i < count && range_of(speeds, count, figure) > 0; i++) {
         out->nodes[speeds[i].node].weight = speeds[i].of[figure];
     }
 }

@@ -21,10 +21,11 @@ struct profile_tiers {
     struct profile_tier_node *nodes; /* in the order of profile_class.numa; owned */
 };
 
-/* Tells nodes apart by the first of these figures that differs, group by group: the bandwidth and
- * the latency that one worker has measured from its nearest PUs, the bandwidth that the firmware
- * declares (one worker does not fill HBM), the number of the kernel's tier. Weights are measured
- * bandwidths, or the declared ones where these differ more. 0, -ENOMEM. */
+/* Tells nodes apart by the first of these figures that differs, group by group: the bandwidth of
+ * the PUs near it together, the bandwidth and the latency of one worker on its nearest PUs, the
+ * bandwidth that the firmware declares, the number of the kernel's tier. Weights are bandwidths
+ * together; of one worker where these are missing, or the declared ones where they differ more. 0,
+ * -ENOMEM. */
 int profile_tiers_make(const struct profile_class *node_class, struct profile_tiers *out);
 void profile_tiers_free(struct profile_tiers *tiers);
 

@@ -8,6 +8,7 @@
 
 #include "mapper/map.h"
 #include "mapper/worth/suggest.h"
+#include "profile/tiers.h"
 
 /* The suggestions of both priorities, each with its four neighbours. */
 #define MOST_DIVISIONS ((size_t)2 * MAP_SUGGESTIONS * 5)
@@ -73,14 +74,35 @@ static int map_both(const struct servet_profile *node, const struct profile_set 
     return rc;
 }
 
+/* With each policy of memory where nodes differ; without the shim there is none. */
+static void add_memories(struct pin_tuned one, bool tiers, struct bench_candidates *out)
+{
+    const bool several = tiers && one.placement != PIN_TUNED_DEFAULT;
+    for (unsigned memory = 0; memory < (several ? PIN_TUNED_MEMORIES : 1); memory++) {
+        one.memory = memory;
+        out->list[out->count++] = one;
+    }
+}
+
+static int has_tiers(const struct servet_profile *node, bool *out)
+{
+    struct profile_tiers tiers;
+    int rc = profile_tiers_make(profile_node_class(node, 0), &tiers);
+    *out = rc == 0 && tiers.count > 1;
+    if (rc == 0) {
+        profile_tiers_free(&tiers);
+    }
+    return rc;
+}
+
 /* Both priorities and none of them, for each way to divide. */
 static int add_placements(const struct servet_profile *node, const struct profile_set *allowed,
                           const struct divisions *d, struct bench_candidates *out,
                           struct servet_error *error)
 {
-    int rc = 0;
+    bool tiers;
     uint32_t *pus = calloc(allowed->count, 2 * sizeof *pus);
-    rc = pus ? 0 : -ENOMEM;
+    int rc = pus ? has_tiers(node, &tiers) : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < d->count; i++) {
         struct pin_tuned one = d->list[i];
         size_t workers = (size_t)(one.ranks ? one.ranks : 1) * one.threads;
@@ -89,7 +111,7 @@ static int add_placements(const struct servet_profile *node, const struct profil
         for (unsigned p = 0; rc == 0 && p < PIN_TUNED_PLACEMENTS; p++) {
             one.placement = p;
             if (p != PIN_TUNED_COMMUNICATION || !same) {
-                out->list[out->count++] = one;
+                add_memories(one, tiers, out);
             }
         }
     }
@@ -116,7 +138,7 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
         add_suggestions(&d, &found[i % 2], i < 2);
     }
     add_neighbours(&d);
-    all.list = calloc(d.count, PIN_TUNED_PLACEMENTS * sizeof *all.list);
+    all.list = calloc(d.count, PIN_TUNED_PLACEMENTS * PIN_TUNED_MEMORIES * sizeof *all.list);
     rc = all.list ? add_placements(node, allowed, &d, &all, error) : -ENOMEM;
     if (rc < 0) {
         free(all.list);

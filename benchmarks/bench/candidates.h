@@ -16,7 +16,8 @@ struct bench_candidates {
 
 /* Of a node of which the PUs `allowed` may be used. With `ranks` ways to divide it, else numbers of
  * threads of one process. Where both priorities give the same PUs in the same order, memory stands
- * for both. 0; -EINVAL (no PU is allowed); -ENOMEM. */
+ * for both. Where the node has tiers of memory each placement is there with each policy, too. 0;
+ * -EINVAL (no PU is allowed); -ENOMEM. */
 int bench_candidates(const struct servet_profile *node, const struct profile_set *allowed,
                      bool ranks, struct bench_candidates *out, struct servet_error *error);
 

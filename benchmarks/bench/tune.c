@@ -97,6 +97,9 @@ static void build_line(const struct tuning *t, const struct pin_tuned *with, con
         if (here && !(servet_pin && with->placement == PIN_TUNED_DEFAULT)) {
             bench_words_add(out, "%s", servet_pin ? servet_pin : "servet-pin");
             bench_words_add(out, "%s", servet_pin ? options[with->placement] : "--tuned");
+            if (servet_pin && with->memory) {
+                bench_words_add(out, "--membind=%s", pin_tuned_memories[with->memory]);
+            }
             bench_words_add(out, "--");
         }
         char *filled = pin_tuned_fill(t->line[i], with);
@@ -265,11 +268,24 @@ static struct interval interval_of(const struct tuning *t, const struct racer *r
                : racer->interval;
 }
 
+/* Columns for "communication", or "communication, weighted" where there are tiers. */
+static int placement_width(const struct tuning *t)
+{
+    for (size_t i = 0; i < t->race.count; i++) {
+        if (t->candidates.list[i].memory) {
+            return (int)sizeof "communication, weighted" - 1;
+        }
+    }
+    return (int)sizeof "communication" - 1;
+}
+
 static void print_row(const struct tuning *t, size_t candidate)
 {
     const struct pin_tuned *with = &t->candidates.list[candidate];
     const struct racer *racer = &t->race.racers[candidate];
-    char ranks[16] = "-", median[32] = "-";
+    char ranks[16] = "-", median[32] = "-", placement[32];
+    snprintf(placement, sizeof placement, "%s%s%s", pin_tuned_names[with->placement],
+             with->memory ? ", " : "", with->memory ? pin_tuned_memories[with->memory] : "");
     if (with->ranks) {
         snprintf(ranks, sizeof ranks, "%u", with->ranks);
     }
@@ -277,10 +293,9 @@ static void print_row(const struct tuning *t, size_t candidate)
         snprintf(median, sizeof median, "%.6g", median_of(t, racer));
     }
     const char *state = state_of(t, candidate);
-    printf("  %5s %7u %-13s %12s  %-24s %6zu%s%s\n", ranks, with->threads,
-           pin_tuned_names[with->placement], median,
-           bench_span(interval_of(t, racer), racer->rounds, 5).text, racer->rounds,
-           *state ? "  " : "", state);
+    printf("  %5s %7u %-*s %12s  %-24s %6zu%s%s\n", ranks, with->threads, placement_width(t),
+           placement, median, bench_span(interval_of(t, racer), racer->rounds, 5).text,
+           racer->rounds, *state ? "  " : "", state);
 }
 
 static void print_table(const struct tuning *t, const struct pin_tuned *best)
@@ -289,8 +304,8 @@ static void print_table(const struct tuning *t, const struct pin_tuned *best)
     char *keep = text_of(t, best, "servet-pin"), *entry = text_of(t, best, NULL);
     printf("%s; %s; %zu runs in %.1f s\n", t->line[t->program], metric ? metric : "wall time in s",
            t->race.runs, profile_now_s() - t->started_s);
-    printf("  %5s %7s %-13s %12s  %-24s %6s\n", "ranks", "threads", "placement", "median",
-           "95 % interval", "rounds");
+    printf("  %5s %7s %-*s %12s  %-24s %6s\n", "ranks", "threads", placement_width(t), "placement",
+           "median", "95 % interval", "rounds");
     for (size_t i = 0; i < t->race.count; i++) {
         print_row(t, t->order[i]);
     }
@@ -307,6 +322,9 @@ static json_t *row_json(const struct tuning *t, size_t candidate)
     json_t *row = json_pack("{s:I,s:I,s:s,s:I}", "ranks", (json_int_t)with->ranks, "threads",
                             (json_int_t)with->threads, "placement",
                             pin_tuned_names[with->placement], "rounds", (json_int_t)racer->rounds);
+    if (with->memory) {
+        json_object_set_new(row, PIN_TUNED_MEMBIND, json_string(pin_tuned_memories[with->memory]));
+    }
     if (racer->rounds && !*state) {
         json_object_set_new(row, "median", json_real(median_of(t, racer)));
         json_object_set_new(row, "interval",

@@ -248,22 +248,6 @@ static int print_json(FILE *out, const struct map_mapping *mapping)
     return rc < 0 ? -ENOMEM : 0;
 }
 
-/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
- * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
-static int print_rankfile(FILE *out, const struct map_mapping *mapping)
-{
-    for (size_t r = 0; r < mapping->rank_count; r++) {
-        fprintf(out, "rank %zu=", r);
-        print_name(out, mapping, r);
-        for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
-            fprintf(out, "%s%u",
-                    i > mapping->first[r] ? "," : " slot=", mapping->places[i].os_index);
-        }
-        fputc('\n', out);
-    }
-    return 0;
-}
-
 /* -- words of the table -- */
 
 /* Numbers of the NUMA nodes with memory that the PUs of places [begin, end) belong to, behind
@@ -386,6 +370,49 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
     return logical ? logical[i] : place->os_index;
 }
 
+/* A rank in a line; `numbers` of the PUs of its node by position, NULL: OS indices. */
+static void print_rank_line(FILE *out, const struct map_mapping *mapping, size_t rank,
+                            const uint32_t *numbers)
+{
+    fprintf(out, "rank %zu=", rank);
+    print_name(out, mapping, rank);
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+        fprintf(out, "%s%u",
+                i > mapping->first[rank] ? "," : " slot=", number_of(mapping, i, numbers));
+    }
+    fputc('\n', out);
+}
+
+/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
+ * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
+static int print_rankfile(FILE *out, const struct map_mapping *mapping)
+{
+    for (size_t r = 0; r < mapping->rank_count; r++) {
+        print_rank_line(out, mapping, r, NULL);
+    }
+    return 0;
+}
+
+/* PRRTE has no physical slots (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot
+ * is hwloc's number of a hardware thread, by HWTCPUS, else of a core. */
+static int print_prrte_rankfile(FILE *out, const struct map_mapping *mapping)
+{
+    int rc = 0;
+    for (size_t r = 0, end = 0; rc == 0 && r < mapping->rank_count; r = end) {
+        const uint32_t node = mapping->places[mapping->first[r]].node;
+        uint32_t *logical;
+        end = map_mapping_next_node(mapping, r);
+        rc = map_logical_indices(profile_node_class(mapping->profile, node), &logical);
+        for (size_t i = r; rc == 0 && i < end; i++) {
+            print_rank_line(out, mapping, i, logical);
+        }
+        if (rc == 0) {
+            free(logical);
+        }
+    }
+    return rc;
+}
+
 /* One process: each of the places [begin, end) is an item. A node: each of the ranks [begin, end)
  * is one, with all its places. */
 int map_print_words(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
@@ -471,6 +498,10 @@ const struct map_format map_formats[] = {
          "Open MPI: mpirun --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile FILE",
      .names = true,
      .print = print_rankfile},
+    {.name = "prrte-rankfile",
+     .purpose = "Open MPI 5 and PRRTE: mpirun --map-by rankfile:file=FILE:hwtcpus ./app",
+     .names = true,
+     .print = print_prrte_rankfile},
     {.name = "cpu-list",
      .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
@@ -480,7 +511,7 @@ const struct map_format map_formats[] = {
     {.name = "pe-list",
      .purpose = "Open MPI 5, one PU per rank, whole nodes: mpirun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
-     .with_threads = "rankfile",
+     .with_threads = "prrte-rankfile",
      /* Open MPI 5 counts hardware threads as hwloc does, in the order of the tree. */
      .logical = true,
      .words = {"--bind-to hwthread --map-by pe-list=", .between = ",", .end = ":ordered:hwtcpus"}},

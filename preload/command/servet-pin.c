@@ -29,7 +29,8 @@ enum {
     KEY_TUNED,
     KEY_VARIABLES,
     KEY_GPUS,
-    KEY_NICS
+    KEY_NICS,
+    KEY_MEMBIND
 };
 
 struct request {
@@ -43,8 +44,9 @@ static const struct {
     int key;
     size_t variable;
 } sets[] = {
-    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR},  {'p', PIN_PROFILE},   {'v', PIN_VERBOSE},
-    {'f', PIN_FORCE},     {KEY_TRACE, PIN_TRACE}, {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH},
+    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR},  {'p', PIN_PROFILE},
+    {'v', PIN_VERBOSE},   {'f', PIN_FORCE},       {KEY_TRACE, PIN_TRACE},
+    {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH}, {KEY_MEMBIND, PIN_MEMBIND},
 };
 
 static const struct argp_option choices[] = {
@@ -63,6 +65,8 @@ static const struct argp_option choices[] = {
      "While the command runs, move threads that wait for their PU to one that idles", 0},
     {"tuned", KEY_TUNED, NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
+    {"membind", KEY_MEMBIND, "POLICY", 0,
+     "Memory from the fast or the capacity tier, local, interleave or weighted", 0},
     {"gpus", KEY_GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
      "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
     {"nics", KEY_NICS, NULL, 0, "Tell each rank which network cards are nearest", 0},
@@ -322,6 +326,23 @@ static void set_variables(const struct request *request)
     }
 }
 
+/* Said by one rank of each node. */
+static void check_membind(const struct pin_options *options, const struct pin_launcher *launcher)
+{
+    const bool unknown = options->membind == PIN_MEMBIND_UNKNOWN;
+    if (!unknown &&
+        (options->membind < PIN_MEMBIND_FAST || !pin_plan_lacks_tier(options, launcher))) {
+        return;
+    }
+    if (launcher->node_rank > 0) {
+        exit(CLI_USAGE);
+    }
+    if (unknown) {
+        cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
+    }
+    cli_usage("SERVET_MEMBIND=%s: " PIN_MEMORY_ALIKE, pin_membind_words[options->membind]);
+}
+
 /* The locks stay this process's when it has become the rank. */
 static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
                      const struct profile_mask *start, struct pin_plan *plan)
@@ -400,9 +421,7 @@ static void place_rank(const struct request *request, const char *command)
     if (options.disable) {
         return;
     }
-    if (options.membind == PIN_MEMBIND_UNKNOWN) {
-        cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
-    }
+    check_membind(&options, &launcher);
     pin_devices_apply(&request->devices, &options);
     pin_launcher_read(options.rebind, &launcher); /* which that may have marked as its own */
     if (!launcher.name || pin_places_read(&launcher, &before)) {
@@ -458,8 +477,9 @@ static bool apply_tuned(char **argv)
         return say_untuned(&why, argv + 1, launcher.node_rank == 0);
     }
     if (options.verbose && launcher.node_rank == 0) {
-        cli_note("--tuned: threads %u, placement %s (%s)", tuned.threads,
-                 pin_tuned_names[tuned.placement], path);
+        cli_note("--tuned: threads %u, placement %s%s%s (%s)", tuned.threads,
+                 pin_tuned_names[tuned.placement], tuned.memory ? ", memory " : "",
+                 tuned.memory ? pin_tuned_memories[tuned.memory] : "", path);
     }
     snprintf(number, sizeof number, "%u", tuned.threads);
     set("OMP_NUM_THREADS", number);
@@ -475,6 +495,9 @@ static bool apply_tuned(char **argv)
     bool memory = tuned.placement == PIN_TUNED_MEMORY;
     set(pin_option_table[PIN_MEM_PRIOR].name, memory ? "1" : "0");
     set(pin_option_table[PIN_COMM_PRIOR].name, memory ? "0" : "1");
+    if (tuned.memory != PIN_TUNED_FIRST_TOUCH && options.membind == PIN_MEMBIND_NONE) {
+        set(pin_option_table[PIN_MEMBIND].name, pin_tuned_memories[tuned.memory]);
+    }
     return true;
 }
 

@@ -16,6 +16,8 @@
 const char *const pin_tuned_names[PIN_TUNED_PLACEMENTS + 1] = {"memory", "communication",
                                                                "default"};
 
+const char *const pin_tuned_memories[PIN_TUNED_MEMORIES + 1] = {"none", "fast", "weighted"};
+
 /* -- where -- */
 
 int pin_tuned_path(const char *profile, const char *program, char *const *arguments,
@@ -52,22 +54,32 @@ static int find_file(const char *program, char *const *arguments, char path[PATH
 
 /* -- what -- */
 
-static bool read_row(const json_t *row, struct pin_tuned *out)
+static bool read_word(const char *word, const char *const *words, unsigned *out)
 {
-    const char *placement = json_string_value(json_object_get(row, "placement"));
-    json_int_t ranks = json_integer_value(json_object_get(row, "ranks")),
-               threads = json_integer_value(json_object_get(row, "threads"));
-    if (!placement || ranks < 0 || ranks > UINT32_MAX || threads < 1 || threads > UINT32_MAX) {
-        return false;
-    }
-    *out = (struct pin_tuned){.ranks = (uint32_t)ranks, .threads = (uint32_t)threads};
-    for (unsigned i = 0; i < PIN_TUNED_PLACEMENTS; i++) {
-        if (strcmp(placement, pin_tuned_names[i]) == 0) {
-            out->placement = i;
+    for (*out = 0; words[*out]; ++*out) {
+        if (word && strcmp(word, words[*out]) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* Entries of nodes with one tier have no word of memory. */
+static bool read_row(const json_t *row, struct pin_tuned *out)
+{
+    const json_t *memory = json_object_get(row, PIN_TUNED_MEMBIND);
+    unsigned at, policy = PIN_TUNED_FIRST_TOUCH;
+    const char *placement = json_string_value(json_object_get(row, "placement"));
+    json_int_t ranks = json_integer_value(json_object_get(row, "ranks")),
+               threads = json_integer_value(json_object_get(row, "threads"));
+    if (ranks < 0 || ranks > UINT32_MAX || threads < 1 || threads > UINT32_MAX ||
+        !read_word(placement, pin_tuned_names, &at) ||
+        (memory && !read_word(json_string_value(memory), pin_tuned_memories, &policy))) {
+        return false;
+    }
+    *out = (struct pin_tuned){
+        .ranks = (uint32_t)ranks, .threads = (uint32_t)threads, .placement = at, .memory = policy};
+    return true;
 }
 
 static int find_row(const json_t *rows, const char *path, struct pin_tuned *given,

@@ -25,10 +25,23 @@ enum pin_tuned_placement {
 /* "memory", "communication", "default", as the file has them; NULL ends them. */
 extern const char *const pin_tuned_names[PIN_TUNED_PLACEMENTS + 1];
 
+/* Policies of memory that are tried where it has tiers: what the capacity tier gives is less than
+ * one of these. */
+enum pin_tuned_memory {
+    PIN_TUNED_FIRST_TOUCH,
+    PIN_TUNED_FAST,
+    PIN_TUNED_WEIGHTED,
+    PIN_TUNED_MEMORIES
+};
+
+/* "none", "fast", "weighted", as SERVET_MEMBIND and the file have them; NULL ends them. */
+extern const char *const pin_tuned_memories[PIN_TUNED_MEMORIES + 1];
+
 struct pin_tuned {
     uint32_t ranks; /* on the node; 0: not started by a launcher */
     uint32_t threads;
     enum pin_tuned_placement placement;
+    enum pin_tuned_memory memory; /* first touch where the shim does not place */
     uint32_t pus; /* that the process may use, where they must be as many; 0: they need not */
 };
 
@@ -36,6 +49,7 @@ struct pin_tuned {
 #define PIN_TUNED_SIGNATURE "topology_signature"
 #define PIN_TUNED_MACHINE "machine" /* "pus": that the tuner might use */
 #define PIN_TUNED_ROWS "candidates"
+#define PIN_TUNED_MEMBIND "membind" /* of a row */
 
 /* Where the entry lies beside that profile. `arguments` begins behind the program and ends with
  * NULL. 0; -ENAMETOOLONG. */

@@ -200,9 +200,7 @@ void pin_memory_put(const struct pin_options *options, const struct pin_memory *
     const bool local = memory->mode == MPOL_LOCAL;
     const char *word = pin_membind_words[options->membind];
     if (memory->no_tier && speaks) {
-        pin_failure("SERVET_MEMBIND=%s: the memory of all NUMA nodes is alike; expected local, "
-                    "interleave, weighted or none",
-                    word);
+        pin_failure("SERVET_MEMBIND=%s: " PIN_MEMORY_ALIKE, word);
     }
     if (memory->no_tier || (!local && !*memory->text)) {
         return;

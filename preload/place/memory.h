@@ -49,6 +49,10 @@ struct pin_memory_request {
     const uint32_t *weights; /* the kernel's, by position of the node; NULL: it does not weigh */
 };
 
+/* Why there is no such tier. */
+#define PIN_MEMORY_ALIKE                                                                           \
+    "the memory of all NUMA nodes is alike; expected local, interleave, weighted or none"
+
 /* The mode and the nodes, from the request alone. 0, -ENOMEM. */
 int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request *request,
                       struct pin_memory *out);

@@ -476,6 +476,24 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
     return code;
 }
 
+bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher)
+{
+    struct pin_launcher quiet = *launcher;
+    quiet.node_rank = 1; /* what the profile lacks is said when the plan is made */
+    struct site site = {.options = options, .launcher = &quiet};
+    struct pin_plan plan = {0};
+    find_path(&site);
+    if (read_profile(&site, &plan) < 0) {
+        return false;
+    }
+    const struct profile_mask nowhere = {0};
+    const struct pin_memory_request request = {.node_class = class_here(site.profile),
+                                               .own = &nowhere};
+    int rc = pin_memory_decide(options->membind, &request, &plan.memory);
+    profile_free(site.profile);
+    return rc == 0 && plan.memory.no_tier;
+}
+
 void pin_plan_free(struct pin_plan *plan)
 {
     free(plan->pus);

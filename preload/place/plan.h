@@ -56,6 +56,10 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
                   const struct profile_mask *allowed, const struct profile_mask *taken,
                   uint32_t *out);
 
+/* Does the options' SERVET_MEMBIND ask for a tier of memory that the node has not? False where
+ * nothing is known of the node. */
+bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher);
+
 void pin_plan_free(struct pin_plan *plan);
 
 #endif

@@ -215,6 +215,99 @@ static int measure_many(struct matrix *matrix)
     return rc;
 }
 
+/* -- nodes, by the PUs near them together -- */
+
+static const struct cell *nearest_cell(const struct matrix *matrix, size_t node)
+{
+    const struct cell *found = NULL;
+    for (size_t i = 0; i < matrix->cell_count; i++) {
+        const struct cell *cell = &matrix->cells[i];
+        bool nearer = !found || cell->row.seconds_per_access < found->row.seconds_per_access;
+        found = cell->done && cell->node == node && nearer ? cell : found;
+    }
+    return found;
+}
+
+/* Its own, else the group with the least latency to it; none where it was out of reach. */
+static int pus_near(const struct matrix *matrix, size_t node, struct profile_set *out)
+{
+    const struct probe *probe = matrix->probe;
+    const struct cell *nearest = nearest_cell(matrix, node);
+    struct profile_set own = {0};
+    int rc = nearest ? profile_set_intersect(&probe->declared->numa[node].pus, &probe->machine->pus,
+                                             &own)
+                     : 0;
+    if (rc < 0 || !nearest || own.count > 0) {
+        *out = own;
+        return rc;
+    }
+    profile_set_free(&own);
+    return profile_set_copy(nearest->pus, out);
+}
+
+static int copy_together(const struct matrix *matrix, size_t node, const uint32_t *pus,
+                         size_t count)
+{
+    struct probe *probe = matrix->probe;
+    const struct machine_copy what =
+        probe_memory_what(probe, matrix->bytes, (int32_t)probe->declared->numa[node].os_index);
+    double sums[REPEAT_MEDIAN_MOST], *each = calloc(count, sizeof *each);
+    int rc = each ? 0 : -ENOMEM;
+    for (size_t round = 0;
+         rc == 0 && !probe_late(probe) && !probe_repeat_median_settled(sums, round);) {
+        rc = probe_machine_copy_together(probe->machine, &what, pus, count, each);
+        sums[round] = 0;
+        for (size_t i = 0; rc == 0 && i < count; i++) {
+            sums[round] += each[i];
+        }
+        if (rc == 0) {
+            matrix->result->together_bytes_per_s[node] = profile_median_value(sums, ++round);
+        }
+    }
+    free(each);
+    bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME || rc == -EAGAIN;
+    return fault ? 0 : rc;
+}
+
+/* Spread over those near. */
+static int measure_together(const struct matrix *matrix, size_t node,
+                            const struct profile_set *near, size_t count)
+{
+    uint32_t *pus = calloc(count + 1, sizeof *pus);
+    for (size_t i = 0; pus && i < count; i++) {
+        pus[i] = near->ids[i * near->count / count];
+    }
+    int rc = pus ? copy_together(matrix, node, pus, count) : -ENOMEM;
+    free(pus);
+    return rc;
+}
+
+/* Where there is one node, its PUs together are the memory probe's. */
+static int measure_nodes(struct matrix *matrix)
+{
+    const size_t nodes = matrix->probe->declared ? matrix->probe->declared->numa_count : 0;
+    struct profile_set *near = calloc(nodes + 1, sizeof *near);
+    size_t fewest = SIZE_MAX;
+    matrix->result->together_bytes_per_s = calloc(nodes + 1, sizeof(double));
+    int rc = near && matrix->result->together_bytes_per_s ? 0 : -ENOMEM;
+    for (size_t node = 0; rc == 0 && nodes > 1 && node < nodes; node++) {
+        rc = pus_near(matrix, node, &near[node]);
+        fewest = near[node].count && near[node].count < fewest ? near[node].count : fewest;
+    }
+    for (size_t node = 0; rc == 0 && node < nodes; node++) {
+        if (near[node].count) {
+            probe_tell(matrix->probe, 0.98, "memory of node %u from %zu PUs near it",
+                       matrix->probe->declared->numa[node].os_index, fewest);
+            rc = measure_together(matrix, node, &near[node], fewest);
+        }
+    }
+    for (size_t node = 0; near && node < nodes; node++) {
+        profile_set_free(&near[node]);
+    }
+    free(near);
+    return rc;
+}
+
 /* -- the matrix -- */
 
 static bool overlap(const struct profile_set *a, const struct profile_set *b)
@@ -354,9 +447,8 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
     if (rc == 0) {
         rc = measure_all(&matrix);
     }
-    if (rc == 0) {
-        rc = hand_out(&matrix);
-    }
+    rc = rc < 0 ? rc : measure_nodes(&matrix);
+    rc = rc < 0 ? rc : hand_out(&matrix);
     release(&matrix);
     if (rc < 0) {
         probe_numa_free(&result);
@@ -373,5 +465,6 @@ void probe_numa_free(struct probe_numa *result)
         free(result->rows[i].quality.note);
     }
     free(result->rows);
+    free(result->together_bytes_per_s);
     memset(result, 0, sizeof *result);
 }

@@ -8,7 +8,11 @@
  * node gives one row. With more than 64 cells all are chased in, and four of each node
  * are copied in; the others take bandwidth over by latency, as their quality reports (numa.c). A
  * node out of reach (a control group's memory nodes, a sandbox) or with too little free memory
- * leaves its rows out, with a reason. */
+ * leaves its rows out, with a reason.
+ *
+ * Then the PUs near each node copy in it together, which alone tells memory of high bandwidth from
+ * ordinary: as many for each node as the one with the fewest has, so that nodes differ by their
+ * memory and not by their PUs. */
 #ifndef SERVET_PROBES_MEMORY_NUMA_H
 #define SERVET_PROBES_MEMORY_NUMA_H
 
@@ -18,7 +22,8 @@
 struct probe_numa {
     struct profile_numa_access *rows; /* ordered as the profile wants them; owned */
     size_t count, planned;
-    char why[160]; /* of the first row that was left out; "" when none was */
+    double *together_bytes_per_s; /* by position of the declared node; 0: not measured; owned */
+    char why[160];                /* of the first row that was left out; "" when none was */
 };
 
 /* `array_bytes`: of the working set, as probe_memory() chose it. Needs probe->declared; without

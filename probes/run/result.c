@@ -439,8 +439,12 @@ void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *
                              .count = node_class->numa_access_count};
     node_class->numa_access = found->rows;
     node_class->numa_access_count = found->count;
+    for (size_t i = 0; found->together_bytes_per_s && i < node_class->numa_count; i++) {
+        node_class->numa[i].together_bytes_per_s = found->together_bytes_per_s[i];
+    }
     found->rows = NULL;
     found->count = 0;
+    probe_numa_free(found);
     probe_numa_free(&old);
 }
 

@@ -75,6 +75,7 @@ static const struct profile_field node_fields[] = {
     FIELD(FIELD_U32, struct sim_node, os_index, REQUIRED, .high = 1023),
     FIELD(FIELD_SET, struct sim_node, pus, REQUIRED),
     FIELD(FIELD_U64, struct sim_node, memory_bytes, .high = 0x1p50),
+    FIELD(FIELD_NUMBER, struct sim_node, together_bytes_per_s, .high = 1e15),
     LIST(FIELD_ARRAY, "from", struct sim_node, from, from_count, .element = &access_of),
 };
 static const struct profile_object node = OBJECT("node", struct sim_node, node_fields);

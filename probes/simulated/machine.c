@@ -259,6 +259,19 @@ static int share_local_bandwidth(const struct sim *sim, const uint32_t *pus, siz
     return rc;
 }
 
+/* Each has as much less as all want too much. */
+static void limit_node(const struct sim_node *node, size_t count, double *rates)
+{
+    double all = 0;
+    for (size_t i = 0; i < count; i++) {
+        all += rates[i];
+    }
+    const bool over = node && node->together_bytes_per_s > 0 && all > node->together_bytes_per_s;
+    for (size_t i = 0; over && i < count; i++) {
+        rates[i] *= node->together_bytes_per_s / all;
+    }
+}
+
 static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *pus, size_t count,
                            double *rates)
 {
@@ -271,6 +284,9 @@ static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *
         /* Domains are of local traffic: elsewhere a PU has what `nodes` says, and no limit
          * beside. */
         rates[i] = far ? most : fmin(most, rates[i]);
+    }
+    if (rc == 0 && numa >= 0) {
+        limit_node(node_at(sim, numa, 0), count, rates);
     }
     return rc;
 }

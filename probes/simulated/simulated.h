@@ -113,6 +113,7 @@ struct sim_node {
     uint32_t os_index;
     struct profile_set pus; /* empty: memory only */
     uint64_t memory_bytes;
+    double together_bytes_per_s; /* what its memory gives all that copy in it; 0: no limit */
     /* PUs in none of these: the machine's memory_seconds and pu_bytes_per_s */
     struct sim_access *from;
     size_t from_count;

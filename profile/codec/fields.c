@@ -110,6 +110,10 @@ static const struct profile_field numa_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_numa, declared_bytes_per_s,
                   "Bandwidth of all its memory, as the firmware says; absent: not said.", POSITIVE,
                   RATE),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_numa, together_bytes_per_s,
+                  "PUs near it that copy in it together, as many for each node as the one with the "
+                  "fewest has; absent: not measured.",
+                  POSITIVE, RATE),
 };
 static const struct profile_object numa =
     PROFILE_OBJECT("numa", struct profile_numa, numa_fields, "A NUMA node.");

@@ -212,7 +212,7 @@ static void show_head(struct show *show, const char *source)
 
 /* -- a node class -- */
 
-/* "(16 GiB, HBM, 800 GB/s declared, fast memory)" */
+/* "(16 GiB, HBM, 800 GB/s declared, 690 GB/s together, fast memory)" */
 static void describe_numa(const struct profile_numa *numa, const char *tier, char *out, size_t size)
 {
     size_t used =
@@ -223,6 +223,10 @@ static void describe_numa(const struct profile_numa *numa, const char *tier, cha
     if (numa->declared_bytes_per_s > 0) {
         used += (size_t)snprintf(out + used, size - used, ", %.32s declared",
                                  profile_figure_bandwidth(numa->declared_bytes_per_s).text);
+    }
+    if (numa->together_bytes_per_s > 0) {
+        used += (size_t)snprintf(out + used, size - used, ", %.32s together",
+                                 profile_figure_bandwidth(numa->together_bytes_per_s).text);
     }
     snprintf(out + used, size - used, "%s%s%s)", *tier ? ", " : "", tier, *tier ? " memory" : "");
 }
@@ -237,7 +241,7 @@ static void show_numa(struct show *show, const struct profile_class *node_class)
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
-        char name[32], memory[160] = "";
+        char name[32], memory[208] = "";
         snprintf(name, sizeof name, "NUMA %-4u", numa->os_index);
         if (numa->memory_bytes) {
             describe_numa(numa, profile_tier_word(&tiers, tiers.nodes[i].tier), memory,

@@ -8,6 +8,9 @@
 
 static struct bench_candidates found;
 
+/* The second node has so many times the bandwidth of the first; 0: it was not measured. */
+static double times = 0;
+
 static void find(const char *fixture, bool ranks)
 {
     struct servet_profile *profile;
@@ -15,6 +18,9 @@ static void find(const char *fixture, bool ranks)
     struct map_node_view view;
     ck_assert_msg(profile_load(fixture, &profile, &error) == 0, "%s", error.text);
     const struct profile_class *of = profile_node_class(profile, 0);
+    for (size_t i = 0; times > 0 && i < of->numa_count; i++) {
+        of->numa[i].together_bytes_per_s = 1e10 * (i ? times : 1);
+    }
     ck_assert_int_eq(bench_candidates(map_one_node(of, &view), &of->pus, ranks, &found, &error), 0);
     kept(found.list);
     profile_free(profile);
@@ -85,6 +91,32 @@ TEST(without_ranks_there_are_threads)
         ck_assert_uint_eq(found.list[i].ranks, 0);
         ck_assert_uint_le(found.list[i].threads, 24);
     }
+}
+
+static size_t count_memories(enum pin_tuned_placement placement, enum pin_tuned_memory memory)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found.count; i++) {
+        count += found.list[i].placement == placement && found.list[i].memory == memory;
+    }
+    return count;
+}
+
+/* Each placement with each policy; the system's own has none. */
+TEST(tiers_of_memory_are_a_dimension)
+{
+    for (times = 0; times < 3; times++) {
+        const bool tiers = times == 2;
+        find(FIXTURES "/nehalem-2-nodes.json", true);
+        for (unsigned placement = 0; placement < PIN_TUNED_PLACEMENTS; placement++) {
+            size_t without = count_memories(placement, PIN_TUNED_FIRST_TOUCH),
+                   with = tiers && placement != PIN_TUNED_DEFAULT ? without : 0;
+            ck_assert(without > 0 || placement == PIN_TUNED_COMMUNICATION);
+            ck_assert_uint_eq(count_memories(placement, PIN_TUNED_FAST), with);
+            ck_assert_uint_eq(count_memories(placement, PIN_TUNED_WEIGHTED), with);
+        }
+    }
+    times = 0;
 }
 
 TESTS()

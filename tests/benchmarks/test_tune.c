@@ -112,6 +112,28 @@ TEST(ranks_are_tuned_and_found_again)
     ck_assert_uint_eq(count_lines(run.err), 1);
 }
 
+/* Where there are tiers, the policy is part of what was the fastest; the user's own comes first. */
+TEST(a_policy_of_memory_is_kept_and_used)
+{
+    script("app", "echo \"figure 1$OMP_NUM_THREADS\" \"[$SERVET_MEMBIND]\"\n"
+                  "[ -n \"$LD_PRELOAD\" ] || echo figure 999");
+    struct run run = tune(FIGURE "-- %s/app", folder);
+    expect(&run, 0, "keep: ", "");
+    const char *path = entry_path();
+    json_t *root = kept(json_load_file(path, 0, NULL)),
+           *row = json_array_get(json_object_get(root, "candidates"), 0);
+    json_object_set_new(row, "membind", json_string("weighted"));
+    ck_assert_int_eq(json_dump_file(root, path, 0), 0);
+    run = run_command(SERVET_PIN " --tuned -v -- %s/app", folder);
+    expect(&run, 0, "[weighted]\n", ", memory weighted (");
+    run = run_command(SERVET_PIN " --tuned --membind=local -- %s/app", folder);
+    expect(&run, 0, "[local]\n", "");
+    json_object_set_new(row, "membind", json_string("best"));
+    ck_assert_int_eq(json_dump_file(root, path, 0), 0);
+    run = run_command(SERVET_PIN " --tuned -- %s/app", folder);
+    expect(&run, 0, "[]\n", "[0]: expected ranks, threads, placement");
+}
+
 /* Threads that the user has set are the user's. */
 TEST(threads_of_the_user_are_kept)
 {

@@ -88,6 +88,8 @@ TEST(ranks_end_where_the_mapping_says)
               ")\""},
         {"mpirun.mpich", "hydra",
          SLOW "mpirun.mpich -n 2 $MAP /bin/sh -c \"echo \\$PMI_RANK \\$(" WHERE ")\""},
+        {"flux", "flux",
+         SLOW "flux start flux run -n 2 $MAP /bin/sh -c \"echo \\$FLUX_TASK_RANK \\$(" WHERE ")\""},
     };
     for (size_t c = 0; c < sizeof consumers / sizeof *consumers; c++) {
         for (int rank = 0; rank < 2; rank++) {

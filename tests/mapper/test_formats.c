@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <hwloc.h>
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static const struct language languages[] = {
     {"numactl", "-C ", ",", 0, false, false, true},
     {"hwloc-bind", "--physical", " pu:", 0, false, false, true},
     {"rankfile", " slot=", ",", 0, false, false, true},
+    {"prrte-rankfile", " slot=", ",", 0, false, true, true},
     {"hydra", "user:", "+", ',', false, false, true},
     {"pals", "list:", ",", ':', false, false, true},
     {"flux", "map:", ",", ';', false, false, true},
@@ -137,7 +139,7 @@ static void assert_same(const struct language *language, const char *text,
     uint32_t expected[MOST_PUS];
     read_back(language, text, &r);
     /* The threads of one process are one line; else every worker is a rank. */
-    bool one = !mapping->hybrid && !language->ranks && strcmp(language->format, "rankfile") != 0;
+    bool one = !mapping->hybrid && !language->ranks && !strstr(language->format, "rankfile");
     ck_assert_msg(r.ranks == (one ? 1 : mapping->rank_count), "%s: %zu ranks, expected %zu in: %s",
                   language->format, r.ranks, mapping->rank_count, text);
     ck_assert_msg(r.first[r.ranks - 1] == mapping->place_count, "%s: %s", language->format, text);
@@ -234,6 +236,40 @@ static void print_in_all(const struct map_mapping *mapping, hwloc_topology_t top
         }
         free(text);
     }
+}
+
+/* PRRTE 3's grammar, as its lexer and its documentation have it (rmaps_rank_file_lex.l,
+ * detail-placement-rankfiles.rst, cli-map-by.rst): lines of a rankfile; a directive of --map-by,
+ * and its qualifiers. */
+static const struct {
+    const char *format, *grammar;
+} prrte[] = {
+    {"prrte-rankfile",
+     "^(rank [0-9]+=[A-Za-z][A-Za-z0-9_.-]* slot=[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*\n)+$"},
+    {"pe-list", "^--bind-to hwthread --map-by pe-list=[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*"
+                "(:(ordered|hwtcpus|corecpus|inherit|noinherit|oversubscribe|nooversubscribe))*"
+                "\n$"},
+};
+
+TEST(prrte_reads_what_is_printed, .loops = (sizeof prrte / sizeof *prrte))
+{
+    const uint32_t order[] = {3, 0, 6, 5};
+    const struct map_format *format = map_format_find(prrte[_i].format);
+    struct map_mapping mapping;
+    struct servet_error error;
+    char *text;
+    size_t length;
+    regex_t grammar;
+    ck_assert_int_eq(map_mapping_make(described("package:2 core:2 pu:2"), order, 4, NULL, &mapping),
+                     0);
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_msg(map_format_print(out, format, &mapping, &error) == 0, "%s", error.text);
+    fclose(out);
+    ck_assert_int_eq(regcomp(&grammar, prrte[_i].grammar, REG_EXTENDED | REG_NOSUB), 0);
+    ck_assert_msg(regexec(&grammar, text, 0, NULL, 0) == 0, "%s", text);
+    regfree(&grammar);
+    free(text);
+    map_mapping_free(&mapping);
 }
 
 TEST(every_format_says_the_mapping_it_was_given)

@@ -177,6 +177,29 @@ TEST(an_unknown_word_is_refused_by_the_command)
     ck_assert_ptr_nonnull(strstr(child.err, "SERVET_MEMBIND: expected fast, capacity, local"));
 }
 
+TEST(the_command_has_an_option_for_it)
+{
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--membind=interleave", PROGRAMS "/policy"));
+    if (child.status != 77) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "policy %d\n", MPOL_INTERLEAVE);
+        ck_assert_str_eq(child.out, expected);
+    }
+    child_run(&child, NULL, ARGV(SERVET_PIN, "--membind=best", PROGRAMS "/policy"));
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_ptr_nonnull(strstr(child.err, "expected fast, capacity, local"));
+}
+
+static void expect_no_tier(const char *policy, const char *rank, unsigned lines)
+{
+    child_run(&child, CHANGES("OMPI_COMM_WORLD_LOCAL_SIZE=2", rank),
+              ARGV(SERVET_PIN, policy, PROGRAMS "/policy"));
+    ck_assert_int_eq(child.status, 2);
+    ck_assert_str_eq(child.out, "");
+    ck_assert_uint_eq(child_lines(child.err, ""), lines);
+    ck_assert_uint_eq(child_lines(child.err, "servet-pin: SERVET_MEMBIND="), lines);
+}
+
 /* All the memory of one NUMA node is alike. */
 TEST(a_tier_that_the_node_has_not_is_one_line)
 {
@@ -186,6 +209,8 @@ TEST(a_tier_that_the_node_has_not_is_one_line)
     expect_one_line("SERVET_MEMBIND=fast", NULL);
     ck_assert_ptr_nonnull(strstr(child.err, "SERVET_MEMBIND=fast: the memory of all NUMA nodes"));
     expect_one_line("SERVET_MEMBIND=capacity", NULL);
+    expect_no_tier("--membind=fast", "OMPI_COMM_WORLD_LOCAL_RANK=0", 1);
+    expect_no_tier("--membind=capacity", "OMPI_COMM_WORLD_LOCAL_RANK=1", 0);
 }
 
 TESTS(.begin = here_need_two_pus)

@@ -87,6 +87,59 @@ TEST(of_many_cells_a_sample_is_copied_in)
     ck_assert_uint_lt(copied, NODES * NODES / 3);
 }
 
+/* GB/s of the PUs near each node together, within 5 %. */
+static void expect_together(const char *description, const double *expected)
+{
+    struct probe_numa found;
+    open_machine_with(
+        &machine, 1,
+        "{'servet_machine': 1, 'pus': '0-7', " SOME_CACHE ", 'memory': {'seconds': "
+        "9e-8, 'pu_bytes_per_s': 1.2e10, 'nodes': [%s]}, 'noise': {'relative': 0.02}}",
+        description);
+    struct probe probe = {
+        .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
+    ck_assert_int_eq(probe_numa(&probe, ARRAY, &found, NULL), 0);
+    for (size_t node = 0; node < probe.declared->numa_count; node++) {
+        const double got = found.together_bytes_per_s[node] / 1e9;
+        ck_assert_msg(fabs(got - expected[node]) <= 0.05 * expected[node], "node %zu: %g GB/s",
+                      node, got);
+    }
+    probe_numa_free(&found);
+}
+
+/* One PU gets as much from either. */
+TEST(memory_of_high_bandwidth_is_seen_by_all_pus_together)
+{
+    expect_together("{'os_index': 0, 'pus': '0-7', 'together_bytes_per_s': 3e10}, "
+                    "{'os_index': 1, 'pus': '0-7', 'together_bytes_per_s': 9e10}",
+                    (const double[]){30, 90});
+}
+
+/* The second has one PU that may be used: as many work on the first. */
+TEST(nodes_are_compared_by_as_many_pus)
+{
+    expect_together("{'os_index': 0, 'pus': '0-6', 'together_bytes_per_s': 8e10}, "
+                    "{'os_index': 1, 'pus': '7', 'together_bytes_per_s': 8e10}",
+                    (const double[]){12, 12});
+}
+
+/* It lies by the first, as its latency tells. */
+TEST(memory_without_pus_is_used_by_the_nearest)
+{
+    expect_together("{'os_index': 0, 'pus': '0-3', 'from': [{'pus': '4-7', 'seconds': 2e-7, "
+                    "'bytes_per_s': 6e9}]}, "
+                    "{'os_index': 1, 'pus': '4-7', 'from': [{'pus': '0-3', 'seconds': 2e-7, "
+                    "'bytes_per_s': 6e9}]}, "
+                    "{'os_index': 2, 'pus': '', 'from': [{'pus': '0-3', 'seconds': 3e-7, "
+                    "'bytes_per_s': 5e9}, {'pus': '4-7', 'seconds': 4e-7, 'bytes_per_s': 2e9}]}",
+                    (const double[]){48, 48, 20});
+}
+
+TEST(one_node_is_the_memory_probes)
+{
+    expect_together("{'os_index': 0, 'pus': '0-7'}", (const double[]){0});
+}
+
 TEST(a_slow_link_that_latency_does_not_show_is_found)
 {
     measure(5);

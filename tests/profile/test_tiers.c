@@ -29,6 +29,26 @@ TEST(hbm_is_faster_than_dram_by_what_is_declared)
     expect_tiers(CLASS_OF(xeon_max), "1 1 0 0 of 2, capacity 1");
 }
 
+/* As a kernel without HMAT shows it. */
+TEST(hbm_is_faster_than_dram_by_what_all_pus_get)
+{
+    const struct node_figures nodes[] = {{"0-3", 64, 12, 110, 0, NULL},
+                                         {"4-7", 64, 12, 110, 0, NULL},
+                                         {"0-3", 16, 11, 130, 0, NULL},
+                                         {"4-7", 16, 11, 130, 0, NULL}};
+    static const double together[] = {150e9, 140e9, 400e9, 420e9};
+    const struct profile_class *machine = CLASS_OF(nodes);
+    struct profile_tiers tiers;
+    expect_tiers(machine, "0 0 0 0 of 1, capacity 0");
+    for (size_t i = 0; i < machine->numa_count; i++) {
+        machine->numa[i].together_bytes_per_s = together[i];
+    }
+    expect_tiers(machine, "1 1 0 0 of 2, capacity 1");
+    ck_assert_int_eq(profile_tiers_make(machine, &tiers), 0);
+    ck_assert_double_eq(tiers.nodes[2].weight, 400e9);
+    profile_tiers_free(&tiers);
+}
+
 TEST(cxl_is_slower_than_dram_by_what_is_measured)
 {
     expect_tiers(CLASS_OF(with_cxl), "0 0 1 of 2, capacity 1");

@@ -52,6 +52,11 @@ is weighted "fresh 1:128 3:128"
 run weighted SERVET_VERBOSE=1 >/dev/null
 grep -q "as plain interleave: .*$wanted" "$err" || fail "weighted: not said: $(cat "$err")"
 
+# By the command.
+found=$(env OMP_NUM_THREADS=8 SERVET_REGISTRY=0 SERVET_PROFILE= XDG_CONFIG_HOME=/nonexistent \
+    "$(dirname "$shim")/servet-pin" --membind=fast -- "$pages" 0 2>&1 | grep -c 'fresh [23]:')
+[ "$found" = 1 ] || fail "servet-pin --membind=fast: pages are elsewhere"
+
 # Sixteen ranks share 1 GiB of fast memory: 100 MB are more than a share, and go nonetheless where there is room.
 env OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=16 SERVET_MEMBIND=fast SERVET_PROFILE= SERVET_REGISTRY=0 \
     XDG_CONFIG_HOME=/nonexistent SERVET_VERBOSE=1 SERVET_REPORT=stderr LD_PRELOAD="$shim" "$pages" 0 100000000 >/dev/null 2>"$err" ||
