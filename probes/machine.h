@@ -48,13 +48,8 @@ struct machine_traversal {
     size_t bytes;        /* working set of each PU */
     size_t stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's
                             first line is loaded) */
-    /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL: all. The same
-     * seed gives the same memory, whichever are named */
-    const uint32_t *nodes;
-    size_t node_count;
     enum machine_order order;
     enum machine_pages pages;
-    bool scatter; /* take the pages at random from a larger pool, not side by side */
     bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
     int32_t numa;
     uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the
@@ -75,12 +70,6 @@ static inline size_t machine_spread_offset(size_t i, size_t page_bytes)
         sum += i % lines;
     }
     return lines > 1 ? sum % lines * step_bytes : 0;
-}
-
-/* Loads in one turn of a chase. */
-static inline size_t machine_traversal_loads(const struct machine_traversal *what)
-{
-    return what->nodes ? what->node_count : what->bytes / what->stride_bytes;
 }
 
 struct machine_copy {
