@@ -62,22 +62,20 @@ static void cache_candidates_of_ways(const struct cache_candidates_range *range,
     /* how seldom a size is built counts where nobody says that it is */
     const double seldom =
         odd_price[odd < 16 ? odd / 2 : 8] + (bytes >= many_ways_from && ways < 4 ? few_ways : 0);
-    const bool is_declared = cache_candidates_is_declared(curve, bytes);
-    const double price = is_declared ? declared_price : seldom;
+    const double price = cache_candidates_is_declared(curve, bytes) ? declared_price : seldom;
     for (int policy = 0; policy < CACHE_ADAPTIVE; policy++) {
         if (policy == CACHE_AGED && bytes < aged_from) {
             continue;
         }
         for (int dealt_out = 0; dealt_out < (pages > 1 ? 2 : 1); dealt_out++) {
-            const struct cache_candidate candidate = {
-                .shape = {.bytes = bytes,
-                          .ways = ways,
-                          .policy = (enum cache_policy)policy,
-                          .parts = !dealt_out          ? 1
-                                   : pages < PARTS_MAX ? (uint32_t)pages
-                                                       : PARTS_MAX},
-                .price = price + core_policy[policy],
-                .declared = is_declared ? declared_price - seldom : 0};
+            const struct cache_candidate candidate = {.shape = {.bytes = bytes,
+                                                                .ways = ways,
+                                                                .policy = (enum cache_policy)policy,
+                                                                .parts = !dealt_out ? 1
+                                                                         : pages < PARTS_MAX
+                                                                             ? (uint32_t)pages
+                                                                             : PARTS_MAX},
+                                                      .price = price + core_policy[policy]};
             range->visit(&candidate, range->argument);
         }
     }

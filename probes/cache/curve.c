@@ -5,7 +5,7 @@
  * of a place count, and of the places the mean: fastest samples of all places together would choose
  * the lucky places, means of all samples would take a neighbour for a smaller cache. To see it:
  * tests/probes/test_cache_curve.c. */
-#include "probes/cache/curve.h"
+#include "probes/cache/fit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,9 +18,6 @@
 /* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
  * samples are disturbed; fewer than that have to count. */
 static const double kept_repeats = 3.0 / 8;
-/* What a latency is off at least, relative; a point is not made to count more by luck. */
-static const double least_error = 0.01;
-
 static const double as_much = 4; /* working sets no further apart are disturbed alike */
 
 static const uint64_t seed_step_bytes = 512; /* sizes differ by so much at least */
@@ -233,7 +230,7 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         curve.seconds[i] = found[i].seconds;
         curve.error_s[i] = hypot(error_of_places(found, curve.count, i),
                                  hypot(found[i].error_s, single * curve.seconds[i]));
-        const double relative = hypot(least_error, curve.error_s[i] / curve.seconds[i]);
+        const double relative = hypot(probe_cache_model_error, curve.error_s[i] / curve.seconds[i]);
         weights[i] = 1 / (relative * relative);
     }
     probe_cache_isotonic(curve.seconds, weights, curve.count);

@@ -159,10 +159,6 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     if (!stream) {
         return -ENOMEM;
     }
-    if (level->alone_bytes && cache && level->size_bytes == cache->declared_size_bytes) {
-        fprintf(stream, "%s by the curve alone, which leaves room for the declared size",
-                profile_figure_bytes(level->alone_bytes).text);
-    }
     note_mismatch(stream, level, cache, sharing, where);
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
@@ -364,7 +360,7 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
 int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
                          size_t ordinary_page_bytes)
 {
-    struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
+    struct profile_tlb *levels = calloc(2 * CACHE_TLBS_MAX, sizeof *levels);
     if (!levels) {
         return -ENOMEM;
     }

@@ -145,7 +145,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
 {
     double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
     if (what->order == MACHINE_CHASE && what->seed) {
-        far += what->bytes == 16 * KIB;
+        far += what->bytes == 8 * KIB;
         near_l2 += what->bytes == 256 * KIB;
         near_l3 += what->bytes == 8 * MIB;
         between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;
