@@ -22,8 +22,6 @@
 #include "profile/base/child.h"
 #include "profile/query.h"
 
-enum { ROUND_TRIPS = 10, BATCHES = 3 };
-
 /* One node as a machine whose PU numbers are its own. */
 struct node_machine {
     struct machine *all;
@@ -105,7 +103,6 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
     const struct survey_layout *layout = nodes->layout;
     const struct cluster_classes *classes = nodes->classes;
     const struct profile_class *node_class = &classes->profile->classes[c];
-    const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES, false};
     double usual = node_class->communication.layers[layer].seconds;
     size_t a, b;
     if (!find_pair(node_class, layer, &a, &b)) {
@@ -118,9 +115,9 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
             continue;
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
-        int rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &seconds);
+        int rc = probe_message_pair(probe, message_bytes, &pair, &seconds);
         if (rc == 0 && seconds > NODES_SAME_LATENCY * usual) { /* disturbed, or really so? */
-            rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &again);
+            rc = probe_message_pair(probe, message_bytes, &pair, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {

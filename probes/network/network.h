@@ -35,8 +35,8 @@
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
-/* A batch takes at most about a time slice of the scheduler. */
-#define SURVEY_BATCH_S 0.002
+/* Time together over alone, up to which pairs leave one another undisturbed. */
+#define SURVEY_UNDISTURBED 1.1
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */
@@ -104,8 +104,8 @@ int probe_survey_random(struct survey *survey, size_t wanted, size_t *from);
 /* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
  * nodes). */
 
-/* Relative deviation of the latency of one pair, from its two least figures; that of virtual
- * machines on one host (layers.c) where too few pairs were measured twice. */
+/* Relative deviation of the latency of one pair, from its two least figures; 0 where no pair was
+ * measured twice. */
 double probe_survey_spread(const struct survey *survey);
 
 struct survey_result {

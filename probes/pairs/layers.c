@@ -306,15 +306,6 @@ struct layering {
     uint32_t *memory; /* of the groupings */
 };
 
-static uint32_t root_of(uint32_t *group_of, uint32_t pu)
-{
-    while (group_of[pu] != pu) {
-        group_of[pu] = group_of[group_of[pu]];
-        pu = group_of[pu];
-    }
-    return pu;
-}
-
 static bool is_below(const struct layering *l, size_t pair, double limit)
 {
     return log(l->seconds[pair]) <= limit;
@@ -329,14 +320,14 @@ static void connect(const struct layering *l, double limit, struct grouping *g)
     for (size_t i = 0, k = 0; i < l->pus; i++) {
         for (size_t j = i + 1; j < l->pus; j++, k++) {
             if (is_below(l, k, limit)) {
-                uint32_t a = root_of(g->group_of, (uint32_t)i);
-                uint32_t b = root_of(g->group_of, (uint32_t)j);
+                uint32_t a = probe_partition_root(g->group_of, (uint32_t)i);
+                uint32_t b = probe_partition_root(g->group_of, (uint32_t)j);
                 g->group_of[a > b ? a : b] = a > b ? b : a;
             }
         }
     }
     for (uint32_t i = 0; i < l->pus; i++) {
-        g->group_of[i] = root_of(g->group_of, i);
+        g->group_of[i] = probe_partition_root(g->group_of, i);
         g->size_of[g->group_of[i]]++;
     }
 }

@@ -47,9 +47,6 @@
  * deviation, over its deviation. */
 #define LAYERS_MAD_OF_DEVIATION 0.6745
 
-/* Where nothing was measured twice: that of latencies between virtual machines of one host. */
-#define CLUSTER_USUAL_SPREAD 0.027
-
 struct clusters {
     size_t count;
     double centre[CLUSTERS_MAX]; /* median of the cluster, ascending */

@@ -106,7 +106,7 @@ static int add_group(const struct view *view, const size_t *members, size_t coun
     return rc;
 }
 
-static int by_pair(const void *a, const void *b)
+int probe_pair_compare(const void *a, const void *b)
 {
     const struct profile_pair *x = a, *y = b;
     if (x->a != y->a) {
@@ -160,7 +160,7 @@ int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weak
         return rc;
     }
     if (relation.pair_count) {
-        qsort(relation.pairs, relation.pair_count, sizeof *relation.pairs, by_pair);
+        qsort(relation.pairs, relation.pair_count, sizeof *relation.pairs, probe_pair_compare);
     }
     *out = relation;
     return 0;
@@ -314,6 +314,15 @@ size_t probe_partition_largest(const struct partition *of)
         most = members > most ? members : most;
     }
     return most;
+}
+
+uint32_t probe_partition_root(uint32_t *parent, uint32_t item)
+{
+    while (parent[item] != item) {
+        parent[item] = parent[parent[item]];
+        item = parent[item];
+    }
+    return item;
 }
 
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b)
