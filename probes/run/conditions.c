@@ -471,34 +471,14 @@ bool probe_conditions_others_ran(const struct servet_profile *profile)
            (load && strtod(load, NULL) >= idle_load);
 }
 
-/* The reason why rounds differ although nothing else ran; NULL: something did, or it is not known
- * (a simulated machine). */
-static const char *changed_alone(const struct servet_profile *profile)
+/* "; measure again when nothing else runs and without --budget". `apart`: rounds are, beside other
+ * programs or perhaps so; `cut`: the budget left something out. */
+static void add_advice(bool apart, bool cut, char *text, size_t size)
 {
-    const char *guest = profile_condition(profile, "virtual_machine");
-    return !profile_condition(profile, "load_average") || probe_conditions_others_ran(profile)
-               ? NULL
-           : guest && strcmp(guest, "yes") == 0
-               ? "; nothing else ran here: a virtual machine changes with its host"
-               : "; nothing else ran: the machine itself changes";
-}
-
-/* "; measure again when nothing else runs and without --budget". `apart`: rounds are;
- * `cut`: the budget left something out. */
-static void add_advice(const struct servet_profile *profile, bool apart, bool cut, char *text,
-                       size_t size)
-{
-    const char *alone = apart ? changed_alone(profile) : NULL;
-    size_t used = strlen(text);
-    if (alone) {
-        used += (size_t)snprintf(text + used, size - used, "%s", alone);
-    }
-    if ((!alone || cut) && used < size) {
-        const bool wait = apart && !alone;
-        snprintf(text + used, size - used, "; measure again%s%s%s",
-                 wait ? " when nothing else runs" : "", wait && cut ? " and" : "",
-                 cut ? " without --budget" : "");
-    }
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "; measure again%s%s%s",
+             apart ? " when nothing else runs" : "", apart && cut ? " and" : "",
+             cut ? " without --budget" : "");
 }
 
 /* Reasons why figures of one kind are not settled. */
@@ -578,6 +558,8 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     if (text[0] == '\0') {
         return false;
     }
-    add_advice(profile, apart, cut || left_out, text, size);
+    const bool alone =
+        profile_condition(profile, "load_average") && !probe_conditions_others_ran(profile);
+    add_advice(apart && !alone, cut || left_out, text, size);
     return true;
 }
