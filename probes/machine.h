@@ -31,11 +31,12 @@
 /* Sizes that all probes have in common. LINE_BYTES: a cache line of most machines, where none is
  * known. NODE_BYTES: a node per line would be fetched by the adjacent-line prefetcher and cost four
  * times more. WARM_PASSES: an L3 that is filled by victims keeps only lines that show reuse: 4
- * passes read 22 ns, 16 and more 15.6. */
+ * passes read 22 ns, 16 and more 15.6. BURST_BYTES: of a copy, at most: 25 us at 40 GB/s. */
 enum {
     MACHINE_LINE_BYTES = 64,
     MACHINE_NODE_BYTES = 256,
     MACHINE_WARM_PASSES = 16,
+    MACHINE_BURST_BYTES = 512 << 10,
 };
 
 enum machine_order {
@@ -88,7 +89,7 @@ struct machine_copy {
     /* > 0: a pass is of so much of the source only, from where the last copy of the PU ended: what
      * is read has left the caches as long as all of it is larger than they are */
     size_t part;
-    size_t burst; /* of each array, in one burst; 0: half a MiB */
+    size_t burst; /* of each array, in one burst; 0: MACHINE_BURST_BYTES */
     int32_t numa; /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
     enum profile_kernel kernel; /* what runs through both together; the best copy unless said */

@@ -55,12 +55,8 @@ double probe_elapsed(const struct probe *probe)
 
 bool probe_late(const struct probe *probe)
 {
-    return probe_would_be_late(probe, probe->machine->guard.last_s);
-}
-
-bool probe_would_be_late(const struct probe *probe, double seconds)
-{
-    return probe->deadline > 0 && probe_elapsed(probe) + seconds > probe->deadline;
+    return probe->deadline > 0 &&
+           probe_elapsed(probe) + probe->machine->guard.last_s > probe->deadline;
 }
 
 /* -- What the operating system declares of the machine that is measured, narrowed to the PUs of

@@ -55,9 +55,6 @@ double probe_elapsed(const struct probe *probe);
  * long as the last one? */
 bool probe_late(const struct probe *probe);
 
-/* Or after something that takes so long? */
-bool probe_would_be_late(const struct probe *probe, double seconds);
-
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

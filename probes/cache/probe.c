@@ -31,14 +31,13 @@ static const struct {
  * steps. */
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
 static const double all_places_up_to = 4 << 20, between_up_to = 64 << 20; /* bytes */
-static const double refined_s =
-    3; /* that this may take, or, where it is more, half of the sweeps' */
+/* Seconds that this may take, or, where it is more, half as long as the sweeps; and that a first
+ * look has however late it is. */
+static const double refined_s = 3;
 /* Of the time granted, for sweeps; the rest is for what comes after them. */
 static const double sweeps_share = 0.75;
 /* Of the processor, for which a budget must leave time: inferring levels. */
 static const double fit_s = 0.6;
-/* That a first look has however late it is. */
-static const double look_least_s = 2.5;
 
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
@@ -141,8 +140,7 @@ static size_t few_places(double bytes)
 static bool is_over(const struct measurement *m, bool looks)
 {
     const double gone_s = probe_elapsed(m->probe) - m->begun_s;
-    return looks ? seconds_left(m, 1) < 0 && gone_s > look_least_s
-                 : seconds_left(m, sweeps_share) < 0;
+    return looks ? seconds_left(m, 1) < 0 && gone_s > refined_s : seconds_left(m, sweeps_share) < 0;
 }
 
 /* Measures the points from `first` on, as long as there is time. */

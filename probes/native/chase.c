@@ -19,7 +19,6 @@ enum {
     LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only
                                on the next visit */
 };
-static const double quartile = 0.25;
 /* Passes that warm are made as long as they help: a cache that keeps only lines which it sees again
  * gets faster for a dozen of them (one of 90 MiB from 12 to 6 ns a line), a set far beyond every
  * cache for none, and those take the longest. For 10 ms of the processor all are made; then until
@@ -159,7 +158,7 @@ static double time_cycle(struct native_worker *worker, const struct cycle *cycle
             break;
         }
     }
-    return profile_quantile(seconds, chunks, quartile);
+    return profile_quantile(seconds, chunks, 0.25);
 }
 
 static int run_chase(struct native_worker *worker, struct native_job *job)

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/child.h"
+#include "profile/base/mask.h"
 #include "profile/query.h"
 
 /* One node as a machine whose PU numbers are its own. */
@@ -116,14 +116,14 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
         int rc = probe_message_pair(probe, message_bytes, &pair, &seconds);
-        if (rc == 0 && seconds > NODES_SAME_LATENCY * usual) { /* disturbed, or really so? */
+        if (rc == 0 && seconds > RECHECK_SAME_MESSAGE * usual) { /* disturbed, or really so? */
             rc = probe_message_pair(probe, message_bytes, &pair, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {
             return rc;
         }
-        if (seconds > NODES_SAME_LATENCY * usual || usual > NODES_SAME_LATENCY * seconds) {
+        if (seconds > RECHECK_SAME_MESSAGE * usual || usual > RECHECK_SAME_MESSAGE * seconds) {
             fprintf(outliers,
                     "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
                     nodes->names[node], node_class->pus.ids[a], node_class->pus.ids[b],
@@ -189,18 +189,9 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 /* The rank is pinned to one PU; its node is not. */
 static void unpin(void *context)
 {
-    const struct profile_set *pus = context;
-    uint32_t last = pus->ids[pus->count - 1];
-    size_t size = CPU_ALLOC_SIZE(last + 1);
-    cpu_set_t *mask = CPU_ALLOC(last + 1);
-    if (!mask) {
-        return;
-    }
-    CPU_ZERO_S(size, mask);
-    for (size_t i = 0; i < pus->count; i++) {
-        CPU_SET_S(pus->ids[i], size, mask);
-    }
-    sched_setaffinity(0, size, mask);
+    struct profile_mask mask;
+    profile_mask_from_set(context, &mask);
+    profile_mask_set(0, &mask);
 }
 
 void probe_node_run_start(struct node_run *run, const char *command, const char *probes,

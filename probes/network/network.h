@@ -137,9 +137,6 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
 
 /* Nodes that agree become one class; the others are named. */
 
-/* Up to this factor apart the latencies of messages of two nodes are equal. */
-#define NODES_SAME_LATENCY 2.0
-
 /* A node's description of itself: a profile of one class and one node. */
 struct cluster_node {
     char *name;

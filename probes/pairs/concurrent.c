@@ -14,13 +14,11 @@
  *                    pairs     by 0.72 spreads
  * LOOK_AHEAD         pairs     -                                    n^2 looks for one batch
  * tolerated_spreads  spreads   twice that                           noise passes for interference
- * least_tolerated    ratio     pairs of a layer differ by 2 %       the same, on quiet machines
  * most_tolerated     ratio     a tenth is no figure of the same     interference passes for noise
  * banded_spreads     spreads   a Gaussian's 99.7 %                  one figure in twenty is retaken
  * worth              times     a check may fail                     checks cost more than none */
 enum { ROUNDS = 2, PILOTS = 3, LOOK_AHEAD = 4096 };
 static const double tolerated_spreads = 1.5;
-static const double least_tolerated = 0.02;
 static const double most_tolerated = 0.1;
 static const double banded_spreads = 3;
 static const size_t worth = 2;
@@ -147,7 +145,7 @@ bool probe_concurrent_undisturbed(double *ratios, size_t ratio_count, double *re
 {
     double middle = fabs(profile_median_value(ratios, ratio_count));
     double tolerated = tolerated_spreads * probe_layers_spread(repeats, repeat_count);
-    return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
+    return middle <= fmin(fmax(tolerated, LAYERS_LEAST_SPREAD), most_tolerated);
 }
 
 /* A batch that is tried: within which limit, on how many of its pairs it is checked, and whether

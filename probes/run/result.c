@@ -17,8 +17,6 @@
 
 /* Sizes closer than this agree: the grids have eight sizes an octave. */
 static const double agreement = 1.1;
-/* Levels from here on are shared by the cores of a chip on the machines at hand. */
-static const uint32_t usually_shared = 3;
 
 /* -- caches -- */
 
@@ -134,7 +132,7 @@ static void note_mismatch(FILE *stream, const struct probe_cache_level *level,
     }
     const struct profile_relation *shared = sharing ? &sharing->sharing : &declared->sharing;
     const size_t parts = sharing ? caches_within(&declared->sharing, shared, where->pu) : 1;
-    const bool taken = level->size_bytes < size && (declared->level >= usually_shared ||
+    const bool taken = level->size_bytes < size && (declared->level > CACHE_CORE_LEVELS ||
                                                     profile_group_of(shared, where->pu) != NULL);
     fprintf(stream, "measured %s, declared %s", profile_figure_bytes(level->size_bytes).text,
             profile_figure_bytes(size).text);
