@@ -30,8 +30,6 @@ struct probe_tlb {
         double spread;
     } levels[CACHE_TLBS_MAX];
     size_t count;
-    /* reaches up to here would have been seen */
-    double looked_bytes;
     /* passes of which the least times were taken */
     uint32_t repetitions;
 };

@@ -295,9 +295,6 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
         alone[pass] = infer_of(times, pass, pass + 1);
     }
     *out = (struct probe_tlb){.count = all.count, .repetitions = times->passes};
-    if (times->count > 0) { /* of half as many entries as pages every second visit misses */
-        out->looked_bytes = times->pages[times->count - 1] / 2 * (double)probe->machine->page_bytes;
-    }
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i].reach_bytes = (uint64_t)(all.pages[i] * (double)probe->machine->page_bytes);
         out->levels[i].seconds = all.seconds[i];

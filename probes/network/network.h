@@ -74,8 +74,6 @@ struct survey {
     size_t index_size;
     size_t width;        /* pairs at the same time; 0: not yet tried */
     double disturbance;  /* together / alone at that width, median of the sample */
-    size_t rounds;       /* exchanges asked of the machine */
-    size_t measurements; /* pairs in them: every repetition counts */
     bool out_of_time;
 };
 
@@ -220,6 +218,10 @@ struct cluster_options {
 
 /* Is --cluster among the arguments (before a "--")? */
 bool probe_network_wanted(int argc, char **argv);
+
+/* The path of a program of ours: beside this command (build folder), in its prefix's libexec, or
+ * where it was to be installed. 0 or -ENOENT. */
+int probe_network_find(const char *program, char *path, size_t size);
 
 /* Becomes servet-ranks-openmpi or -mpich, whichever fits the launcher that started this
  * rank; does not return. Not started by mpirun or srun: status 2. The program is not installed:

@@ -152,8 +152,6 @@ static int exchange(struct survey *survey, const struct profile_pair *nodes, siz
         scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
         scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
     }
-    survey->rounds++;
-    survey->measurements += count;
     return probe_machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
 }
 

@@ -502,14 +502,12 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = probe_pair_count(pus->count);
-    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
-                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    struct sampling_outcome outcome;
     uint32_t sweeps = 0;
     double spread = 0;
     bool calm = false;
-    int rc = outcome.values && outcome.measured
-                 ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm)
-                 : -ENOMEM;
+    int rc = probe_sampling_outcome_init(&outcome, pairs);
+    rc = rc < 0 ? rc : measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm);
     rc = rc < 0 ? rc : message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
@@ -528,8 +526,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                                          &result->message_times, &result->message_time_count);
     }
     rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
-    free(outcome.values);
-    free(outcome.measured);
+    probe_sampling_outcome_free(&outcome);
     return rc;
 }
 

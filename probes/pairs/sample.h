@@ -148,6 +148,10 @@ struct sampling_outcome {
     bool cut_short;                    /* the probe was late: a class has only its first pairs */
 };
 
+/* Zeroed arrays for so many pairs. 0 or -ENOMEM. */
+int probe_sampling_outcome_init(struct sampling_outcome *outcome, size_t pairs);
+void probe_sampling_outcome_free(struct sampling_outcome *outcome);
+
 /* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured`
  * are the caller's arrays. A pair whose class has no value that is decided has NAN. 0, or the first
  * -errno of `measure`. */

@@ -23,7 +23,7 @@ static const double settle_agreement = 0.02, settle_most_s = 0.3;
  */
 static const double steal_least = 0.005, siblings_least = 0.05;
 /* A shorter standstill is a page fault that had to wait for memory; suspending takes as much. */
-static const double still_least_s = 0.2, suspended_least_s = 0.1;
+static const double still_least_s = 0.2;
 /* A machine is idle where the load average before the first probe is lower. */
 static const double idle_load = 0.5;
 
@@ -177,31 +177,13 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
     return probe_conditions_add(profile, "busy", text);
 }
 
-static int add_standstill(const struct machine *machine, struct servet_profile *profile)
+/* Seconds that the machine, or the workers of a measurement, stood still. */
+static int add_standstill(struct servet_profile *profile, const char *key, double seconds,
+                          const char *what)
 {
     char text[160];
-    if (machine->guard.still_s < still_least_s) {
-        return 0;
-    }
-    snprintf(text, sizeof text,
-             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was "
-             "measured again",
-             machine->guard.still_s);
-    return probe_conditions_add(profile, "stood_still", text);
-}
-
-/* Said even if no measurement was under way: caches are cold then, and frequencies may be
- * others. */
-static int add_suspended(const struct conditions_before *before, struct servet_profile *profile)
-{
-    char text[160];
-    double seconds = suspended_s() - before->suspended_s;
-    if (seconds < suspended_least_s) {
-        return 0;
-    }
-    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again",
-             seconds);
-    return probe_conditions_add(profile, "suspended", text);
+    snprintf(text, sizeof text, "%.1f s%s", seconds, what);
+    return seconds < still_least_s ? 0 : probe_conditions_add(profile, key, text);
 }
 
 int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
@@ -230,8 +212,15 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
         rc = probe_conditions_add(profile, "smt_siblings", text);
     }
-    rc = rc < 0 ? rc : add_suspended(before, profile);
-    rc = rc < 0 ? rc : add_standstill(machine, profile);
+    /* Said even if no measurement was under way: caches are cold then, and frequencies may be
+     * others. */
+    rc = rc < 0 ? rc
+                : add_standstill(profile, "suspended", suspended_s() - before->suspended_s,
+                                 "; a measurement that this fell into was made again");
+    rc = rc < 0 ? rc
+                : add_standstill(profile, "stood_still", machine->guard.still_s,
+                                 ", stopped, asleep or without its virtual CPU; what was measured "
+                                 "then was measured again");
     return rc < 0 ? rc : add_busy(machine, profile);
 }
 

@@ -20,15 +20,21 @@ static const double agreement = 1.1;
 
 /* -- caches -- */
 
+/* Before a further part of a note. */
+static const char *separator(FILE *stream)
+{
+    return ftell(stream) > 0 ? "; " : "";
+}
+
 /* Pairs that trials leave open. */
 static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing && sharing->as_declared > 0) {
         fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
-                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->pairs);
+                separator(stream), sharing->as_declared, sharing->pairs);
     }
     if (sharing && sharing->undecided > sharing->as_declared) {
-        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", ftell(stream) > 0 ? "; " : "",
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
                 sharing->undecided - sharing->as_declared, sharing->pairs);
     }
 }
@@ -39,16 +45,16 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream,
                 "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
                 "be missing",
-                ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
+                separator(stream), sharing->limited_bytes >> 10);
     }
     note_voided(stream, sharing);
     if (sharing && sharing->contradictions > 0) {
         fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
-                ftell(stream) > 0 ? "; " : "", sharing->contradictions);
+                separator(stream), sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
-                ftell(stream) > 0 ? "; " : "",
+                separator(stream),
                 sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
                 sharing->pairs,
                 sharing->refined       ? "PUs that share it with them"
@@ -57,7 +63,7 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
     if (sharing && sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
-                ftell(stream) > 0 ? "; " : "", sharing->at_once);
+                separator(stream), sharing->at_once);
     }
 }
 
@@ -73,7 +79,7 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
 {
     if (is_shared_otherwise(declared, sharing)) {
         fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
-                ftell(stream) > 0 ? "; " : "", profile_figure_sharers(&sharing->sharing).text,
+                separator(stream), profile_figure_sharers(&sharing->sharing).text,
                 profile_figure_sharers(&declared->sharing).text,
                 pus_move ? ": " PROBE_WORDS_PUS_MOVE : "");
     }
@@ -84,16 +90,16 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
                           const struct profile_cache *declared)
 {
-    const char *separator = ftell(stream) > 0 ? "; " : "";
+    const char *before = separator(stream);
     bool line = declared && !level->line_bytes && declared->line_bytes;
     bool ways = declared && !level->ways && declared->associativity;
     if (line || ways) {
-        fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
+        fprintf(stream, "%s%s%s%s as declared, not measured", before, line ? "line size" : "",
                 line && ways ? " and " : "", ways ? "ways" : "");
     }
     if (level->ways && declared && declared->associativity &&
         level->ways != declared->associativity) {
-        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,
+        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : before, level->ways,
                 declared->associativity);
     }
 }
@@ -161,7 +167,7 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
-        fprintf(stream, "%ssharing as declared, not measured", ftell(stream) > 0 ? "; " : "");
+        fprintf(stream, "%ssharing as declared, not measured", separator(stream));
     }
     note_sharing(stream, sharing);
     if (fclose(stream) != 0) {
