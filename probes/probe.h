@@ -104,6 +104,10 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu);
 /* Which kind a PU is of. */
 size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 
+/* Sizes of one cache are no further apart, declared or measured on another node: an L3 in a virtual
+ * machine was seen at a fifth of its declared size. */
+#define PROBE_FURTHEST 8.0
+
 /* Numbers of levels, neither of the two among them. */
 struct probe_levels_between {
     uint32_t above, below;

@@ -137,9 +137,10 @@ static int measure(struct worker *worker)
         worker->seconds[i] = seconds_of(job, &loop, 0, loop.bytes);
     }
     size_t count = 0;
-    for (size_t at = 0; at + MACHINE_BURST_BYTES <= loop.bytes && !job->failed; at += MACHINE_BURST_BYTES) {
-        rates[count++] =
-            (double)(loop.arrays * MACHINE_BURST_BYTES) / seconds_of(job, &loop, at, MACHINE_BURST_BYTES);
+    for (size_t at = 0; at + MACHINE_BURST_BYTES <= loop.bytes && !job->failed;
+         at += MACHINE_BURST_BYTES) {
+        rates[count++] = (double)(loop.arrays * MACHINE_BURST_BYTES) /
+                         seconds_of(job, &loop, at, MACHINE_BURST_BYTES);
     }
     worker->quartile = count ? profile_quantile(rates, count, 0.75) : 0;
     free(rates);

@@ -1,10 +1,6 @@
-/* What of the samples of a latency curve counts. A point is measured at several places in memory,
- * because in a physically indexed cache of few page colours misses differ from place to place, and
- * the model that is fitted (model.c) is of their mean; and at each place several times, seconds
- * apart, because what disturbs only ever slows down and lasts for less than that. So the fastest
- * of a place count, and of the places the mean: fastest samples of all places together would choose
- * the lucky places, means of all samples would take a neighbour for a smaller cache. To see it:
- * tests/probes/test_cache_curve.c. */
+/* Which samples of a latency curve count (curve.h): the fastest of a place, since interference only
+ * slows down, and the mean of the places, since the model that is fitted is of their mean. To see
+ * it: tests/probes/test_cache_curve.c. */
 #include "probes/cache/fit.h"
 
 #include <errno.h>

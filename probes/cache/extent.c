@@ -11,8 +11,8 @@ static const size_t largest_bytes =
     << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
 static const size_t least_span =
     64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
-/* Times the largest declared cache: the plateau of memory must be seen. So much farther goes a look:
- * what is declared half as large, or not at all, has its plateau of memory there. */
+/* Times the largest declared cache: the plateau of memory must be seen. A look goes so much
+ * farther: what is declared half as large, or not at all, has its plateau of memory there. */
 static const double farther = 3;
 /* So many times as long is no plateau yet. A smaller rise than a level's, since a knee of which
  * only the foot is seen is told too small: 71,680 KiB as 61,440 where it was 1.17 times, 53,248 as

@@ -239,8 +239,8 @@ int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *
 
 /* -- what is asked of a PU, in which order -- */
 
-/* A smaller step than a level's is a disturbance, and what misses take is to be seen behind the next
- * one. */
+/* A smaller step than a level's is a disturbance, and what misses take is to be seen behind the
+ * next one. */
 static double first_miss_seconds(const struct probe_cache *caches)
 {
     for (size_t i = 1; i < caches->count; i++) {

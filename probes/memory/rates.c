@@ -14,7 +14,7 @@
  *                           beside ten tasks 24 spread by 25 %, 192 no
  *                           more than 256
  * PASSES_MOST      passes   the rounds do the rest                      seconds beside large caches
- * burst_seconds    s        half a MiB at 40 GB/s                       slow memory takes 20 times */
+ * burst_seconds    s        half a MiB at 40 GB/s                       slow memory takes long */
 static const size_t caches_beyond = 4, caches_hurried = 1;
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
 enum { LARGE_FROM = 64, BURSTS = 192, BURSTS_LARGE = 32, PASSES_MOST = 3 };

@@ -1,6 +1,4 @@
-/* Curves of one layer between nodes: latency by message size, and the cost of many messages at once
- * (2010 paper, Section III-D, Figure 10). Measured on one pair of each layer, since pairs of a
- * layer are alike. */
+/* Curves of one layer between nodes (network.h), measured on one pair of each. */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -9,6 +7,7 @@
 #include <stdlib.h>
 
 #include "probes/pairs/messages.h"
+#include "probes/pairs/sample.h"
 #include "profile/base/file.h"
 #include "profile/query.h"
 
@@ -105,8 +104,9 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
             "that: %s",
             many->messages, many->seconds / layer->concurrency[0].seconds,
             (unsigned long long)(many->messages * message_bytes), one / many->seconds,
-            SURVEY_UNDISTURBED * one < many->seconds ? "gather messages where the program can"
-                                                     : "gathering gains nothing");
+            (1 + CONCURRENT_TOLERATED) * one < many->seconds
+                ? "gather messages where the program can"
+                : "gathering gains nothing");
 }
 
 /* The note on a measured layer, a new string, or NULL. */

@@ -1,8 +1,4 @@
-/* Measurements inside the nodes of a cluster: by each node's first rank, which runs servet-probe on
- * its own node in a process of its own (the MPI library's threads and spinning ranks stay out of
- * it), and between the ranks of one node, for one node of each class; the other nodes of the class
- * are only compared with it.
- */
+/* Measurements inside the nodes of a cluster (network.h). */
 #include "probes/network/network.h"
 #include "probes/run/result.h"
 

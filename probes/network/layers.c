@@ -1,6 +1,4 @@
-/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
- * nodes). Few nodes have the layer of every pair written down, so that one slow cable is kept; of
- * many, groups speak for their pairs, and a sample of the inferred pairs is measured to verify. */
+/* From the latencies of some pairs of nodes to the layers of all (network.h). */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -16,8 +14,8 @@
 #define CLUSTER_SAMPLE 4096u
 /* Latencies between neighbours by name that are taken in any case. */
 #define CLUSTER_LEAST 256u
-/* Inferred pairs that are measured to verify: one in so many nodes, and at least as many as the nodes
- * of which every pair is measured. */
+/* Inferred pairs that are measured to verify: one in so many nodes, and at least as many as
+ * the nodes of which every pair is measured. */
 #define CHECK_PER_NODES 4u
 
 /* -- which latencies belong together -- */

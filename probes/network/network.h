@@ -35,8 +35,6 @@
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
-/* Time together over alone, up to which pairs leave one another undisturbed. */
-#define SURVEY_UNDISTURBED 1.1
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */
@@ -72,8 +70,8 @@ struct survey {
     bool spread_out; /* the first blocks are done */
     uint32_t *index; /* hash table of edges: position + 1 */
     size_t index_size;
-    size_t width;        /* pairs at the same time; 0: not yet tried */
-    double disturbance;  /* together / alone at that width, median of the sample */
+    size_t width;       /* pairs at the same time; 0: not yet tried */
+    double disturbance; /* together / alone at that width, median of the sample */
     bool out_of_time;
 };
 

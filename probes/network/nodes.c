@@ -12,10 +12,6 @@
 #include "profile/base/file.h"
 #include "profile/query.h"
 
-/* Factors up to which sizes of two nodes' caches count as equal: the effective size of the last level
- * differed by up to 5 between runs on one virtual machine, since neighbours use it too. */
-static const double same_cache = 1.3, same_last_cache = 8;
-
 /* -- agreement -- */
 
 static bool __attribute__((format(printf, 3, 4)))
@@ -70,7 +66,7 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
             !within((double)x->size_bytes, (double)y->size_bytes,
-                    last ? same_last_cache : same_cache)) {
+                    last ? PROBE_FURTHEST : RECHECK_SAME)) {
             return differ(why, size, "L%u of %llu KiB, not %llu", y->level,
                           (unsigned long long)y->size_bytes >> 10,
                           (unsigned long long)x->size_bytes >> 10);

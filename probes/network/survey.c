@@ -1,6 +1,4 @@
-/* Latency between the nodes of a cluster without measuring all pairs: nodes are taken in the
- * order of their names, since neighbours by name usually share a switch, and blocks of them
- * stand for one another where a sample agrees. */
+/* Latency between the nodes of a cluster without measuring all pairs (network.h). */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -10,6 +8,8 @@
 
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 
 enum {
@@ -19,8 +19,6 @@ enum {
     WIDTH_SAMPLE = 8,
     RANDOM_TRIES = 4
 };
-/* Relative difference of the two least times; beyond it the pair is measured again. */
-static const double sweeps_agree = 0.05;
 
 /* -- edges -- */
 
@@ -183,7 +181,7 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
             ratio[i] = buffers->seconds[i] / alone[i];
         }
         survey->disturbance = profile_median_value(ratio, compared);
-        if (survey->disturbance <= SURVEY_UNDISTURBED || probe_survey_over(survey)) {
+        if (survey->disturbance <= 1 + CONCURRENT_TOLERATED || probe_survey_over(survey)) {
             return 0;
         }
     }
@@ -198,7 +196,7 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
-        bool again = edge && (sweep < SWEEPS || edge->next > (1 + sweeps_agree) * edge->seconds);
+        bool again = edge && (sweep < SWEEPS || edge->next > (1 + REPEAT_AGREE) * edge->seconds);
         if (!sweep || again) {
             buffers->nodes[wanted++] = pairs[i];
         }

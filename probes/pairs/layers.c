@@ -1,9 +1,5 @@
-/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
- *
- * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
- * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
- * addition.
- */
+/* Similar values, and layers of pairs (layers.h). The pieces between cuts of a density are kept as
+ * ranges of one sorted array, so that joining two neighbours is an addition. */
 #include "probes/pairs/layers.h"
 #include "probes/pairs/partition.h"
 

@@ -1,7 +1,5 @@
-/* One cache line from PU to PU: the latency between cores as people know it, without a library and
- * without the data of a message. Two threads of this process hand a line to and fro, whatever the
- * messages of the layers went through, so that a figure of MPI stands beside what the machine
- * itself takes.
+/* One cache line from PU to PU (lines.h). Two threads of this process hand it to and fro, whatever
+ * the messages of the layers went through.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
  * rounds go through all pairs before they come back to the first one, and a second look later

@@ -1,6 +1,4 @@
-/* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5}
- * (2010 paper, III-C). A relation that is no equivalence stays a list of pairs; what is one is a
- * partition, of which one refines another. */
+/* Relations and partitions of PUs (partition.h). */
 #include "probes/pairs/partition.h"
 
 #include <errno.h>

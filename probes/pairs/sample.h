@@ -33,6 +33,8 @@ typedef int pairs_measure_function(void *argument, const struct pair_position *p
  * pairs are. */
 
 enum { CONCURRENT_PARTITIONS = 12, CONCURRENT_MOST = 64 };
+/* Beyond a tenth more time, a figure is not the same. */
+#define CONCURRENT_TOLERATED 0.1
 
 /* Ways to divide the PUs into units, the largest units first, single PUs last. */
 struct concurrent {

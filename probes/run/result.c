@@ -15,9 +15,6 @@
 #include "profile/query.h"
 #include "profile/text/text.h"
 
-/* Sizes closer than this agree: the grids have eight sizes an octave. */
-static const double agreement = 1.1;
-
 /* -- caches -- */
 
 /* Before a further part of a note. */
@@ -49,21 +46,20 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
     }
     note_voided(stream, sharing);
     if (sharing && sharing->contradictions > 0) {
-        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
-                separator(stream), sharing->contradictions);
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", separator(stream),
+                sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
-                separator(stream),
-                sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
-                sharing->pairs,
+                separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
+                sharing->measured, sharing->pairs,
                 sharing->refined       ? "PUs that share it with them"
                 : sharing->by_messages ? "pairs with similar messages"
                                        : "pairs in similar places of the topology");
     }
     if (sharing && sharing->at_once > 1) {
-        fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
-                separator(stream), sharing->at_once);
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),
+                sharing->at_once);
     }
 }
 
@@ -78,8 +74,8 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
                                const struct probe_sharing_level *sharing, bool pus_move)
 {
     if (is_shared_otherwise(declared, sharing)) {
-        fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
-                separator(stream), profile_figure_sharers(&sharing->sharing).text,
+        fprintf(stream, "%sshared by %s as measured, by %s as declared%s", separator(stream),
+                profile_figure_sharers(&sharing->sharing).text,
                 profile_figure_sharers(&declared->sharing).text,
                 pus_move ? ": " PROBE_WORDS_PUS_MOVE : "");
     }
@@ -121,9 +117,10 @@ static size_t caches_within(const struct profile_relation *whole,
     return count;
 }
 
+/* Sizes agree that are no further apart than those of the grid. */
 static bool agree(double a, double b)
 {
-    return a <= agreement * b && b <= agreement * a;
+    return fabs(log2(a / b)) * CACHE_STEPS_PER_OCTAVE <= 1;
 }
 
 /* A measured size that is not the declared one: both, and why if one of three reasons holds. */

@@ -1,4 +1,4 @@
-/* Is the memory of 16 nodes seen from all 16 as it is, a bandwidth that only copies show among it? */
+/* Is the memory of 16 nodes seen from all 16 as it is, even where only copies show it? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
