@@ -169,16 +169,6 @@ static int run_exchange(struct machine *machine, const void *what, const void *p
     return machine->ops->exchange(machine, what, pairs, count, values);
 }
 
-static bool nodes_fit(const struct machine_traversal *what)
-{
-    for (size_t i = 0; what->nodes && i < what->node_count; i++) {
-        if (what->nodes[i] >= what->bytes / what->stride_bytes) {
-            return false;
-        }
-    }
-    return !what->nodes || (what->node_count > 0 && what->order != MACHINE_STRIDE);
-}
-
 int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
                            const uint32_t *pus, size_t count, double *seconds_per_access)
 {
@@ -190,7 +180,7 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
         return stop;
     }
     if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
-        !nodes_fit(what) || !distinct_and_known(machine, pus, count)) {
+        !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
     return guarded(machine, &(struct machine_question){run_traverse, what, pus, count, count},

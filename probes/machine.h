@@ -28,6 +28,17 @@
 
 #include "profile/model.h"
 
+/* Sizes that all probes have in common. LINE_BYTES: a cache line of most machines, where none is
+ * known. NODE_BYTES: a node per line would be fetched by the adjacent-line prefetcher and cost four
+ * times more. WARM_PASSES: an L3 that is filled by victims keeps only lines that show reuse: 4
+ * passes read 22 ns, 16 and more 15.6. BURST_BYTES: of a copy, at most: 25 us at 40 GB/s. */
+enum {
+    MACHINE_LINE_BYTES = 64,
+    MACHINE_NODE_BYTES = 256,
+    MACHINE_WARM_PASSES = 16,
+    MACHINE_BURST_BYTES = 512 << 10,
+};
+
 enum machine_order {
     MACHINE_CHASE,  /* dependent loads along one random cycle through the whole working set */
     MACHINE_STRIDE, /* mcalibrator's: loads `stride_bytes` apart, each finding the stride in memory
@@ -48,13 +59,8 @@ struct machine_traversal {
     size_t bytes;        /* working set of each PU */
     size_t stride_bytes; /* distance of two loads (STRIDE) or size of one node (CHASE: the node's
                             first line is loaded) */
-    /* CHASE and SPREAD: only these of the nodes are visited, each once a turn; NULL: all. The same
-     * seed gives the same memory, whichever are named */
-    const uint32_t *nodes;
-    size_t node_count;
     enum machine_order order;
     enum machine_pages pages;
-    bool scatter; /* take the pages at random from a larger pool, not side by side */
     bool on_node; /* the memory is on NUMA node `numa` (OS index), in the region that copies use */
     int32_t numa;
     uint32_t warm_passes; /* passes over the whole set, in the order of the measurement, before the
@@ -69,18 +75,12 @@ struct machine_traversal {
  * would pass for misses of the TLB. */
 static inline size_t machine_spread_offset(size_t i, size_t page_bytes)
 {
-    const size_t step_bytes = 64, lines = page_bytes / step_bytes; /* lines are 32 to 256 bytes */
+    const size_t step_bytes = MACHINE_LINE_BYTES, lines = page_bytes / step_bytes;
     size_t sum = 0;
     for (; i > 0 && lines > 1; i /= lines) {
         sum += i % lines;
     }
     return lines > 1 ? sum % lines * step_bytes : 0;
-}
-
-/* Loads in one turn of a chase. */
-static inline size_t machine_traversal_loads(const struct machine_traversal *what)
-{
-    return what->nodes ? what->node_count : what->bytes / what->stride_bytes;
 }
 
 struct machine_copy {
@@ -89,7 +89,7 @@ struct machine_copy {
     /* > 0: a pass is of so much of the source only, from where the last copy of the PU ended: what
      * is read has left the caches as long as all of it is larger than they are */
     size_t part;
-    size_t burst; /* of each array, in one burst; 0: half a MiB */
+    size_t burst; /* of each array, in one burst; 0: MACHINE_BURST_BYTES */
     int32_t numa; /* OS index of the NUMA node to place both on; < 0: local to each PU */
     enum machine_pages pages;
     enum profile_kernel kernel; /* what runs through both together; the best copy unless said */

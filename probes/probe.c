@@ -55,12 +55,8 @@ double probe_elapsed(const struct probe *probe)
 
 bool probe_late(const struct probe *probe)
 {
-    return probe_would_be_late(probe, probe->machine->guard.last_s);
-}
-
-bool probe_would_be_late(const struct probe *probe, double seconds)
-{
-    return probe->deadline > 0 && probe_elapsed(probe) + seconds > probe->deadline;
+    return probe->deadline > 0 &&
+           probe_elapsed(probe) + probe->machine->guard.last_s > probe->deadline;
 }
 
 /* -- What the operating system declares of the machine that is measured, narrowed to the PUs of
@@ -289,17 +285,12 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
     return 0;
 }
 
-/* A measured level is taken for a declared one of another size as long as they are no further apart
- * than this;
- * an L3 in a virtual machine was seen at a fifth of its declared size. */
-static const double furthest = 8;
-
 const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
                                                       const uint32_t *pu, uint64_t bytes,
                                                       struct probe_levels_between allowed)
 {
     const struct profile_cache *best = NULL;
-    double distance = log(furthest);
+    double distance = log(PROBE_FURTHEST);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));

@@ -55,9 +55,6 @@ double probe_elapsed(const struct probe *probe);
  * long as the last one? */
 bool probe_late(const struct probe *probe);
 
-/* Or after something that takes so long? */
-bool probe_would_be_late(const struct probe *probe, double seconds);
-
 void probe_tell(const struct probe *probe, double done, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -106,6 +103,10 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu);
 
 /* Which kind a PU is of. */
 size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
+
+/* Sizes of one cache are no further apart, declared or measured on another node: an L3 in a virtual
+ * machine was seen at a fifth of its declared size. */
+#define PROBE_FURTHEST 8.0
 
 /* Numbers of levels, neither of the two among them. */
 struct probe_levels_between {

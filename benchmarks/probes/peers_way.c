@@ -127,7 +127,7 @@ static int measure(struct worker *worker)
     unsigned char *start = NULL;
     int rc = touched(worker->pu, job->bytes, job->huge, &start);
     const struct loop loop = loop_of(job->kernel, start, job->bytes / 2);
-    double *rates = malloc((loop.bytes / burst_bytes + 1) * sizeof *rates);
+    double *rates = malloc((loop.bytes / MACHINE_BURST_BYTES + 1) * sizeof *rates);
     if (rc < 0 || !rates) {
         job->failed = true;
     }
@@ -137,11 +137,12 @@ static int measure(struct worker *worker)
         worker->seconds[i] = seconds_of(job, &loop, 0, loop.bytes);
     }
     size_t count = 0;
-    for (size_t at = 0; at + burst_bytes <= loop.bytes && !job->failed; at += burst_bytes) {
-        rates[count++] =
-            (double)(loop.arrays * burst_bytes) / seconds_of(job, &loop, at, burst_bytes);
+    for (size_t at = 0; at + MACHINE_BURST_BYTES <= loop.bytes && !job->failed;
+         at += MACHINE_BURST_BYTES) {
+        rates[count++] = (double)(loop.arrays * MACHINE_BURST_BYTES) /
+                         seconds_of(job, &loop, at, MACHINE_BURST_BYTES);
     }
-    worker->quartile = count ? profile_quantile(rates, count, upper_quartile) : 0;
+    worker->quartile = count ? profile_quantile(rates, count, 0.75) : 0;
     free(rates);
     return rc;
 }

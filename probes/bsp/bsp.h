@@ -203,13 +203,17 @@ struct probe_bsp {
     uint32_t processors;
     double flop_per_s;        /* r */
     uint32_t length;          /* of the vectors that reached it */
-    double rate[BSP_LENGTHS]; /* flop/s by vector length, probe_bsp_lengths */
+    double rate[BSP_LENGTHS]; /* flop/s by vector length, bsp_length() */
     double t0_s;              /* of a 0-relation */
     struct probe_bsp_fit words, packets;
 };
 
-/* Words of a vector, ascending; two of the longest are 16 KiB: any primary cache holds them. */
-extern const uint32_t probe_bsp_lengths[BSP_LENGTHS];
+/* Words of the i-th vector, 64 to 1024; two of the longest are 16 KiB: any primary cache holds
+ * them. */
+static inline uint32_t bsp_length(size_t i)
+{
+    return 64u << i;
+}
 
 void probe_bsp_free(struct probe_bsp *found);
 

@@ -16,13 +16,9 @@
  * 10 even when the place is the best of a hundred; noise with stalls reached 20. */
 #define BEND_F 40.0
 /* A bend is looked for in at most about so many points: in the medians of blocks of a longer curve,
- * out of which one stall among thousands of points cannot make a piece of its own. */
-#define BEND_POINTS 128
-/* Up to so many points all pairs of them give slopes (32 640 of them); of more, only pairs half a
- * curve apart. */
-#define PAIRS_POINTS 256
-/* One line must miss the curve by this part of T(h) at the bend, or the bend does not matter. */
-#define BEND_VISIBLE 0.05
+ * out of which one stall among thousands of points cannot make a piece of its own. Up to as many
+ * points all pairs of them give slopes; of more, only pairs half a curve apart. */
+#define BEND_POINTS 256
 
 static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
 {
@@ -66,10 +62,10 @@ static double slope(const struct bsp_curve *curve, size_t i, size_t j)
 static size_t slopes(const struct bsp_curve *curve, double *out)
 {
     size_t n = curve->count, k = 0;
-    for (size_t i = 0; n > PAIRS_POINTS && i + n / 2 < n; i++) {
+    for (size_t i = 0; n > BEND_POINTS && i + n / 2 < n; i++) {
         out[k++] = slope(curve, i, i + n / 2);
     }
-    for (size_t i = 0; n <= PAIRS_POINTS && i < n; i++) {
+    for (size_t i = 0; n <= BEND_POINTS && i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
             out[k++] = slope(curve, i, j);
         }
@@ -84,7 +80,7 @@ int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
         return -EINVAL;
     }
     /* First the slopes, then a value of each point. */
-    size_t pairs = n > PAIRS_POINTS ? n / 2 + 1 : n * (n - 1) / 2;
+    size_t pairs = n > BEND_POINTS ? n / 2 + 1 : n * (n - 1) / 2;
     double *values = malloc((pairs > n ? pairs : n) * sizeof *values);
     if (!values) {
         return -ENOMEM;
@@ -147,30 +143,6 @@ static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_
     return 0;
 }
 
-/* The first point of the second piece, known to within a block. */
-static uint32_t exact_place(const struct bsp_curve *curve, const struct bsp_bend *bend,
-                            size_t block)
-{
-    size_t middle = 0;
-    while (curve->h[middle] < bend->h) {
-        middle++;
-    }
-    size_t low = middle - block,
-           high = middle + block < curve->count ? middle + block : curve->count;
-    size_t best = low;
-    double sum = 0, least = 0; /* of moving the place from `low` to here */
-    for (size_t i = low; i < high; i++) {
-        double before = curve->time[i] - at(&bend->before, curve->h[i]);
-        double after = curve->time[i] - at(&bend->after, curve->h[i]);
-        sum += before * before - after * after;
-        if (sum < least) {
-            least = sum;
-            best = i + 1;
-        }
-    }
-    return curve->h[best < curve->count ? best : curve->count - 1];
-}
-
 static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
 {
     struct bsp_line whole;
@@ -194,7 +166,7 @@ static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
     *out = best;
     /* Rounding alone makes exact curves differ from their own line: the miss decides there, not
      * f. */
-    return f > BEND_F && miss > BEND_VISIBLE * fabs(middle);
+    return f > BEND_F && miss > BSP_AGREEMENT / 2 * fabs(middle);
 }
 
 int probe_bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
@@ -210,9 +182,6 @@ int probe_bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
         return rc;
     }
     bool found = has_bend(&medians, &bend);
-    if (found && block > 1) {
-        bend.h = exact_place(&curve, &bend, block);
-    }
     free(medians.h);
     free(medians.time);
     *out = found ? bend : (struct bsp_bend){0};

@@ -116,7 +116,7 @@ static void write_rates(FILE *file, const struct plot *plot)
     for (size_t i = 0; i < plot->count; i++) {
         fprintf(file, "%s# words   r (flop/s)   (p = %u)\n", i ? "\n\n" : "", found[i].processors);
         for (size_t k = 0; k < BSP_LENGTHS; k++) {
-            fprintf(file, "%u %.6g\n", probe_bsp_lengths[k], found[i].rate[k]);
+            fprintf(file, "%u %.6g\n", bsp_length(k), found[i].rate[k]);
         }
     }
 }
@@ -128,7 +128,7 @@ static void draw_rates(struct chart *chart, const struct plot *plot)
         snprintf(text, sizeof text, "p = %u", plot->found[i].processors);
         profile_chart_series(chart, CHART_COLOUR(i), CHART_CURVE, text);
         for (size_t k = 0; k < BSP_LENGTHS; k++) {
-            profile_chart_point(chart, probe_bsp_lengths[k], plot->found[i].rate[k]);
+            profile_chart_point(chart, bsp_length(k), plot->found[i].rate[k]);
         }
     }
 }

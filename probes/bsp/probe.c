@@ -26,8 +26,6 @@ enum { SUPERSTEPS_MAX = 1000 };
  * l are positive. */
 enum { MORE_RUNS = 3, ENLARGEMENTS = 3 };
 
-const uint32_t probe_bsp_lengths[BSP_LENGTHS] = {64, 128, 256, 512, 1024};
-
 struct run {
     double *time;
     double sum; /* over all h: the smaller, the better */
@@ -298,7 +296,7 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
 {
     for (size_t i = 0; i < BSP_LENGTHS; i++) {
         double rate;
-        int rc = machine->ops->daxpy(machine, found->processors, probe_bsp_lengths[i], &rate);
+        int rc = machine->ops->daxpy(machine, found->processors, bsp_length(i), &rate);
         if (rc < 0) {
             return profile_error(error, rc, "DAXPY on %u processors: %s", found->processors,
                                  probe_machine_strerror(rc));
@@ -306,7 +304,7 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
         found->rate[i] = fmax(found->rate[i], rate);
         if (rate > found->flop_per_s) {
             found->flop_per_s = rate;
-            found->length = probe_bsp_lengths[i];
+            found->length = bsp_length(i);
         }
     }
     return 0;

@@ -1,11 +1,7 @@
-/* What of the samples of a latency curve counts. A point is measured at several places in memory,
- * because in a physically indexed cache of few page colours misses differ from place to place, and
- * the model that is fitted (model.c) is of their mean; and at each place several times, seconds
- * apart, because what disturbs only ever slows down and lasts for less than that. So the fastest
- * of a place count, and of the places the mean: fastest samples of all places together would choose
- * the lucky places, means of all samples would take a neighbour for a smaller cache. To see it:
- * tests/probes/test_cache_curve.c. */
-#include "probes/cache/curve.h"
+/* Which samples of a latency curve count (curve.h): the fastest of a place, since interference only
+ * slows down, and the mean of the places, since the model that is fitted is of their mean. To see
+ * it: tests/probes/test_cache_curve.c. */
+#include "probes/cache/fit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,11 +14,6 @@
 /* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
  * samples are disturbed; fewer than that have to count. */
 static const double kept_repeats = 3.0 / 8;
-/* What a latency is off at least, relative; a point is not made to count more by luck. */
-static const double least_error = 0.01;
-
-static const double as_much = 4; /* working sets no further apart are disturbed alike */
-
 static const uint64_t seed_step_bytes = 512; /* sizes differ by so much at least */
 
 bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between)
@@ -77,8 +68,6 @@ struct estimate {
     double spread;  /* relative, of the samples; < 0: not known */
     double squares; /* of a point: the sum of what its places are off it, relative, squared */
     size_t freedom; /* of a point: the number of its places but one */
-    bool once;      /* of a point: each of its places has one sample */
-    double off;     /* of such a point: how much longer it took than it can, relative */
 };
 
 /* The fastest of a place. If the next one is far from them, they may be disturbed, too. */
@@ -119,7 +108,6 @@ static struct estimate point_of(struct cache_point *point)
         sum.squares += off * off;
     }
     sum.freedom = count - 1;
-    sum.once = repeated == 0;
     return sum;
 }
 
@@ -137,38 +125,6 @@ static double error_of_places(const struct estimate *points, size_t count, size_
     }
     double variance = freedom > 0 ? squares / freedom : 0;
     return points[i].seconds * sqrt(variance / (double)(points[i].freedom + 1));
-}
-
-/* Where each place has one sample nothing says what a point is off. But what disturbs only slows
- * down, and a larger working set takes no less time: a point that takes longer than a larger one
- * was disturbed by as much at least. It becomes as fast, and its error is that; without it the
- * points that are known the least would count the most. */
-static void settle_singles(struct estimate *points, size_t count)
-{
-    double least = INFINITY;
-    for (size_t i = count; i-- > 0;) {
-        least = fmin(least, points[i].seconds);
-        if (points[i].once) {
-            points[i].off = points[i].seconds / least - 1;
-            points[i].seconds = least;
-        }
-    }
-}
-
-/* Relative: what such points of about as much are off, those that are off at all. */
-static double error_of_single(const struct estimate *points, const double *bytes, size_t count,
-                              size_t i)
-{
-    double squares = 0;
-    size_t off = 0;
-    for (size_t j = 0; points[i].once && j < count; j++) {
-        const double ratio = bytes[j] / bytes[i];
-        if (points[j].once && points[j].off > 0 && ratio < as_much && ratio > 1 / as_much) {
-            squares += points[j].off * points[j].off;
-            off++;
-        }
-    }
-    return off > 0 ? sqrt(squares / (double)off) : 0;
 }
 
 void probe_cache_isotonic(double *values, const double *weights, size_t count)
@@ -227,13 +183,10 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         curve.spread[curve.count] = found[curve.count].spread;
         curve.repetitions[curve.count++] = (uint32_t)samples_of(point);
     }
-    settle_singles(found, curve.count);
     for (size_t i = 0; i < curve.count; i++) {
-        const double single = error_of_single(found, curve.bytes, curve.count, i);
         curve.seconds[i] = found[i].seconds;
-        curve.error_s[i] = hypot(error_of_places(found, curve.count, i),
-                                 hypot(found[i].error_s, single * curve.seconds[i]));
-        const double relative = hypot(least_error, curve.error_s[i] / curve.seconds[i]);
+        curve.error_s[i] = hypot(error_of_places(found, curve.count, i), found[i].error_s);
+        const double relative = hypot(probe_cache_model_error, curve.error_s[i] / curve.seconds[i]);
         weights[i] = 1 / (relative * relative);
     }
     probe_cache_isotonic(curve.seconds, weights, curve.count);

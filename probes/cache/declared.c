@@ -1,7 +1,5 @@
-/* What the system declares beside what a curve gave: which declared cache a measured level is
- * taken for, and what a declared size may decide. Declared sizes are no measurement, and wrong in
- * guests; but one that a level's interval holds is evidence of its own. To see it: the tests of
- * this file, test_cache_declared.c. */
+/* Which declared cache a measured level is taken for. Declared sizes are no measurement, and wrong
+ * in guests; but one that a level's interval holds is evidence of its own. */
 #include "probes/cache/probe.h"
 
 const struct profile_class *probe_cache_declared(const struct machine *machine)

@@ -11,11 +11,9 @@ static const size_t largest_bytes =
     << 20; /* three times the largest L3 slice group built so far (256 MiB of one CCD) */
 static const size_t least_span =
     64u << 20; /* measure at least up to here: some L3 is effective at twice its declared size */
-static const double beyond_declared =
-    3; /* times the largest declared cache: the plateau of memory must be seen */
-/* How much farther a look goes: what is declared half as large, or not at all, has its plateau of
- * memory there. A look that does not go far says nothing. */
-static const double farther = 4, least_farther = 1.5;
+/* Times the largest declared cache: the plateau of memory must be seen. A look goes so much
+ * farther: what is declared half as large, or not at all, has its plateau of memory there. */
+static const double farther = 3;
 /* So many times as long is no plateau yet. A smaller rise than a level's, since a knee of which
  * only the foot is seen is told too small: 71,680 KiB as 61,440 where it was 1.17 times, 53,248 as
  * 44,032 at 1.21. Page walks of 4 KiB pages make up to 1.13 of a virtual Zen 4. */
@@ -47,7 +45,7 @@ static size_t memory_for(const struct machine *machine)
 size_t probe_cache_end(const struct probe *probe, bool *cut_short)
 {
     const struct machine *machine = probe->machine;
-    double declared = beyond_declared * (double)declared_largest(machine);
+    double declared = farther * (double)declared_largest(machine);
     size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
     wanted = wanted < largest_bytes ? wanted : largest_bytes;
     wanted = probe->largest_bytes ? probe->largest_bytes : wanted;
@@ -59,7 +57,7 @@ size_t probe_cache_far(const struct probe *probe, size_t end)
 {
     const double most = fmin((double)largest_bytes, (double)memory_for(probe->machine));
     const double far = fmin(farther * (double)end, most);
-    return probe->largest_bytes > 0 || far < least_farther * (double)end ? 0 : (size_t)far;
+    return probe->largest_bytes > 0 || far <= (double)end ? 0 : (size_t)far;
 }
 
 static int least_of(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)

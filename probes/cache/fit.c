@@ -15,6 +15,8 @@
  * | knee_price         | -2 log p | 1.5 times BIC's price of one coefficient at 190 points; none: |
  * |                    |          | knees of noise                                                |
  * | apart              | times    | closer levels than Power8's and Itanium's (3) are not built   |
+ * | knee               | times    | the stretch of a curve that a level bends: samples are added  |
+ * |                    |          | there; narrower: its foot and its shoulder have few           |
  * | least_rise         | times    | page walks raise memory's plateau by up to 1.13 (virtual      |
  * |                    |          | Zen 4, 4 KiB pages)                                           |
  * | tlb_error          | relative | a miss in the curve costs 0.6 to 1.4 times a measured one     |
@@ -24,7 +26,8 @@ const double probe_cache_model_error = 0.01;
 const double probe_cache_apart = 2;
 static const double dispersion = 2;
 static const double knee_price = 8;
-static const double least_rise = 1.25;
+const double probe_cache_knee = 2.2;
+const double probe_cache_least_rise = 1.25;
 static const double tlb_error = 0.4;
 enum { POINTS_MIN = 8, ROUNDS_MAX = 4 };
 
@@ -273,7 +276,7 @@ static int cache_fit_report(const struct cache_terms *terms, struct cache_soluti
     size_t found = 0;
     for (size_t i = 0; i < solution->count; i++) {
         const double next = latency + solution->coefficients[1 + terms->tlbs + i];
-        if (latency > 0 && next / latency >= least_rise && found < CACHE_LEVELS_MAX) {
+        if (latency > 0 && next / latency >= probe_cache_least_rise && found < CACHE_LEVELS_MAX) {
             levels[found] = all[i];
             levels[found].seconds = latency;
             levels[found++].rise = next / latency;

@@ -28,6 +28,7 @@
 #include "probes/cache/model.h"
 
 #define CACHE_LEVELS_MAX 4
+#define CACHE_TLBS_MAX 2
 
 struct cache_level_fit {
     struct cache_shape shape;
@@ -36,8 +37,6 @@ struct cache_level_fit {
     /* latency beyond this level / latency in it */
     double rise;
     uint64_t low_bytes, high_bytes;
-    /* the size without the prior of what is declared, where that is another; else 0 */
-    uint64_t alone_bytes;
 };
 
 /* 0 and the levels (ascending; at most CACHE_LEVELS_MAX), or -EINVAL (fewer than eight points),
@@ -49,15 +48,18 @@ int probe_cache_fit(const struct cache_curve *curve,
 /* -- what the files of the fit share -- */
 
 /* one more than levels: the slow rise of page walks may take one */
-#define CACHE_KNEES_MAX 5
-#define CACHE_TLBS_MAX 2
-#define CACHE_COLUMNS_MAX (1 + CACHE_TLBS_MAX + CACHE_KNEES_MAX)
+#define CACHE_KNEES_MAX (CACHE_LEVELS_MAX + 1)
+#define CACHE_COLUMNS_MAX (CACHE_TLBS_MAX + CACHE_KNEES_MAX + 1)
 
 /* Relative error of the model itself: smaller ones are no evidence. */
 extern const double probe_cache_model_error;
 /* Two levels are at least so many times apart: closer ones are never built, and one of an unknown
  * shape would pass for two. */
 extern const double probe_cache_apart;
+/* A knee reaches from its size over so much to its size times so much. */
+extern const double probe_cache_knee;
+/* A level's latency beyond over that in it, at least. */
+extern const double probe_cache_least_rise;
 
 /* A curve as a weighted regression. */
 struct cache_terms {
@@ -77,8 +79,6 @@ struct cache_terms {
 struct cache_candidate {
     struct cache_shape shape;
     double price;
-    /* the part of the price that is due to a declared size; <= 0 */
-    double declared;
 };
 
 /* Levels by size, with their coefficients: the constant, TLBs, levels. */

@@ -16,14 +16,10 @@ enum {
     TRIALS = 5,     /* a busy sibling took ways away in up to four of six trials */
     ROUNDS = 3,     /* of so many trials, while ways and size do not agree */
     HIT_LINES = 16, /* that any first level keeps */
-    HIT_LOOKS = 3,
-    WARM_PASSES = 8,
     STRIDES =
         8, /* 1 KiB to 128 KiB: ways of 64 KiB (two of them make 128 KiB) were the largest built */
     FIRST_STRIDE = 1024,
-    LINE = 64,
     DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
-    LINES_MAX = 512,
     WAYS_MAX = 40, /* a little more than the 32 ways that were ever built in a first level */
 };
 /* One line too many makes one miss in each turn where lines are evicted at random, and more where
@@ -38,7 +34,7 @@ static const double plateau =
 /* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;
-static const double least_rise = 1.25;
+
 static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
 {
     const struct machine_traversal what = {
@@ -46,7 +42,7 @@ static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, 
         .stride_bytes = stride,
         .order = MACHINE_CHASE,
         .pages = machine_pages(probe->machine),
-        .warm_passes = WARM_PASSES,
+        .warm_passes = MACHINE_WARM_PASSES,
         .seed = ++probe->seed,
     };
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
@@ -66,9 +62,7 @@ static int largest_kept(struct probe *probe, uint32_t pu, const struct probe_lin
                         double hit_s, size_t stride, uint32_t *kept)
 {
     uint64_t most = 2 * level->bytes / stride;
-    uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX    ? WAYS_MAX
-                                        : most > LINES_MAX ? LINES_MAX
-                                                           : most);
+    uint32_t low = 1, high = (uint32_t)(most < WAYS_MAX ? WAYS_MAX : most);
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;
         double seconds;
@@ -101,9 +95,10 @@ void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t co
 static int hit_now(struct probe *probe, uint32_t pu, double *seconds)
 {
     *seconds = INFINITY;
-    for (int look = 0; look < HIT_LOOKS; look++) {
+    for (int look = 0; look < ROUNDS; look++) {
         double once;
-        int rc = chase(probe, pu, HIT_LINES * (size_t)LINE, LINE, &once);
+        int rc =
+            chase(probe, pu, HIT_LINES * (size_t)MACHINE_LINE_BYTES, MACHINE_LINE_BYTES, &once);
         if (rc < 0) {
             return rc;
         }
@@ -170,7 +165,7 @@ uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, ui
         return 0;
     }
     double level = (seconds[curve->count - 1] + seconds[curve->count - 2]) / 2;
-    if (level < least_rise * hit_s) {
+    if (level < probe_cache_least_rise * hit_s) {
         return 0;
     }
     size_t i = 0;
@@ -211,30 +206,7 @@ static int measure_line(struct probe *probe, uint32_t pu, const struct probe_lin
     return 0;
 }
 
-/* its lines, before its size is known */
-
-/* Working sets from smaller than any first level on, two an octave: the first that is slower than
- * those before it is at most so much larger than the first level that half of a line's neighbours
- * are still there when their turn comes. */
-static const double rough_from = 6 << 10, rough_to = 384 << 10; /* bytes */
-enum { ROUGH_LOOKS = 3, ROUGH_STRIDE = 256 };
-
-static int least_chase(struct probe *probe, uint32_t pu, double bytes, double *seconds)
-{
-    *seconds = INFINITY;
-    for (int look = 0; look < ROUGH_LOOKS; look++) {
-        double once;
-        int rc = chase(probe, pu, (size_t)bytes / ROUGH_STRIDE * ROUGH_STRIDE, ROUGH_STRIDE, &once);
-        if (rc < 0) {
-            return rc;
-        }
-        *seconds = fmin(*seconds, once);
-    }
-    return 0;
-}
-
-/* Of the first of the PU's caches that says it. */
-static uint32_t declared_first_line(const struct machine *machine, uint32_t pu)
+uint32_t probe_line_first(const struct machine *machine, uint32_t pu)
 {
     const struct profile_class *declared = probe_cache_declared(machine);
     const struct profile_cache *first = NULL;
@@ -248,36 +220,13 @@ static uint32_t declared_first_line(const struct machine *machine, uint32_t pu)
     return first ? first->line_bytes : 0;
 }
 
-int probe_line_first(const struct probe *probe, uint32_t pu, uint32_t *line_bytes)
-{
-    struct probe apart = *probe; /* whose seeds are others than those that count up */
-    struct probe_line found = {.line_bytes = declared_first_line(probe->machine, pu)};
-    double hit_s = INFINITY, seconds;
-    apart.seed = (probe->seed << 32) - (uint64_t)rough_to;
-    for (double bytes = rough_from; found.line_bytes == 0 && bytes <= rough_to; bytes *= sqrt(2)) {
-        int rc = least_chase(&apart, pu, bytes, &seconds);
-        hit_s = fmin(hit_s, seconds);
-        if (rc == 0 && seconds >= least_rise * hit_s) {
-            /* which asks in a working set 4/3 as large */
-            const struct probe_line_level level = {.bytes = (uint64_t)(bytes * 3 / 4),
-                                                   .seconds = hit_s};
-            rc = measure_line(&apart, pu, &level, &found);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    *line_bytes = found.line_bytes;
-    return 0;
-}
-
 int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
                struct probe_line *out, struct servet_error *error)
 {
     struct probe_line result = {0};
     int rc = 0;
     probe_tell(probe, 1, "geometry of the first cache on PU %u", pu);
-    if (level->miss_seconds >= least_rise * level->seconds) {
+    if (level->miss_seconds >= probe_cache_least_rise * level->seconds) {
         rc = measure_ways(probe, pu, level, &result);
         rc = rc < 0 ? rc : measure_line(probe, pu, level, &result);
     }
@@ -290,14 +239,12 @@ int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *
 
 /* -- what is asked of a PU, in which order -- */
 
-/* A first level is at least so many times faster than what is behind it; a smaller step is a
- * disturbance, and what misses take is to be seen behind the next one. */
-static const double least_first_step = 1.5;
-
+/* A smaller step than a level's is a disturbance, and what misses take is to be seen behind the
+ * next one. */
 static double first_miss_seconds(const struct probe_cache *caches)
 {
     for (size_t i = 1; i < caches->count; i++) {
-        if (caches->levels[i].seconds >= least_first_step * caches->levels[0].seconds) {
+        if (caches->levels[i].seconds >= probe_cache_least_rise * caches->levels[0].seconds) {
             return caches->levels[i].seconds;
         }
     }
@@ -336,13 +283,9 @@ int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *o
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
                              struct servet_error *error)
 {
-    struct probe_tlb_times times = {.line_bytes = out->count > 0 ? out->levels[0].line_bytes : 0};
-    if (out->page_bytes != probe->machine->page_bytes && times.line_bytes == 0) {
-        int rc = probe_line_first(probe, pu, &times.line_bytes);
-        if (rc < 0) {
-            return probe_error(error, rc, "measuring the line size");
-        }
-    }
+    const uint32_t measured = out->count > 0 ? out->levels[0].line_bytes : 0;
+    struct probe_tlb_times times = {.line_bytes =
+                                        measured ? measured : probe_line_first(probe->machine, pu)};
     for (int pass = 0; pass < passes && out->page_bytes != probe->machine->page_bytes; pass++) {
         if (probe_late(probe)) {
             out->shortened = true;

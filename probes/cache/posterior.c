@@ -25,15 +25,14 @@
 static const double as_good = 1.05, no_good = 1.12, as_useful = 0.9;
 static const double outside = 0.02;
 static const double others_from = 0.03, others_take = 3;
-static const double knee_from = 1 / 2.2, knee_to = 2.2;
 enum { SIZES_MAX = 512 };
 /* What a double holds, however far the first candidate was off. */
 static const double most_log = 600;
 
 struct cache_posterior_size {
     uint64_t bytes;
-    /* relative to the other sizes; `alone`: without the prior of what is declared */
-    double likely, alone;
+    /* relative to the other sizes */
+    double likely;
     /* of all shapes the likeliest */
     struct cache_candidate best;
     double objective;
@@ -73,46 +72,38 @@ static void cache_posterior_add(const struct cache_candidate *candidate, void *a
     if (posterior->first == INFINITY) {
         posterior->first = objective;
     }
-    const double better = (posterior->first - objective) / 2;
-    size->likely += exp(fmin(better, most_log));
-    size->alone += exp(fmin(better + candidate->declared / 2, most_log));
+    size->likely += exp(fmin((posterior->first - objective) / 2, most_log));
     if (objective < size->objective) {
         size->objective = objective;
         size->best = *candidate;
     }
 }
 
-static double cache_posterior_mass(const struct cache_posterior_size *size, bool alone)
-{
-    return alone ? size->alone : size->likely;
-}
-
 /* The expected use of reporting the size. */
-static double cache_posterior_use(const struct cache_posterior *posterior, uint64_t bytes,
-                                  bool alone)
+static double cache_posterior_use(const struct cache_posterior *posterior, uint64_t bytes)
 {
     double sum = 0;
     for (size_t i = 0; i < posterior->count; i++) {
         const struct cache_posterior_size *size = &posterior->sizes[i];
         const double off = fabs(log((double)bytes / (double)size->bytes));
         const double use = (log(no_good) - off) / (log(no_good) - log(as_good));
-        sum += cache_posterior_mass(size, alone) * fmin(1, fmax(0, use));
+        sum += size->likely * fmin(1, fmax(0, use));
     }
     return sum;
 }
 
-static size_t cache_posterior_choose(const struct cache_posterior *posterior, bool alone)
+static size_t cache_posterior_choose(const struct cache_posterior *posterior)
 {
     double most = 0, likeliest = -1;
     size_t chosen = 0;
     for (size_t i = 0; i < posterior->count; i++) {
-        most = fmax(most, cache_posterior_use(posterior, posterior->sizes[i].bytes, alone));
+        most = fmax(most, cache_posterior_use(posterior, posterior->sizes[i].bytes));
     }
     for (size_t i = 0; i < posterior->count; i++) {
         const struct cache_posterior_size *size = &posterior->sizes[i];
-        if (cache_posterior_use(posterior, size->bytes, alone) >= as_useful * most &&
-            cache_posterior_mass(size, alone) > likeliest) {
-            likeliest = cache_posterior_mass(size, alone);
+        if (cache_posterior_use(posterior, size->bytes) >= as_useful * most &&
+            size->likely > likeliest) {
+            likeliest = size->likely;
             chosen = i;
         }
     }
@@ -149,7 +140,8 @@ static void cache_posterior_allow_for_others(const struct cache_curve *curve,
     size_t count = 0;
     const double size = (double)out->shape.bytes;
     for (size_t i = 0; curve->spread && i < curve->count && count < CACHE_POINTS_MAX; i++) {
-        if (curve->bytes[i] >= knee_from * size && curve->bytes[i] <= knee_to * size) {
+        if (curve->bytes[i] >= size / probe_cache_knee &&
+            curve->bytes[i] <= size * probe_cache_knee) {
             spreads[count++] = curve->spread[i];
         }
     }
@@ -182,11 +174,9 @@ int probe_cache_posterior(const struct cache_terms *terms, struct cache_solution
         return 0;
     }
     qsort(posterior.sizes, posterior.count, sizeof *posterior.sizes, cache_posterior_by_bytes);
-    const size_t chosen = cache_posterior_choose(&posterior, false);
-    const uint64_t alone = posterior.sizes[cache_posterior_choose(&posterior, true)].bytes;
+    const size_t chosen = cache_posterior_choose(&posterior);
     solution->levels[at] = posterior.sizes[chosen].best;
     *out = (struct cache_level_fit){.shape = solution->levels[at].shape};
-    out->alone_bytes = alone != out->shape.bytes ? alone : 0;
     cache_posterior_interval(&posterior, chosen, out);
     if (at > 0) { /* the first level's ways say how large it is */
         cache_posterior_allow_for_others(terms->curve, out);

@@ -12,15 +12,9 @@
  * otherwise. */
 enum {
     SWEEPS = 3,
-    SPARSE_EACH = 2,  /* from `sparse_from` on */
-    LOOK_EACH = 2,    /* of those, where a budget may not leave time for all */
-    WARM_PASSES = 16, /* an L3 that is filled by victims keeps only lines that show reuse: 4 passes
-                         read 22 ns, 16 and more 15.6 */
-    GRID_MAX = 160,
-    NODE_SMALL = 256, /* bytes; a node per line would be fetched by the adjacent-line prefetcher and
-                         cost four times more */
-    NODE_LARGE =
-        512, /* from `large_from` on, where building the cycle would cost more than measuring it */
+    FEW_EACH = 2, /* sizes of which one is measured: from `sparse_from` on, and by a first look */
+    /* bytes; from `large_from` on, where building the cycle would cost more than measuring it */
+    NODE_LARGE = 2 * MACHINE_NODE_BYTES,
 };
 static const size_t smallest_bytes = 4u << 10;
 static const size_t large_from = 16u << 20;
@@ -37,15 +31,13 @@ static const struct {
  * steps. */
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
 static const double all_places_up_to = 4 << 20, between_up_to = 64 << 20; /* bytes */
-static const double refined_from = 0.5, refined_to = 2.2; /* times the size of the level */
-static const double refined_s = 3;       /* that this may take, or, where it is more, */
-static const double refined_share = 0.5; /* of the time that the sweeps took */
+/* Seconds that this may take, or, where it is more, half as long as the sweeps; and that a first
+ * look has however late it is. */
+static const double refined_s = 3;
 /* Of the time granted, for sweeps; the rest is for what comes after them. */
 static const double sweeps_share = 0.75;
 /* Of the processor, for which a budget must leave time: inferring levels. */
 static const double fit_s = 0.6;
-/* That a first look has however late it is. */
-static const double look_least_s = 2.5;
 
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
@@ -58,13 +50,13 @@ static double grid_bytes(int step, int steps_per_octave)
 static int next_step(int step, int each)
 {
     const bool sparse = grid_bytes(step, CACHE_STEPS_PER_OCTAVE) >= (double)sparse_from;
-    return step + (sparse && each < SPARSE_EACH ? SPARSE_EACH : each);
+    return step + (sparse ? FEW_EACH : each);
 }
 
 /* Every `each`th size. */
 static void make_grid(struct cache_samples *samples, size_t end, int each)
 {
-    for (int step = 0; samples->count < GRID_MAX; step = next_step(step, each)) {
+    for (int step = 0; samples->count < CACHE_POINTS_MAX; step = next_step(step, each)) {
         double bytes = grid_bytes(step, CACHE_STEPS_PER_OCTAVE);
         if (bytes > (double)end) {
             break;
@@ -78,10 +70,10 @@ static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t s
 {
     const struct machine_traversal what = {
         .bytes = bytes,
-        .stride_bytes = bytes >= large_from ? NODE_LARGE : NODE_SMALL,
+        .stride_bytes = bytes >= large_from ? NODE_LARGE : MACHINE_NODE_BYTES,
         .order = MACHINE_CHASE,
         .pages = machine_pages(probe->machine),
-        .warm_passes = WARM_PASSES,
+        .warm_passes = MACHINE_WARM_PASSES,
         .seed = seed,
     };
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
@@ -148,8 +140,7 @@ static size_t few_places(double bytes)
 static bool is_over(const struct measurement *m, bool looks)
 {
     const double gone_s = probe_elapsed(m->probe) - m->begun_s;
-    return looks ? seconds_left(m, 1) < 0 && gone_s > look_least_s
-                 : seconds_left(m, sweeps_share) < 0;
+    return looks ? seconds_left(m, 1) < 0 && gone_s > refined_s : seconds_left(m, sweeps_share) < 0;
 }
 
 /* Measures the points from `first` on, as long as there is time. */
@@ -185,7 +176,6 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
             .size_bytes = fits[i].shape.bytes,
             .low_bytes = fits[i].low_bytes,
             .high_bytes = fits[i].high_bytes,
-            .alone_bytes = fits[i].alone_bytes,
             .policy = fits[i].shape.policy,
             .seconds = fits[i].seconds,
             .repetitions = out->sweeps + out->coarse,
@@ -206,8 +196,8 @@ static size_t refined_places(double bytes)
 static void add_points(const struct cache_level_fit *level, double end,
                        struct cache_samples *samples)
 {
-    const double low = refined_from * (double)level->shape.bytes;
-    const double high = fmin(refined_to * (double)level->shape.bytes, end);
+    const double low = (double)level->shape.bytes / probe_cache_knee;
+    const double high = fmin(probe_cache_knee * (double)level->shape.bytes, end);
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
          level->shape.bytes <= between_up_to && grid_bytes(step, REFINED_STEPS) < high; step++) {
         probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
@@ -219,7 +209,7 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 {
     for (size_t i = 0; i < found->count; i++) {
         double ratio = bytes / (double)fits[i].shape.bytes;
-        if (ratio > refined_from && ratio < refined_to) {
+        if (ratio > 1 / probe_cache_knee && ratio < probe_cache_knee) {
             return true;
         }
     }
@@ -231,7 +221,7 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 static int refine(const struct measurement *m, const struct cache_level_fit *fits)
 {
     const double begun_s = probe_elapsed(m->probe);
-    const double until_s = begun_s + fmax(refined_s, refined_share * (begun_s - m->begun_s));
+    const double until_s = begun_s + fmax(refined_s, (begun_s - m->begun_s) / 2);
     for (size_t i = 0; i < m->result->count; i++) {
         add_points(&fits[i], (double)m->end, m->samples);
     }
@@ -318,7 +308,7 @@ static int extend(struct measurement *m, bool looks)
         }
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
-        make_grid(m->samples, m->end, looks ? LOOK_EACH : 1);
+        make_grid(m->samples, m->end, looks ? FEW_EACH : 1);
         rc = sweep(m, first, looks);
         if (rc < 0) {
             return rc;
@@ -330,7 +320,7 @@ static int extend(struct measurement *m, bool looks)
 /* A run that has a budget looks at every other size first, since it may have no time for more. */
 static int look(struct measurement *m)
 {
-    make_grid(m->samples, m->end, LOOK_EACH);
+    make_grid(m->samples, m->end, FEW_EACH);
     int rc = sweep(m, 0, true);
     m->result->coarse = 1;
     return rc < 0 ? rc : extend(m, true);
@@ -371,8 +361,8 @@ static int measure(struct measurement *m)
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
-    int rc = probe_line_first(probe, m->pu, &m->line_bytes);
-    rc = rc < 0 ? probe_error(m->error, rc, "measuring the line size") : measure_curve(m);
+    m->line_bytes = probe_line_first(probe->machine, m->pu);
+    int rc = measure_curve(m);
     const bool huge = machine_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;

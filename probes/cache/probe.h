@@ -20,8 +20,6 @@
 #include "probes/cache/fit.h"
 #include "probes/probe.h"
 
-#define TLB_LEVELS_MAX 2
-
 struct probe_tlb {
     /* smallest reach first */
     struct {
@@ -30,10 +28,8 @@ struct probe_tlb {
         double seconds;
         /* of the reach between passes, each by itself; < 0: seen in fewer than two */
         double spread;
-    } levels[TLB_LEVELS_MAX];
+    } levels[CACHE_TLBS_MAX];
     size_t count;
-    /* reaches up to here would have been seen */
-    double looked_bytes;
     /* passes of which the least times were taken */
     uint32_t repetitions;
 };
@@ -41,8 +37,6 @@ struct probe_tlb {
 struct probe_cache_level {
     /* effective, and the interval; both ends 0: the paper's method has none */
     uint64_t size_bytes, low_bytes, high_bytes;
-    /* by the curve alone, where the declared size made another likelier; else 0 */
-    uint64_t alone_bytes;
     /* of the likeliest shape */
     enum cache_policy policy;
     /* measured, of the first level; 0: not known. A way is sets * line */
@@ -144,10 +138,10 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
 /* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns
  * how many. */
 size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
-                       size_t count, double reach_pages[TLB_LEVELS_MAX],
-                       double seconds[TLB_LEVELS_MAX]);
+                       size_t count, double reach_pages[CACHE_TLBS_MAX],
+                       double seconds[CACHE_TLBS_MAX]);
 
-#define TLB_POINTS_MAX 89 /* 11 octaves */
+#define TLB_POINTS_MAX (CACHE_STEPS_PER_OCTAVE * 11 + 1) /* octaves */
 #define TLB_PASSES_MAX 8
 
 /* Times of all passes so far, by pass and number of pages. All but the line zero before the first
@@ -215,10 +209,8 @@ struct probe_line_curve {
     size_t count;
 };
 
-/* The line size of the first level before its size is known: the declared one, or where none is
- * declared what the first working set that does not fit tells. 0 in `line_bytes` where that tells
- * nothing. */
-int probe_line_first(const struct probe *probe, uint32_t pu, uint32_t *line_bytes);
+/* The line size that is declared of the first of the PU's caches that has one; 0: of none. */
+uint32_t probe_line_first(const struct machine *machine, uint32_t pu);
 
 /* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
  * (0: not known) where it is next to that and the latencies hardly tell the two apart. */

@@ -7,24 +7,18 @@
 #include <stdlib.h>
 
 enum {
-    STEPS_PER_OCTAVE = 8,
-    FEW_STEPS = 4, /* where a budget has to hold the passes too */
-    WARM_PASSES = 8,
-    USUAL_LINE = 64,
-    CANDIDATE_STEPS = 4, /* tried reaches per octave; around the best ones: */
+    FEW_STEPS = 4, /* per octave: of tried reaches, and where a budget has to hold the passes too */
+    /* of reaches around the best ones */
     FINE_STEPS = 32,
     FINE_ROUNDS = 3, /* of all reaches by turns */
 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share =
     0.15; /* of the reference latency, for a miss to count as a level */
-static const double same_level =
-    2; /* reaches further apart than this factor are of different levels */
 /* Pages side by side fill the sets of a TLB evenly. One more than fits puts one too many into one
  * set, and under LRU all of that set miss: of w ways, w + 1 pages for each that does not fit. What
  * is tried at first, 3 ways, is right of no TLB and near to random replacement; around the best
  * reaches, up to 16, and 64 as fully associative ones have. */
-static const double first_sharpness = 4;
 static const double sharpnesses[] = {2, 3, 4, 5, 7, 9, 13, 17, 65};
 
 static double miss_share(double reach, double sharpness, double pages)
@@ -40,7 +34,7 @@ struct curve {
 
 /* One or two reaches, what a miss of each costs, and how well that explains a curve. */
 struct knees {
-    double reach[TLB_LEVELS_MAX], sharpness[TLB_LEVELS_MAX], cost[TLB_LEVELS_MAX], residual;
+    double reach[CACHE_TLBS_MAX], sharpness[CACHE_TLBS_MAX], cost[CACHE_TLBS_MAX], residual;
     size_t count;
 };
 
@@ -78,17 +72,17 @@ static void keep_better(const struct curve *curve, struct knees tried, struct kn
 static struct knees search(const struct curve *curve, size_t count)
 {
     struct knees best = {.residual = INFINITY};
-    const double step = exp2(1.0 / CANDIDATE_STEPS), end = last_pages / 1.5;
+    const double step = exp2(1.0 / FEW_STEPS), end = last_pages / 1.5;
     for (double first = first_pages; first < end; first *= step) {
         if (count == 1) {
-            keep_better(
-                curve, (struct knees){.reach = {first}, .sharpness = {first_sharpness}, .count = 1},
-                &best);
+            keep_better(curve,
+                        (struct knees){.reach = {first}, .sharpness = {sharpnesses[2]}, .count = 1},
+                        &best);
         }
         for (double second = 2 * first; count > 1 && second < end; second *= step) {
             keep_better(curve,
                         (struct knees){.reach = {first, second},
-                                       .sharpness = {first_sharpness, first_sharpness},
+                                       .sharpness = {sharpnesses[2], sharpnesses[2]},
                                        .count = 2},
                         &best);
         }
@@ -100,7 +94,7 @@ static struct knees search(const struct curve *curve, size_t count)
  * between, many explain a curve as well: the one in the middle of those. */
 static struct knees refine_one(const struct curve *curve, const struct knees *from, size_t which)
 {
-    enum { AROUND = FINE_STEPS / CANDIDATE_STEPS, TRIED = 2 * AROUND + 1 };
+    enum { AROUND = FINE_STEPS / FEW_STEPS, TRIED = 2 * AROUND + 1 };
     const double as_good = 1e-5 * (double)curve->count; /* squares of errors of 0.3 % */
     struct knees tried[TRIED], best = {.residual = INFINITY};
     size_t low = TRIED, high = 0;
@@ -142,8 +136,8 @@ static double reference_at(const double *pages, const double *reference, size_t 
 }
 
 size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
-                       size_t count, double reach_pages[TLB_LEVELS_MAX],
-                       double seconds[TLB_LEVELS_MAX])
+                       size_t count, double reach_pages[CACHE_TLBS_MAX],
+                       double seconds[CACHE_TLBS_MAX])
 {
     const double floor = 1e-4 * (double)count; /* squares of errors of 1 % are no evidence */
     const struct curve curve = {pages, extra_s, reference_s, count};
@@ -175,7 +169,7 @@ static int measure(struct probe *probe, uint32_t pu, const struct visits *visits
         .stride_bytes = stride,
         .order = visits->apart ? MACHINE_CHASE : MACHINE_SPREAD,
         .pages = visits->kind,
-        .warm_passes = WARM_PASSES,
+        .warm_passes = MACHINE_WARM_PASSES,
         .seed = ++probe->seed,
     };
     return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
@@ -188,7 +182,7 @@ static int measure_both(struct probe *probe, uint32_t pu, struct visits visits, 
 {
     visits.apart = 0;
     int rc = measure(probe, pu, &visits, spread_s);
-    visits.apart = line_bytes > 0 ? line_bytes : USUAL_LINE;
+    visits.apart = line_bytes > 0 ? line_bytes : MACHINE_LINE_BYTES;
     return rc < 0 ? rc : measure(probe, pu, &visits, reference_s);
 }
 
@@ -214,7 +208,7 @@ static bool fits(const struct probe *probe, double bytes)
 int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
                    struct probe_tlb_times *times, struct servet_error *error)
 {
-    const int steps = probe->deadline > 0 ? FEW_STEPS : STEPS_PER_OCTAVE;
+    const int steps = probe->deadline > 0 ? FEW_STEPS : CACHE_STEPS_PER_OCTAVE;
     size_t count = 0;
     if (times->passes == TLB_PASSES_MAX) {
         return probe_error(error, -ENOSPC, "measuring the TLB");
@@ -258,7 +252,7 @@ static void times_of(const struct probe_tlb_times *times, uint32_t first, uint32
 }
 
 struct reaches {
-    double pages[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    double pages[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
     size_t count;
 };
 
@@ -279,7 +273,7 @@ static double spread_of(const struct reaches *passes, uint32_t count, double pag
     double seen[TLB_PASSES_MAX];
     size_t seen_count = 0;
     for (uint32_t pass = 0; pass < count; pass++) {
-        double nearest = 0, distance = log(same_level);
+        double nearest = 0, distance = log(probe_cache_apart);
         for (size_t i = 0; i < passes[pass].count; i++) {
             double d = fabs(log(passes[pass].pages[i] / pages));
             nearest = d < distance ? passes[pass].pages[i] : nearest;
@@ -301,9 +295,6 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
         alone[pass] = infer_of(times, pass, pass + 1);
     }
     *out = (struct probe_tlb){.count = all.count, .repetitions = times->passes};
-    if (times->count > 0) { /* of half as many entries as pages every second visit misses */
-        out->looked_bytes = times->pages[times->count - 1] / 2 * (double)probe->machine->page_bytes;
-    }
     for (size_t i = 0; i < out->count; i++) {
         out->levels[i].reach_bytes = (uint64_t)(all.pages[i] * (double)probe->machine->page_bytes);
         out->levels[i].seconds = all.seconds[i];

@@ -72,7 +72,7 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
     rc = rc == 0 ? probe_search_fill(&search, search.list[0], busy, &gain) : rc;
     if (rc == 0 && outer && gain >= search.limit) {
         /* no part is left little, but some lose: so may others of the domain around */
-        search.limit = sets_pair_gain;
+        search.limit = SETS_PAIR_GAIN;
         memset(busy, 0, inner->count * sizeof *busy);
         rc = probe_search_fill(&search, search.list[0], busy, &gain);
     }

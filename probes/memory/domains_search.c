@@ -12,11 +12,9 @@
 #include <string.h>
 
 /* Constant      unit    source                                   without it
- * surely_free   gain    noise of a total                         every gain takes all rounds
  * ROUNDS_LEAST, rounds  with 3 % of outliers one copy of twelve  members pass for others, and the
  * ROUNDS_MOST           workers in three has one                 other way round
  * SCOUTS        units   1 % miss a domain of one unit in four    all units are looked at */
-static const double surely_free = 0.9;
 enum { ROUNDS_LEAST = 3, ROUNDS_MOST = 6, SCOUTS = 16 };
 
 /* -- a search -- */
@@ -37,7 +35,7 @@ int probe_search_start(struct search *search, struct sets *sets, const struct pa
     const bool of_cores = units->count == sets->cores.count;
     *search = (struct search){.sets = sets,
                               .units = units,
-                              .limit = of_cores ? sets_saturated_gain : sets_pair_gain,
+                              .limit = of_cores ? sets_saturated_gain : SETS_PAIR_GAIN,
                               .list = malloc(room * sizeof *search->list),
                               .group = malloc(room * sizeof *search->group),
                               .known = calloc(room, sizeof *search->known),
@@ -109,7 +107,8 @@ static int gain_of(struct search *search, bool *busy, uint32_t unit, double *gai
             after = fmax(after, again);
             *gain = rc == 0 ? (after - before) / alone : 1;
         }
-        if (*gain > surely_free || (round + 1 >= ROUNDS_LEAST && *gain < sets_saturated_gain / 2) ||
+        if (*gain > PROBE_MEMORY_COLLISION ||
+            (round + 1 >= ROUNDS_LEAST && *gain < sets_saturated_gain / 2) ||
             probe_late(search->sets->probe)) {
             break;
         }

@@ -8,6 +8,7 @@
 #include "probes/memory/loops.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
+#include "probes/pairs/stopping.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,9 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROUNDS = 3, /* of all kernels by turns, so that a drift meets all of them */
-};
+/* Of all kernels by turns, so that a drift meets all of them. */
+enum { ROUNDS = REPEAT_MEDIAN_LEAST };
 
 /* The rounds of each kernel, and in how many of them all PUs ran together. */
 struct rounds {

@@ -1,11 +1,4 @@
-/* NUMA access: cells of a matrix, groups of PUs by nodes (numa.h).
- *
- * A copy takes ten times as long as a chase, so copying in every cell of 16 x 16 nodes takes
- * minutes. With more than 64 cells all are chased in, and four of each node are measured in full:
- * the nearest two by latency, the middle and the last one. The others take over the bandwidth of
- * that one of them whose latency is nearest. This misses a slow link between two nodes which their
- * latency does not show, unless it is one of the four; a node that is slow from everywhere it does
- * not. */
+/* NUMA access: cells of a matrix, groups of PUs by nodes (numa.h). */
 #include "probes/memory/numa.h"
 
 #include <errno.h>
@@ -17,17 +10,9 @@
 #include "probes/memory/rates.h"
 #include "probes/pairs/stopping.h"
 
-/* Constant      unit   source                                      without it
- * NODE_BYTES    bytes  the cache probe's cycle                     prefetchers hide misses
- * WARM_PASSES   -      what caches can hold of the cycle, they do  the first chase is slower
- * ALL_UP_TO     cells  8 x 8 nodes: 64 x 3 rounds, 20 s            16 x 16 nodes take minutes
- * LOOKS         looks  3 % of looks are disturbed                  far cells pass for near ones */
-enum { NODE_BYTES = 256, WARM_PASSES = 1, ALL_UP_TO = 64, SAMPLED = 4, LOOKS = 2 };
-
 struct cell {
     const struct profile_set *pus; /* of one kind of cores */
     size_t node;                   /* position */
-    double look_s;                 /* the smallest latency so far; 0: none */
     bool done;
     struct profile_numa_access row; /* its PUs are copied when it goes out */
 };
@@ -53,14 +38,15 @@ static int32_t numa_of(const struct matrix *matrix, const struct cell *cell)
 
 static int measure_latency(const struct matrix *matrix, const struct cell *cell, double *seconds)
 {
-    const struct machine_traversal what = {.bytes = matrix->bytes / NODE_BYTES * NODE_BYTES,
-                                           .stride_bytes = NODE_BYTES,
-                                           .order = MACHINE_CHASE,
-                                           .pages = machine_pages(matrix->probe->machine),
-                                           .on_node = true,
-                                           .numa = numa_of(matrix, cell),
-                                           .warm_passes = WARM_PASSES,
-                                           .seed = ++matrix->probe->seed};
+    const struct machine_traversal what = {
+        .bytes = matrix->bytes / MACHINE_NODE_BYTES * MACHINE_NODE_BYTES,
+        .stride_bytes = MACHINE_NODE_BYTES,
+        .order = MACHINE_CHASE,
+        .pages = machine_pages(matrix->probe->machine),
+        .on_node = true,
+        .numa = numa_of(matrix, cell),
+        .warm_passes = 1 /* what caches hold of it, they do then */,
+        .seed = ++matrix->probe->seed};
     return probe_machine_traverse(matrix->probe->machine, &what, cell->pus->ids, 1, seconds);
 }
 
@@ -108,111 +94,20 @@ static void leave_out(struct matrix *matrix, const struct cell *cell, const char
     }
 }
 
-typedef int cell_function(struct matrix *matrix, struct cell *cell);
-
 /* A fault of one node's memory leaves the others. The first cell is tried in any case: that memory
  * is out of reach is worth knowing. Memory that is all of one node was reached before. */
-static int try_cell(struct matrix *matrix, struct cell *cell, cell_function *measure)
+static int try_cell(struct matrix *matrix, struct cell *cell)
 {
     probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", cell->row.node,
                cell->pus->ids[0]);
     const bool named = matrix->probe->declared->numa_count > 1;
     bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
-    int rc = late ? 0 : measure(matrix, cell);
+    int rc = late ? 0 : measure_row(matrix, cell);
     bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME;
     if (late || fault) {
         leave_out(matrix, cell, probe_machine_strerror(late ? -ETIME : rc));
-        cell->look_s = 0;
     }
     return fault ? 0 : rc;
-}
-
-/* -- many cells -- */
-
-static int look(struct matrix *matrix, struct cell *cell)
-{
-    double seconds;
-    int rc = measure_latency(matrix, cell, &seconds);
-    if (rc == 0) {
-        cell->look_s = cell->look_s > 0 ? fmin(cell->look_s, seconds) : seconds;
-    }
-    return rc;
-}
-
-static int by_look(const void *a, const void *b)
-{
-    struct cell *const *x = a, *const *y = b;
-    return profile_ascending(&(*x)->look_s, &(*y)->look_s);
-}
-
-/* How far the latency lies from that of a cell that is measured, as a logarithm. */
-static double distance(const struct cell *cell, const struct cell *measured)
-{
-    return fabs(log(cell->look_s / measured->row.seconds_per_access));
-}
-
-static const struct cell *nearest(struct cell *const *cells, size_t count, const struct cell *cell)
-{
-    const struct cell *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const bool measured = cells[i]->done && cells[i]->row.quality.origin == PROFILE_MEASURED;
-        found = measured && (!found || distance(cell, cells[i]) < distance(cell, found)) ? cells[i]
-                                                                                         : found;
-    }
-    return found;
-}
-
-static int take_over(struct cell *cell, const struct cell *from)
-{
-    cell->row.seconds_per_access = cell->look_s;
-    cell->row.bytes_per_s = from->row.bytes_per_s;
-    cell->row.quality =
-        (struct profile_quality){.origin = PROFILE_INFERRED, .repetitions = 1, .spread = -1};
-    cell->done = asprintf(&cell->row.quality.note,
-                          "latency measured; bandwidth taken over from PU %u, whose latency to "
-                          "the node is the nearest",
-                          from->pus->ids[0]) >= 0;
-    return cell->done ? 0 : -ENOMEM;
-}
-
-/* Cells of one node. */
-static int measure_node(struct matrix *matrix, size_t node, struct cell **cells)
-{
-    size_t count = 0;
-    int rc = 0;
-    for (size_t i = 0; i < matrix->cell_count; i++) {
-        if (matrix->cells[i].node == node && matrix->cells[i].look_s > 0) {
-            cells[count++] = &matrix->cells[i];
-        }
-    }
-    if (count == 0) {
-        return 0;
-    }
-    qsort(cells, count, sizeof *cells, by_look);
-    const size_t sample[SAMPLED] = {0, count > 1, count / 2, count - 1};
-    for (size_t i = 0; rc == 0 && i < SAMPLED; i++) {
-        rc = cells[sample[i]]->done ? 0 : try_cell(matrix, cells[sample[i]], measure_row);
-    }
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        const struct cell *from = nearest(cells, count, cells[i]);
-        rc = cells[i]->done || cells[i]->look_s <= 0 || !from ? 0 : take_over(cells[i], from);
-    }
-    return rc;
-}
-
-static int measure_many(struct matrix *matrix)
-{
-    struct cell **cells = calloc(matrix->cell_count + 1, sizeof *cells);
-    int rc = cells ? 0 : -ENOMEM;
-    /* twice, far apart in time: a disturbed latency is like that of another kind of cells */
-    for (size_t i = 0; rc == 0 && i < LOOKS * matrix->cell_count; i++) {
-        rc = try_cell(matrix, &matrix->cells[i % matrix->cell_count], look);
-    }
-    for (size_t node = 0; rc == 0 && node < matrix->probe->declared->numa_count; node++) {
-        rc = measure_node(matrix, node, cells);
-    }
-    free(cells);
-    return rc;
 }
 
 /* -- nodes, by the PUs near them together -- */
@@ -384,11 +279,8 @@ static int make_cells(struct matrix *matrix)
 static int measure_all(struct matrix *matrix)
 {
     int rc = 0;
-    if (matrix->cell_count > ALL_UP_TO && !matrix->probe->exhaustive) {
-        return measure_many(matrix);
-    }
     for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
-        rc = try_cell(matrix, &matrix->cells[i], measure_row);
+        rc = try_cell(matrix, &matrix->cells[i]);
     }
     return rc;
 }

@@ -5,8 +5,7 @@
  * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A
  * group's first PU chases through a random cycle far larger than every cache, and copies, on memory
  * bound to the node, while all else is idle: three rounds of both, their medians. A machine of one
- * node gives one row. With more than 64 cells all are chased in, and four of each node
- * are copied in; the others take bandwidth over by latency, as their quality reports (numa.c). A
+ * node gives one row. A
  * node out of reach (a control group's memory nodes, a sandbox) or with too little free memory
  * leaves its rows out, with a reason.
  *

@@ -352,15 +352,13 @@ static int measure(struct probe *probe, struct probe_memory *result)
 {
     const size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct memory_rounds rounds;
-    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
-                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    struct sampling_outcome outcome;
     int rc = probe_memory_rounds_init(&rounds, probe, result->array_bytes);
     if (rc == 0) {
-        rc = outcome.values && outcome.measured ? measure_levels(&rounds, &outcome, result)
-                                                : -ENOMEM;
+        rc = probe_sampling_outcome_init(&outcome, pairs);
+        rc = rc < 0 ? rc : measure_levels(&rounds, &outcome, result);
+        probe_sampling_outcome_free(&outcome);
     }
-    free(outcome.values);
-    free(outcome.measured);
     probe_memory_rounds_free(&rounds);
     return rc;
 }

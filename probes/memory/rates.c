@@ -14,14 +14,11 @@
  *                           beside ten tasks 24 spread by 25 %, 192 no
  *                           more than 256
  * PASSES_MOST      passes   the rounds do the rest                      seconds beside large caches
- * burst_seconds    s        half a MiB at 40 GB/s                       slow memory takes 20 times
- * burst_step       bytes    16 small pages: one odd page is no burst    page effects
- * burst_most       bytes    as burst_seconds                            - */
+ * burst_seconds    s        half a MiB at 40 GB/s                       slow memory takes long */
 static const size_t caches_beyond = 4, caches_hurried = 1;
 static const size_t array_least = 32u << 20, array_most = (size_t)512 << 20;
 enum { LARGE_FROM = 64, BURSTS = 192, BURSTS_LARGE = 32, PASSES_MOST = 3 };
 static const double burst_seconds = 25e-6;
-static const size_t burst_step = 64u << 10, burst_most = 512u << 10;
 
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s)
 {
@@ -68,9 +65,10 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
 {
     const double usual_bytes = burst_seconds * probe->alone_bytes_per_s / 2,
                  in_time =
-                     usual_bytes > 0 ? fmin(usual_bytes, (double)burst_most) : (double)burst_most;
-    const size_t burst = whole_bursts(in_time, burst_step), least = BURSTS_LARGE * burst,
-                 usual = whole_bursts(BURSTS * in_time, burst),
+                     usual_bytes > 0 ? fmin(usual_bytes, MACHINE_BURST_BYTES) : MACHINE_BURST_BYTES;
+    const size_t burst = whole_bursts(in_time, MACHINE_BURST_BYTES /
+                                                   8 /* small pages: an odd one is no burst */),
+                 least = BURSTS_LARGE * burst, usual = whole_bursts(BURSTS * in_time, burst),
                  wanted = probe_memory_is_large(probe) || usual < least ? least : usual,
                  passes = bytes > 0 ? wanted / bytes : 1;
     return (struct machine_copy){

@@ -11,9 +11,8 @@
 #include "probes/pairs/stopping.h"
 
 /* LEARN_FROM: pairs; the first idea of the spread comes from so many. Without it classes are judged
- * by no noise. pairs_share: of the probe's time, for the progress bar. */
+ * by no noise. */
 enum { LEARN_FROM = 16 };
-static const double pairs_share = 0.9;
 
 int probe_memory_rounds_init(struct memory_rounds *rounds, struct probe *probe, size_t bytes)
 {
@@ -242,7 +241,7 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
         pus[2 * k] = set->ids[pairs[k].i];
         pus[2 * k + 1] = set->ids[pairs[k].j];
     }
-    probe_tell(rounds->probe, pairs_share * part, "memory of PUs %u and %u", pus[0], pus[1]);
+    probe_tell(rounds->probe, part, "memory of PUs %u and %u", pus[0], pus[1]);
     while (!is_settled(rounds, found, count, done)) {
         int rc = one_round(rounds, pus, count, done, found);
         if (done > 0 && rounds->apart) {

@@ -11,8 +11,6 @@
 #include "probes/pairs/stopping.h"
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
-/* More workers than before that get less than this share suffered from interference. */
-static const double not_less = 0.85;
 
 /* Members of `unit` among the first `count`. */
 static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t count,
@@ -105,12 +103,13 @@ static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pu
     return 0;
 }
 
-/* A point that suffered from interference is asked again once; the better figure counts. */
+/* More workers than before that get less suffered from interference: they are asked again once, and
+ * the better figure counts. */
 static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
                          double *rates, struct profile_scaling_point *point)
 {
     int rc = measure_workers(probe, bytes, pus, rates, point);
-    if (rc < 0 || point->bytes_per_s > not_less * before) {
+    if (rc < 0 || !probe_memory_collides(point->bytes_per_s, before)) {
         return rc;
     }
     struct profile_scaling_point again = *point;

@@ -16,7 +16,7 @@
 /* The share that a saturated domain leaves to one more core; half is far from both 0 and 1. */
 static const double sets_saturated_gain = 0.5;
 /* What one of two parts gains beside the other where both get 0.9 of their sum. */
-static const double sets_pair_gain = 0.8;
+#define SETS_PAIR_GAIN (PROBE_MEMORY_COLLISION * 2 - 1)
 
 struct domain {
     struct partition partition;

@@ -16,6 +16,7 @@
 
 #include "probes/bsp/bsp.h"
 #include "probes/machine.h"
+#include "probes/network/network.h"
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
@@ -36,13 +37,7 @@ struct child {
 
 /* -- finding -- */
 
-static bool executable(const char *path)
-{
-    return access(path, X_OK) == 0;
-}
-
-/* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
-static int find_helper(const char *helper, char *path, size_t size)
+int probe_network_find(const char *program, char *path, size_t size)
 {
     static const char *const beside[] = {"", "/../libexec/servet"};
     char self[PATH_MAX];
@@ -50,13 +45,13 @@ static int find_helper(const char *helper, char *path, size_t size)
     for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
         self[length] = '\0';
         int folder = (int)(strrchr(self, '/') - self);
-        int needed = snprintf(path, size, "%.*s%s/%s", folder, self, beside[i], helper);
-        if (needed < (int)size && executable(path)) {
+        int needed = snprintf(path, size, "%.*s%s/%s", folder, self, beside[i], program);
+        if (needed < (int)size && access(path, X_OK) == 0) {
             return 0;
         }
     }
-    snprintf(path, size, SERVET_LIBEXECDIR "/%s", helper);
-    return executable(path) ? 0 : -ENOENT;
+    snprintf(path, size, SERVET_LIBEXECDIR "/%s", program);
+    return access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
 /* -- starting -- */
@@ -115,7 +110,7 @@ static int child_start(size_t ranks, const char *pus, struct child *child,
                        struct servet_error *error)
 {
     char helper[PATH_MAX];
-    if (find_helper(SERVET_RANKS, helper, sizeof helper) < 0) {
+    if (probe_network_find(SERVET_RANKS, helper, sizeof helper) < 0) {
         return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)",
                              SERVET_RANKS);
     }

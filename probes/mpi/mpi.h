@@ -105,7 +105,7 @@ double probe_superstep_play(uint32_t processors, const struct bsp_superstep *wha
 /* -- orders: what passes between rank 0 and the others, for ranks.c and gather.c -- */
 
 enum tag {
-    TAG_ORDER = 1,
+    TAG_ORDER,
     TAG_READY, /* to rank 0: sits and waits */
     TAG_GO,
     TAG_MESSAGE,

@@ -17,11 +17,8 @@
 /* A rank stays awake for a while after an order: the next order comes some 0.3 ms after an
  * answer. */
 static const double awake_s = 1e-3;
-static const double end_limit_s = 3;
 /* No network that anybody measures is slower than this: longer messages are given longer. */
 static const double slowest_bytes_per_s = 1e6;
-/* The longest run of supersteps asked for takes a second or so. */
-static const double superstep_limit_s = 50;
 
 /* A rank's answer to ORDER_EXCHANGE. */
 struct result {
@@ -106,7 +103,7 @@ _Noreturn void probe_ranks_end(struct ranks *ranks, int status)
 {
     (void)ranks;
     fflush(NULL);
-    probe_deadline_set_silently(end_limit_s,
+    probe_deadline_set_silently(ranks_speak_every_s,
                                 status); /* MPICH 4.0.2 over UCX was seen to hang there */
     MPI_Finalize();
     _exit(status);
@@ -116,12 +113,15 @@ _Noreturn void probe_ranks_end(struct ranks *ranks, int status)
 
 /* Buffers begin at a page, as those of OSU's benchmarks: from where malloc() puts them 32 KiB take
  * 5 to 8 % longer. */
-static const size_t buffer_align = 4096;
+static size_t buffer_align(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 /* Where the second half of a buffer begins. */
 static size_t half_of(const struct order *order)
 {
-    return (order->exchange.bytes + buffer_align - 1) / buffer_align * buffer_align;
+    return (order->exchange.bytes + buffer_align() - 1) / buffer_align() * buffer_align();
 }
 
 /* Messages come into the first half of the buffer, and go from there, or from the second half,
@@ -229,8 +229,8 @@ static void go_on(const struct ranks *ranks, const struct order *order, char *bu
 static char *message_buffer(const struct ranks *ranks, const struct order *order)
 {
     /* Written once, or all of its pages would be the one page of zeros. */
-    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * half_of(order) + buffer_align;
-    char *buffer = aligned_alloc(buffer_align, bytes);
+    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * half_of(order) + buffer_align();
+    char *buffer = aligned_alloc(buffer_align(), bytes);
     if (buffer) {
         memset(buffer, 1, bytes);
     } else {
@@ -465,8 +465,10 @@ int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what,
                                               .packing = (uint64_t)what->packing,
                                               .supersteps = what->supersteps,
                                               .batches = what->batches}};
-    probe_deadline_set(superstep_limit_s, "supersteps of %u ranks have not ended for %.0f s",
-                       processors, superstep_limit_s);
+    /* the longest run of supersteps asked for takes a second or so */
+    probe_deadline_set(2 * ranks_silence_limit_s,
+                       "supersteps of %u ranks have not ended for %.0f s", processors,
+                       2 * ranks_silence_limit_s);
     for (uint32_t i = 1; i < processors; i++) {
         send_order((int)i, &order);
     }

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +10,19 @@
 
 #include "probes/mpi/mpi.h"
 #include "probes/network/network.h"
+#include "profile/base/mask.h"
 
 /* Until every rank knows of every other one. */
 static const double start_limit_s = 60;
-enum { PUS_MAX = 1 << 16 };
 
 /* Undoes the launcher's binding: the kernel leaves what the node's cpuset allows. */
 static int allow_all(struct profile_set *allowed)
 {
-    cpu_set_t *mask = CPU_ALLOC(PUS_MAX);
-    uint32_t *ids = malloc(PUS_MAX * sizeof *ids);
-    size_t size = CPU_ALLOC_SIZE(PUS_MAX), count = 0;
-    int rc = mask && ids ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memset(mask, 0xff, size);
-        sched_setaffinity(0, size, mask);
-        CPU_ZERO_S(size, mask);
-        rc = sched_getaffinity(0, size, mask) < 0 ? -errno : 0;
-    }
-    for (uint32_t i = 0; rc == 0 && i < PUS_MAX; i++) {
-        if (CPU_ISSET_S(i, size, mask)) {
-            ids[count++] = i;
-        }
-    }
-    rc = rc < 0 ? rc : profile_set_from_array(ids, count, allowed);
-    CPU_FREE(mask);
-    free(ids);
-    return rc;
+    struct profile_mask mask;
+    profile_mask_all(&mask);
+    profile_mask_set(0, &mask);
+    int rc = profile_mask_get(0, &mask);
+    return rc < 0 ? rc : profile_mask_to_set(&mask, allowed);
 }
 
 /* On rank 0 and everywhere alike: they all see the same table. */
@@ -105,27 +90,14 @@ static int list_nodes(struct ranks *ranks)
     return 0;
 }
 
-static int pin(uint32_t pu)
-{
-    size_t size = CPU_ALLOC_SIZE(pu + 1);
-    cpu_set_t *mask = CPU_ALLOC(pu + 1);
-    if (!mask) {
-        return -ENOMEM;
-    }
-    CPU_ZERO_S(size, mask);
-    CPU_SET_S(pu, size, mask);
-    int rc = sched_setaffinity(0, size, mask) < 0 ? -errno : 0;
-    CPU_FREE(mask);
-    return rc;
-}
-
 /* Which PU this rank is to sit on: the i-th of `pus` for rank i, or (NULL) the i-th of its node for
  * the i-th rank there. -1: none. */
 static int32_t place_of(const struct ranks *ranks, const struct profile_set *pus, int local_rank)
 {
     const struct profile_set *from = pus ? pus : &ranks->allowed;
     size_t at = (size_t)(pus ? ranks->rank : local_rank);
-    return at < from->count && pin(from->ids[at]) == 0 ? (int32_t)from->ids[at] : -1;
+    return at < from->count && profile_mask_set_pu(0, from->ids[at]) == 0 ? (int32_t)from->ids[at]
+                                                                          : -1;
 }
 
 static void introduce(const struct ranks *ranks, enum rank_places places,

@@ -19,7 +19,6 @@ enum {
     LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only
                                on the next visit */
 };
-static const double quartile = 0.25;
 /* Passes that warm are made as long as they help: a cache that keeps only lines which it sees again
  * gets faster for a dozen of them (one of 90 MiB from 12 to 6 ns a line), a set far beyond every
  * cache for none, and those take the longest. For 10 ms of the processor all are made; then until
@@ -46,25 +45,6 @@ static inline void *node_at(const struct cycle *cycle, size_t i)
     return cycle->base + (size_t)cycle->places[i] * 8;
 }
 
-/* Which pages of the region hold the working set, in order: side by side from a random one on, or
- * all at random. */
-static uint32_t *choose_pages(const struct machine_traversal *what, size_t wanted, size_t available,
-                              struct random *random)
-{
-    uint32_t *pages = malloc(available * sizeof *pages);
-    if (!pages) {
-        return NULL;
-    }
-    size_t first = what->scatter ? 0 : random_below(random, available - wanted + 1);
-    for (size_t i = 0; i < available; i++) {
-        pages[i] = (uint32_t)((first + i) % available);
-    }
-    if (what->scatter) {
-        random_shuffle(random, pages, available, sizeof *pages);
-    }
-    return pages;
-}
-
 static int build_cycle(struct native_worker *worker, const struct machine_traversal *what,
                        struct cycle *cycle)
 {
@@ -75,10 +55,9 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
                       ? worker->native->machine->huge_page_bytes
                       : worker->native->machine->page_bytes;
     struct random random = {what->seed + worker->pu};
-    size_t slack = what->scatter && what->bytes > slack_bytes ? what->bytes : slack_bytes;
     int rc = what->on_node ? probe_native_region_place(worker, region, what->numa, what->pages,
                                                        what->bytes + page)
-                           : probe_native_region_grow(worker, region, what->bytes + slack);
+                           : probe_native_region_grow(worker, region, what->bytes + slack_bytes);
     if (rc == -ENOMEM && !what->on_node) { /* as little as it can be */
         rc = probe_native_region_grow(worker, region, what->bytes + page);
     }
@@ -86,23 +65,20 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
         return rc;
     }
     size_t wanted = (what->bytes + page - 1) / page;
-    uint32_t *pages = choose_pages(what, wanted, region->touched / page, &random);
+    const size_t first = random_below(&random, region->touched / page - wanted + 1) * page;
     cycle->base = region->start;
-    cycle->count = machine_traversal_loads(what);
+    cycle->count = what->bytes / what->stride_bytes;
     cycle->places = malloc(cycle->count * sizeof *cycle->places);
-    if (!pages || !cycle->places) {
-        free(pages);
-        free(cycle->places);
+    if (!cycle->places) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < cycle->count; i++) {
-        size_t at = (what->nodes ? what->nodes[i] : i) * what->stride_bytes;
+        size_t at = first + i * what->stride_bytes;
         if (what->order == MACHINE_SPREAD) {
             at += machine_spread_offset(i, what->stride_bytes);
         }
-        cycle->places[i] = (uint32_t)(((size_t)pages[at / page] * page + at % page) / 8);
+        cycle->places[i] = (uint32_t)(at / 8);
     }
-    free(pages);
     random_shuffle(&random, cycle->places, cycle->count, sizeof *cycle->places);
     for (size_t i = 0; i < cycle->count; i++) {
         if (i + LINKED_AHEAD < cycle->count) {
@@ -182,7 +158,7 @@ static double time_cycle(struct native_worker *worker, const struct cycle *cycle
             break;
         }
     }
-    return profile_quantile(seconds, chunks, quartile);
+    return profile_quantile(seconds, chunks, 0.25);
 }
 
 static int run_chase(struct native_worker *worker, struct native_job *job)

@@ -209,8 +209,6 @@ static void run_loop(const struct loop *loop, size_t at, size_t bytes)
 /* A figure is of many short bursts, and the upper quartile of their rates: a whole pass takes as
  * long as a time slice of the kernel, and on a busy machine says how much of the PU was had, not
  * what the memory gives (2.5 to 7.2 GB/s for 36.4, where bursts gave 36.9 to 40.1). */
-static const size_t burst_bytes = 512 << 10;
-static const double upper_quartile = 0.75;
 
 /* The next piece of the arrays, up to `most` bytes of each, and round to their start; how many it
  * were, and how fast. */
@@ -240,7 +238,7 @@ static void warm(const struct native_worker *worker, const struct loop *loop, si
 
 static size_t burst_of(const struct machine_copy *what)
 {
-    return what->burst > 0 ? what->burst : burst_bytes;
+    return what->burst > 0 ? what->burst : MACHINE_BURST_BYTES;
 }
 
 /* Rates that a figure is made of however late it is: 4 are above the upper quartile. */
@@ -363,7 +361,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         beat(&rates);
     }
     if (!probe_native_cancelled(worker)) {
-        job->result[worker->index] = profile_quantile(rates.of, rates.count, upper_quartile);
+        job->result[worker->index] = profile_quantile(rates.of, rates.count, 0.75);
         job->result[job->count + worker->index] = together;
     }
     free(rates.of);

@@ -2,7 +2,6 @@
  * the operations of the other files of this folder. */
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,36 +13,18 @@
 #include "probes/native/native.h"
 #include "probes/probe.h"
 #include "profile/base/file.h"
+#include "profile/base/mask.h"
 #include "profile/topology/topology.h"
 
 /* -- the machine -- */
 
 static const double newest_share = 0.3; /* of a mean of counts, what the newest one weighs */
 
-/* Largest number of PUs a kernel is built for so far; the mask grows with it. */
-enum { PUS_MAX = 8192 };
-
 static int allowed_pus(struct profile_set *out)
 {
-    size_t size = CPU_ALLOC_SIZE(PUS_MAX);
-    cpu_set_t *mask = CPU_ALLOC(PUS_MAX);
-    uint32_t *ids = malloc(PUS_MAX * sizeof *ids);
-    int rc = mask && ids ? 0 : -ENOMEM;
-    if (rc == 0 && sched_getaffinity(0, size, mask) < 0) {
-        rc = -errno;
-    }
-    size_t count = 0;
-    for (uint32_t pu = 0; rc == 0 && pu < PUS_MAX; pu++) {
-        if (CPU_ISSET_S(pu, size, mask)) {
-            ids[count++] = pu;
-        }
-    }
-    if (rc == 0) {
-        rc = profile_set_from_array(ids, count, out);
-    }
-    free(ids);
-    CPU_FREE(mask);
-    return rc;
+    struct profile_mask mask;
+    int rc = profile_mask_get(0, &mask);
+    return rc < 0 ? rc : profile_mask_to_set(&mask, out);
 }
 
 static int choose_pus(const struct profile_set *wanted, struct profile_set *out,

@@ -1,6 +1,4 @@
-/* Curves of one layer between nodes: latency by message size, and the cost of many messages at once
- * (2010 paper, Section III-D, Figure 10). Measured on one pair of each layer, since pairs of a
- * layer are alike. */
+/* Curves of one layer between nodes (network.h), measured on one pair of each. */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -8,35 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probes/pairs/messages.h"
+#include "probes/pairs/sample.h"
 #include "profile/base/file.h"
 #include "profile/query.h"
 
-/* Points of a curve, where the least of both sweeps counts; batches of messages at once. */
-enum { CURVE_MAX = 32, CURVE_SWEEPS = 2, BATCHES = 3, PAIRS_MAX = 64 };
-/* As far as the curves of the OSU benchmarks go. */
-static const uint64_t curve_to_bytes = 4u << 20;
-/* 50 round trips up to the one, 2 above the other, 10 between them. */
-static const uint64_t short_bytes = 4096, long_bytes = 128u << 10;
-/* One long message against many short ones: beyond what two runs differ by. */
-static const double clearly = 0.9;
-
-/* Round trips of one batch: fewer where messages take `about_s`, since a batch that lasts longer
- * than a scheduler's time slice is more often disturbed, not more exact. */
-static uint32_t round_trips(size_t bytes, double about_s)
-{
-    uint32_t trips = bytes <= short_bytes ? 50 : bytes <= long_bytes ? 10 : 2;
-    double most = about_s > 0 ? SURVEY_BATCH_S / (2 * about_s) : trips;
-    return most < 1 ? 1 : most < trips ? (uint32_t)most : trips;
-}
-
-static int exchange(struct survey *survey, size_t bytes, double about_s,
-                    const struct profile_pair *pus, size_t count, double *seconds)
-{
-    const struct machine_exchange what = {bytes, round_trips(bytes, about_s), BATCHES, false};
-    survey->rounds++;
-    survey->measurements += count;
-    return probe_machine_exchange(survey->probe->machine, &what, pus, count, seconds);
-}
+enum { PAIRS_MAX = 64 };
 
 static struct profile_pair pus_of(const struct survey *survey, uint32_t a, uint32_t b,
                                   uint32_t number)
@@ -73,50 +48,6 @@ static const struct survey_edge *representative(const struct survey *survey,
     return best;
 }
 
-/* -- by size -- */
-
-/* The lesser of two figures that lie apart in time; `before` NULL: there is one. */
-static struct profile_message_point both_sweeps(uint64_t bytes, double seconds,
-                                                const struct profile_message_point *before)
-{
-    double sweeps[] = {seconds, before ? before->seconds : 0};
-    return (struct profile_message_point){
-        .bytes = bytes,
-        .seconds = before ? fmin(seconds, before->seconds) : seconds,
-        .repetitions = (before ? before->repetitions : 0) + BATCHES,
-        .spread = before ? probe_spread(sweeps, 2) : -1};
-}
-
-static int measure_curve(struct survey *survey, const struct survey_edge *edge,
-                         struct profile_layer *layer)
-{
-    const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
-    struct profile_message_point *curve = calloc(CURVE_MAX, sizeof *curve);
-    size_t count = 0;
-    int rc = curve ? 0 : -ENOMEM;
-    for (int sweep = 0; rc == 0 && sweep < CURVE_SWEEPS; sweep++) {
-        size_t point = 0;
-        double about_s = layer->seconds;
-        for (uint64_t bytes = 1; rc == 0 && bytes <= curve_to_bytes && !probe_survey_over(survey);
-             bytes *= 2, point++) {
-            double seconds;
-            rc = exchange(survey, bytes, about_s, &pair, 1, &seconds);
-            if (rc < 0) {
-                break;
-            }
-            const struct profile_message_point *before = point < count ? &curve[point] : NULL;
-            curve[point] = both_sweeps(bytes, seconds, before);
-            count = point < count ? count : point + 1;
-            about_s = curve[point].seconds;
-        }
-    }
-    layer->curve = curve;
-    layer->curve_count = rc == 0 ? count : 0;
-    return rc;
-}
-
-/* -- many at once -- */
-
 static size_t add_pairs(const struct survey *survey, uint32_t a, uint32_t b,
                         struct profile_pair *pairs, size_t count)
 {
@@ -151,37 +82,14 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
     return 0;
 }
 
-static int measure_concurrency(struct survey *survey, uint64_t bytes,
-                               const struct profile_pair *pairs, size_t count,
-                               struct profile_layer *layer)
-{
-    double seconds[PAIRS_MAX];
-    layer->concurrency = calloc(count + 1, sizeof *layer->concurrency);
-    int rc = layer->concurrency ? 0 : -ENOMEM;
-    for (size_t messages = 1; rc == 0 && messages <= count && !probe_survey_over(survey);) {
-        double slowest = 0;
-        rc = exchange(survey, bytes, layer->seconds, pairs, messages, seconds);
-        for (size_t i = 0; rc == 0 && i < messages; i++) {
-            slowest = fmax(slowest, seconds[i]);
-        }
-        if (rc == 0) {
-            layer->concurrency[layer->concurrency_count++] =
-                (struct profile_concurrency_point){(uint32_t)messages, slowest, BATCHES, -1};
-        }
-        messages = messages < count && 2 * messages > count ? count : 2 * messages;
-    }
-    return rc;
-}
-
-/* -- what follows -- */
-
 /* N messages of S at once against one of N * S: as long as that is on the curve. */
 static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t message_bytes)
 {
     const struct profile_concurrency_point *many = NULL;
+    const uint64_t last = layer->curve_count ? layer->curve[layer->curve_count - 1].bytes : 0;
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         if (layer->concurrency[i].messages > 1 &&
-            layer->concurrency[i].messages * message_bytes <= curve_to_bytes) {
+            layer->concurrency[i].messages * message_bytes <= last) {
             many = &layer->concurrency[i];
         }
     }
@@ -196,8 +104,9 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
             "that: %s",
             many->messages, many->seconds / layer->concurrency[0].seconds,
             (unsigned long long)(many->messages * message_bytes), one / many->seconds,
-            one < clearly * many->seconds ? "gather messages where the program can"
-                                          : "gathering gains nothing");
+            (1 + CONCURRENT_TOLERATED) * one < many->seconds
+                ? "gather messages where the program can"
+                : "gathering gains nothing");
 }
 
 /* The note on a measured layer, a new string, or NULL. */
@@ -215,6 +124,8 @@ static char *curve_note(const struct profile_layer *layer, uint64_t message_byte
 
 int probe_survey_curves(struct survey *survey, struct profile_communication *network)
 {
+    struct probe *probe = survey->probe;
+    probe->deadline = survey->options.until_s;
     for (size_t i = 0; i < network->layer_count; i++) {
         struct profile_layer *layer = &network->layers[i];
         const struct survey_edge *edge = representative(survey, network, i);
@@ -223,20 +134,22 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
         if (!edge || probe_survey_over(survey)) {
             continue;
         }
-        int rc = measure_curve(survey, edge, layer);
+        const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
+        int rc = probe_message_curve(probe, &pair, layer);
         rc = rc < 0 ? rc : find_pairs(survey, network, i, edge, pairs, &count);
-        rc = rc < 0 ? rc : measure_concurrency(survey, network->message_bytes, pairs, count, layer);
+        rc = rc < 0 ? rc
+                    : probe_message_concurrency(probe, network->message_bytes, pairs, count, layer);
         if (rc < 0) {
             return rc;
         }
-        if (!survey->out_of_time) {
+        if (!probe_survey_over(survey)) {
             layer->quality.note = curve_note(layer, network->message_bytes);
             rc = layer->quality.note ? 0 : -ENOMEM;
         }
         if (rc < 0) {
             return rc;
         }
-        probe_tell(survey->probe, (double)(i + 1) / (double)network->layer_count,
+        probe_tell(probe, (double)(i + 1) / (double)network->layer_count,
                    "messages in network layer %zu", i);
     }
     return 0;

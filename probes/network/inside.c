@@ -1,14 +1,9 @@
-/* Measurements inside the nodes of a cluster: by each node's first rank, which runs servet-probe on
- * its own node in a process of its own (the MPI library's threads and spinning ranks stay out of
- * it), and between the ranks of one node, for one node of each class; the other nodes of the class
- * are only compared with it.
- */
+/* Measurements inside the nodes of a cluster (network.h). */
 #include "probes/network/network.h"
 #include "probes/run/result.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,9 +15,8 @@
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "profile/base/child.h"
+#include "profile/base/mask.h"
 #include "profile/query.h"
-
-enum { ROUND_TRIPS = 10, BATCHES = 3 };
 
 /* One node as a machine whose PU numbers are its own. */
 struct node_machine {
@@ -105,7 +99,6 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
     const struct survey_layout *layout = nodes->layout;
     const struct cluster_classes *classes = nodes->classes;
     const struct profile_class *node_class = &classes->profile->classes[c];
-    const struct machine_exchange what = {message_bytes, ROUND_TRIPS, BATCHES, false};
     double usual = node_class->communication.layers[layer].seconds;
     size_t a, b;
     if (!find_pair(node_class, layer, &a, &b)) {
@@ -118,15 +111,15 @@ static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32
             continue;
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
-        int rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &seconds);
-        if (rc == 0 && seconds > NODES_SAME_LATENCY * usual) { /* disturbed, or really so? */
-            rc = probe_machine_exchange(probe->machine, &what, &pair, 1, &again);
+        int rc = probe_message_pair(probe, message_bytes, &pair, &seconds);
+        if (rc == 0 && seconds > RECHECK_SAME_MESSAGE * usual) { /* disturbed, or really so? */
+            rc = probe_message_pair(probe, message_bytes, &pair, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {
             return rc;
         }
-        if (seconds > NODES_SAME_LATENCY * usual || usual > NODES_SAME_LATENCY * seconds) {
+        if (seconds > RECHECK_SAME_MESSAGE * usual || usual > RECHECK_SAME_MESSAGE * seconds) {
             fprintf(outliers,
                     "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
                     nodes->names[node], node_class->pus.ids[a], node_class->pus.ids[b],
@@ -192,18 +185,9 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 /* The rank is pinned to one PU; its node is not. */
 static void unpin(void *context)
 {
-    const struct profile_set *pus = context;
-    uint32_t last = pus->ids[pus->count - 1];
-    size_t size = CPU_ALLOC_SIZE(last + 1);
-    cpu_set_t *mask = CPU_ALLOC(last + 1);
-    if (!mask) {
-        return;
-    }
-    CPU_ZERO_S(size, mask);
-    for (size_t i = 0; i < pus->count; i++) {
-        CPU_SET_S(pus->ids[i], size, mask);
-    }
-    sched_setaffinity(0, size, mask);
+    struct profile_mask mask;
+    profile_mask_from_set(context, &mask);
+    profile_mask_set(0, &mask);
 }
 
 void probe_node_run_start(struct node_run *run, const char *command, const char *probes,

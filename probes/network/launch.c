@@ -53,23 +53,6 @@ long probe_network_rank(void)
     return find_launcher(&number) ? strtol(number, NULL, 10) : -1;
 }
 
-/* Beside this command (build folder), in its prefix's libexec, or where it was to be installed. */
-static bool find_program(const char *self, const char *library, char *path, size_t size)
-{
-    const char *slash = strrchr(self, '/');
-    int folder = slash ? (int)(slash - self) : 0;
-    snprintf(path, size, "%.*s/servet-ranks-%s", folder, self, library);
-    if (access(path, X_OK) == 0) {
-        return true;
-    }
-    snprintf(path, size, "%.*s/../libexec/servet/servet-ranks-%s", folder, self, library);
-    if (access(path, X_OK) == 0) {
-        return true;
-    }
-    snprintf(path, size, SERVET_LIBEXECDIR "/servet-ranks-%s", library);
-    return access(path, X_OK) == 0;
-}
-
 /* A user who tries it without ranks gets help. */
 static _Noreturn void refuse_alone(int argc, char **argv)
 {
@@ -85,7 +68,7 @@ static _Noreturn void refuse_alone(int argc, char **argv)
 
 _Noreturn void probe_network_become(int argc, char **argv)
 {
-    char self[PATH_MAX], program[PATH_MAX + 64];
+    char self[PATH_MAX], name[64], program[PATH_MAX];
     const char *number;
     const struct launcher *launcher = find_launcher(&number);
     if (!launcher) {
@@ -93,7 +76,8 @@ _Noreturn void probe_network_become(int argc, char **argv)
     }
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
-    if (!find_program(self, launcher->library, program, sizeof program)) {
+    snprintf(name, sizeof name, "servet-ranks-%s", launcher->library);
+    if (probe_network_find(name, program, sizeof program) < 0) {
         cli_fail("--cluster: servet-ranks-%s is not installed (built without %s)",
                  launcher->library, strcmp(launcher->library, "mpich") == 0 ? "MPICH" : "Open MPI");
     }

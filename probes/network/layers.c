@@ -1,6 +1,4 @@
-/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
- * nodes). Few nodes have the layer of every pair written down, so that one slow cable is kept; of
- * many, groups speak for their pairs, and a sample of the inferred pairs is measured to verify. */
+/* From the latencies of some pairs of nodes to the layers of all (network.h). */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -12,18 +10,13 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 
-/* With up to so many nodes the layer of every pair is written down, so that relations that are not
- * transitive (one slow cable) are kept. */
-#define EXACT_UP_TO 64u
 /* Latencies that the clusters are made of; more would only cost time. */
 #define CLUSTER_SAMPLE 4096u
 /* Latencies between neighbours by name that are taken in any case. */
 #define CLUSTER_LEAST 256u
-/* Pairs measured twice from which the spread is taken; with fewer the usual one stands. */
-#define SPREAD_LEAST 5u
-/* Inferred pairs that are measured to verify: one in so many nodes, and at least so many. */
+/* Inferred pairs that are measured to verify: one in so many nodes, and at least as many as
+ * the nodes of which every pair is measured. */
 #define CHECK_PER_NODES 4u
-#define CHECK_LEAST 32u
 
 /* -- which latencies belong together -- */
 
@@ -77,7 +70,7 @@ double probe_survey_spread(const struct survey *survey)
             logs[count++] = log(edge->next / edge->seconds);
         }
     }
-    return count >= SPREAD_LEAST ? probe_layers_spread(logs, count) : CLUSTER_USUAL_SPREAD;
+    return probe_layers_spread(logs, count);
 }
 
 /* Latencies that belong together, fastest first. */
@@ -129,15 +122,6 @@ static size_t layer_of(const struct survey_layers *layers, double seconds)
 
 /* -- which nodes belong together -- */
 
-static uint32_t root_of(uint32_t *parent, uint32_t node)
-{
-    while (parent[node] != node) {
-        parent[node] = parent[parent[node]];
-        node = parent[node];
-    }
-    return node;
-}
-
 /* component[node]: the lowest node that can be reached over edges of the layers up to `layer`. */
 static int reach_over(const struct survey *survey, const struct survey_layers *layers, size_t layer,
                       uint32_t *component)
@@ -150,11 +134,12 @@ static int reach_over(const struct survey *survey, const struct survey_layers *l
         if (layer_of(layers, edge->seconds) > layer) {
             continue;
         }
-        uint32_t a = root_of(component, edge->a), b = root_of(component, edge->b);
+        uint32_t a = probe_partition_root(component, edge->a),
+                 b = probe_partition_root(component, edge->b);
         component[a > b ? a : b] = a > b ? b : a;
     }
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
-        component[i] = root_of(component, i);
+        component[i] = probe_partition_root(component, i);
     }
     return 0;
 }
@@ -242,7 +227,7 @@ static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t la
 static int exact_relations(const struct survey *survey, const struct survey_layers *layers,
                            const uint32_t *components, struct profile_communication *network)
 {
-    uint32_t nodes = survey->layout.nodes, ids[EXACT_UP_TO];
+    uint32_t nodes = survey->layout.nodes, ids[SURVEY_ALL_UP_TO];
     struct profile_set set = {ids, nodes};
     struct pair_classes classes;
     int rc = probe_pair_classes_init(&classes, &set);
@@ -352,7 +337,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->quality.repetitions = SURVEY_SWEEPS;
         layer->quality.spread = spread_of(survey, &layers, i);
     }
-    if (rc == 0 && survey->layout.nodes <= EXACT_UP_TO) {
+    if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {
         rc = exact_relations(survey, &layers, components, network);
     } else if (rc == 0) {
         count_contradictions(survey, &layers, components, result);
@@ -371,7 +356,7 @@ static int check(struct survey *survey, struct survey_result *result)
     uint32_t *components = NULL;
     size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
            unknown = result->all_pairs - survey->edge_count;
-    wanted = wanted > CHECK_LEAST ? wanted : CHECK_LEAST;
+    wanted = wanted > SURVEY_ALL_UP_TO ? wanted : SURVEY_ALL_UP_TO;
     wanted = wanted < unknown ? wanted : unknown;
     int rc = wanted ? cluster_latencies(survey, &layers) : 0;
     if (!wanted || rc < 0 || probe_survey_over(survey)) {

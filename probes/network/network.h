@@ -35,8 +35,6 @@
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO 32u
 #define SURVEY_SWEEPS 2
-/* A batch takes at most about a time slice of the scheduler. */
-#define SURVEY_BATCH_S 0.002
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */
@@ -72,10 +70,8 @@ struct survey {
     bool spread_out; /* the first blocks are done */
     uint32_t *index; /* hash table of edges: position + 1 */
     size_t index_size;
-    size_t width;        /* pairs at the same time; 0: not yet tried */
-    double disturbance;  /* together / alone at that width, median of the sample */
-    size_t rounds;       /* exchanges asked of the machine */
-    size_t measurements; /* pairs in them: every repetition counts */
+    size_t width;       /* pairs at the same time; 0: not yet tried */
+    double disturbance; /* together / alone at that width, median of the sample */
     bool out_of_time;
 };
 
@@ -104,8 +100,8 @@ int probe_survey_random(struct survey *survey, size_t wanted, size_t *from);
 /* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
  * nodes). */
 
-/* Relative deviation of the latency of one pair, from its two least figures; that of virtual
- * machines on one host (layers.c) where too few pairs were measured twice. */
+/* Relative deviation of the latency of one pair, from its two least figures; 0 where no pair was
+ * measured twice. */
 double probe_survey_spread(const struct survey *survey);
 
 struct survey_result {
@@ -136,9 +132,6 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
 /* -- nodes -- */
 
 /* Nodes that agree become one class; the others are named. */
-
-/* Up to this factor apart the latencies of messages of two nodes are equal. */
-#define NODES_SAME_LATENCY 2.0
 
 /* A node's description of itself: a profile of one class and one node. */
 struct cluster_node {
@@ -223,6 +216,10 @@ struct cluster_options {
 
 /* Is --cluster among the arguments (before a "--")? */
 bool probe_network_wanted(int argc, char **argv);
+
+/* The path of a program of ours: beside this command (build folder), in its prefix's libexec, or
+ * where it was to be installed. 0 or -ENOENT. */
+int probe_network_find(const char *program, char *path, size_t size);
 
 /* Becomes servet-ranks-openmpi or -mpich, whichever fits the launcher that started this
  * rank; does not return. Not started by mpirun or srun: status 2. The program is not installed:

@@ -12,11 +12,6 @@
 #include "profile/base/file.h"
 #include "profile/query.h"
 
-/* Factors up to which figures of two nodes count as equal: what the same probe differed by between
- * runs on one virtual machine (bandwidth 1.4, latency 1.6; the effective size of the last cache
- * level up to 5, since neighbours use it too). */
-static const double same_bandwidth = 1.5, same_cache = 1.3, same_last_cache = 8;
-
 /* -- agreement -- */
 
 static bool __attribute__((format(printf, 3, 4)))
@@ -71,7 +66,7 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
             !within((double)x->size_bytes, (double)y->size_bytes,
-                    last ? same_last_cache : same_cache)) {
+                    last ? PROBE_FURTHEST : RECHECK_SAME)) {
             return differ(why, size, "L%u of %llu KiB, not %llu", y->level,
                           (unsigned long long)y->size_bytes >> 10,
                           (unsigned long long)x->size_bytes >> 10);
@@ -83,7 +78,7 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
 static bool same_memory(const struct profile_class *a, const struct profile_class *b, char *why,
                         size_t size)
 {
-    if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, same_bandwidth)) {
+    if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, RECHECK_SAME)) {
         return differ(why, size, "memory bandwidth %.3g GB/s, not %.3g",
                       b->memory.reference_bytes_per_s / 1e9, a->memory.reference_bytes_per_s / 1e9);
     }
@@ -94,7 +89,7 @@ static bool same_memory(const struct profile_class *a, const struct profile_clas
     for (size_t i = 0; i < a->memory.level_count; i++) {
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
         if (!profile_relation_equal(&x->collisions, &y->collisions) ||
-            !within(x->bytes_per_s, y->bytes_per_s, same_bandwidth)) {
+            !within(x->bytes_per_s, y->bytes_per_s, RECHECK_SAME)) {
             return differ(why, size, "memory overhead level %zu is another", i);
         }
     }
@@ -111,7 +106,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
     }
     for (size_t i = 0; i < x->layer_count; i++) {
         if (!profile_relation_equal(&x->layers[i].members, &y->layers[i].members) ||
-            !within(x->layers[i].seconds, y->layers[i].seconds, NODES_SAME_LATENCY)) {
+            !within(x->layers[i].seconds, y->layers[i].seconds, RECHECK_SAME_MESSAGE)) {
             return differ(why, size, "messages inside take %.3g us, not %.3g",
                           y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);
         }

@@ -1,6 +1,4 @@
-/* Latency between the nodes of a cluster without measuring all pairs: nodes are taken in the
- * order of their names, since neighbours by name usually share a switch, and blocks of them
- * stand for one another where a sample agrees. */
+/* Latency between the nodes of a cluster without measuring all pairs (network.h). */
 #include "probes/network/network.h"
 
 #include <errno.h>
@@ -8,20 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/pairs/messages.h"
+#include "probes/pairs/partition.h"
+#include "probes/pairs/sample.h"
+#include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 
 enum {
     SWEEPS = SURVEY_SWEEPS,
     MORE_SWEEPS = 8,
     ROUND_TRIPS = 5,
-    BATCHES = 5,
     WIDTH_SAMPLE = 8,
     RANDOM_TRIES = 4
 };
-/* Relative difference of the two least times; beyond it the pair is measured again. */
-static const double sweeps_agree = 0.05;
-/* Time together over alone, up to which pairs are measured at the same time. */
-static const double undisturbed = 1.1;
 
 /* -- edges -- */
 
@@ -138,7 +135,7 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
     double most = ROUND_TRIPS;
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge = probe_survey_find(survey, nodes[i].a, nodes[i].b);
-        most = edge ? fmin(most, SURVEY_BATCH_S / (2 * edge->seconds)) : most;
+        most = edge ? fmin(most, PROBE_MESSAGE_BATCH_S / (2 * edge->seconds)) : most;
     }
     return most < 1 ? 1 : (uint32_t)most;
 }
@@ -147,13 +144,12 @@ static int exchange(struct survey *survey, const struct profile_pair *nodes, siz
                     struct profile_pair *scratch, double *seconds)
 {
     const struct machine_exchange what = {survey->options.message_bytes,
-                                          round_trips(survey, nodes, count), BATCHES, false};
+                                          round_trips(survey, nodes, count), PROBE_MESSAGE_BATCHES,
+                                          false};
     for (size_t i = 0; i < count; i++) {
         scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
         scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
     }
-    survey->rounds++;
-    survey->measurements += count;
     return probe_machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
 }
 
@@ -185,7 +181,7 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
             ratio[i] = buffers->seconds[i] / alone[i];
         }
         survey->disturbance = profile_median_value(ratio, compared);
-        if (survey->disturbance <= undisturbed || probe_survey_over(survey)) {
+        if (survey->disturbance <= 1 + CONCURRENT_TOLERATED || probe_survey_over(survey)) {
             return 0;
         }
     }
@@ -200,7 +196,7 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
-        bool again = edge && (sweep < SWEEPS || edge->next > (1 + sweeps_agree) * edge->seconds);
+        bool again = edge && (sweep < SWEEPS || edge->next > (1 + REPEAT_AGREE) * edge->seconds);
         if (!sweep || again) {
             buffers->nodes[wanted++] = pairs[i];
         }
@@ -321,12 +317,6 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
     return 0;
 }
 
-static int by_pair(const void *a, const void *b)
-{
-    const struct profile_pair *x = a, *y = b;
-    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
-}
-
 int probe_survey_measured(const struct survey *survey, struct profile_relation *out)
 {
     struct profile_relation measured = {
@@ -347,7 +337,7 @@ int probe_survey_measured(const struct survey *survey, struct profile_relation *
         probe_relation_free(&measured);
         return rc;
     }
-    qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_pair);
+    qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, probe_pair_compare);
     *out = measured;
     return 0;
 }

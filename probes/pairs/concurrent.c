@@ -14,14 +14,10 @@
  *                    pairs     by 0.72 spreads
  * LOOK_AHEAD         pairs     -                                    n^2 looks for one batch
  * tolerated_spreads  spreads   twice that                           noise passes for interference
- * least_tolerated    ratio     pairs of a layer differ by 2 %       the same, on quiet machines
- * most_tolerated     ratio     a tenth is no figure of the same     interference passes for noise
  * banded_spreads     spreads   a Gaussian's 99.7 %                  one figure in twenty is retaken
  * worth              times     a check may fail                     checks cost more than none */
 enum { ROUNDS = 2, PILOTS = 3, LOOK_AHEAD = 4096 };
 static const double tolerated_spreads = 1.5;
-static const double least_tolerated = 0.02;
-static const double most_tolerated = 0.1;
 static const double banded_spreads = 3;
 static const size_t worth = 2;
 
@@ -147,7 +143,7 @@ bool probe_concurrent_undisturbed(double *ratios, size_t ratio_count, double *re
 {
     double middle = fabs(profile_median_value(ratios, ratio_count));
     double tolerated = tolerated_spreads * probe_layers_spread(repeats, repeat_count);
-    return middle <= fmin(fmax(tolerated, least_tolerated), most_tolerated);
+    return middle <= fmin(fmax(tolerated, LAYERS_LEAST_SPREAD), CONCURRENT_TOLERATED);
 }
 
 /* A batch that is tried: within which limit, on how many of its pairs it is checked, and whether
@@ -179,7 +175,7 @@ static int concurrent_try(const struct concurrent_question *question, struct pai
         for (size_t k = 0; k < pilots; k++) {
             ratios[ratio_count++] = log(beside[round][k] / alone[round][k]);
         }
-        if (fabs(profile_median_value(ratios, ratio_count)) > most_tolerated) {
+        if (fabs(profile_median_value(ratios, ratio_count)) > CONCURRENT_TOLERATED) {
             trial->passed = false; /* the first round may do */
             return 0;
         }
@@ -191,7 +187,8 @@ static int concurrent_try(const struct concurrent_question *question, struct pai
         repeats[repeat_count++] = log(beside[1][k] / beside[0][k]);
     }
     trial->passed = probe_concurrent_undisturbed(ratios, ratio_count, repeats, repeat_count);
-    limit->band = fmax(most_tolerated, banded_spreads * probe_layers_spread(repeats, repeat_count));
+    limit->band =
+        fmax(CONCURRENT_TOLERATED, banded_spreads * probe_layers_spread(repeats, repeat_count));
     limit->figure = profile_median_value(alone[ROUNDS - 1], pilots);
     return 0;
 }

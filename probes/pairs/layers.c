@@ -1,9 +1,5 @@
-/* Similar values, and layers of pairs (layers.h has the rules and where they come from).
- *
- * Both begin with the same cuts of a density; they differ in what is joined again. The pieces
- * between the cuts are kept as ranges of one sorted array, so that joining two neighbours is an
- * addition.
- */
+/* Similar values, and layers of pairs (layers.h). The pieces between cuts of a density are kept as
+ * ranges of one sorted array, so that joining two neighbours is an addition. */
 #include "probes/pairs/layers.h"
 #include "probes/pairs/partition.h"
 
@@ -14,22 +10,20 @@
 #include "probes/probe.h"
 #include "profile/base/statistics.h"
 
-static const double least_spread =
-    0.02; /* pairs of one layer differ by 1 to 5 %, however quiet the machine */
 static const double kernel_spreads = 1.5; /* bandwidth of the kernel */
 static const double least_distance = 4;   /* of two clusters, in their deviations */
 static const double valley_depth = 0.5;   /* of the lower peak beside it */
 static const double least_share = 0.015;  /* of all values, to be a cluster */
 static const size_t no_minimum_up_to = 8; /* values: with so few, every one counts */
-/* By which one pair may be faster than the middle; 2,000 values of one layer do not reach that. */
-static const double faster_deviations = 6;
+/* 2,000 values of one layer do not reach that: by which one pair may be faster than the middle, and
+ * bandwidths of the kernel beyond which nothing is added. */
+static const double most_deviations = 6;
 /* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
  * whose structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
 static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
 static const double least_filled = 0.97;    /* of the pairs inside of groups */
 static const double least_covered = 0.25;   /* of the PUs, in groups: cores that have siblings */
-static const double kernel_reach = 6;       /* bandwidths, beyond which nothing is added */
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
 
 struct density {
@@ -55,12 +49,12 @@ static int estimate(const double *logs, size_t count, double bandwidth, struct d
         return -ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        double reach = kernel_reach * bandwidth + density->step;
+        double reach = most_deviations * bandwidth + density->step;
         size_t from = (size_t)(fmax(0, logs[i] - reach - low) / density->step);
         size_t to = (size_t)((logs[i] + reach - low) / density->step) + 1;
         for (size_t g = from; g < density->count && g <= to; g++) {
             double z = (low + (double)g * density->step - logs[i]) / bandwidth;
-            if (fabs(z) < kernel_reach) {
+            if (fabs(z) < most_deviations) {
                 density->value[g] += exp(-z * z / 2);
             }
         }
@@ -272,7 +266,7 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
     if (rc < 0) {
         return rc;
     }
-    spread = fmax(spread, least_spread);
+    spread = fmax(spread, LAYERS_LEAST_SPREAD);
     rc = cut(logs, count, spread, pieces, &made);
     if (rc == 0) {
         join_similar(logs, spread, pieces, &made, logs + count);
@@ -306,15 +300,6 @@ struct layering {
     uint32_t *memory; /* of the groupings */
 };
 
-static uint32_t root_of(uint32_t *group_of, uint32_t pu)
-{
-    while (group_of[pu] != pu) {
-        group_of[pu] = group_of[group_of[pu]];
-        pu = group_of[pu];
-    }
-    return pu;
-}
-
 static bool is_below(const struct layering *l, size_t pair, double limit)
 {
     return log(l->seconds[pair]) <= limit;
@@ -329,14 +314,14 @@ static void connect(const struct layering *l, double limit, struct grouping *g)
     for (size_t i = 0, k = 0; i < l->pus; i++) {
         for (size_t j = i + 1; j < l->pus; j++, k++) {
             if (is_below(l, k, limit)) {
-                uint32_t a = root_of(g->group_of, (uint32_t)i);
-                uint32_t b = root_of(g->group_of, (uint32_t)j);
+                uint32_t a = probe_partition_root(g->group_of, (uint32_t)i);
+                uint32_t b = probe_partition_root(g->group_of, (uint32_t)j);
                 g->group_of[a > b ? a : b] = a > b ? b : a;
             }
         }
     }
     for (uint32_t i = 0; i < l->pus; i++) {
-        g->group_of[i] = root_of(g->group_of, i);
+        g->group_of[i] = probe_partition_root(g->group_of, i);
         g->size_of[g->group_of[i]]++;
     }
 }
@@ -458,7 +443,7 @@ int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint
     int rc = l ? 0 : -ENOMEM;
     if (rc == 0) {
         *l = (struct layering){.pus = pus, .seconds = seconds, .count = pairs};
-        l->spread = fmax(spread, least_spread);
+        l->spread = fmax(spread, LAYERS_LEAST_SPREAD);
         rc = sorted_logs(seconds, pairs, &l->logs);
     }
     rc = rc < 0 ? rc : cut(l->logs, pairs, l->spread, l->pieces, &l->piece_count);
@@ -508,8 +493,8 @@ bool probe_layers_agree(double *values, size_t count, double spread)
         least = fmin(least, values[i]);
         away[i] = fabs(log(values[i] / middle));
     }
-    double deviation = fmax(fmax(spread, least_spread),
+    double deviation = fmax(fmax(spread, LAYERS_LEAST_SPREAD),
                             profile_median_value(away, count) / LAYERS_MAD_OF_DEVIATION);
     free(away);
-    return log(middle / least) < fmin(log(groups_factor), faster_deviations * deviation);
+    return log(middle / least) < fmin(log(groups_factor), most_deviations * deviation);
 }

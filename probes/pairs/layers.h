@@ -43,12 +43,11 @@
 /* Ratio of two latencies that noise of 3 % does not make of one layer, whose pairs differ by 12 %
  * at most. */
 #define LAYERS_APART 1.25
+/* Pairs of one layer differ by 1 to 5 %, however quiet the machine. */
+#define LAYERS_LEAST_SPREAD 0.02
 /* For a Gaussian: half the distance of its quartiles, which is the median of its absolute
  * deviation, over its deviation. */
 #define LAYERS_MAD_OF_DEVIATION 0.6745
-
-/* Where nothing was measured twice: that of latencies between virtual machines of one host. */
-#define CLUSTER_USUAL_SPREAD 0.027
 
 struct clusters {
     size_t count;

@@ -1,13 +1,12 @@
-/* One cache line from PU to PU: the latency between cores as people know it, without a library and
- * without the data of a message. Two threads of this process hand a line to and fro, whatever the
- * messages of the layers went through, so that a figure of MPI stands beside what the machine
- * itself takes.
+/* One cache line from PU to PU (lines.h). Two threads of this process hand it to and fro, whatever
+ * the messages of the layers went through.
  *
  * The time of a line is bimodal over seconds on virtual machines (24 to 27 and 149 to 154 ns):
  * rounds go through all pairs before they come back to the first one, and a second look later
  * covers more than that. */
 #include "probes/pairs/lines.h"
 #include "probes/pairs/layers.h"
+#include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"
 #include "probes/pairs/stopping.h"
@@ -21,9 +20,7 @@
 #include "profile/query.h"
 
 enum {
-    LINE_BYTES = 64, /* "up to a cache line is one line handed over" (machine.h) */
     ROUND_TRIPS = 100,
-    BATCHES = 5,
     ROUNDS = 3,           /* through the sample */
     SAMPLE = 8,           /* pairs of each layer */
     NO_LAYER = UINT8_MAX, /* of a pair that no layer holds */
@@ -159,7 +156,7 @@ static int lines_init(struct probe *probe, struct profile_communication *communi
 static int measure_pair(struct lines *lines, const struct pair_position *at, double *seconds)
 {
     const struct machine_exchange what = {
-        .bytes = LINE_BYTES, .round_trips = ROUND_TRIPS, .batches = BATCHES};
+        .bytes = MACHINE_LINE_BYTES, .round_trips = ROUND_TRIPS, .batches = PROBE_MESSAGE_BATCHES};
     const uint32_t *ids = lines->probe->machine->pus.ids;
     const struct profile_pair pair = {ids[at->i], ids[at->j]};
     size_t k = probe_pair_index(lines->probe->machine->pus.count, at->i, at->j);
@@ -232,7 +229,7 @@ static void conclude(struct lines *lines, size_t layer, double *rounds, size_t c
     }
     /* of evidence a spread that is not known is 0, and left out (profile/codec/fields.c) */
     struct probe_settled look = {least, fmax(probe_spread(rounds, count), 0),
-                                 (uint32_t)(count * BATCHES)};
+                                 (uint32_t)(count * PROBE_MESSAGE_BATCHES)};
     if (lines->before[layer] > 0) {
         struct profile_quality *quality = &out->line_quality;
         probe_repeat_look_again(&lines->before[layer], &quality->spread, &quality->repetitions,

@@ -13,20 +13,32 @@
 
 #include "profile/codec/codec.h"
 
-enum { SWEEPS = 2, BATCHES = 5, PILOTS = 5 };
+enum { SWEEPS = 2, PILOTS = 5 };
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
-/* A single short message is all start-up and skew: 0.11 us where a batch of fifty reads 0.14. */
-static uint32_t round_trips_for(size_t bytes)
+/* A single short message is all start-up and skew: 0.11 us where a batch of fifty reads 0.14.
+ * Messages that take `about_s` (0: not known) are fewer. */
+static uint32_t round_trips_for(size_t bytes, double about_s)
 {
-    return bytes <= 4096 ? 50 : bytes <= (128u << 10) ? 10 : 2;
+    const double usual = bytes <= 4096           ? 50
+                         : bytes <= (128u << 10) ? 10
+                                                 : 2,
+                 most = about_s > 0 ? PROBE_MESSAGE_BATCH_S / (2 * about_s) : usual;
+    return (uint32_t)fmax(1, fmin(usual, most));
+}
+
+static int exchange_about(struct probe *probe, size_t bytes, double about_s,
+                          const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    const struct machine_exchange what = {bytes, round_trips_for(bytes, about_s),
+                                          PROBE_MESSAGE_BATCHES, probe->unwritten};
+    return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
 }
 
 static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
                     size_t count, double *seconds)
 {
-    const struct machine_exchange what = {bytes, round_trips_for(bytes), BATCHES, probe->unwritten};
-    return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
+    return exchange_about(probe, bytes, 0, pairs, count, seconds);
 }
 
 /* -- inference -- */
@@ -58,7 +70,7 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
         result.layers[i].seconds = clusters.centre[i];
         result.layers[i].quality = (struct profile_quality){
             .origin = PROFILE_MEASURED,
-            .repetitions = SWEEPS * BATCHES,
+            .repetitions = SWEEPS * PROBE_MESSAGE_BATCHES,
             .spread = spread >= 0 ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
         rc = probe_relation_from_classes(&classes, (uint8_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
@@ -243,8 +255,9 @@ static bool find_pair(const struct profile_communication *result, size_t layer,
 /* The slowest of the pairs, from as many measurements as it takes for the two smallest to agree.
  * Those in which other processes are known to have run do not count for the dispersion, which one
  * rank that waits for its PU would make hundredfold. Without two others it is not known (< 0). */
-static int exchange_settled(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                            size_t count, struct probe_settled *out)
+static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
+                            const struct profile_pair *pairs, size_t count,
+                            struct probe_settled *out)
 {
     double *seconds = malloc(count * sizeof *seconds), slowest[REPEAT_MINIMUM_MOST];
     const struct machine_guard *guard = &probe->machine->guard;
@@ -255,7 +268,7 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
            !(turn > 0 && probe_late(probe));
          turn++) {
         const size_t disturbed = guard->disturbed;
-        rc = exchange(probe, bytes, pairs, count, seconds);
+        rc = exchange_about(probe, bytes, about_s, pairs, count, seconds);
         slowest[calm] = 0;
         for (size_t i = 0; i < count && rc == 0; i++) {
             slowest[calm] = fmax(slowest[calm], seconds[i]);
@@ -267,14 +280,16 @@ static int exchange_settled(struct probe *probe, size_t bytes, const struct prof
     if (rc < 0) {
         return rc;
     }
-    *out = (struct probe_settled){least, probe_spread(slowest, calm), (uint32_t)turn * BATCHES};
+    *out = (struct probe_settled){least, probe_spread(slowest, calm),
+                                  (uint32_t)turn * PROBE_MESSAGE_BATCHES};
     return 0;
 }
 
-static int measure_curve(struct probe *probe, const struct profile_pair *pair,
-                         struct profile_layer *layer)
+int probe_message_curve(struct probe *probe, const struct profile_pair *pair,
+                        struct profile_layer *layer)
 {
     enum { POINTS_MAX = 32, CURVE_LEAST = 2 }; /* of fewer points nothing is interpolated */
+    double about_s = layer->seconds;
     layer->curve = calloc(POINTS_MAX, sizeof *layer->curve);
     if (!layer->curve) {
         return -ENOMEM;
@@ -283,13 +298,14 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
                                     (layer->curve_count < CURVE_LEAST || !probe_late(probe));
          bytes *= 2) {
         struct probe_settled least;
-        int rc = exchange_settled(probe, bytes, pair, 1, &least);
+        int rc = exchange_settled(probe, bytes, about_s, pair, 1, &least);
         if (rc < 0) {
             layer->curve_count = layer->curve_count < CURVE_LEAST ? 0 : layer->curve_count;
             return rc;
         }
         layer->curve[layer->curve_count++] =
             (struct profile_message_point){bytes, least.seconds, least.repetitions, least.spread};
+        about_s = least.seconds;
         probe_tell(probe, 0.8, "messages of %zu bytes", bytes);
     }
     return 0;
@@ -324,8 +340,8 @@ static int disjoint_pairs(const struct profile_set *pus, const double *pair_seco
     return 0;
 }
 
-static int measure_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                               size_t count, struct profile_layer *layer)
+int probe_message_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
+                              size_t count, struct profile_layer *layer)
 {
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
     if (!layer->concurrency) {
@@ -334,7 +350,7 @@ static int measure_concurrency(struct probe *probe, size_t bytes, const struct p
     for (size_t messages = 1; messages <= count && !probe_late(probe);
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
         struct probe_settled slowest;
-        int rc = exchange_settled(probe, bytes, pairs, messages, &slowest);
+        int rc = exchange_settled(probe, bytes, layer->seconds, pairs, messages, &slowest);
         if (rc < 0) {
             return rc;
         }
@@ -362,8 +378,9 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
                           : INFINITY;
         int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count);
         count = count < most ? count : most;
-        rc = rc < 0 ? rc : measure_curve(probe, &pair, layer);
-        rc = rc < 0 ? rc : measure_concurrency(probe, result->message_bytes, pairs, count, layer);
+        rc = rc < 0 ? rc : probe_message_curve(probe, &pair, layer);
+        rc = rc < 0 ? rc
+                    : probe_message_concurrency(probe, result->message_bytes, pairs, count, layer);
         free(pairs);
         if (rc < 0) {
             return rc;
@@ -385,7 +402,7 @@ static int look(struct probe *probe, size_t bytes, const struct profile_pair *pa
     int rc = exchange(probe, bytes, pair, 1, &again);
     if (rc == 0 && (guard->disturbed == disturbed || again < *seconds)) {
         probe_repeat_look_again(seconds, spread, repetitions,
-                                &(struct probe_settled){again, -1, BATCHES});
+                                &(struct probe_settled){again, -1, PROBE_MESSAGE_BATCHES});
     }
     return rc;
 }
@@ -485,14 +502,12 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
 {
     const struct profile_set *pus = &probe->machine->pus;
     size_t pairs = probe_pair_count(pus->count);
-    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
-                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
+    struct sampling_outcome outcome;
     uint32_t sweeps = 0;
     double spread = 0;
     bool calm = false;
-    int rc = outcome.values && outcome.measured
-                 ? measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm)
-                 : -ENOMEM;
+    int rc = probe_sampling_outcome_init(&outcome, pairs);
+    rc = rc < 0 ? rc : measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm);
     rc = rc < 0 ? rc : message_layers(pus, outcome.values, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
@@ -501,7 +516,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
         for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
             rc = probe_sampling_note(&outcome, &quality->note);
-            quality->repetitions = sweeps * BATCHES;
+            quality->repetitions = sweeps * PROBE_MESSAGE_BATCHES;
             quality->spread = calm ? quality->spread : -1;
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
@@ -511,8 +526,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
                                          &result->message_times, &result->message_time_count);
     }
     rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
-    free(outcome.values);
-    free(outcome.measured);
+    probe_sampling_outcome_free(&outcome);
     return rc;
 }
 

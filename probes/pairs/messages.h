@@ -26,6 +26,18 @@ enum { PROBE_MESSAGE_LOOKS = 4 };
  * differ twofold from run to run. 0, or the machine's -errno with one line in `error`. */
 int probe_message_look_again(struct probe *probe, struct profile_communication *result,
                              struct servet_error *error);
+/* Batches of one exchange, of which the fastest counts. */
+enum { PROBE_MESSAGE_BATCHES = 5 };
+/* What is as long as a time slice of the scheduler is more often disturbed, not more exact: a batch
+ * takes at most about so long. */
+#define PROBE_MESSAGE_BATCH_S 0.002
+
+/* Into `layer`: its curve by message size, on the pair, and that by messages at a time, on the
+ * first 1, 2, 4 ... of the pairs. They end where the probe is late. 0 or -errno. */
+int probe_message_curve(struct probe *probe, const struct profile_pair *pair,
+                        struct profile_layer *layer);
+int probe_message_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
+                              size_t count, struct profile_layer *layer);
 /* One pair, once, one way. 0 or the machine's -errno. */
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds);

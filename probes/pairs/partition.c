@@ -1,6 +1,4 @@
-/* From what was found for every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5}
- * (2010 paper, III-C). A relation that is no equivalence stays a list of pairs; what is one is a
- * partition, of which one refines another. */
+/* Relations and partitions of PUs (partition.h). */
 #include "probes/pairs/partition.h"
 
 #include <errno.h>
@@ -45,68 +43,7 @@ void probe_pair_classes_free(struct pair_classes *classes)
     classes->of = NULL;
 }
 
-struct view {
-    const struct pair_classes *classes;
-    uint8_t weakest;
-};
-
-static bool bound(const struct view *view, size_t i, size_t j)
-{
-    uint8_t class = view->classes->of[probe_pair_index(view->classes->pus->count, i, j)];
-    return class != PAIR_NONE && class <= view->weakest;
-}
-
-/* The component of `first` among PUs not yet `seen`, as positions. Returns its size. */
-static size_t component(const struct view *view, size_t first, bool *seen, size_t *members)
-{
-    size_t n = view->classes->pus->count, count = 0;
-    members[count++] = first;
-    seen[first] = true;
-    for (size_t next = 0; next < count; next++) {
-        for (size_t j = 0; j < n; j++) {
-            if (!seen[j] && bound(view, members[next], j)) {
-                seen[j] = true;
-                members[count++] = j;
-            }
-        }
-    }
-    return count;
-}
-
-static bool complete(const struct view *view, const size_t *members, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = i + 1; j < count; j++) {
-            if (!bound(view, members[i], members[j])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static int add_group(const struct view *view, const size_t *members, size_t count,
-                     struct profile_relation *out)
-{
-    uint32_t *ids = malloc(count * sizeof *ids);
-    struct profile_set *groups = realloc(out->groups, (out->group_count + 1) * sizeof *groups);
-    if (groups) {
-        out->groups = groups;
-    }
-    if (!ids || !groups) {
-        free(ids);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = view->classes->pus->ids[members[i]];
-    }
-    int rc = profile_set_from_array(ids, count, &out->groups[out->group_count]);
-    out->group_count += rc == 0;
-    free(ids);
-    return rc;
-}
-
-static int by_pair(const void *a, const void *b)
+int probe_pair_compare(const void *a, const void *b)
 {
     const struct profile_pair *x = a, *y = b;
     if (x->a != y->a) {
@@ -115,55 +52,75 @@ static int by_pair(const void *a, const void *b)
     return (x->b > y->b) - (x->b < y->b);
 }
 
-static int add_pairs(const struct view *view, const size_t *members, size_t count,
-                     struct profile_relation *out)
+static bool is_bound(const struct pair_classes *classes, size_t pair, uint8_t weakest)
 {
-    struct profile_pair *pairs =
-        realloc(out->pairs, (out->pair_count + probe_pair_count(count)) * sizeof *pairs);
-    if (!pairs) {
-        return -ENOMEM;
-    }
-    out->pairs = pairs;
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < count; j++) {
-            uint32_t a = view->classes->pus->ids[members[i]],
-                     b = view->classes->pus->ids[members[j]];
-            if (a < b && bound(view, members[i], members[j])) {
-                out->pairs[out->pair_count++] = (struct profile_pair){a, b};
+    return classes->of[pair] != PAIR_NONE && classes->of[pair] <= weakest;
+}
+
+/* Merges what is bound; `bound` counts the bound pairs by unit. */
+static void bind_units(const struct pair_classes *classes, uint8_t weakest, struct partition *units,
+                       size_t *bound)
+{
+    for (size_t i = 0, k = 0; i < units->pus; i++) {
+        for (size_t j = i + 1; j < units->pus; j++, k++) {
+            if (is_bound(classes, k, weakest)) {
+                probe_partition_merge(units, units->unit[i], units->unit[j]);
             }
         }
     }
-    return 0;
+    for (size_t i = 0, k = 0; i < units->pus; i++) {
+        for (size_t j = i + 1; j < units->pus; j++, k++) {
+            bound[units->unit[i]] += is_bound(classes, k, weakest);
+        }
+    }
+}
+
+/* The bound pairs of units that are not to be kept. */
+static int list_pairs(const struct pair_classes *classes, uint8_t weakest,
+                      const struct partition *units, const bool *keep, struct profile_relation *out)
+{
+    const uint32_t *ids = classes->pus->ids;
+    out->pairs = calloc(probe_pair_count(units->pus) + 1, sizeof *out->pairs);
+    for (size_t i = 0, k = 0; out->pairs && i < units->pus; i++) {
+        for (size_t j = i + 1; j < units->pus; j++, k++) {
+            if (is_bound(classes, k, weakest) && !keep[units->unit[i]]) {
+                out->pairs[out->pair_count++] = (struct profile_pair){ids[i], ids[j]};
+            }
+        }
+    }
+    return out->pairs ? 0 : -ENOMEM;
 }
 
 int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
                                 struct profile_relation *out)
 {
-    const struct view view = {classes, weakest};
-    struct profile_relation relation = {0};
-    size_t n = classes->pus->count;
-    bool *seen = calloc(n, sizeof *seen);
-    size_t *members = malloc(n * sizeof *members);
-    int rc = seen && members ? 0 : -ENOMEM;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        size_t count = seen[i] ? 0 : component(&view, i, seen, members);
-        if (count < 2) {
-            continue;
+    static const struct profile_relation nothing;
+    struct profile_relation pairs = {0};
+    struct partition units;
+    int rc = probe_partition_make(classes->pus, &nothing, &units);
+    size_t *bound = calloc(classes->pus->count + 1, sizeof *bound);
+    bool *keep = calloc(classes->pus->count + 1, sizeof *keep);
+    rc = rc == 0 && !(bound && keep) ? -ENOMEM : rc;
+    if (rc == 0) {
+        bind_units(classes, weakest, &units, bound);
+        for (uint32_t u = 0; u < units.count; u++) {
+            const size_t size = probe_partition_size(&units, units.first[u]);
+            keep[u] = bound[u] == probe_pair_count(size);
         }
-        rc = complete(&view, members, count) ? add_group(&view, members, count, &relation)
-                                             : add_pairs(&view, members, count, &relation);
+        rc = list_pairs(classes, weakest, &units, keep, &pairs);
     }
-    free(seen);
-    free(members);
-    if (rc < 0) {
-        probe_relation_free(&relation);
-        return rc;
+    rc = rc == 0 ? probe_partition_dissolve(&units, keep) : rc;
+    rc = rc == 0 ? probe_partition_groups(&units, classes->pus, out) : rc;
+    if (rc == 0) {
+        out->pairs = pairs.pairs;
+        out->pair_count = pairs.pair_count;
+    } else {
+        free(pairs.pairs);
     }
-    if (relation.pair_count) {
-        qsort(relation.pairs, relation.pair_count, sizeof *relation.pairs, by_pair);
-    }
-    *out = relation;
-    return 0;
+    probe_partition_free(&units);
+    free(bound);
+    free(keep);
+    return rc;
 }
 
 double probe_pair_rounded(double value)
@@ -314,6 +271,15 @@ size_t probe_partition_largest(const struct partition *of)
         most = members > most ? members : most;
     }
     return most;
+}
+
+uint32_t probe_partition_root(uint32_t *parent, uint32_t item)
+{
+    while (parent[item] != item) {
+        parent[item] = parent[parent[item]];
+        item = parent[item];
+    }
+    return item;
 }
 
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b)

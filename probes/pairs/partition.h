@@ -20,6 +20,8 @@ size_t probe_pair_index(size_t pus, size_t i, size_t j);
  * the place of the old *list. 0 or -ENOMEM. */
 int probe_pair_figures(const struct profile_set *pus, const double *values, const bool *measured,
                        struct profile_pair_figure **list, size_t *count);
+/* Orders struct profile_pair by the first, then the second PU; for qsort(). */
+int probe_pair_compare(const void *a, const void *b);
 /* A figure of a pair without digits that are only noise. */
 double probe_pair_rounded(double value);
 
@@ -67,6 +69,9 @@ bool probe_partition_refines(const struct partition *fine, const struct partitio
 /* PUs of the unit of the PU at that position, and of the largest unit. */
 size_t probe_partition_size(const struct partition *of, size_t pu);
 size_t probe_partition_largest(const struct partition *of);
+
+/* The root of the item in a forest of parents, whose paths it shortens. */
+uint32_t probe_partition_root(uint32_t *parent, uint32_t item);
 
 /* Makes one unit of two; units are numbered anew. */
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);

@@ -33,6 +33,8 @@ typedef int pairs_measure_function(void *argument, const struct pair_position *p
  * pairs are. */
 
 enum { CONCURRENT_PARTITIONS = 12, CONCURRENT_MOST = 64 };
+/* Beyond a tenth more time, a figure is not the same. */
+#define CONCURRENT_TOLERATED 0.1
 
 /* Ways to divide the PUs into units, the largest units first, single PUs last. */
 struct concurrent {
@@ -147,6 +149,10 @@ struct sampling_outcome {
     size_t tried, most_at_once;        /* batches checked; pairs at a time, at most */
     bool cut_short;                    /* the probe was late: a class has only its first pairs */
 };
+
+/* Zeroed arrays for so many pairs. 0 or -ENOMEM. */
+int probe_sampling_outcome_init(struct sampling_outcome *outcome, size_t pairs);
+void probe_sampling_outcome_free(struct sampling_outcome *outcome);
 
 /* `wanted` (by probe_pair_index(), NULL: all) says which pairs to look at; `values` and `measured`
  * are the caller's arrays. A pair whose class has no value that is decided has NAN. 0, or the first

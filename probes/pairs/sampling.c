@@ -53,6 +53,19 @@ static const double costly_factor = 4;
 static const double cheap_factor = 1.5;
 enum { SAMPLE_LEAST = 3, ALL_UP_TO = 276, BLOCK_LEAST = 16, BLOCK_OTHERS = 4, GROUP_LEAST = 4 };
 
+int probe_sampling_outcome_init(struct sampling_outcome *outcome, size_t pairs)
+{
+    *outcome = (struct sampling_outcome){.values = calloc(pairs + 1, sizeof *outcome->values),
+                                         .measured = calloc(pairs + 1, sizeof *outcome->measured)};
+    return outcome->values && outcome->measured ? 0 : -ENOMEM;
+}
+
+void probe_sampling_outcome_free(struct sampling_outcome *outcome)
+{
+    free(outcome->values);
+    free(outcome->measured);
+}
+
 bool probe_sampling_equal(double *values, size_t count, double spread)
 {
     (void)spread;

@@ -241,9 +241,9 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
                                         .level = level,
                                         .done = 1 - (double)(index + 1) / (double)caches->count,
                                         .decisive = calloc(pairs + 1, sizeof *question.decisive)};
-    struct sampling_outcome outcome = {.values = calloc(pairs + 1, sizeof *outcome.values),
-                                       .measured = calloc(pairs + 1, sizeof *outcome.measured)};
-    int rc = outcome.values && outcome.measured && question.decisive ? 0 : -ENOMEM;
+    struct sampling_outcome outcome;
+    int rc = probe_sampling_outcome_init(&outcome, pairs);
+    rc = question.decisive ? rc : -ENOMEM;
     if (rc == 0) {
         sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
                                                              (MEMORY_SHARES * bytes));
@@ -257,8 +257,7 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
         outer[k] = outcome.values[k] <= PAIR_TOGETHER;
     }
     free(question.decisive);
-    free(outcome.values);
-    free(outcome.measured);
+    probe_sampling_outcome_free(&outcome);
     return rc;
 }
 

@@ -1,5 +1,4 @@
-/* Rules that say how often a figure is measured: until it is known well enough, or a most, so that
- * quiet figures cost little, and the others get the time. */
+/* Rules that say how often a figure is measured (stopping.h). */
 #include "probes/pairs/stopping.h"
 
 #include <math.h>
@@ -8,10 +7,6 @@
 #include "probes/probe.h"
 #include "profile/base/statistics.h"
 
-/* Relative. Rounds of copies and sweeps of messages differ by 4 to 7 % on a shared machine, by 1 to
- * 2 % on one's own.
- */
-static const double target = 0.05;
 enum { MOST = 64 }; /* values that are looked at */
 
 double probe_repeat_half_width(const double *values, size_t count)
@@ -28,7 +23,7 @@ double probe_repeat_half_width(const double *values, size_t count)
 bool probe_repeat_median_settled(const double *values, size_t count)
 {
     return count >= REPEAT_MEDIAN_MOST ||
-           (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < target);
+           (count >= REPEAT_MEDIAN_LEAST && probe_repeat_half_width(values, count) < REPEAT_AGREE);
 }
 
 bool probe_repeat_minimum_settled(const double *values, size_t count)
@@ -39,7 +34,7 @@ bool probe_repeat_minimum_settled(const double *values, size_t count)
         least = fmin(least, values[i]);
     }
     return count >= REPEAT_MINIMUM_MOST ||
-           (count >= REPEAT_MINIMUM_LEAST && second <= (1 + target) * least);
+           (count >= REPEAT_MINIMUM_LEAST && second <= (1 + REPEAT_AGREE) * least);
 }
 
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,

@@ -2,18 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "probes/pairs/layers.h"
 #include "probes/pairs/sharing.h"
 
 /* Constant        unit           source                            without it
- * WARM_PASSES     passes         a victim cache keeps reused lines  sets are not in the cache
- * NODE            bytes          the cache probe's cycle            prefetchers hide misses
  * set_share       of the cache   2010 paper, Figure 5               two private sets do not fit
- * ratio_least     ratio          the later paper                    noise passes for sharing
- * ratio_private   ratio          2 of 10 private pairs exceed it    private pairs get all trials */
-enum { WARM_PASSES = 16, NODE = 256, COUNT_LEAST = 2 };
+ * ratio_least     ratio          the later paper                    noise passes for sharing */
+enum { COUNT_LEAST = 2 };
 static const double set_share = 2.0 / 3;
 static const double ratio_least = 1.5;
-static const double ratio_private = 1.25;
 
 /* As far below the threshold as the later paper's ratio lies below that of 2010. */
 static double undecided_from(double threshold)
@@ -93,8 +90,9 @@ struct sharing_bar probe_sharing_bar_of(const struct probe_cache *caches, size_t
 
 size_t probe_sharing_set_bytes(const struct probe_cache_level *cache, size_t most)
 {
-    size_t bytes = (size_t)(set_share * (double)cache->size_bytes) / NODE * NODE;
-    return bytes < most ? bytes : most / NODE * NODE;
+    size_t bytes =
+        (size_t)(set_share * (double)cache->size_bytes) / MACHINE_NODE_BYTES * MACHINE_NODE_BYTES;
+    return bytes < most ? bytes : most / MACHINE_NODE_BYTES * MACHINE_NODE_BYTES;
 }
 
 /* -- trials -- */
@@ -104,10 +102,10 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
 {
     const struct machine_traversal what = {
         .bytes = bytes,
-        .stride_bytes = NODE,
+        .stride_bytes = MACHINE_NODE_BYTES,
         .order = MACHINE_CHASE,
         .pages = machine_pages(probe->machine),
-        .warm_passes = WARM_PASSES,
+        .warm_passes = MACHINE_WARM_PASSES,
         .seed = seed,
     };
     return probe_machine_traverse(probe->machine, &what, pus, count, seconds);
@@ -116,7 +114,7 @@ static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint
 /* Trials below this put the deciding one below the bar whatever follows. */
 static double surely_private(const struct sharing_bar *bar)
 {
-    return fmin(ratio_private, undecided_from(bar->threshold));
+    return fmin(LAYERS_APART, undecided_from(bar->threshold));
 }
 
 /* Takes one trial of a pair into account. */

@@ -23,7 +23,7 @@ static const double settle_agreement = 0.02, settle_most_s = 0.3;
  */
 static const double steal_least = 0.005, siblings_least = 0.05;
 /* A shorter standstill is a page fault that had to wait for memory; suspending takes as much. */
-static const double still_least_s = 0.2, suspended_least_s = 0.1;
+static const double still_least_s = 0.2;
 /* A machine is idle where the load average before the first probe is lower. */
 static const double idle_load = 0.5;
 
@@ -177,31 +177,13 @@ static int add_busy(const struct machine *machine, struct servet_profile *profil
     return probe_conditions_add(profile, "busy", text);
 }
 
-static int add_standstill(const struct machine *machine, struct servet_profile *profile)
+/* Seconds that the machine, or the workers of a measurement, stood still. */
+static int add_standstill(struct servet_profile *profile, const char *key, double seconds,
+                          const char *what)
 {
     char text[160];
-    if (machine->guard.still_s < still_least_s) {
-        return 0;
-    }
-    snprintf(text, sizeof text,
-             "%.1f s, stopped, asleep or without its virtual CPU; what was measured then was "
-             "measured again",
-             machine->guard.still_s);
-    return probe_conditions_add(profile, "stood_still", text);
-}
-
-/* Said even if no measurement was under way: caches are cold then, and frequencies may be
- * others. */
-static int add_suspended(const struct conditions_before *before, struct servet_profile *profile)
-{
-    char text[160];
-    double seconds = suspended_s() - before->suspended_s;
-    if (seconds < suspended_least_s) {
-        return 0;
-    }
-    snprintf(text, sizeof text, "%.1f s; a measurement that this fell into was made again",
-             seconds);
-    return probe_conditions_add(profile, "suspended", text);
+    snprintf(text, sizeof text, "%.1f s%s", seconds, what);
+    return seconds < still_least_s ? 0 : probe_conditions_add(profile, key, text);
 }
 
 int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
@@ -230,8 +212,15 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
         snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
         rc = probe_conditions_add(profile, "smt_siblings", text);
     }
-    rc = rc < 0 ? rc : add_suspended(before, profile);
-    rc = rc < 0 ? rc : add_standstill(machine, profile);
+    /* Said even if no measurement was under way: caches are cold then, and frequencies may be
+     * others. */
+    rc = rc < 0 ? rc
+                : add_standstill(profile, "suspended", suspended_s() - before->suspended_s,
+                                 "; a measurement that this fell into was made again");
+    rc = rc < 0 ? rc
+                : add_standstill(profile, "stood_still", machine->guard.still_s,
+                                 ", stopped, asleep or without its virtual CPU; what was measured "
+                                 "then was measured again");
     return rc < 0 ? rc : add_busy(machine, profile);
 }
 
@@ -471,34 +460,14 @@ bool probe_conditions_others_ran(const struct servet_profile *profile)
            (load && strtod(load, NULL) >= idle_load);
 }
 
-/* The reason why rounds differ although nothing else ran; NULL: something did, or it is not known
- * (a simulated machine). */
-static const char *changed_alone(const struct servet_profile *profile)
+/* "; measure again when nothing else runs and without --budget". `apart`: rounds are, beside other
+ * programs or perhaps so; `cut`: the budget left something out. */
+static void add_advice(bool apart, bool cut, char *text, size_t size)
 {
-    const char *guest = profile_condition(profile, "virtual_machine");
-    return !profile_condition(profile, "load_average") || probe_conditions_others_ran(profile)
-               ? NULL
-           : guest && strcmp(guest, "yes") == 0
-               ? "; nothing else ran here: a virtual machine changes with its host"
-               : "; nothing else ran: the machine itself changes";
-}
-
-/* "; measure again when nothing else runs and without --budget". `apart`: rounds are;
- * `cut`: the budget left something out. */
-static void add_advice(const struct servet_profile *profile, bool apart, bool cut, char *text,
-                       size_t size)
-{
-    const char *alone = apart ? changed_alone(profile) : NULL;
-    size_t used = strlen(text);
-    if (alone) {
-        used += (size_t)snprintf(text + used, size - used, "%s", alone);
-    }
-    if ((!alone || cut) && used < size) {
-        const bool wait = apart && !alone;
-        snprintf(text + used, size - used, "; measure again%s%s%s",
-                 wait ? " when nothing else runs" : "", wait && cut ? " and" : "",
-                 cut ? " without --budget" : "");
-    }
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "; measure again%s%s%s",
+             apart ? " when nothing else runs" : "", apart && cut ? " and" : "",
+             cut ? " without --budget" : "");
 }
 
 /* Reasons why figures of one kind are not settled. */
@@ -578,6 +547,8 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     if (text[0] == '\0') {
         return false;
     }
-    add_advice(profile, apart, cut || left_out, text, size);
+    const bool alone =
+        profile_condition(profile, "load_average") && !probe_conditions_others_ran(profile);
+    add_advice(apart && !alone, cut || left_out, text, size);
     return true;
 }

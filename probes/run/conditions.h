@@ -46,7 +46,7 @@ bool probe_conditions_others_ran(const struct servet_profile *profile);
  * fifth apart, the budget cut them short or left them out, or a virtual machine's PUs shared
  * caches otherwise than declared, and how to measure them again: "memory (spread 41 %), message
  * (cut short); measure again when nothing else runs and without --budget". Where
- * nothing else ran, waiting for that is no advice: it says that the machine itself changes.
+ * nothing else ran, waiting for that is no advice.
  * `left_out`: probes that the budget left no time for. False: none, and `text` is empty. */
 bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
                                 size_t size);

@@ -15,22 +15,23 @@
 #include "profile/query.h"
 #include "profile/text/text.h"
 
-/* Sizes closer than this agree: the grids have eight sizes an octave. */
-static const double agreement = 1.1;
-/* Levels from here on are shared by the cores of a chip on the machines at hand. */
-static const uint32_t usually_shared = 3;
-
 /* -- caches -- */
+
+/* Before a further part of a note. */
+static const char *separator(FILE *stream)
+{
+    return ftell(stream) > 0 ? "; " : "";
+}
 
 /* Pairs that trials leave open. */
 static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing && sharing->as_declared > 0) {
         fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
-                ftell(stream) > 0 ? "; " : "", sharing->as_declared, sharing->pairs);
+                separator(stream), sharing->as_declared, sharing->pairs);
     }
     if (sharing && sharing->undecided > sharing->as_declared) {
-        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", ftell(stream) > 0 ? "; " : "",
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
                 sharing->undecided - sharing->as_declared, sharing->pairs);
     }
 }
@@ -41,25 +42,24 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream,
                 "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
                 "be missing",
-                ftell(stream) > 0 ? "; " : "", sharing->limited_bytes >> 10);
+                separator(stream), sharing->limited_bytes >> 10);
     }
     note_voided(stream, sharing);
     if (sharing && sharing->contradictions > 0) {
-        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
-                ftell(stream) > 0 ? "; " : "", sharing->contradictions);
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", separator(stream),
+                sharing->contradictions);
     }
     if (sharing && sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
-                ftell(stream) > 0 ? "; " : "",
-                sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
-                sharing->pairs,
+                separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
+                sharing->measured, sharing->pairs,
                 sharing->refined       ? "PUs that share it with them"
                 : sharing->by_messages ? "pairs with similar messages"
                                        : "pairs in similar places of the topology");
     }
     if (sharing && sharing->at_once > 1) {
-        fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
-                ftell(stream) > 0 ? "; " : "", sharing->at_once);
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),
+                sharing->at_once);
     }
 }
 
@@ -74,8 +74,8 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
                                const struct probe_sharing_level *sharing, bool pus_move)
 {
     if (is_shared_otherwise(declared, sharing)) {
-        fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
-                ftell(stream) > 0 ? "; " : "", profile_figure_sharers(&sharing->sharing).text,
+        fprintf(stream, "%sshared by %s as measured, by %s as declared%s", separator(stream),
+                profile_figure_sharers(&sharing->sharing).text,
                 profile_figure_sharers(&declared->sharing).text,
                 pus_move ? ": " PROBE_WORDS_PUS_MOVE : "");
     }
@@ -86,16 +86,16 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
                           const struct profile_cache *declared)
 {
-    const char *separator = ftell(stream) > 0 ? "; " : "";
+    const char *before = separator(stream);
     bool line = declared && !level->line_bytes && declared->line_bytes;
     bool ways = declared && !level->ways && declared->associativity;
     if (line || ways) {
-        fprintf(stream, "%s%s%s%s as declared, not measured", separator, line ? "line size" : "",
+        fprintf(stream, "%s%s%s%s as declared, not measured", before, line ? "line size" : "",
                 line && ways ? " and " : "", ways ? "ways" : "");
     }
     if (level->ways && declared && declared->associativity &&
         level->ways != declared->associativity) {
-        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : separator, level->ways,
+        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : before, level->ways,
                 declared->associativity);
     }
 }
@@ -117,9 +117,10 @@ static size_t caches_within(const struct profile_relation *whole,
     return count;
 }
 
+/* Sizes agree that are no further apart than those of the grid. */
 static bool agree(double a, double b)
 {
-    return a <= agreement * b && b <= agreement * a;
+    return fabs(log2(a / b)) * CACHE_STEPS_PER_OCTAVE <= 1;
 }
 
 /* A measured size that is not the declared one: both, and why if one of three reasons holds. */
@@ -134,7 +135,7 @@ static void note_mismatch(FILE *stream, const struct probe_cache_level *level,
     }
     const struct profile_relation *shared = sharing ? &sharing->sharing : &declared->sharing;
     const size_t parts = sharing ? caches_within(&declared->sharing, shared, where->pu) : 1;
-    const bool taken = level->size_bytes < size && (declared->level >= usually_shared ||
+    const bool taken = level->size_bytes < size && (declared->level > CACHE_CORE_LEVELS ||
                                                     profile_group_of(shared, where->pu) != NULL);
     fprintf(stream, "measured %s, declared %s", profile_figure_bytes(level->size_bytes).text,
             profile_figure_bytes(size).text);
@@ -159,15 +160,11 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     if (!stream) {
         return -ENOMEM;
     }
-    if (level->alone_bytes && cache && level->size_bytes == cache->declared_size_bytes) {
-        fprintf(stream, "%s by the curve alone, which leaves room for the declared size",
-                profile_figure_bytes(level->alone_bytes).text);
-    }
     note_mismatch(stream, level, cache, sharing, where);
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
     if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
-        fprintf(stream, "%ssharing as declared, not measured", ftell(stream) > 0 ? "; " : "");
+        fprintf(stream, "%ssharing as declared, not measured", separator(stream));
     }
     note_sharing(stream, sharing);
     if (fclose(stream) != 0) {
@@ -364,7 +361,7 @@ static size_t fill_tlb(const struct probe_tlb *found, uint64_t page_bytes, uint6
 int probe_result_set_tlb(struct profile_class *node_class, const struct probe_cache *caches,
                          size_t ordinary_page_bytes)
 {
-    struct profile_tlb *levels = calloc(2 * TLB_LEVELS_MAX, sizeof *levels);
+    struct profile_tlb *levels = calloc(2 * CACHE_TLBS_MAX, sizeof *levels);
     if (!levels) {
         return -ENOMEM;
     }

@@ -12,10 +12,6 @@
 #include "profile/query.h"
 #include "profile/text/text.h"
 
-/* A figure is the same up to these factors. Another machine, or a neighbour that takes half of a
- * cache or of the bandwidth, is beyond them; what one idle machine shows from run to run is not.
- * Messages were seen in two states a factor of 1.8 apart on one machine. */
-static const double same_latency = 1.5, same_bandwidth = 1.5, same_message = 2.0;
 /* Disturbance passes: a figure counts as changed when it differs so often, one after the other. */
 enum { ATTEMPTS = 4 };
 /* Beyond the caches, but small enough to be measured in a fraction of a second. */
@@ -116,7 +112,7 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
     double expected = curve_at(sample->node_class, bytes);
     char text_of[96];
     snprintf(text_of, sizeof text_of, "%s (%.32s)", name, profile_figure_bytes(bytes).text);
-    const struct claim claim = {.bytes = bytes, .expected = expected, .same = same_latency};
+    const struct claim claim = {.bytes = bytes, .expected = expected, .same = RECHECK_SAME};
     return expected > 0 ? ask(sample, text_of, latency, &claim) : 0;
 }
 
@@ -186,7 +182,7 @@ static int ask_messages(struct sample *sample, bool mpi)
     /* nor is it another machine that is in another of the states that the profile knows of */
     const struct claim claim = {.bytes = communication->message_bytes,
                                 .expected = layer->seconds,
-                                .same = fmax(same_message, 1 + layer->quality.spread)};
+                                .same = fmax(RECHECK_SAME_MESSAGE, 1 + layer->quality.spread)};
     int rc = begun > RECHECK_SECONDS ? 0 : ask(sample, name, message, &claim);
     sample->probe.machine = machine;
     if (!threads) {
@@ -233,7 +229,7 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
     double reference = sample.node_class->memory.reference_bytes_per_s;
     if (rc == 0 && profile->measured && reference > 0) {
         const struct claim claim = {true, largest_cache(sample.node_class), reference,
-                                    same_bandwidth};
+                                    RECHECK_SAME};
         rc = ask(&sample, "memory, one worker alone", bandwidth, &claim);
     }
     rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);

@@ -11,15 +11,14 @@
  * policy, and the rest whichever missed less. */
 enum {
     DISTANT = 3,
-    LONG_INTERVAL = 2,
+    LONG_INTERVAL = DISTANT - 1,
     AGE_OF_NEW = 1,
     LEADER_EVERY = 32,
-    BIMODAL = 32,
     DUEL_LIMIT = 512
 };
 
 /* The line of a row from before the traversal. */
-static const uint64_t STRANGER = UINT64_MAX;
+#define STRANGER UINT64_MAX
 
 int probe_sim_ways_clear(struct sim_ways *ways, const struct sim_cache *kind, uint32_t seed)
 {
@@ -289,7 +288,7 @@ static void adaptive_insert(struct sim_ways *ways, size_t slot, uint32_t way)
         ways->duel -= ways->duel > -DUEL_LIMIT;
         resist = true;
     }
-    bool distant = resist && random_bits(ways) % BIMODAL != 0;
+    bool distant = resist && random_bits(ways) % LEADER_EVERY != 0;
     ways->marks[(size_t)slot * ways->kind->ways + way] = distant ? DISTANT : LONG_INTERVAL;
 }
 

@@ -74,7 +74,7 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         slowest = fmax(slowest, seconds[i]);
         seconds_per_access[i] = probe_sim_noisy(sim, seconds[i]);
     }
-    double nodes = (double)machine_traversal_loads(what);
+    double nodes = (double)(what->bytes / what->stride_bytes);
     pass(sim, count,
          operation_seconds +
              nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +

@@ -128,10 +128,7 @@ static void add_node(const struct machine_traversal *what, const struct memory *
 static void add_nodes(const struct machine_traversal *what, const struct sample *sample,
                       const struct memory *memory, struct stream *stream)
 {
-    for (size_t i = 0; what->nodes && i < what->node_count; i++) {
-        add_node(what, memory, what->nodes[i] * what->stride_bytes, i, stream);
-    }
-    for (uint64_t start = 0, i = 0; !what->nodes && start < what->bytes; start += sample->span) {
+    for (uint64_t start = 0, i = 0; start < what->bytes; start += sample->span) {
         uint64_t end = start + sample->kept < what->bytes ? start + sample->kept : what->bytes;
         for (uint64_t node = start; node + what->stride_bytes <= end;
              node += what->stride_bytes, i++) {
@@ -159,9 +156,7 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
     struct sample sample = choose_sample(sim, what);
-    size_t nodes = what->nodes
-                       ? what->node_count
-                       : (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
+    size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
     stream->virtual = malloc(nodes * sizeof *stream->virtual);
     stream->physical = malloc(nodes * sizeof *stream->physical);
@@ -327,7 +322,7 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
 }
 
 /* TLBs by formula: in a chase every page is visited several times a turn in random order, in
- * MACHINE_SPREAD once, and nodes that were chosen are no more than one to a page. A page more than
+ * MACHINE_SPREAD once. A page more than
  * fits into a set makes all of that set miss then: the least recently used entry is always the one
  * needed next. A stride goes through one page after the other, and only the first load in each can
  * miss. */
@@ -337,14 +332,14 @@ static double tlb_seconds(const struct sim *sim, const struct machine_traversal 
     double page = (double)(huge ? sim->huge_page_bytes : sim->page_bytes), seconds = 0;
     /* Nodes further apart than a page leave pages out. */
     double apart = fmax(page, (double)what->stride_bytes);
-    double pages = what->nodes ? (double)what->node_count : ceil((double)what->bytes / apart);
+    double pages = ceil((double)what->bytes / apart);
     for (size_t i = 0; i < sim->tlb_count; i++) {
         if (!profile_set_has(&sim->tlbs[i].pus, pu)) {
             continue;
         }
         double entries = (double)sim->tlbs[i].entries;
         double miss = pages > entries ? 1 - entries / pages : 0;
-        if (what->order != MACHINE_CHASE || what->nodes) {
+        if (what->order != MACHINE_CHASE) {
             miss = fmin(1, (sim->tlbs[i].ways + 1) * miss);
         }
         if (what->order == MACHINE_STRIDE) {

@@ -89,32 +89,6 @@ TEST(what_few_places_differ_by_is_seen_beside_them)
     probe_cache_curve_free(&curve);
 }
 
-/* A look has one sample of each place. One that takes longer than larger working sets was
- * disturbed, and those of about as much may be; two more each say that none was. */
-TEST(single_samples_are_held_against_those_of_more, .loops = 2)
-{
-    struct cache_curve curve;
-    static const double seconds[] = {20e-9, 20e-9, 30e-9, 24e-9, 90e-9};
-    samples.count = 0;
-    for (size_t i = 0; i < 5; i++) {
-        const double of[] = {seconds[i], seconds[i], seconds[i]};
-        probe_cache_samples_add(&samples, (double)(4 * MIB << i), false);
-        put(i, of, 1, _i ? 3 : 1);
-    }
-    ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
-    ck_assert_double_eq_tol(curve.seconds[1], 20e-9, 1e-15);
-    if (_i) {
-        ck_assert_double_gt(curve.seconds[2], 26e-9); /* a step down is shared out */
-        ck_assert_double_eq(curve.error_s[2], 0);
-    } else {
-        ck_assert_double_eq_tol(curve.seconds[2], 24e-9, 1e-15);
-        ck_assert_double_eq_tol(curve.error_s[2], 0.25 * 24e-9, 1e-12);
-        ck_assert_double_eq_tol(curve.error_s[3], 0.25 * 24e-9, 1e-12);
-        ck_assert_double_eq(curve.error_s[0], 0); /* too far from it */
-    }
-    probe_cache_curve_free(&curve);
-}
-
 /* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
 TEST(the_spread_is_that_of_the_samples_there_are)
 {
@@ -145,7 +119,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
 {
     double bytes = (double)what->bytes, step = 8 * log2(bytes / (4 * KIB));
     if (what->order == MACHINE_CHASE && what->seed) {
-        far += what->bytes == 16 * KIB;
+        far += what->bytes == 8 * KIB;
         near_l2 += what->bytes == 256 * KIB;
         near_l3 += what->bytes == 8 * MIB;
         between += bytes > 4 * MIB && bytes < 16 * MIB && fabs(step - round(step)) > 0.4;

@@ -77,7 +77,6 @@ TEST(every_order_and_kind_of_page_gives_a_time)
         what.bytes = 1u << 20;
         what.stride_bytes = orders[i] == MACHINE_SPREAD ? machine.page_bytes : 1024;
         what.pages = i == 1 ? MACHINE_PAGES_HUGE : MACHINE_PAGES_ORDINARY;
-        what.scatter = i == 0;
         double seconds = 0;
         ck_assert_int_eq(probe_machine_traverse(&machine, &what, machine.pus.ids, 1, &seconds), 0);
         ck_assert(seconds > 0 && isfinite(seconds));

@@ -1,5 +1,4 @@
-/* Is the memory of 16 nodes seen from all 16 within half a minute, and is a bandwidth that only
- * copies show found all the same? */
+/* Is the memory of 16 nodes seen from all 16 as it is, even where only copies show it? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 #include "tests/probes/open_fixture.h"
 
 enum { NODES = 16, PUS_OF_NODE = 2, NODES_OF_PACKAGE = 4, ARRAY = 64 << 20 };
-static const double limit_s = 30; /* what a user waits for 16 nodes */
 
 static struct machine machine;
 
@@ -52,11 +50,10 @@ static void open_nodes(size_t slow)
                       NODES * PUS_OF_NODE - 1, nodes);
 }
 
-/* All cells, each as it is; how many of them were copied in. */
-static size_t measure(size_t slow)
+/* All cells, each as it is. */
+static void measure(size_t slow)
 {
     struct probe_numa found;
-    size_t measured = 0;
     open_nodes(slow);
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
@@ -71,20 +68,9 @@ static size_t measure(size_t slow)
                       "from %zu to %zu: %g", from, node, row->bytes_per_s);
         ck_assert_msg(fabs(log(row->seconds_per_access / latency(from, node))) < 0.15,
                       "from %zu to %zu: %g", from, node, row->seconds_per_access);
-        bool copied = row->quality.origin == PROFILE_MEASURED;
-        ck_assert(copied || row->quality.note);
-        measured += copied;
+        ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
     }
     probe_numa_free(&found);
-    return measured;
-}
-
-TEST(of_many_cells_a_sample_is_copied_in)
-{
-    size_t copied = measure(NODES);
-    printf("%.1f s, %zu copied\n", probe_machine_elapsed(&machine), copied);
-    ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
-    ck_assert_uint_lt(copied, NODES * NODES / 3);
 }
 
 /* GB/s of the PUs near each node together, within 5 %. */

@@ -24,7 +24,7 @@ static void draw(double first, double first_ns, double second, double second_ns)
 
 TEST(two_levels_are_found)
 {
-    double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
     draw(64, 2.9, 1536, 9);
     ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 2);
     ck_assert_double_eq_tol(log2(reach[0] / 64), 0, 0.3);
@@ -34,7 +34,7 @@ TEST(two_levels_are_found)
 
 TEST(one_level_is_found)
 {
-    double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
     draw(256, 7, 0, 0);
     ck_assert_uint_ge(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 1);
     ck_assert_double_eq_tol(log2(reach[0] / 256), 0, 0.3);
@@ -128,22 +128,9 @@ TEST(longer_lines_make_no_level_up)
     }
 }
 
-TEST(lines_are_told_before_levels_are)
-{
-    for (unsigned line = 32; line <= 256; line *= 2) {
-        struct machine machine;
-        uint32_t found;
-        open_with(&machine, "{\"entries\": 16, \"seconds\": 3e-9}", line, line);
-        const struct probe probe = {.machine = &machine, .seed = 1};
-        ck_assert_int_eq(probe_line_first(&probe, 0, &found), 0);
-        ck_assert_uint_eq(found, line);
-        probe_machine_close(&machine);
-    }
-}
-
 TEST(no_level_is_made_up)
 {
-    double reach[TLB_LEVELS_MAX], seconds[TLB_LEVELS_MAX];
+    double reach[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
     draw(0, 0, 0, 0);
     ck_assert_uint_eq(probe_tlb_infer(pages, extra, reference, POINTS, reach, seconds), 0);
     draw(64, 0.1, 0, 0); /* a tenth of the latency is no miss of a TLB */

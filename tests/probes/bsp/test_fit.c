@@ -126,7 +126,8 @@ TEST(a_switch_of_protocol_is_found_at_its_h, .loops = 2)
     make(&sample, 80, 9000, 0.01, 5);
     bend(&sample, 512, 50, 30000, 0.01);
     ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
-    ck_assert_uint_eq(found.h, 512);
+    ck_assert_uint_ge(found.h, 512 - 16); /* to within a block of medians */
+    ck_assert_uint_le(found.h, 512 + 16);
     assert_within(found.before.g, 80, 0.05);
     assert_within(found.after.g, 50, 0.05);
 }
@@ -139,7 +140,8 @@ TEST(sending_more_in_less_time_is_a_bend_too, .loops = 2)
     make(&sample, 300, 200, 0.01, 5); /* the slides: packed too late, at h of some 170 */
     bend(&sample, 176, 190, 300, 0.01);
     ck_assert_int_eq(probe_bsp_find_bend(&sample.curve, &found), 0);
-    ck_assert_uint_eq(found.h, 176);
+    ck_assert_uint_ge(found.h, 176 - 16);
+    ck_assert_uint_le(found.h, 176 + 16);
 }
 
 TEST(a_straight_line_has_no_bend, .loops = 2)
