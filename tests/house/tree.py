@@ -34,8 +34,8 @@ DEBTS = {
     "libraries that end the program": 0,
     "names without the prefix of their room": 0,
     "functions of too many parameters": 1,
-    "sentences that begin with What, Of, Who or That": 52,
-    "told, says nothing, somebody, nobody": 30,
+    "sentences that begin with What, Of, Who or That": 49,
+    "told, says nothing, somebody, nobody": 29,
 }
 
 
