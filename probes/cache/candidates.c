@@ -24,7 +24,7 @@ static const double reach = 1.6;
 static const double odd_price[] = {0, 3.5, 7.5, 7.5, 10, 10, 10, 10, 12.5}; /* 1, 3 ... 15, more */
 static const double few_ways = 15;
 static const double declared_price = -8;
-static const double shared_policy[CACHE_POLICIES] = {[CACHE_AGED] = 4};
+static const double shared_policy[CACHE_POLICIES] = {[CACHE_AGED] = 4, [CACHE_ADAPTIVE] = 3};
 static const double core_policy[CACHE_POLICIES] = {[CACHE_RANDOM] = 1, [CACHE_AGED] = 1};
 static const double unusual_ways = 2, victims = 1;
 static const double any_size = 4, whole_mib = 2.5;
@@ -63,7 +63,7 @@ static void cache_candidates_of_ways(const struct cache_candidates_range *range,
     const double seldom =
         odd_price[odd < 16 ? odd / 2 : 8] + (bytes >= many_ways_from && ways < 4 ? few_ways : 0);
     const double price = cache_candidates_is_declared(curve, bytes) ? declared_price : seldom;
-    for (int policy = 0; policy < CACHE_POLICIES; policy++) {
+    for (int policy = 0; policy < CACHE_ADAPTIVE; policy++) {
         if (policy == CACHE_AGED && bytes < aged_from) {
             continue;
         }
@@ -139,9 +139,11 @@ static void cache_candidates_of_size(const struct cache_candidates_range *range,
                 candidate.shape.behind_bytes = 0;
                 candidate.price = size_price + ways_price + shared_policy[policy];
                 range->visit(&candidate, range->argument);
-                candidate.shape.behind_bytes = before;
-                candidate.price += victims;
-                range->visit(&candidate, range->argument);
+                if (policy != CACHE_ADAPTIVE) {
+                    candidate.shape.behind_bytes = before;
+                    candidate.price += victims;
+                    range->visit(&candidate, range->argument);
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ static const struct cache_shape cache_knees_shapes[] = {
     {.ways = 16, .policy = CACHE_PLRU, .parts = 64},
     {.ways = 4, .policy = CACHE_PLRU, .parts = 256},
     {.ways = 12, .policy = CACHE_RANDOM, .parts = 8},
-    {.ways = 4, .policy = CACHE_RANDOM, .parts = 256},
+    {.ways = 16, .policy = CACHE_ADAPTIVE, .parts = 8},
 };
 enum { SHAPES = sizeof cache_knees_shapes / sizeof *cache_knees_shapes };
 /* SIZE_STEPS: per octave, as the grid. LEAST_POINTS: fewer show no knee */

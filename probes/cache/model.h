@@ -24,6 +24,8 @@ enum cache_policy {
        evicted, and when none is left all others age (QLRU_H00_M1_R0_U1 of Abel and Reineke,
        nanoBench, ISPASS 2020) */
     CACHE_AGED,
+    /* resists thrashing: keeps nearly K of the X lines (DRRIP, Jaleel et al., ISCA 2010) */
+    CACHE_ADAPTIVE,
     CACHE_POLICIES,
 };
 

@@ -101,8 +101,12 @@ TEST(hashed_last_levels_between_powers_of_two_are_found)
     const struct truth victims[] = {{{32 * KIB, 8, CACHE_PLRU, 0, 0}, 4.8},
                                     {{1 * MIB, 16, CACHE_AGED, 16, 0}, 16},
                                     {{22 * MIB, 11, CACHE_PLRU, 16, 1 * MIB}, 95}};
+    const struct truth adaptive[] = {{{32 * KIB, 8, CACHE_PLRU, 0, 0}, 4.8},
+                                     {{256 * KIB, 8, CACHE_PLRU, 8, 0}, 17},
+                                     {{45 * MIB, 20, CACHE_ADAPTIVE, 18, 0}, 95}};
     assert_found(filled, 3, 0.005, 10);
     assert_found(victims, 3, 0.005, 11);
+    assert_found(adaptive, 3, 0.005, 12);
 }
 
 /* Nine ways are not what last levels are built with, random replacement, which rises slowly, passed

@@ -218,7 +218,7 @@ TEST(a_size_is_found_some_way_off_the_one_of_the_even_grid)
         &(struct drawn){
             .shapes = {{.bytes = 104 * KIB, .ways = 13, .policy = CACHE_RANDOM},
                        {.bytes = 1088 * KIB, .ways = 17, .policy = CACHE_RANDOM, .parts = 16},
-                       {.bytes = 12096 * KIB, .ways = 14, .parts = 27, .policy = CACHE_RANDOM}},
+                       {.bytes = 12096 * KIB, .ways = 14, .parts = 27, .policy = CACHE_ADAPTIVE}},
             .seconds = {1.33e-9, 6.32e-9, 1.84e-8, 6.8e-8},
             .levels = 3,
             .page_bytes = 4 * KIB,

@@ -38,7 +38,9 @@ TEST(gentler_policies_lose_less)
 {
     double lru = miss(32 * KIB, 8, CACHE_LRU, false, 40 * KIB);
     double random = miss(32 * KIB, 8, CACHE_RANDOM, false, 40 * KIB);
-    ck_assert(lru > random && random > 0.1);
+    double adaptive = miss(4096 * KIB, 16, CACHE_ADAPTIVE, false, 5120 * KIB);
+    ck_assert(lru > random && random > 0.1 && adaptive < random);
+    ck_assert_double_eq_tol(adaptive, 1 - 15.0 / 20, 0.04);
 }
 
 TEST(ages_keep_some_of_a_set_that_is_a_little_too_large)
@@ -182,6 +184,17 @@ TEST(victims_add_to_the_level_before)
             further += probe_cache_miss_share(&alone, (double)set) - expected;
         }
         ck_assert_double_gt(further, 5 * 0.15);
+    }
+}
+
+/* Set dueling: nearly all sets take to the policy that keeps what fits. */
+TEST(resistance_to_thrashing_is_that_of_dueling_sets)
+{
+    const struct sim_cache cache = {
+        .ways = 16, .line_bytes = LINE, .slices = 1, .sets = 2048, .policy = SIM_ADAPTIVE};
+    const struct cache_shape shape = {.bytes = 2048 * KIB, .ways = 16, .policy = CACHE_ADAPTIVE};
+    for (uint64_t set = 2304 * KIB; set <= 4096 * KIB; set += 256 * KIB) {
+        assert_agree(&shape, set, simulated_miss(NULL, &cache, set), 0.03);
     }
 }
 
