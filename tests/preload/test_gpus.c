@@ -55,15 +55,18 @@ static const char *profile_with_gpus(const struct profile_mask *mask, uint32_t v
     return path;
 }
 
+/* The shell brings no runtime of a sanitizer, and leaks. */
+#define PLAIN "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 "
+
 /* A rank of two, as Open MPI says it; `more`: what else is in its environment. */
 static struct run rank_of_two(unsigned rank, const char *more, const char *options)
 {
-    return run_command(
-        "env OMPI_COMM_WORLD_LOCAL_RANK=%u OMPI_COMM_WORLD_LOCAL_SIZE=2 %s " SERVET_PIN
-        " %s -- sh -c 'echo $CUDA_VISIBLE_DEVICES:$ROCR_VISIBLE_DEVICES:"
-        "$UCX_NET_DEVICES:$FI_CXI_DEVICE_NAME; "
-        "grep Cpus_allowed_list /proc/self/status'",
-        rank, more, options);
+    return run_command("env " PLAIN
+                       "OMPI_COMM_WORLD_LOCAL_RANK=%u OMPI_COMM_WORLD_LOCAL_SIZE=2 %s " SERVET_PIN
+                       " %s -- sh -c 'echo $CUDA_VISIBLE_DEVICES:$ROCR_VISIBLE_DEVICES:"
+                       "$UCX_NET_DEVICES:$FI_CXI_DEVICE_NAME; "
+                       "grep Cpus_allowed_list /proc/self/status'",
+                       rank, more, options);
 }
 
 static void expect(struct run run, const char *variables, int pu)
