@@ -441,7 +441,6 @@ void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *
     }
     found->rows = NULL;
     found->count = 0;
-    probe_numa_free(found);
     probe_numa_free(&old);
 }
 
