@@ -40,10 +40,10 @@ struct choice {
     struct map_devices devices;
 };
 
+/* An empty list of devices hides them all: it is a choice too. */
 static bool is_set(const char *name)
 {
-    const char *value = name ? getenv(name) : NULL;
-    return value && *value;
+    return name && getenv(name);
 }
 
 static void set(const char *name, const char *value)

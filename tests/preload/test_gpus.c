@@ -126,6 +126,9 @@ TEST(what_somebody_has_chosen_stays)
              profile_with_gpus(&mask, 0x10de, false));
     expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES=7 UCX_NET_DEVICES=eth0", options), "7::eth0:cxi1",
            -1);
+    expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES=MIG-1c7d UCX_NET_DEVICES=eth0", options),
+           "MIG-1c7d::eth0:cxi1", -1);
+    expect(rank_of_two(1, "CUDA_VISIBLE_DEVICES= UCX_NET_DEVICES=", options), ":::cxi1", -1);
     /* bound by the user to the other GPU's PU: that one's it is */
     snprintf(bound, sizeof bound, "OMPI_MCA_hwloc_base_binding_policy=core taskset -c %u", first);
     expect(rank_of_two(0, bound, options), "GPU-0::mlx5_0:1:", (int)first);
