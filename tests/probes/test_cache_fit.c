@@ -375,7 +375,7 @@ TEST(two_levels_give_way_to_one)
     curve.page_bytes = 16 * KIB;
     curve.error_s = errors;
     for (size_t i = 0; i < curve.count; i++) {
-        seconds[i] = bytes[i] < sizes[0] ? 1.344e-9 : 40.67e-9;
+        seconds[i] = bytes[i] < (double)sizes[0] ? 1.344e-9 : 40.67e-9;
     }
     add_tlb(&curve, 1387 * KIB, 1.7e-9);
     add_tlb(&curve, 32 * MIB, 4e-9);

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <time.h>
 
+/* `volatile`: the loop stays. */
+static volatile long sum;
+
 static void *compute(void *argument)
 {
-    volatile long sum = 0;
     for (long i = 0; i < 200000000; i++) {
         sum += i;
     }
