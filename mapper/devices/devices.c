@@ -7,6 +7,7 @@
 
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"
+#include "profile/query.h"
 
 /* -- sharing out -- */
 
@@ -361,13 +362,56 @@ static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t f
     return rc;
 }
 
-/* Every rank that finds room where its GPUs are is placed there; the others afterwards, wherever
- * there is room: by cores where these suffice for all, else by PUs. */
+/* Is it the first PU that may be used of a core of which none is used? */
+static bool opens_core(const struct map_choice *c, uint32_t pu)
+{
+    const struct profile_set *core = profile_group_of(&c->node_class->cores, pu);
+    for (size_t i = 0; core && i < core->count; i++) {
+        uint32_t other = core->ids[i];
+        if (c->used[other] || (other < pu && profile_set_has(c->allowed, other))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Places a rank that does not fit where its GPUs are: on what is free there and on the PUs that
+ * follow, from the last one on the first; on whole cores if these suffice for all ranks. A rank
+ * whose GPUs are far from all PUs, or for which there is no room, may go everywhere. */
+static int place_away(struct map_choice *c, const struct map_site *site, size_t rank, bool cores,
+                      struct servet_error *error)
+{
+    const struct profile_set *all = c->allowed;
+    const size_t wants = threads_of(&c->request->ranks, rank);
+    bool *chosen = map_arena_get(c->arena, all->count, sizeof *chosen);
+    struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
+    size_t found = 0;
+    if (!chosen || !near.ids) {
+        return profile_error(error, -ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; site->pus.count && i < all->count && found < wants; i++) {
+        size_t at = (profile_set_position(all, site->pus.ids[0]) + i) % all->count;
+        uint32_t pu = all->ids[at];
+        chosen[at] = !c->used[pu] && (!cores || opens_core(c, pu));
+        c->used[pu] |= chosen[at];
+        found += chosen[at];
+    }
+    for (size_t at = 0; at < all->count; at++) {
+        c->used[all->ids[at]] &= !chosen[at];
+        if (chosen[at]) {
+            near.ids[near.count++] = all->ids[at];
+        }
+    }
+    return map_ranks(c, found < wants ? all : &near, &rank, 1, error);
+}
+
+/* Every rank that finds room where its GPUs are is placed there; then the others: by cores where
+ * these suffice for all, else by PUs. */
 static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     size_t *here = map_arena_get(c->arena, end - begin, sizeof *here);
-    size_t *away = map_arena_get(c->arena, end - begin, sizeof *away);
-    size_t threads = 0, away_count = 0, rank = begin;
+    const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
+    size_t threads = 0, rank = begin;
     if (!here || !away) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
@@ -387,12 +431,15 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
                 here[here_count++] = rank;
                 room -= limited ? wants : 0;
             } else {
-                away[away_count++] = rank;
+                away[rank - begin] = site;
             }
         }
         rc = rc < 0 ? rc : map_ranks(c, &site->pus, here, here_count, error);
     }
-    return rc < 0 ? rc : map_ranks(c, c->allowed, away, away_count, error);
+    for (size_t r = begin; rc == 0 && r < end; r++) {
+        rc = away[r - begin] ? place_away(c, away[r - begin], r, cores, error) : 0;
+    }
+    return rc;
 }
 
 /* -- a node -- */
