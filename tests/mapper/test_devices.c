@@ -59,6 +59,35 @@ static const struct question questions[] = {
     {"lassen", 3, 2, ALL, false, "8-87", "8,16: cuda0; 48,56: cuda1; 24,32: cuda2*"},
     {"lassen", 2, 2, ALL, true, "96-99", "96,97: cuda2,mlx5_2; 98,99: cuda3,mlx5_3"},
     {"workstation", 2, 4, ALL, true, NULL, "0,2,4,6: cuda0,eno1; 16,18,20,22: cuda0,eno1"},
+    /* nodes as they are bought: a GPU and a card for each rank */
+    {"dgx-h100", 8, 1, ALL, true, NULL,
+     "0: cuda0,mlx5_0; 2: cuda1,mlx5_1; 4: cuda2,mlx5_2; 6: cuda3,mlx5_3; 112: cuda4,mlx5_4; "
+     "114: cuda5,mlx5_5; 116: cuda6,mlx5_6; 118: cuda7,mlx5_7"},
+    {"dgx-b200", 3, 2, ALL, true, NULL,
+     "0,1: cuda0,cuda1,mlx5_0,mlx5_2; 28,29: cuda2,cuda3,mlx5_1,mlx5_3; "
+     "56,57: cuda4,cuda5,cuda6,cuda7,mlx5_4,mlx5_5,mlx5_6,mlx5_7"},
+    {"dgx-b200", 9, 2, ALL, false, NULL,
+     "0,1: cuda0; 11,12: cuda0; 22,23: cuda1; 33,34: cuda2; 44,45: cuda3; 56,57: cuda4; "
+     "70,71: cuda5; 84,85: cuda6; 98,99: cuda7"},
+    {"mi300x", 8, 3, ALL, true, NULL,
+     "0,8,16: rsmi3,mlx5_3; 24,32,40: rsmi2,mlx5_2; 48,56,64: rsmi1,mlx5_1; "
+     "72,80,88: rsmi0,mlx5_0; 96,104,112: rsmi7,mlx5_7; 120,128,136: rsmi6,mlx5_6; "
+     "144,152,160: rsmi5,mlx5_5; 168,176,184: rsmi4,mlx5_4"},
+    {"grace-hopper", 5, 1, ALL, false, NULL,
+     "0: cuda0; 1: cuda0; 72: cuda1; 144: cuda2; 216: cuda3"},
+    {"tuolumne", 4, 2, ALL, true, NULL,
+     "0,8: rsmi0,hsi0; 24,32: rsmi1,hsi1; 48,56: rsmi2,hsi2; 72,80: rsmi3,hsi3"},
+    {"tuolumne", 3, 2, ALL, false, NULL, "0,24: rsmi0,rsmi1; 48,56: rsmi2; 72,80: rsmi3"},
+    {"corona", 8, 1, ALL, true, NULL,
+     "0: rsmi0,mlx5_0*; 3: rsmi1,mlx5_0*; 6: rsmi2,mlx5_0*; 9: rsmi3,mlx5_0*; "
+     "24: rsmi4,mlx5_0; 27: rsmi5,mlx5_0; 30: rsmi6,mlx5_0; 33: rsmi7,mlx5_0"},
+    {"g4dnmetal", 9, 1, ALL, false, NULL,
+     "0: cuda0; 1: cuda0; 2: cuda1; 3: cuda2; 4: cuda3; 24: cuda4; 25: cuda5; 26: cuda6; "
+     "27: cuda7"},
+    /* a rank that does not fit beside its GPUs has cores of its own: no second hardware thread */
+    {"pascal", 3, 12, ALL, false, NULL,
+     "0,1,2,3,4,5,6,7,8,9,10,11: cuda0; 12,13,14,15,16,17,18,19,20,21,22,23: cuda0; "
+     "24,25,26,27,28,29,30,31,32,33,34,35: cuda1*"},
     /* without GPUs in the question ranks are where they always are */
     {"one-socket", 2, 2, 0, true, NULL, "0,1: mlx5_0; 16,17: mlx5_0*"},
 };
