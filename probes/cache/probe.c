@@ -198,7 +198,8 @@ static void add_points(const struct cache_level_fit *level, double end,
 {
     const double low = (double)level->shape.bytes / probe_cache_knee;
     const double high = fmin(probe_cache_knee * (double)level->shape.bytes, end);
-    if ((double)level->shape.bytes > between_up_to) return;
+    if ((double)level->shape.bytes > between_up_to)
+        return;
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
          grid_bytes(step, REFINED_STEPS) < high; step++) {
         probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
