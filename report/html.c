@@ -81,6 +81,7 @@ static const char style[] =
     ".picture rect.numa{fill:var(--box5)}\n"
     ".picture rect.busy{fill:#b84e00}\n"
     ".picture text.busy{fill:#fff}\n"
+    ".picture text.device{font-weight:600}\n"
     "@page{margin:12mm}\n"
     "@media print{:root{color-scheme:light}html{font-size:10px}"
     "body{font-size:1rem;line-height:1.3;background:none}nav,#figures{display:none}"

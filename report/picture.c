@@ -1,5 +1,6 @@
 /* The machine as nested boxes: packages, NUMA domains, measured memory overhead levels, measured
- * caches, cores and PUs of one node class, and on request the workers on them.
+ * caches, cores and PUs of one node class, its devices, and on request the workers on them. Devices
+ * are lines of the smallest box that holds all PUs near them.
  *
  * What the profile groups is sorted from the outside in and put into a tree; the tree is laid out
  * once, in pixels of its own, and written as SVG with colours by class, from the style sheet.
@@ -12,6 +13,7 @@
 
 #include "profile/base/file.h"
 #include "profile/query.h"
+#include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -30,8 +32,9 @@ struct box {
     uint32_t number;
     struct box *child, *next; /* by lowest PU */
     char text[48];
-    bool busy;      /* a PU with a worker */
-    size_t columns; /* that its children stand in */
+    char *devices[PROFILE_DEVICE_KINDS]; /* "GPU cuda0 cuda1", or NULL */
+    bool busy;                           /* a PU with a worker */
+    size_t columns;                      /* that its children stand in */
     double x, y, width, height, cell_height;
 };
 
@@ -189,6 +192,32 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
 
 /* -- what is written in a box -- */
 
+/* The innermost box that holds the PUs. */
+static struct box *holder_of(struct box *box, const struct profile_set *pus)
+{
+    for (struct box *child = box->child; child; child = child->next) {
+        if (child->kind != PU && profile_set_subset(pus, child->pus)) {
+            return holder_of(child, pus);
+        }
+    }
+    return box;
+}
+
+static int add_devices(struct box *machine, const struct profile_class *node_class)
+{
+    static const char *const words[PROFILE_DEVICE_KINDS] = {"GPU", "Network card", "Disk"};
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        char **line = &holder_of(machine, &device->pus)->devices[device->kind], *before = *line;
+        if (asprintf(line, "%s %s", before ? before : words[device->kind], device->name) < 0) {
+            *line = before;
+            return -ENOMEM;
+        }
+        free(before);
+    }
+    return 0;
+}
+
 /* The worker on a PU, or NULL. */
 static const uint32_t *worker_on(const struct picture_workers *workers, uint32_t pu)
 {
@@ -277,7 +306,22 @@ static void name_box(struct box *box, const struct picture *picture)
 
 static double head_of(const struct box *box)
 {
-    return *box->text ? HEAD : PADDING;
+    double head = *box->text ? HEAD : PADDING;
+    for (int kind = 0; kind < PROFILE_DEVICE_KINDS; kind++) {
+        head += box->devices[kind] ? HEAD : 0;
+    }
+    return head;
+}
+
+/* Width of what stands in the box itself. */
+static double text_width(const struct box *box)
+{
+    size_t letters = strlen(box->text);
+    for (int kind = 0; kind < PROFILE_DEVICE_KINDS; kind++) {
+        size_t more = box->devices[kind] ? strlen(box->devices[kind]) : 0;
+        letters = more > letters ? more : letters;
+    }
+    return LETTER * (double)letters;
 }
 
 /* In how many columns `count` cells look best. */
@@ -309,7 +353,7 @@ static void measure(struct box *box, double pu_width)
         width = fmax(width, child->width);
         height = fmax(height, child->height);
     }
-    double text = box->kind == PU ? pu_width : LETTER * (double)strlen(box->text);
+    double text = box->kind == PU ? pu_width : text_width(box);
     box->columns = count ? best_columns(count, width, height) : 1;
     size_t rows = (count + box->columns - 1) / box->columns;
     double inside = fmax(text, (width + PADDING) * (double)box->columns - PADDING);
@@ -335,6 +379,12 @@ static void place(struct box *box)
 
 static void boxes_free(struct boxes *boxes)
 {
+    for (size_t i = 0; i <= boxes->count; i++) {
+        struct box *box = i < boxes->count ? &boxes->items[i] : &boxes->machine;
+        for (int kind = 0; kind < PROFILE_DEVICE_KINDS; kind++) {
+            free(box->devices[kind]);
+        }
+    }
     free(boxes->items);
     free(boxes->single);
     *boxes = (struct boxes){0};
@@ -363,6 +413,9 @@ static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *l
         name_box(box, picture);
         letters = box->kind == PU && strlen(box->text) > letters ? strlen(box->text) : letters;
     }
+    if (add_devices(&boxes->machine, picture->node_class) < 0) {
+        return -ENOMEM;
+    }
     measure(&boxes->machine, LETTER * (double)letters);
     boxes->machine.x = boxes->machine.y = 0.5; /* lines in the middle of pixels */
     place(&boxes->machine);
@@ -370,6 +423,19 @@ static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *l
 }
 
 /* -- as SVG -- */
+
+static void put_devices(FILE *out, const struct box *box)
+{
+    double y = box->y + (*box->text ? HEAD : 0) + BASE_LINE;
+    for (int kind = 0; kind < PROFILE_DEVICE_KINDS; kind++) {
+        if (box->devices[kind]) {
+            fprintf(out, "<text class=\"device\" x=\"%g\" y=\"%g\">", box->x + PADDING, y);
+            profile_xml_text(out, box->devices[kind]);
+            fputs("</text>\n", out);
+            y += HEAD;
+        }
+    }
+}
 
 static void put_svg(FILE *out, const struct box *box)
 {
@@ -380,6 +446,7 @@ static void put_svg(FILE *out, const struct box *box)
         fprintf(out, "<text%s x=\"%g\" y=\"%g\">%s</text>\n", box->busy ? " class=\"busy\"" : "",
                 box->x + PADDING, box->y + BASE_LINE, box->text);
     }
+    put_devices(out, box);
     for (const struct box *child = box->child; child; child = child->next) {
         put_svg(out, child);
     }

@@ -94,6 +94,11 @@ for name, picture in svg.items():
 styled = set(re.findall(r"\.picture rect\.(\w+)", text)) | {"machine", "pu"}
 check({word for box in boxes for word in box.split()} <= styled, f"boxes without a colour: {boxes}")
 
+# Devices stand in the box of the PUs near them.
+_, near, _ = page(f"{fixtures}/devices/lassen.json")
+lines = [t.text for t in next(f for f in near.iter("figure") if f.get("id") == "topology-0").iter("text") if t.get("class") == "device"]
+check(lines == ["GPU cuda0 cuda1", "Network card mlx5_0 mlx5_1 enP5p1s0f0 enP5p1s0f1", "GPU cuda2 cuda3", "Network card mlx5_2 mlx5_3"], f"devices in the picture: {lines}")
+
 # The heat map of the times between cores is the first picture; all groups of a table can be opened.
 figures = [f.get("id") for f in root.iter("figure")]
 check(figures[0] == "latency-core-order", f"the first picture is {figures[0]}")
