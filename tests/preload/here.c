@@ -111,3 +111,41 @@ void here_need_two_pus(void)
     fprintf(stderr, "skipped: needs two PUs, this process may use one\n");
     exit(77);
 }
+
+void here_write_gpu_profile(const char *path, uint32_t vendor, bool both_last)
+{
+    static const char *const names[] = {"cuda0", "cuda1", "mlx5_0", "hsi1"};
+    struct servet_profile *profile, *bare;
+    struct servet_error error;
+    struct profile_set pus;
+    read_allowed(&pus);
+    ck_assert_int_eq(profile_from_hwloc(NULL, &profile, &error), 0);
+    /* Its own devices go with a profile that has none. */
+    ck_assert_int_eq(profile_from_sysfs("", &bare, &error), 0);
+    bare->classes[0].devices = profile->classes[0].devices;
+    bare->classes[0].device_count = profile->classes[0].device_count;
+    profile_free(bare);
+    struct profile_device *devices = calloc(4, sizeof *devices);
+    for (uint32_t i = 0; i < 4; i++) {
+        bool gpu = i < 2, last = i % 2 || both_last;
+        char uuid[16];
+        snprintf(uuid, sizeof uuid, "GPU-%u", i);
+        devices[i] = (struct profile_device){.kind = gpu ? PROFILE_GPU : PROFILE_NIC,
+                                             .name = strdup(names[i]),
+                                             .uuid = gpu ? strdup(uuid) : NULL,
+                                             .pci_vendor = gpu ? vendor : 0,
+                                             .number = gpu ? i : PROFILE_NOT_SAID,
+                                             .card = i % 2,
+                                             .numa_node = PROFILE_NOT_SAID,
+                                             .fabric = !gpu};
+        profile_set_from_array(&pus.ids[last ? pus.count - 1 : 0], 1, &devices[i].pus);
+    }
+    profile->classes[0].devices = devices;
+    profile->classes[0].device_count = 4;
+    char *text = profile_to_json(profile);
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    free(text);
+    profile_free(profile);
+    profile_set_free(&pus);
+}

@@ -2,6 +2,7 @@
 #ifndef SERVET_TESTS_PRELOAD_HERE_H
 #define SERVET_TESTS_PRELOAD_HERE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@ void here_order(enum map_priority priority, size_t workers, uint32_t *pus);
 /* Writes a profile of this machine to `path` in which the PU with the highest index is a more
  * capable core, so that a single worker's place is that PU and not the first. Returns that PU. */
 uint32_t here_write_uneven_profile(const char *path);
+
+/* Writes a profile of this machine with a GPU (cuda0) and a card (mlx5_0) beside its first PU and a
+ * GPU (cuda1) and a card (hsi1) beside its last, or all beside the last. */
+void here_write_gpu_profile(const char *path, uint32_t vendor, bool both_last);
 
 /* Ends the test program with status 77 and a reason unless two PUs may be used. Learns `order`. */
 void here_need_two_pus(void);

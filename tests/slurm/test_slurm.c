@@ -40,7 +40,8 @@ static void write_plugstack(const char *arguments)
 {
     FILE *file = fopen(getenv("BED_PLUGSTACK"), "w");
     ck_assert_ptr_nonnull(file);
-    fprintf(file, "required %s shim=%s %s\n", SPANK_SERVET, SERVET_SHIM, arguments);
+    fprintf(file, "required %s shim=%s pin=%s %s\n", SPANK_SERVET, SERVET_SHIM, SERVET_PIN,
+            arguments);
     ck_assert_int_eq(fclose(file), 0);
 }
 
@@ -149,6 +150,30 @@ TEST(a_verdict_counts_the_pus_of_the_step)
     ck_assert_msg(found == 1, "%zu refusals:\n%s", found, child.err);
 }
 
+/* As servet-pin does: task 0 beside the GPUs, which lie at the last PU, task 1 where there is
+ * room. */
+TEST(tasks_lie_beside_their_gpus)
+{
+    const char *path = scratch_path("gpus.json");
+    char variable[96], expected[96];
+    here_write_gpu_profile(path, 0x10de, true);
+    snprintf(variable, sizeof variable, "SERVET_PROFILE=%s", path);
+    run(ARGV(variable, "OMP_NUM_THREADS=1"),
+        ARGV("srun", "-l", "-n", "2", "--servet=mem,gpus,nics", "sh", "-c",
+             "echo $CUDA_VISIBLE_DEVICES $UCX_NET_DEVICES "
+             "$(grep Cpus_allowed_list /proc/self/status)"));
+    for (unsigned task = 0; task < 2; task++) {
+        snprintf(expected, sizeof expected, "%u: GPU-%u%s Cpus_allowed_list: %u\n", task, task,
+                 task ? "" : " mlx5_0:1", task ? 0 : (unsigned)here_pus() - 1);
+        ck_assert_msg(strstr(child.out, expected), "no %s in:\n%s%s", expected, child.out,
+                      child.err);
+    }
+    /* What Slurm or the user gave is kept. */
+    run(ARGV(variable, "CUDA_VISIBLE_DEVICES=7"),
+        ARGV("srun", "-n", "1", "--servet=gpus", "sh", "-c", "echo has $CUDA_VISIBLE_DEVICES"));
+    ck_assert_msg(strstr(child.out, "has 7\n"), "%s%s", child.out, child.err);
+}
+
 TEST(without_the_option_nothing_is_loaded)
 {
     run(NULL, ARGV("srun", "env"));
@@ -180,8 +205,8 @@ TEST(a_wrong_value_is_refused_at_submission)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         child_run(&child, NULL, ARGV(commands[i][0], "--servet=fast", commands[i][1]));
         ck_assert_int_ne(child.status, 0);
-        ck_assert_msg(strstr(child.err, "--servet=fast: expected mem, comm or off"), "%s",
-                      child.err);
+        ck_assert_msg(strstr(child.err, "--servet=fast: expected mem, comm or off, or also gpus"),
+                      "%s", child.err);
         ck_assert_msg(child_lines(child.err, "") == 1, "more than one line:\n%s", child.err);
     }
 }
