@@ -497,6 +497,9 @@ int profile_matches(const struct servet_profile *profile, const char *root,
 const struct profile_class *profile_class_of_host(const struct servet_profile *profile,
                                                   const char *host);
 
+/* The class of this host; the first one where the profile does not know it. */
+const struct profile_class *profile_class_here(const struct servet_profile *profile);
+
 /* -- hostlist.c: lists of host names as batch systems write them, items separated by commas, each
  * with at most one bracket of numbers, "login,node[001-128,200]-ib". Numbers keep the width they
  * are written with. -- */

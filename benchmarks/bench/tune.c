@@ -125,16 +125,13 @@ static char *text_of(const struct tuning *t, const struct pin_tuned *with, const
 /* This node of the profile, and the PUs of it that this process may use. */
 static void find_candidates(struct tuning *t)
 {
-    char host[HOST_NAME_MAX + 1] = "";
     struct common_machine machine = {0};
     struct map_node_view view;
     struct profile_mask mask;
     struct profile_set usable = {0}, allowed = {0};
     struct servet_error error;
     struct servet_profile *profile = map_common_machine_open(&machine);
-    (void)gethostname(host, sizeof host - 1);
-    const struct profile_class *of = profile_class_of_host(profile, host);
-    of = of ? of : profile_node_class(profile, 0);
+    const struct profile_class *of = profile_class_here(profile);
     int rc = profile_mask_get(0, &mask);
     rc = rc < 0 ? rc : profile_mask_to_set(&mask, &usable);
     rc = rc < 0 ? rc : profile_set_intersect(&usable, &of->pus, &allowed);

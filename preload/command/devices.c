@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "mapper/devices/devices.h"
-#include "preload/place/launcher.h"
 #include "preload/place/plan.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
+#include "profile/query.h"
 
 /* By vendor: the variable that says which GPUs a process has, and those that say it otherwise. */
 static const struct runtime {
@@ -29,7 +29,7 @@ static const struct runtime {
 
 struct choice {
     const struct pin_device_wish *wish;
-    struct pin_launcher launcher;
+    struct pin_launcher *launcher;
     struct servet_profile *profile;
     const struct profile_class *node_class;
     struct map_node_view view;
@@ -56,7 +56,7 @@ static void set(const char *name, const char *value)
 /* One rank of each node speaks. */
 static void refuse(const struct choice *c, const char *text)
 {
-    if (c->launcher.node_rank > 0) {
+    if (c->launcher->node_rank > 0) {
         _exit(CLI_USAGE);
     }
     cli_usage("%s", text);
@@ -68,7 +68,7 @@ static void refuse(const struct choice *c, const char *text)
 static void read_profile(struct choice *c, const struct pin_options *options)
 {
     struct servet_error error;
-    char path[PATH_MAX], name[256] = "";
+    char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", options->profile);
     bool found = *path || profile_find(path, sizeof path) == 0;
     int rc = found ? profile_load(path, &c->profile, &error) : -ENOENT;
@@ -76,8 +76,7 @@ static void read_profile(struct choice *c, const struct pin_options *options)
         profile_free(c->profile);
         rc = -ESTALE;
     }
-    (void)gethostname(name, sizeof name - 1);
-    c->node_class = rc == 0 ? profile_class_of_host(c->profile, name) : NULL;
+    c->node_class = rc == 0 ? profile_class_here(c->profile) : NULL;
     if (c->node_class && c->node_class->device_count) {
         return;
     }
@@ -157,18 +156,14 @@ static size_t count_far(const struct choice *c)
 
 static uint32_t count_cores(const struct choice *c)
 {
-    uint32_t cores = 0, last = 0;
+    uint32_t cores = 0;
     for (size_t i = 0; i < c->allowed.count; i++) {
-        const struct profile_relation *relation = &c->node_class->cores;
-        uint32_t first = c->allowed.ids[i];
-        for (size_t g = 0; g < relation->group_count; g++) {
-            first = profile_set_has(&relation->groups[g], c->allowed.ids[i])
-                        ? relation->groups[g].ids[0]
-                        : first;
+        const struct profile_set *core = profile_group_of(&c->node_class->cores, c->allowed.ids[i]);
+        size_t first = 0;
+        while (core && !profile_set_has(&c->allowed, core->ids[first])) {
+            first++;
         }
-        cores +=
-            first == c->allowed.ids[i] || (!profile_set_has(&c->allowed, first) && last != first);
-        last = first;
+        cores += !core || core->ids[first] == c->allowed.ids[i];
     }
     return cores;
 }
@@ -193,15 +188,22 @@ static void choose(struct choice *c)
     map(c, 1);
 }
 
+/* The mask of this rank is its own from here on. */
+static void mark(const struct choice *c, const struct pin_options *options)
+{
+    pin_launcher_mark_own(c->launcher);
+    pin_launcher_read(options->rebind, c->launcher);
+}
+
 /* The rank's PUs become its own: SERVET_BESIDE says so to the library. */
-static void narrow(const struct choice *c)
+static void narrow(const struct choice *c, const struct pin_options *options)
 {
     struct profile_mask mask = {0};
     for (uint32_t t = 0; t < c->threads; t++) {
         profile_mask_add(&mask, c->pus[(size_t)c->rank * c->threads + t]);
     }
     if (profile_mask_set(0, &mask) == 0) {
-        pin_launcher_mark_own(&c->launcher);
+        mark(c, options);
     }
 }
 
@@ -313,19 +315,19 @@ static void free_choice(struct choice *c)
     profile_free(c->profile);
 }
 
-void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options)
+void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
+                       struct pin_launcher *launcher)
 {
-    struct choice c = {.wish = wish, .ranks = 1};
+    struct choice c = {.wish = wish, .launcher = launcher, .ranks = 1};
     struct pin_device_wish cards = {.nics = wish->nics};
     struct profile_mask start, allowed;
-    pin_launcher_read(options->rebind, &c.launcher);
     if ((!wish->gpus && !wish->nics) || profile_mask_get(0, &start) < 0) {
         return;
     }
     read_profile(&c, options);
     map_one_node(c.node_class, &c.view);
     allowed = start;
-    struct pin_launcher own = c.launcher;
+    struct pin_launcher own = *launcher;
     if (own.name) {
         pin_launcher_allowed(&own, &start, &allowed);
     }
@@ -348,14 +350,14 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         choose(&c);
         bool users = pin_users_places_set() && !options->force;
         if (own.name && !bound && c.wish->gpus && !users) {
-            narrow(&c);
+            narrow(&c, options);
         }
         if (!bound || are_near(&c, &start)) {
             set_variables(&c);
         }
     }
     if (given && own.binding == PIN_LAUNCHERS_CHOICE) {
-        pin_launcher_mark_own(&c.launcher);
+        mark(&c, options);
     }
     free_choice(&c);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/place/launcher.h"
 #include "preload/place/options.h"
 
 struct pin_device_wish {
@@ -15,7 +16,8 @@ struct pin_device_wish {
 /* Narrows this process to the PUs beside the rank's devices, unless the user has chosen PUs, and
  * tells the runtimes which devices they are, by variables that neither the user nor the batch
  * system has set. Where one of these says the GPUs, the rank keeps its PUs, too. Devices that are
- * not there end the program as bad usage. */
-void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options);
+ * not there end the program as bad usage. `launcher` says afterwards whose choice the PUs are. */
+void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
+                       struct pin_launcher *launcher);
 
 #endif

@@ -422,8 +422,7 @@ static void place_rank(const struct request *request, const char *command)
         return;
     }
     check_membind(&options, &launcher);
-    pin_devices_apply(&request->devices, &options);
-    pin_launcher_read(options.rebind, &launcher); /* which that may have marked as its own */
+    pin_devices_apply(&request->devices, &options, &launcher);
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }

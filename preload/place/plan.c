@@ -252,19 +252,11 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
     return 0;
 }
 
-static const struct profile_class *class_here(const struct servet_profile *profile)
-{
-    char name[256] = "";
-    gethostname(name, sizeof name - 1);
-    const struct profile_class *node_class = profile_class_of_host(profile, name);
-    return node_class ? node_class : &profile->classes[0];
-}
-
 static int place(struct site *site, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
     const uint32_t threads = site->threads;
-    const struct profile_class *node_class = class_here(site->profile);
+    const struct profile_class *node_class = profile_class_here(site->profile);
     int code = restrict_to(node_class, site);
     if (code == 0) {
         map_one_node(node_class, &site->view);
@@ -464,7 +456,7 @@ int pin_plan_next(const struct pin_options *options, const struct pin_launcher *
     int code = profile_mask_to_set(allowed, &site.allowed);
     code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
     code = code < 0 ? code : read_profile(&site, &plan);
-    const struct profile_class *node_class = code < 0 ? NULL : class_here(site.profile);
+    const struct profile_class *node_class = code < 0 ? NULL : profile_class_here(site.profile);
     code = code < 0 ? code : restrict_to(node_class, &site);
     if (code == 0) {
         map_one_node(node_class, &site.view);
@@ -487,7 +479,7 @@ bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_lau
         return false;
     }
     const struct profile_mask nowhere = {0};
-    const struct pin_memory_request request = {.node_class = class_here(site.profile),
+    const struct pin_memory_request request = {.node_class = profile_class_here(site.profile),
                                                .own = &nowhere};
     int rc = pin_memory_decide(options->membind, &request, &plan.memory);
     profile_free(site.profile);

@@ -28,6 +28,7 @@ enum direction {
     STARTED,       /* persistent requests */
     REQUEST_FREED, /* `where` points to the handle */
     GROUP_FREED,   /* likewise, of a communicator or window */
+    NOTHING,
 };
 
 enum form {
@@ -147,9 +148,7 @@ static void count_message(const struct call *call, const trace_word *words)
         return;
     }
     pin_trace_count_to(group, to, bytes_for(call, words, 0));
-    if (!pin_trace_timing) {
-        pin_trace_recent_set(group, words[call->type]);
-    } else if (to < group->size) {
+    if (pin_trace_timing && to < group->size) {
         pin_trace_time_message(group->world ? group->world[to] : to);
     }
 }
@@ -271,27 +270,6 @@ static void keep(const struct call *call, const trace_word *words, trace_word re
 
 /* -- the functions -- */
 
-/* Counts a message if its communicator and type are the recent ones. False: it did not. */
-static inline bool count_recent(trace_word comm, int32_t peer, int64_t count, trace_word type)
-{
-    if ((((comm ^ pin_trace_recent.comm) | (type ^ pin_trace_recent.type)) &
-         pin_trace_recent.mask) ||
-        (uint32_t)peer >= pin_trace_recent.size || count < 0) {
-        return false;
-    }
-    int32_t rank = pin_trace_recent.world[peer];
-    if (__builtin_expect(rank < 0, 0)) {
-        return false;
-    }
-    uint64_t bytes = (uint64_t)count * pin_trace_recent.type_size;
-    pin_trace_counts.sent[rank].bytes += bytes;
-    pin_trace_counts.sent[rank].messages++;
-    if (__builtin_expect(bytes > pin_trace_counts.largest, 0)) {
-        pin_trace_counts.largest = bytes;
-    }
-    return true;
-}
-
 /* False: the call is passed on as it is, without leave(). */
 static inline bool enter(void)
 {
@@ -339,19 +317,8 @@ static inline void leave(void)
 #define A12 A10, a10, a11
 #define A13 A12, a12
 
-/* Passes the call on to `real`; if it is one to count, counts it by row `call_`. */
-#define PASS(n)                                                                                    \
-    if (!enter())                                                                                  \
-        return real(A##n);                                                                         \
-    const trace_word words_[] = {A##n};                                                            \
-    count_call(&call_, words_);                                                                    \
-    int code_ = real(A##n);                                                                        \
-    if (call_.direction == KEPT && code_ == 0)                                                     \
-        keep(&call_, words_, words_[n - 1]);                                                       \
-    leave();                                                                                       \
-    return code_
-
-#define COUNTED_NAME(name, n, ...)                                                                 \
+/* Passes the call on, and counts it by its row. What sends nothing is only timed. */
+#define NAME(name, n, ...)                                                                         \
     PIN_EXPORT int name(W##n);                                                                     \
     PIN_EXPORT int name(W##n)                                                                      \
     {                                                                                              \
@@ -360,93 +327,31 @@ static inline void leave(void)
         int (*real)(W##n) = PIN_ONCE(found, pin_next(#name));                                      \
         if (!real)                                                                                 \
             return TRACE_NO_MPI;                                                                   \
-        PASS(n);                                                                                   \
-    }
-
-/* A plain send goes the short way if it is like the one before it and nothing lies between here and
- * the library, which calls no MPI function itself to send: then it needs no mark that it is
- * counted, and the library returns to the program. Another tool in between may have its MPI_X call
- * PMPI_X, which comes by here again. */
-#define SEND_NAME(name, twin, is_large, n, ...)                                                    \
-    PIN_EXPORT int name(W##n);                                                                     \
-    static int (*short_##name)(W##n); /* NULL: not, or not yet */                                  \
-    __attribute__((noinline)) static int long_##name(W##n)                                         \
-    {                                                                                              \
-        static const struct call call_ = {__VA_ARGS__, is_large};                                  \
-        static int (*found)(W##n);                                                                 \
-        int (*real)(W##n) = PIN_ONCE(found, pin_next(#name));                                      \
-        if (!real)                                                                                 \
-            return TRACE_NO_MPI;                                                                   \
-        if (!short_##name && pin_trace_state == TRACE_ON && !pin_trace_timing &&                   \
-            real == (__typeof__(real))pin_next(#twin))                                             \
-            __atomic_store_n(&short_##name, real, __ATOMIC_RELAXED);                               \
-        PASS(n);                                                                                   \
-    }                                                                                              \
-    PIN_EXPORT int name(W##n)                                                                      \
-    {                                                                                              \
-        int (*real)(W##n) = __atomic_load_n(&short_##name, __ATOMIC_RELAXED);                      \
-        if (__builtin_expect(real && !pin_trace_inside &&                                          \
-                                 count_recent(a5, (int)a3, is_large ? (int64_t)a1 : (int)a1, a2),  \
-                             1))                                                                   \
+        if ((call_.direction == NOTHING && !pin_trace_timing) || !enter())                         \
             return real(A##n);                                                                     \
-        return long_##name(A##n);                                                                  \
-    }
-
-/* A call that is only timed. Without times it is passed on at once: `pass_` is then the library's
- * function from the first call on. */
-#define TIMED_NAME(name, n)                                                                        \
-    PIN_EXPORT int name(W##n);                                                                     \
-    static int first_##name(W##n);                                                                 \
-    static int (*pass_##name)(W##n) = first_##name;                                                \
-    static int (*real_##name)(W##n);                                                               \
-    static int timed_##name(W##n)                                                                  \
-    {                                                                                              \
-        if (!pin_trace_timing || !enter())                                                         \
-            return real_##name(A##n);                                                              \
-        int code_ = real_##name(A##n);                                                             \
+        const trace_word words_[] = {A##n};                                                        \
+        if (call_.direction != NOTHING)                                                            \
+            count_call(&call_, words_);                                                            \
+        int code_ = real(A##n);                                                                    \
+        if (call_.direction == KEPT && code_ == 0)                                                 \
+            keep(&call_, words_, words_[n - 1]);                                                   \
         leave();                                                                                   \
         return code_;                                                                              \
-    }                                                                                              \
-    __attribute__((noinline, cold)) static int first_##name(W##n)                                  \
-    {                                                                                              \
-        if (!PIN_ONCE(real_##name, pin_next(#name)))                                               \
-            return TRACE_NO_MPI;                                                                   \
-        __typeof__(pass_##name) pass = pin_trace_times_wanted() ? timed_##name : real_##name;      \
-        __atomic_store_n(&pass_##name, pass, __ATOMIC_RELEASE);                                    \
-        return pass(A##n);                                                                         \
-    }                                                                                              \
-    PIN_EXPORT int name(W##n)                                                                      \
-    {                                                                                              \
-        return __atomic_load_n(&pass_##name, __ATOMIC_ACQUIRE)(A##n);                              \
     }
 
-#define SINGLE(name, n, ...)                                                                       \
-    COUNTED_NAME(MPI_##name, n, __VA_ARGS__, false)                                                \
-    COUNTED_NAME(PMPI_##name, n, __VA_ARGS__, false)
+#define TWO_NAMES(name, n, ...)                                                                    \
+    NAME(MPI_##name, n, __VA_ARGS__)                                                               \
+    NAME(PMPI_##name, n, __VA_ARGS__)
+#define SINGLE(name, n, ...) TWO_NAMES(name, n, __VA_ARGS__, false)
 #define BOTH_SIZES(name, n, ...)                                                                   \
     SINGLE(name, n, __VA_ARGS__)                                                                   \
-    COUNTED_NAME(MPI_##name##_c, n, __VA_ARGS__, true)                                             \
-    COUNTED_NAME(PMPI_##name##_c, n, __VA_ARGS__, true)
+    TWO_NAMES(name##_c, n, __VA_ARGS__, true)
 #define COUNTED(name, second, n, m, ...)                                                           \
     BOTH_SIZES(name, n, __VA_ARGS__) BOTH_SIZES(second, m, __VA_ARGS__)
-
-#define SEND_SIZE(name, large, n, ...)                                                             \
-    SEND_NAME(MPI_##name, PMPI_##name, large, n, __VA_ARGS__)                                      \
-    SEND_NAME(PMPI_##name, MPI_##name, large, n, __VA_ARGS__)
-#define SEND(name, second, n, m, ...)                                                              \
-    SEND_SIZE(name, false, n, __VA_ARGS__)                                                         \
-    SEND_SIZE(name##_c, true, n, __VA_ARGS__)                                                      \
-    SEND_SIZE(second, false, m, __VA_ARGS__)                                                       \
-    SEND_SIZE(second##_c, true, m, __VA_ARGS__)
-
 #define TIMED(name, second, n, m)                                                                  \
-    TIMED_NAME(MPI_##name, n)                                                                      \
-    TIMED_NAME(PMPI_##name, n)                                                                     \
-    TIMED_NAME(MPI_##second, m)                                                                    \
-    TIMED_NAME(PMPI_##second, m)
+    TWO_NAMES(name, n, .direction = NOTHING)                                                       \
+    TWO_NAMES(second, m, .direction = NOTHING)
 
-TRACE_SENDS(SEND)
 TRACE_COUNTED(COUNTED)
-TRACE_KEPT(COUNTED)
 TRACE_SINGLE(SINGLE)
 TRACE_TIMED(TIMED)

@@ -8,7 +8,6 @@
 /* -- what was sent -- */
 
 struct trace_counts pin_trace_counts;
-struct trace_recent pin_trace_recent;
 
 int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 {
@@ -103,21 +102,6 @@ uint64_t pin_trace_bytes(int64_t count, trace_word passed)
         return (uint64_t)count * types[slot].size;
     }
     return (uint64_t)count * ask_size(type);
-}
-
-void pin_trace_recent_set(const struct trace_group *group, trace_word passed)
-{
-    trace_word type = trace_handle(passed);
-    uint32_t slot = slot_of_type(type);
-    if (pin_trace_counts.multiple || !group->world || types[slot].type != type) {
-        return;
-    }
-    pin_trace_recent = (struct trace_recent){.comm = group->handle,
-                                             .type = type,
-                                             .mask = pin_trace_mpi.wide ? UINTPTR_MAX : UINT32_MAX,
-                                             .size = (uint32_t)group->size,
-                                             .type_size = types[slot].size,
-                                             .world = group->world};
 }
 
 /* -- counting -- */
@@ -366,7 +350,6 @@ void pin_trace_group_forget(trace_word passed)
     struct trace_group *group = find(trace_handle(passed));
     if (group) {
         pin_trace_count_spread(group);
-        pin_trace_recent.size = 0;
         __atomic_store_n(&group->handle, 0, __ATOMIC_RELEASE);
         free(group->world);
         free(group->neighbours);

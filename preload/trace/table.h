@@ -9,14 +9,13 @@
  * function has a twin NAME_c, whose numbers of elements are MPI_Count instead of int.
  */
 
-/* Data, count, type, to, tag, communicator. Mostly like the call before: they have a short way. */
-#define TRACE_SENDS(ROW)                                                                           \
+#define TRACE_COUNTED(ROW)                                                                         \
     ROW(Send, Isend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)                                       \
     ROW(Bsend, Ibsend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)                                     \
     ROW(Ssend, Issend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)                                     \
-    ROW(Rsend, Irsend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)
-
-#define TRACE_COUNTED(ROW)                                                                         \
+    ROW(Rsend, Irsend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)                                     \
+    ROW(Send_init, Bsend_init, 7, 7, KEPT, ONE, 1, 2, 3, 5, NO, NO)                                \
+    ROW(Ssend_init, Rsend_init, 7, 7, KEPT, ONE, 1, 2, 3, 5, NO, NO)                               \
     ROW(Sendrecv, Isendrecv, 12, 12, TO_PEER, ONE, 1, 2, 3, 10, NO, NO)                            \
     ROW(Sendrecv_replace, Isendrecv_replace, 9, 9, TO_PEER, ONE, 1, 2, 3, 7, NO, NO)               \
     ROW(Put, Rput, 8, 9, TO_WINDOW, ONE, 1, 2, 3, 7, NO, NO)                                       \
@@ -45,11 +44,6 @@
     ROW(Neighbor_alltoallv, Ineighbor_alltoallv, 9, 10, TO_NEIGHBOURS, MANY, 1, 3, NO, 8, NO, NO)  \
     ROW(Neighbor_alltoallw, Ineighbor_alltoallw, 9, 10, TO_NEIGHBOURS, MANY_TYPES, 1, 3, NO, 8,    \
         NO, NO)
-
-/* Persistent requests to send: kept after the call, counted at every start. */
-#define TRACE_KEPT(ROW)                                                                            \
-    ROW(Send_init, Bsend_init, 7, 7, KEPT, ONE, 1, 2, 3, 5, NO, NO)                                \
-    ROW(Ssend_init, Rsend_init, 7, 7, KEPT, ONE, 1, 2, 3, 5, NO, NO)
 
 /* One function each, without a twin. */
 #define TRACE_SINGLE(ROW)                                                                          \

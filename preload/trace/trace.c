@@ -92,12 +92,6 @@ __attribute__((constructor)) static void constructor(void)
     read_options();
 }
 
-bool pin_trace_times_wanted(void)
-{
-    read_options();
-    return pin_trace_options.trace_times || pin_trace_options.auto_priority;
-}
-
 /* -- beginning -- */
 
 static int find_file(void)
@@ -139,7 +133,7 @@ static int begin_counting(void)
     pin_trace_mpi.query_thread(&level);
     int code = pin_trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
     code = code < 0 ? code : pin_trace_groups_begin();
-    pin_trace_timing = pin_trace_times_wanted();
+    pin_trace_timing = pin_trace_options.trace_times || pin_trace_options.auto_priority;
     if (code == 0 && pin_trace_timing) {
         code = pin_trace_time_begin();
     }
@@ -247,7 +241,6 @@ static void end_trace(void)
         return;
     }
     pin_trace_inside = true;
-    pin_trace_recent.size = 0;
     finish();
     pin_trace_timing = false;
     set_state(TRACE_OFF);

@@ -148,22 +148,6 @@ struct trace_counts {
 
 extern struct trace_counts pin_trace_counts;
 
-/* The communicator and type of the latest message, which most often are those of the next one: what
- * is needed to count that without a search or a call. Only for programs in which no two threads are
- * in MPI at the same time. */
-struct trace_recent {
-    trace_word comm, type; /* as trace_handle() gives them */
-    trace_word mask;       /* the part of a handle that counts */
-    uint32_t size;         /* ranks of the communicator; 0: nothing is counted by this */
-    uint64_t type_size;
-    const int32_t *world; /* of the communicator's struct trace_group */
-};
-
-extern struct trace_recent pin_trace_recent;
-
-/* Remembers them, if they may be: the type is predefined, one thread at a time is in MPI. */
-void pin_trace_recent_set(const struct trace_group *group, trace_word type);
-
 /* Room for the counts of `ranks` ranks. 0, -ENOMEM. */
 int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
 
@@ -309,9 +293,6 @@ extern __thread bool pin_trace_inside __attribute__((tls_model("initial-exec")))
 
 /* Begins to count if MPI is initialised. False: not (yet), or nothing to do. */
 bool pin_trace_begin(void);
-
-/* Will the time of calls be taken once MPI is initialised? The same answer at all times. */
-bool pin_trace_times_wanted(void);
 
 /* Not MPI_SUCCESS (0) in any library. */
 #define TRACE_NO_MPI 1

@@ -154,6 +154,14 @@ const struct profile_class *profile_class_of_host(const struct servet_profile *p
     return !found && profile_node_count(profile) == 1 ? profile_node_class(profile, 0) : found;
 }
 
+const struct profile_class *profile_class_here(const struct servet_profile *profile)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    (void)gethostname(host, sizeof host - 1);
+    const struct profile_class *found = profile_class_of_host(profile, host);
+    return found ? found : &profile->classes[0];
+}
+
 static int match_signature(const struct servet_profile *profile, const char *root,
                            struct servet_error *error)
 {

@@ -48,9 +48,7 @@ template <class... All> constexpr int words(int (*)(All...))
 #define CHECK_TIMED(name, second, n, m)                                                            \
     static_assert(words(PMPI_##name) == n && words(PMPI_##second) == m, #name);
 
-TRACE_SENDS(CHECK_TWO)
 TRACE_COUNTED(CHECK_TWO)
-TRACE_KEPT(CHECK_TWO)
 TRACE_SINGLE(CHECK)
 TRACE_TIMED(CHECK_TIMED)
 
