@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapper/weights/weights.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -13,113 +14,16 @@
 
 /* -- the order -- */
 
-struct row {
-    uint32_t id;
-    uint32_t *keys; /* lowest member of its group, per relation */
-    size_t key_count;
-};
-
-static int by_keys(const void *a, const void *b)
+/* The PUs of a class in the order of the mapper's tree: what shares more stands closer. 0 or
+ * -ENOMEM. */
+static int order_class(struct map_view *view, size_t index, uint32_t *out)
 {
-    const struct row *x = a, *y = b;
-    for (size_t i = 0; i < x->key_count; i++) {
-        if (x->keys[i] != y->keys[i]) {
-            return x->keys[i] < y->keys[i] ? -1 : 1;
-        }
+    const struct map_class *class = &view->classes[index];
+    struct map_order order;
+    int rc = map_order_by_all(&view->arena, class, MAP_MEMORY, &order);
+    for (size_t i = 0; rc == 0 && i < class->of->pus.count; i++) {
+        out[i] = class->of->pus.ids[order.item[i]];
     }
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-/* Average members per group: coarse relations first. */
-static double coarseness(const struct profile_relation *relation)
-{
-    size_t members = 0;
-    for (size_t i = 0; i < relation->group_count; i++) {
-        members += relation->groups[i].count;
-    }
-    return relation->group_count ? (double)members / (double)relation->group_count : 0;
-}
-
-static int by_coarseness(const void *a, const void *b)
-{
-    double x = coarseness(*(const struct profile_relation *const *)a);
-    double y = coarseness(*(const struct profile_relation *const *)b);
-    return x > y ? -1 : x < y;
-}
-
-static void fill_keys(const struct profile_set *members, const struct profile_relation *relation,
-                      size_t key, struct row *rows)
-{
-    for (size_t g = 0; g < relation->group_count; g++) {
-        const struct profile_set *group = &relation->groups[g];
-        for (size_t i = 0; i < group->count; i++) {
-            size_t at = profile_set_position(members, group->ids[i]);
-            if (at < members->count) {
-                rows[at].keys[key] = group->ids[0];
-            }
-        }
-    }
-}
-
-/* Orders `members` by their groups, the largest groups first: what shares more stands closer. `out`
- * has room for members->count. 0 or -ENOMEM. */
-static int order_by_groups(const struct profile_set *members,
-                           const struct profile_relation *const *relations, size_t count,
-                           uint32_t *out)
-{
-    const struct profile_relation **sorted = calloc(count + 1, sizeof(struct profile_relation *));
-    struct row *rows = calloc(members->count + 1, sizeof *rows);
-    uint32_t *keys = calloc(members->count * count + 1, sizeof *keys);
-    if (!sorted || !rows || !keys) {
-        free(sorted);
-        free(rows);
-        free(keys);
-        return -ENOMEM;
-    }
-    memcpy(sorted, relations, count * sizeof(struct profile_relation *));
-    qsort(sorted, count, sizeof(struct profile_relation *), by_coarseness);
-    for (size_t i = 0; i < members->count; i++) {
-        rows[i] = (struct row){members->ids[i], keys + i * count, count};
-        for (size_t k = 0; k < count; k++) {
-            rows[i].keys[k] = members->ids[i];
-        }
-    }
-    for (size_t k = 0; k < count; k++) {
-        fill_keys(members, sorted[k], k, rows);
-    }
-    qsort(rows, members->count, sizeof *rows, by_keys);
-    for (size_t i = 0; i < members->count; i++) {
-        out[i] = rows[i].id;
-    }
-    free(sorted);
-    free(rows);
-    free(keys);
-    return 0;
-}
-
-/* The same for the PUs of a class, by everything that the profile groups them by. */
-static int order_class(const struct profile_class *node_class, uint32_t *out)
-{
-    size_t most = 2 + node_class->cache_count + node_class->memory.level_count +
-                  node_class->communication.layer_count;
-    const struct profile_relation **relations = calloc(most, sizeof(struct profile_relation *));
-    if (!relations) {
-        return -ENOMEM;
-    }
-    size_t count = 0;
-    relations[count++] = &node_class->packages;
-    relations[count++] = &node_class->cores;
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        relations[count++] = &node_class->caches[i].sharing;
-    }
-    for (size_t i = 0; i < node_class->memory.level_count; i++) {
-        relations[count++] = &node_class->memory.levels[i].collisions;
-    }
-    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
-        relations[count++] = &node_class->communication.layers[i].members;
-    }
-    int rc = order_by_groups(&node_class->pus, relations, count, out);
-    free(relations);
     return rc;
 }
 
@@ -487,7 +391,7 @@ static bool lines_known(const struct profile_communication *communication)
     return known;
 }
 
-static void class_maps(struct plot_list *list, const struct servet_profile *profile, size_t index)
+static void class_maps(struct plot_list *list, struct map_view *view, size_t index)
 {
     static const struct naming sharing[] = {
         {"sharing-core-order", "Resources that two PUs share, in core order",
@@ -506,15 +410,14 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         {"line-core-order", "One cache line between two PUs",
          "One way, of the pair where it was measured, of its layer otherwise; PUs by number."},
         {NULL, NULL, NULL}};
-    const struct profile_class *node_class = &profile->classes[index];
+    const struct profile_class *node_class = view->classes[index].of;
     const struct profile_communication *found = &node_class->communication;
     size_t count = node_class->pus.count;
     if (count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *orders = calloc(2 * count, sizeof *orders);
-    if (!orders || order_class(node_class, orders + count) < 0) {
-        free(orders);
+    uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
+    if (!orders || order_class(view, index, orders + count) < 0) {
         list->rc = -ENOMEM;
         return;
     }
@@ -524,7 +427,7 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
     map.index = index;
     add_both(list, &map, orders, count, sharing);
     if (found->layer_count > 1) {
-        map = latency_map(found, profile_latencies_known(profile), false, "PU");
+        map = latency_map(found, view->latencies_known, false, "PU");
         map.index = index;
         add_both(list, &map, orders, count, latency);
     }
@@ -533,10 +436,9 @@ static void class_maps(struct plot_list *list, const struct servet_profile *prof
         map.index = index;
         add_both(list, &map, orders, count, lines);
     }
-    free(orders);
 }
 
-static void network_maps(struct plot_list *list, const struct servet_profile *profile)
+static void network_maps(struct plot_list *list, struct map_view *view)
 {
     static const struct naming naming[] = {
         {"network-node-order", "Latency between two nodes, in their order",
@@ -544,40 +446,38 @@ static void network_maps(struct plot_list *list, const struct servet_profile *pr
         {"network-group-order", "Latency between two nodes, in group order",
          "The same, with nodes of one group beside one another."},
     };
-    const struct profile_communication *network = &profile->network;
-    size_t count = profile_node_count(profile);
+    const struct profile_communication *network = &view->profile->network;
+    const size_t count = view->node_count;
+    struct map_order order;
     if (!network->layer_count || count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *orders = calloc(2 * count, sizeof *orders);
-    const struct profile_relation **relations =
-        calloc(network->layer_count, sizeof(struct profile_relation *));
-    int rc = orders && relations ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
+    if (!orders || map_order_of_nodes(view, &order) < 0) {
+        list->rc = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
         orders[i] = (uint32_t)i;
     }
-    for (size_t i = 0; rc == 0 && i < network->layer_count; i++) {
-        relations[i] = &network->layers[i].members;
-    }
-    if (rc == 0) {
-        struct profile_set nodes = {orders, count};
-        rc = order_by_groups(&nodes, relations, network->layer_count, orders + count);
-    }
-    if (rc == 0) {
-        struct map map = latency_map(network, profile_latencies_known(profile), false, "node");
-        map.section = PLOT_MESSAGES;
-        map.index = PLOT_NETWORK;
-        add_both(list, &map, orders, count, naming);
-    }
-    list->rc = rc < 0 ? rc : list->rc;
-    free(relations);
-    free(orders);
+    memcpy(orders + count, order.item, count * sizeof *orders);
+    struct map map = latency_map(network, view->latencies_known, false, "node");
+    map.section = PLOT_MESSAGES;
+    map.index = PLOT_NETWORK;
+    add_both(list, &map, orders, count, naming);
 }
 
 void report_plot_maps(struct plot_list *list, const struct servet_profile *profile)
 {
-    for (size_t i = 0; i < profile->class_count; i++) {
-        class_maps(list, profile, i);
+    struct map_view view;
+    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, NULL);
+    if (rc < 0) {
+        list->rc = rc;
+        return;
     }
-    network_maps(list, profile);
+    for (size_t i = 0; i < view.class_count; i++) {
+        class_maps(list, &view, i);
+    }
+    network_maps(list, &view);
+    map_view_free(&view);
 }

@@ -432,7 +432,9 @@ static bool open_machine(const char *path, struct machine *m)
         hwloc_topology_load(m->topology) < 0) {
         needed(NULL);
     }
-    m->cores = map_groups_all(&m->view.classes[0].cores);
+    for (uint32_t leaf = 0; leaf < m->view.leaf_count; leaf++) {
+        m->cores += !map_core_mates_before(&m->view, leaf, NULL);
+    }
     for (enum rival r = 0; r < RIVALS; r++) {
         m->rivals[r] = needed(calloc(m->view.leaf_count, sizeof *m->rivals[r]));
     }

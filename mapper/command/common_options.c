@@ -24,19 +24,6 @@ static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
     return class->kind[item] == (kind == MAP_KIND_LAST ? last : kind);
 }
 
-/* PUs of the leaf's core before it that are in already. */
-static uint32_t mates_before(const struct map_class *class, uint32_t first_leaf, uint32_t item,
-                             const bool *in)
-{
-    uint32_t group = class->cores.group_of[item], mates = 0;
-    for (uint32_t i = group == MAP_NONE ? 0 : class->cores.start[group];
-         group != MAP_NONE && i < class->cores.start[group + 1] && class->cores.members[i] < item;
-         i++) {
-        mates += in[first_leaf + class->cores.members[i]];
-    }
-    return mates;
-}
-
 static int allowed_of_view(struct map_view *view, const struct map_limits *limits,
                            struct profile_set *out, struct servet_error *error)
 {
@@ -58,7 +45,7 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
         uint32_t item = leaf - node->first_leaf;
         bool listed = !limits->pus || profile_set_has(limits->pus, view->pu[leaf]);
         in[leaf] = listed && kind_wanted(class, item, limits->kind) &&
-                   (!limits->smt || mates_before(class, node->first_leaf, item, in) < limits->smt);
+                   (!limits->smt || map_core_mates_before(view, leaf, in) < limits->smt);
         if (in[leaf]) {
             pus[count++] = view->pu[leaf];
         }

@@ -154,68 +154,21 @@ struct path {
     uint32_t depth;
 };
 
-static uint32_t place_in_core(const struct map_groups *cores, uint32_t item)
-{
-    uint32_t group = cores->group_of[item], place = 0;
-    for (uint32_t i = group == MAP_NONE ? 0 : cores->start[group];
-         group != MAP_NONE && i < cores->start[group + 1] && cores->members[i] < item; i++) {
-        place++;
-    }
-    return place;
-}
-
-/* The relations of a class from the widest groups to the narrowest. */
-struct levels {
-    const struct map_groups **groups;
-    uint32_t count;
-};
-
-/* Few relations: put where it belongs, behind those with as many groups. */
-static void insert(struct levels *levels, const struct map_groups *groups)
-{
-    uint32_t at = levels->count++;
-    for (; at > 0 && map_groups_all(levels->groups[at - 1]) > map_groups_all(groups); at--) {
-        levels->groups[at] = levels->groups[at - 1];
-    }
-    levels->groups[at] = groups;
-}
-
-static int make_levels(struct map_view *view, struct levels **out)
-{
-    struct levels *levels = map_arena_get(&view->arena, view->class_count, sizeof *levels);
-    for (size_t c = 0; levels && c < view->class_count; c++) {
-        const struct map_class *class = &view->classes[c];
-        levels[c].groups =
-            map_arena_get(&view->arena, class->family_count + 2, sizeof *levels[c].groups);
-        if (!levels[c].groups) {
-            return -ENOMEM;
-        }
-        insert(&levels[c], &class->packages);
-        for (size_t f = 0; f < class->family_count; f++) {
-            if (class->families[f].rule != MAP_TIE_PACKAGE) {
-                insert(&levels[c], &class->families[f].groups);
-            }
-        }
-        insert(&levels[c], &class->cores);
-    }
-    *out = levels;
-    return levels ? 0 : -ENOMEM;
-}
-
-static void fill_path(const struct map_view *view, const struct levels *levels, uint32_t leaf,
+/* Of the mapper's tree: its levels, from the widest to the narrowest, are what is filled. */
+static void fill_path(const struct map_view *view, const struct map_order *trees, uint32_t leaf,
                       struct path *path)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const struct levels *own = &levels[node->class_index];
+    const struct map_order *tree = &trees[node->class_index];
+    const uint32_t *groups = tree->group + (size_t)(leaf - node->first_leaf) * tree->depth;
     path->leaf = leaf;
-    path->sibling = place_in_core(&view->classes[node->class_index].cores, leaf - node->first_leaf);
+    path->sibling = map_core_mates_before(view, leaf, NULL);
     path->group[0] = node->first_leaf;
-    for (uint32_t level = 0; level < own->count; level++) {
-        path->group[level + 1] =
-            node->first_leaf + map_groups_lowest(own->groups[level], leaf - node->first_leaf);
+    for (uint32_t level = 0; level < tree->depth; level++) {
+        path->group[level + 1] = node->first_leaf + groups[level];
     }
-    path->group[own->count + 1] = leaf;
-    path->depth = own->count + 2;
+    path->group[tree->depth + 1] = leaf;
+    path->depth = tree->depth + 2;
 }
 
 static int by_hierarchy(const void *a, const void *b)
@@ -267,14 +220,14 @@ static void number_groups(struct path *paths, uint32_t count)
 
 static struct path *make_paths(struct map_view *view)
 {
+    struct map_order *trees = map_arena_get(&view->arena, view->class_count, sizeof *trees);
     size_t deepest = 0;
     for (size_t c = 0; c < view->class_count; c++) {
-        deepest = view->classes[c].family_count > deepest ? view->classes[c].family_count : deepest;
-    }
-    deepest += 4; /* node, package, core, PU */
-    struct levels *levels;
-    if (make_levels(view, &levels) < 0) {
-        return NULL;
+        if (!trees ||
+            map_order_by_all(&view->arena, &view->classes[c], view->priority, &trees[c]) < 0) {
+            return NULL;
+        }
+        deepest = trees[c].depth + 2 > deepest ? trees[c].depth + 2 : deepest;
     }
     struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
     uint32_t *numbers =
@@ -286,7 +239,7 @@ static struct path *make_paths(struct map_view *view)
         paths[leaf].group = numbers;
         paths[leaf].ordinal = numbers + deepest;
         numbers += 2 * deepest;
-        fill_path(view, levels, leaf, &paths[leaf]);
+        fill_path(view, trees, leaf, &paths[leaf]);
     }
     return paths;
 }

@@ -49,13 +49,7 @@ struct filling {
 /* Is it the first usable PU of its core? */
 static bool first_of_core(const struct hybrid *h, uint32_t leaf)
 {
-    struct map_core core = map_core_of(h->view, leaf);
-    for (uint32_t i = 0; i < core.count && core.first_leaf + core.members[i] < leaf; i++) {
-        if (h->usable[core.first_leaf + core.members[i]]) {
-            return false;
-        }
-    }
-    return h->usable[leaf];
+    return h->usable[leaf] && !map_core_mates_before(h->view, leaf, h->usable);
 }
 
 /* Uses PUs up to this kind; gives the cores that makes, and the next kind. */

@@ -99,15 +99,6 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
     return 0;
 }
 
-uint32_t map_groups_all(const struct map_groups *groups)
-{
-    uint32_t count = groups->group_count;
-    for (uint32_t i = 0; i < groups->item_count; i++) {
-        count += groups->group_of[i] == MAP_NONE;
-    }
-    return count;
-}
-
 bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
 {
     if (groups->group_of[a] != MAP_NONE && groups->group_of[a] == groups->group_of[b]) {

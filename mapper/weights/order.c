@@ -217,15 +217,10 @@ static size_t mark_places(struct limiting *l)
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         map_key key = l->slots->key[leaf];
-        bool place = key != MAP_KEY_NEVER && map_key_kind(key) == best && !map_key_workers(key) &&
-                     !map_key_core_workers(key);
-        struct map_core core = map_core_of(view, leaf);
-        for (uint32_t i = 0; place && i < core.count; i++) {
-            uint32_t mate = core.first_leaf + core.members[i];
-            place = mate >= leaf || !l->counts[mate];
-        }
-        l->counts[leaf] = place;
-        count += place;
+        l->counts[leaf] = key != MAP_KEY_NEVER && map_key_kind(key) == best &&
+                          !map_key_workers(key) && !map_key_core_workers(key) &&
+                          !map_core_mates_before(view, leaf, l->counts);
+        count += l->counts[leaf];
     }
     return count;
 }

@@ -23,6 +23,16 @@ struct map_core map_core_of(const struct map_view *view, uint32_t leaf)
                              cores->start[group + 1] - start};
 }
 
+uint32_t map_core_mates_before(const struct map_view *view, uint32_t leaf, const bool *in)
+{
+    const struct map_core core = map_core_of(view, leaf);
+    uint32_t mates = 0;
+    for (uint32_t i = 0; i < core.count && core.first_leaf + core.members[i] < leaf; i++) {
+        mates += !in || in[core.first_leaf + core.members[i]];
+    }
+    return mates;
+}
+
 map_key map_slots_node_key(const struct map_slots *slots, uint32_t node)
 {
     if (!slots->in_node) {

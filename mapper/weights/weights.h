@@ -174,9 +174,6 @@ static inline uint32_t map_groups_lowest(const struct map_groups *groups, uint32
     return group == MAP_NONE ? item : groups->members[groups->start[group]];
 }
 
-/* How many groups there are, each item that is in none being one. */
-uint32_t map_groups_all(const struct map_groups *groups);
-
 /* The layer that gives a pair of one node's PUs its latency: the first that lists it; NULL: none
  * does, or it is one PU. */
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);
@@ -245,6 +242,8 @@ struct map_core {
     uint32_t count;
 };
 struct map_core map_core_of(const struct map_view *view, uint32_t leaf);
+/* How many PUs of its core below a leaf are `in` (by leaf; NULL: all). */
+uint32_t map_core_mates_before(const struct map_view *view, uint32_t leaf, const bool *in);
 
 /* -- engine -- */
 
