@@ -211,6 +211,17 @@ bool profile_set_subset(const struct profile_set *part, const struct profile_set
     return true;
 }
 
+bool profile_set_overlaps(const struct profile_set *a, const struct profile_set *b)
+{
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        if (a->ids[i] == b->ids[k]) {
+            return true;
+        }
+        *(a->ids[i] < b->ids[k] ? &i : &k) += 1;
+    }
+    return false;
+}
+
 int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
                           struct profile_set *out)
 {

@@ -47,21 +47,6 @@ struct boxes {
 
 /* -- the tree -- */
 
-static bool overlap(const struct profile_set *a, const struct profile_set *b)
-{
-    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        if (a->ids[i] == b->ids[k]) {
-            return true;
-        }
-        if (a->ids[i] < b->ids[k]) {
-            i++;
-        } else {
-            k++;
-        }
-    }
-    return false;
-}
-
 /* Boxes come largest first, so that a new one goes into a box or beside its children. False: it
  * crosses one. */
 static bool insert(struct box *parent, struct box *box)
@@ -70,7 +55,7 @@ static bool insert(struct box *parent, struct box *box)
         if (profile_set_subset(box->pus, child->pus)) {
             return insert(child, box);
         }
-        if (overlap(box->pus, child->pus)) {
+        if (profile_set_overlaps(box->pus, child->pus)) {
             return false;
         }
     }

@@ -1,4 +1,4 @@
-/* How often are cache levels found, and their ways? Runs both methods on simulated machines and
+/* How often are cache levels found? Runs both methods on simulated machines and
  * prints the confusion table.
  *
  *     accuracy [--method default|paper|both] [--list] [--least PERCENT] [--jobs N]
@@ -30,10 +30,8 @@ static const double same_level = 3; /* sizes that differ by more are of differen
 
 enum verdict { RIGHT, WITHIN, NEAR, WRONG, MISSED, VERDICTS };
 
-enum told { TOLD_RIGHT, TOLD_WRONG, NOT_TOLD, TELLINGS };
-
 struct table {
-    unsigned count[LEVELS][VERDICTS], ways[LEVELS][TELLINGS], spurious, machines;
+    unsigned count[LEVELS][VERDICTS], spurious, machines;
     unsigned held[LEVELS], found[LEVELS]; /* intervals that hold the truth, of so many */
 };
 
@@ -41,7 +39,6 @@ enum { FIT, PAPER, METHODS };
 
 struct truth {
     uint64_t bytes[LEVELS];
-    uint32_t ways[LEVELS];
     bool victim[LEVELS];
     size_t count;
 };
@@ -82,7 +79,6 @@ static struct truth read_truth(const char *path, uint32_t pu)
         if (has(cache, pu)) {
             truth.bytes[truth.count] =
                 (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
-            truth.ways[truth.count] = (uint32_t)json_integer_value(json_object_get(cache, "ways"));
             truth.victim[truth.count++] = inclusion && strcmp(inclusion, "victim") == 0;
         }
     }
@@ -112,11 +108,6 @@ static bool holds(const struct truth *truth, size_t level, const struct probe_ca
     return found->low_bytes <= most && found->high_bytes >= size;
 }
 
-static enum told judge_ways(uint32_t truth, uint32_t found)
-{
-    return found == 0 ? NOT_TOLD : found == truth ? TOLD_RIGHT : TOLD_WRONG;
-}
-
 static void compare(const struct truth *truth, const struct probe_cache_level *found, size_t count,
                     struct table *table, char *text)
 {
@@ -132,15 +123,13 @@ static void compare(const struct truth *truth, const struct probe_cache_level *f
             }
         }
         enum verdict verdict = best < count ? judge(truth, level, found[best].size_bytes) : MISSED;
-        enum told told = judge_ways(truth->ways[level], best < count ? found[best].ways : 0);
         if (best < count) {
             used[best] = true;
             table->found[level] += found[best].high_bytes > 0;
             table->held[level] += holds(truth, level, &found[best]);
         }
         table->count[level][verdict]++;
-        table->ways[level][told]++;
-        text += sprintf(text, "%c%s", "=:~xo"[verdict], told == TOLD_WRONG ? "w" : "");
+        text += sprintf(text, "%c", "=:~xo"[verdict]);
     }
     for (size_t i = 0; i < count; i++) {
         table->spurious += !used[i];
@@ -208,9 +197,6 @@ static void add(struct table *sum, const struct table *part)
         for (size_t v = 0; v < VERDICTS; v++) {
             sum->count[i][v] += part->count[i][v];
         }
-        for (size_t t = 0; t < TELLINGS; t++) {
-            sum->ways[i][t] += part->ways[i][t];
-        }
     }
     sum->spurious += part->spurious;
     sum->machines += part->machines;
@@ -260,22 +246,6 @@ static void run_all(const struct arguments *arguments, char **paths, size_t coun
     }
     while (wait(NULL) > 0) {
     }
-}
-
-static void print_ways(const struct table *table)
-{
-    unsigned right = 0, wrong = 0;
-    printf("  ways     right  wrong not told\n");
-    for (size_t i = 0; i < LEVELS; i++) {
-        const unsigned *w = table->ways[i];
-        if (w[TOLD_RIGHT] + w[TOLD_WRONG] + w[NOT_TOLD] > 0) {
-            printf("  L%zu      %6u %6u %6u\n", i + 1, w[TOLD_RIGHT], w[TOLD_WRONG], w[NOT_TOLD]);
-        }
-        right += w[TOLD_RIGHT];
-        wrong += w[TOLD_WRONG];
-    }
-    printf("  told     %u, of those %u wrong (%.1f %%)\n", right + wrong, wrong,
-           right + wrong ? 100.0 * wrong / (right + wrong) : 0);
 }
 
 static unsigned all_of(const unsigned *count)
@@ -344,9 +314,7 @@ int main(int argc, char **argv)
     static const struct argp_option options[] = {
         {"method", 'm', "NAME", 0, "default, paper or both (default: both)", 0},
         {"list", 'l', NULL, 0,
-         "One line per machine: = right, : within, ~ near, x wrong, o missed, w wrong ways, + "
-         "spurious",
-         0},
+         "One line per machine: = right, : within, ~ near, x wrong, o missed, + spurious", 0},
         {"least", 'p', "PERCENT", 0,
          "Fail if fewer levels than that are right or within with the default method", 0},
         {"jobs", 'j', "N", 0, "Processes that share the machines (default: 1)", 0},
@@ -371,7 +339,6 @@ int main(int argc, char **argv)
     double right = 100;
     if (arguments.fit) {
         right = print("default", &tables[FIT]);
-        print_ways(&tables[FIT]);
     }
     if (arguments.paper) {
         print("paper", &tables[PAPER]);

@@ -39,18 +39,11 @@ struct bsp_bend {
  * names none; repeats within one start of a program were seen 1 to 32 % apart, those on a quiet
  * machine under 10. */
 #define BSP_AGREEMENT 0.10
-/* Least squares and Theil-Sen further apart than this: outliers or a bend bent one of them. */
-#define BSP_FITS_AGREEMENT 0.25
 
 /* The line that minimises the sum over all points of (T(h) - (h g + l))^2: the 2 x 2 normal
  * equations, solved around the mean of h, where they are diagonal. 0, -EINVAL (fewer than two
  * points). */
 int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out);
-
-/* The median of the slopes of all pairs of points (of more than 256 points: of the pairs half a
- * curve apart), and the median of T(h) - h g: up to 29 % of the points may be wrong. 0, -EINVAL
- * (fewer than two points), -ENOMEM. */
-int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out);
 
 /* Is the curve two straight pieces rather than one? Only where two explain it much better than
  * noise would let them, and differ visibly from one; T(0) is left out. out->h is 0 where there is
@@ -61,19 +54,6 @@ int probe_bsp_find_bend(const struct bsp_curve *curve, struct bsp_bend *out);
  * and of their times at both ends over the smaller of their times in the middle. */
 double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, double low,
                             double high);
-
-/* The fit to keep, and whether it is one to be sure of. */
-struct bsp_choice {
-    struct bsp_line line, least_squares, theil_sen;
-    bool robust;   /* the Theil-Sen line was kept */
-    bool differ;   /* the two g are more than BSP_FITS_AGREEMENT apart */
-    bool negative; /* g or l of the kept line is below zero */
-};
-
-/* Least squares where both fits agree or the other is no better; otherwise that of the two whose l
- * is not negative and nearest to the measured T(0) (T(0) <= l is expected, so a far larger l is the
- * outlier's). 0, -EINVAL, -ENOMEM. */
-int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out);
 
 /* -- machine -- */
 
@@ -189,7 +169,8 @@ struct probe_bsp_request {
 
 /* One way of packing. Times in seconds. */
 struct probe_bsp_fit {
-    struct bsp_choice choice;
+    struct bsp_line line;
+    bool negative;          /* its g or l is below zero */
     struct bsp_curve curve; /* per h the minimum of the best two runs */
     struct bsp_bend bend;
     uint32_t runs;         /* made; more than asked for when the best two did not agree */

@@ -1,6 +1,5 @@
-/* From measured times T(h) of full h-relations to g and l. Least squares is Bisseling's; Theil
- * and Sen's fit stands beside it, since one stall ruins the first and a switch of protocols the
- * second. */
+/* From measured times T(h) of full h-relations to g and l: Bisseling's least squares. A stall does
+ * not reach it, since each h has the least of several times in random order. */
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>
@@ -16,8 +15,7 @@
  * 10 even when the place is the best of a hundred; noise with stalls reached 20. */
 #define BEND_F 40.0
 /* A bend is looked for in at most about so many points: in the medians of blocks of a longer curve,
- * out of which one stall among thousands of points cannot make a piece of its own. Up to as many
- * points all pairs of them give slopes; of more, only pairs half a curve apart. */
+ * out of which one stall among thousands of points cannot make a piece of its own. */
 #define BEND_POINTS 256
 
 static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
@@ -49,49 +47,6 @@ static int line_of(const uint32_t *h, const double *time, size_t count, struct b
 int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
 {
     return line_of(curve->h, curve->time, curve->count, out);
-}
-
-static double slope(const struct bsp_curve *curve, size_t i, size_t j)
-{
-    return (curve->time[j] - curve->time[i]) / ((double)curve->h[j] - (double)curve->h[i]);
-}
-
-/* How many slopes of pairs of points were written into `out`, which has room for all of them. Pairs
- * half a curve apart are Theil's incomplete method: as many wrong points do no harm, and long
- * curves take no more than their points. */
-static size_t slopes(const struct bsp_curve *curve, double *out)
-{
-    size_t n = curve->count, k = 0;
-    for (size_t i = 0; n > BEND_POINTS && i + n / 2 < n; i++) {
-        out[k++] = slope(curve, i, i + n / 2);
-    }
-    for (size_t i = 0; n <= BEND_POINTS && i < n; i++) {
-        for (size_t j = i + 1; j < n; j++) {
-            out[k++] = slope(curve, i, j);
-        }
-    }
-    return k;
-}
-
-int probe_bsp_theil_sen(const struct bsp_curve *curve, struct bsp_line *out)
-{
-    size_t n = curve->count;
-    if (n < 2) {
-        return -EINVAL;
-    }
-    /* First the slopes, then a value of each point. */
-    size_t pairs = n > BEND_POINTS ? n / 2 + 1 : n * (n - 1) / 2;
-    double *values = malloc((pairs > n ? pairs : n) * sizeof *values);
-    if (!values) {
-        return -ENOMEM;
-    }
-    double g = profile_median_value(values, slopes(curve, values));
-    for (size_t i = 0; i < n; i++) {
-        values[i] = curve->time[i] - curve->h[i] * g;
-    }
-    *out = (struct bsp_line){g, profile_median_value(values, n)};
-    free(values);
-    return 0;
 }
 
 /* -- bend -- */
@@ -198,27 +153,4 @@ double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, 
     double g = fabs(a->g - b->g) / slope;
     double ends = fmax(fabs(at(a, low) - at(b, low)), fabs(at(a, high) - at(b, high))) / middle;
     return fmax(g, ends);
-}
-
-static bool negative(const struct bsp_line *line)
-{
-    return line->g < 0 || line->l < 0;
-}
-
-int probe_bsp_choose(const struct bsp_curve *curve, double t0, struct bsp_choice *out)
-{
-    struct bsp_choice choice = {0};
-    int rc = probe_bsp_least_squares(curve, &choice.least_squares);
-    rc = rc < 0 ? rc : probe_bsp_theil_sen(curve, &choice.theil_sen);
-    if (rc < 0) {
-        return rc;
-    }
-    const struct bsp_line *ls = &choice.least_squares, *ts = &choice.theil_sen;
-    choice.differ = fabs(ls->g - ts->g) > BSP_FITS_AGREEMENT * fmin(fabs(ls->g), fabs(ts->g));
-    bool nearer = fabs(ts->l - t0) < fabs(ls->l - t0);
-    choice.robust = !negative(ts) && (negative(ls) || (choice.differ && nearer));
-    choice.line = choice.robust ? *ts : *ls;
-    choice.negative = negative(&choice.line);
-    *out = choice;
-    return 0;
 }

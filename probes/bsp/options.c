@@ -15,15 +15,13 @@ static const struct argp_option table[] = {
     {0, 0, 0, 0, "BSP parameters:", 1},
     {"bsp", OPTION_BSP, NULL, 0,
      "Measure r, g and l for growing numbers of processors and add them to the existing profile; "
-     "no "
-     "other probe runs unless --probes names it",
+     "no other probe runs unless --probes names it",
      1},
     {"p", OPTION_P, "LIST", 0,
      "Numbers of processors, such as 1,2,4-8 (default: powers of two and divisors)", 1},
     {"h", OPTION_H, "LOW-HIGH[:STEP]", 0,
      "Interval of h for the fit, and step of the measured values (default: 0-2048:1; 2049 values "
-     "in "
-     "longer intervals)",
+     "in longer intervals)",
      1},
     {"runs", OPTION_RUNS, "N", 0,
      "Number of runs, at least 3; the best two must agree (default: 3)", 1},

@@ -51,7 +51,7 @@ static void draw_curves(struct chart *chart, const struct plot *plot)
     char text[96];
     for (unsigned k = 0; k < 2; k++) {
         const struct bsp_curve *curve = &fits[k]->curve;
-        const struct bsp_line *line = &fits[k]->choice.line;
+        const struct bsp_line *line = &fits[k]->line;
         const double last = curve->count ? (double)curve->h[curve->count - 1] : NAN;
         const double r = plot->found->flop_per_s;
         profile_chart_series(chart, k + 1, CHART_POINTS, names[k]);
@@ -77,8 +77,8 @@ static void write_parameters(FILE *file, const struct plot *plot)
     for (size_t i = 0; i < plot->count; i++) {
         double r = found[i].flop_per_s;
         fprintf(file, "%u %.6g %.6g %.6g %.6g %.6g\n", found[i].processors,
-                found[i].words.choice.line.g * r, found[i].words.choice.line.l * r,
-                found[i].t0_s * r, found[i].packets.choice.line.g * r, r);
+                found[i].words.line.g * r, found[i].words.line.l * r, found[i].t0_s * r,
+                found[i].packets.line.g * r, r);
     }
 }
 
@@ -90,9 +90,9 @@ static void parameter_curve(struct chart *chart, const struct plot *plot, enum p
     profile_chart_series(chart, colour, CHART_CURVE, name);
     for (size_t i = 0; i < plot->count; i++) {
         const struct probe_bsp *found = &plot->found[i];
-        const double values[] = {[SINGLE_G] = found->words.choice.line.g,
-                                 [PACKETS_G] = found->packets.choice.line.g,
-                                 [L] = found->words.choice.line.l,
+        const double values[] = {[SINGLE_G] = found->words.line.g,
+                                 [PACKETS_G] = found->packets.line.g,
+                                 [L] = found->words.line.l,
                                  [T0] = found->t0_s};
         profile_chart_point(chart, found->processors, values[which] * found->flop_per_s);
     }

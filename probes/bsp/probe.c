@@ -138,7 +138,6 @@ static int sweep(struct study *study, double *time, size_t *order)
 static int make_run(struct study *study)
 {
     struct run *run = &study->runs[study->run_count];
-    struct bsp_choice choice;
     size_t count = study->curve.count;
     size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
@@ -161,8 +160,7 @@ static int make_run(struct study *study)
         run->sum += run->time[i];
     }
     struct bsp_curve curve = {study->curve.h, run->time, count};
-    rc = probe_bsp_choose(&curve, study->t0_s, &choice);
-    run->line = choice.line;
+    rc = probe_bsp_least_squares(&curve, &run->line);
     return rc < 0 ? profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc)) : 0;
 }
 
@@ -198,7 +196,8 @@ static int conclude(struct study *study, struct probe_bsp_fit *out)
     for (size_t i = 0; i < fit.curve.count; i++) {
         fit.curve.time[i] = fmin(study->runs[0].time[i], study->runs[1].time[i]);
     }
-    int rc = probe_bsp_choose(&fit.curve, study->t0_s, &fit.choice);
+    int rc = probe_bsp_least_squares(&fit.curve, &fit.line);
+    fit.negative = rc == 0 && (fit.line.g < 0 || fit.line.l < 0);
     rc = rc < 0 ? rc : probe_bsp_find_bend(&fit.curve, &fit.bend);
     if (rc < 0) {
         return profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc));
@@ -275,8 +274,8 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
                             .begun_ns = profile_now_ns()};
     uint32_t high = request->h_high;
     int rc = examine(study, request, high, out);
-    for (uint32_t i = 1; rc == 0 && out->choice.negative && i <= ENLARGEMENTS &&
-                         high <= BSP_H_MAX / 2 && is_patient(study, request);
+    for (uint32_t i = 1; rc == 0 && out->negative && i <= ENLARGEMENTS && high <= BSP_H_MAX / 2 &&
+                         is_patient(study, request);
          i++) {
         high *= 2;
         free_fit(out);

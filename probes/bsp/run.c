@@ -44,17 +44,12 @@ static void note_fit(const struct probe_bsp_fit *fit, const char *which, double 
         append(text, size, "%sg or l was negative: interval enlarged to h = %u", which,
                highest_h(fit));
     }
-    if (fit->choice.negative) {
+    if (fit->negative) {
         append(text, size, "%snegative %s: g and l are small and of the same order", which,
-               fit->choice.line.g < 0 ? "g" : "l");
+               fit->line.g < 0 ? "g" : "l");
     }
-    if (fit->patience_ended && (!fit->agree || fit->choice.negative)) {
+    if (fit->patience_ended && (!fit->agree || fit->negative)) {
         append(text, size, "%sthe machine was too busy for more runs", which);
-    }
-    if (fit->choice.differ) {
-        append(text, size, "%sleast squares g %.4g, Theil-Sen g %.4g; kept %s", which,
-               fit->choice.least_squares.g * flop_per_s, fit->choice.theil_sen.g * flop_per_s,
-               fit->choice.robust ? "Theil-Sen" : "least squares");
     }
     if (fit->bend.h) {
         append(text, size, "%sbend at h = %u (g %.4g before, %.4g from there on)", which,
@@ -73,8 +68,7 @@ static int make_entry(const struct probe_bsp *found, const char *backend, struct
 {
     char note[1024];
     double r = found->flop_per_s;
-    const struct bsp_line *words = &found->words.choice.line,
-                          *packets = &found->packets.choice.line;
+    const struct bsp_line *words = &found->words.line, *packets = &found->packets.line;
     probe_bsp_note(found, note, sizeof note);
     *out = (struct profile_bsp){
         .backend = strdup(backend),
@@ -135,7 +129,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
 {
     struct profile_bsp entry;
     bool replace;
-    if (found->words.choice.line.g < 0) {
+    if (found->words.line.g < 0) {
         return -ERANGE;
     }
     size_t place = place_of(profile, backend, found->processors, &replace);

@@ -1,6 +1,6 @@
 /* The measuring plan of a latency curve: which sizes, how often, how far apart in time, and what
  * is left out when the time is short. Where the curve ends is decided in extent.c, levels are
- * fitted in fit.c; line size and ways are measured in line_and_ways.c. */
+ * fitted in fit.c; the line size is measured in line.c. */
 #include "probes/cache/probe.h"
 
 #include <errno.h>
@@ -376,7 +376,7 @@ static int measure(struct measurement *m)
     if (rc == 0) {
         fill_levels(result, fits, m->samples);
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-        rc = probe_cache_geometry(probe, m->pu, result, m->error);
+        rc = probe_cache_line(probe, m->pu, result, m->error);
     }
     return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, SWEEPS, result, m->error);
 }

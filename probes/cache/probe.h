@@ -1,5 +1,5 @@
-/* Cache levels of one PU: sizes, latencies, the first level's line and ways, and TLB reaches (2010
- * paper, Section III-A; the method is ours, see fit.h).
+/* Cache levels of one PU: sizes, latencies, the first level's line, and TLB reaches (2010 paper,
+ * Section III-A; the method is ours, see fit.h).
  *
  * The latency of a random cycle is measured on a grid of eight sizes an octave, from 4 KiB until
  * well beyond the last knee, in several sweeps that lie apart in time and visit the same places in
@@ -39,9 +39,7 @@ struct probe_cache_level {
     uint64_t size_bytes, low_bytes, high_bytes;
     /* of the likeliest shape */
     enum cache_policy policy;
-    /* measured, of the first level; 0: not known. A way is sets * line */
-    uint32_t ways;
-    uint64_t way_bytes;
+    /* of the first level; 0: not known */
     uint32_t line_bytes;
     /* of a load that hits in this level */
     double seconds;
@@ -115,9 +113,9 @@ struct probe_cache_pairing {
 void probe_cache_pair(const struct probe_cache *caches, const struct profile_class *declared,
                       const uint32_t *pu, struct probe_cache_pairing *out);
 
-/* Line size and ways of the first level, whose size is known. 0 or the machine's -errno. */
-int probe_cache_geometry(struct probe *probe, uint32_t pu, struct probe_cache *out,
-                         struct servet_error *error);
+/* Line size of the first level, whose size is known. 0 or the machine's -errno. */
+int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                     struct servet_error *error);
 
 /* The TLB of ordinary pages, where the curve is of huge ones: programs may not have those. So many
  * passes, or fewer when late. 0 or the machine's -errno. */
@@ -171,17 +169,9 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
 
 /* -- line -- */
 
-/* The geometry of the first level cache: line size, ways and size of a way, without looking at a
- * declared figure.
- *
- * ways  A cycle of k lines that lie s bytes apart stays in the cache as long as no set gets more
- * lines than it has ways. The largest such k halves from stride to stride until s is the size of a
- * way (sets * line); from there on it is the number of ways. Interference takes ways away, so the
- * largest of several trials counts, and ways that do not make up the size are not reported.
- *
- * line  In a working set 4/3 as large as the cache lines miss. Nodes closer together than a line
- * share one, so the latency rises with their distance until that is the line size.
- */
+/* The line size of the first level, without looking at a declared figure: in a working set 4/3 as
+ * large as the cache lines miss. Nodes closer together than a line share one, so the latency rises
+ * with their distance until that is the line size. */
 
 /* The first level by its latency curve. */
 struct probe_line_level {
@@ -192,15 +182,9 @@ struct probe_line_level {
     uint32_t declared_line_bytes;
 };
 
-/* 0: undecided. Ways times the size of a way are the level's size. */
-struct probe_line {
-    uint32_t line_bytes, ways;
-    uint64_t way_bytes;
-};
-
-/* An undecided figure is no error. */
+/* 0: undecided, which is no error. */
 int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
-               struct probe_line *out, struct servet_error *error);
+               uint32_t *line_bytes, struct servet_error *error);
 
 /* Latencies by distance of the nodes (ascending, doubling). */
 struct probe_line_curve {
@@ -215,11 +199,6 @@ uint32_t probe_line_first(const struct machine *machine, uint32_t pu);
 /* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
  * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
 uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
-
-/* Ways and size of a way out of the largest k by stride (ascending, doubling); both 0 where k goes
- * on halving. */
-void probe_line_ways(const uint64_t *strides, const uint32_t *largest, size_t count, uint32_t *ways,
-                     uint64_t *way_bytes);
 
 /* -- paper -- */
 

@@ -94,7 +94,13 @@ static void leave_out(struct matrix *matrix, const struct cell *cell, const char
     }
 }
 
-/* A fault of one node's memory leaves the others. The first cell is tried in any case: that memory
+/* A fault of one node's memory leaves the others. */
+static bool is_fault(int rc)
+{
+    return rc == -EACCES || rc == -ENOMEM || rc == -ETIME || rc == -EAGAIN;
+}
+
+/* The first cell is tried in any case: that memory
  * is out of reach is worth knowing. Memory that is all of one node was reached before. */
 static int try_cell(struct matrix *matrix, struct cell *cell)
 {
@@ -103,11 +109,10 @@ static int try_cell(struct matrix *matrix, struct cell *cell)
     const bool named = matrix->probe->declared->numa_count > 1;
     bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
     int rc = late ? 0 : measure_row(matrix, cell);
-    bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME;
-    if (late || fault) {
+    if (late || is_fault(rc)) {
         leave_out(matrix, cell, probe_machine_strerror(late ? -ETIME : rc));
     }
-    return fault ? 0 : rc;
+    return is_fault(rc) ? 0 : rc;
 }
 
 /* -- nodes, by the PUs near them together -- */
@@ -160,8 +165,7 @@ static int copy_together(const struct matrix *matrix, size_t node, const uint32_
         }
     }
     free(each);
-    bool fault = rc == -EACCES || rc == -ENOMEM || rc == -ETIME || rc == -EAGAIN;
-    return fault ? 0 : rc;
+    return is_fault(rc) ? 0 : rc;
 }
 
 /* Spread over those near. */
@@ -205,16 +209,6 @@ static int measure_nodes(struct matrix *matrix)
 
 /* -- the matrix -- */
 
-static bool overlap(const struct profile_set *a, const struct profile_set *b)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        if (profile_set_has(b, a->ids[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Are the node's PUs a group? High-bandwidth memory is a node beside the ordinary one with the same
  * PUs, and memory behind an expander may be near to all PUs: then the smallest sets are the
  * groups. */
@@ -224,7 +218,7 @@ static bool is_group(const struct profile_class *declared, size_t node)
     for (size_t i = 0; i < declared->numa_count; i++) {
         const struct profile_set *other = &declared->numa[i].pus;
         bool before = other->count < mine->count || (other->count == mine->count && i < node);
-        if (i != node && before && overlap(other, mine)) {
+        if (i != node && before && profile_set_overlaps(other, mine)) {
             return false;
         }
     }
@@ -320,9 +314,6 @@ static int hand_out(struct matrix *matrix)
 
 static void release(struct matrix *matrix)
 {
-    for (size_t i = 0; i < matrix->cell_count; i++) {
-        free(matrix->cells[i].row.quality.note);
-    }
     for (size_t i = 0; i < matrix->group_count; i++) {
         profile_set_free(&matrix->groups[i]);
     }

@@ -5,9 +5,8 @@
  * Rows are groups of PUs that are local to one node, columns all nodes, those without PUs too. A
  * group's first PU chases through a random cycle far larger than every cache, and copies, on memory
  * bound to the node, while all else is idle: three rounds of both, their medians. A machine of one
- * node gives one row. A
- * node out of reach (a control group's memory nodes, a sandbox) or with too little free memory
- * leaves its rows out, with a reason.
+ * node gives one row. A node out of reach (a control group's memory nodes, a sandbox) or with too
+ * little free memory leaves its rows out, with a reason.
  *
  * Then the PUs near each node copy in it together, which alone tells memory of high bandwidth from
  * ordinary: as many for each node as the one with the fewest has, so that nodes differ by their

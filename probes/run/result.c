@@ -81,22 +81,15 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
     }
 }
 
-/* Geometry taken from the declared cache because it was not measured, and measured ways that differ
- * from it. */
+/* Geometry taken from the declared cache: ways always, the line where it was not measured. */
 static void note_geometry(FILE *stream, const struct probe_cache_level *level,
                           const struct profile_cache *declared)
 {
-    const char *before = separator(stream);
     bool line = declared && !level->line_bytes && declared->line_bytes;
-    bool ways = declared && !level->ways && declared->associativity;
+    bool ways = declared && declared->associativity;
     if (line || ways) {
-        fprintf(stream, "%s%s%s%s as declared, not measured", before, line ? "line size" : "",
-                line && ways ? " and " : "", ways ? "ways" : "");
-    }
-    if (level->ways && declared && declared->associativity &&
-        level->ways != declared->associativity) {
-        fprintf(stream, "%s%u ways measured, %u declared", line ? "; " : before, level->ways,
-                declared->associativity);
+        fprintf(stream, "%s%s%s%s as declared, not measured", separator(stream),
+                line ? "line size" : "", line && ways ? " and " : "", ways ? "ways" : "");
     }
 }
 
@@ -227,9 +220,7 @@ static int make_cache(const struct probe_cache *caches, size_t i,
         .line_bytes = level->line_bytes ? level->line_bytes
                       : declared        ? declared->line_bytes
                                         : 0,
-        .associativity = level->ways ? level->ways
-                         : declared  ? declared->associativity
-                                     : 0,
+        .associativity = declared ? declared->associativity : 0,
         .page_bytes = caches->page_bytes,
         .quality = {.origin = PROFILE_MEASURED,
                     .repetitions = level->repetitions,

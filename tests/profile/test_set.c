@@ -41,6 +41,17 @@ TEST(malformed_lists_are_refused)
     ck_assert_int_eq(profile_set_parse("0-4000000000", &set), -ERANGE);
 }
 
+TEST(sets_overlap_where_one_member_is_in_both)
+{
+    struct profile_set a = parsed("0-3,8"), b = parsed("2-9"), c = parsed("4-7,9"), none = {0};
+    ck_assert(profile_set_overlaps(&a, &b) && profile_set_overlaps(&b, &a));
+    ck_assert(!profile_set_overlaps(&a, &c) && !profile_set_overlaps(&c, &a));
+    ck_assert(!profile_set_overlaps(&a, &none) && !profile_set_overlaps(&none, &a));
+    profile_set_free(&a);
+    profile_set_free(&b);
+    profile_set_free(&c);
+}
+
 TEST(sets_combine)
 {
     struct profile_set a = parsed("0-3,8"), b = parsed("2-9"), out;

@@ -37,16 +37,12 @@ TEST(exact_times_give_g_and_l_to_twelve_digits, .loops = 2 * sizeof truths / siz
 {
     step = _i % 2 ? 1 : 16;
     struct sample sample;
-    struct bsp_line line, robust;
+    struct bsp_line line;
     const struct bsp_line *truth = &truths[_i / 2];
     make(&sample, truth->g, truth->l, 0, 1);
     ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
     assert_within(line.g, truth->g, 1e-12);
     assert_within(line.l, truth->l, 1e-12);
-    ck_assert_int_eq(probe_bsp_theil_sen(&sample.curve, &robust), 0);
-    assert_within(robust.g, truth->g, 1e-12);
-    assert_within(robust.l, truth->l,
-                  1e-10); /* the difference of large numbers, without longer sums */
 }
 
 TEST(least_squares_is_where_both_derivatives_vanish, .loops = 2)
@@ -72,40 +68,12 @@ TEST(noise_of_some_percent_leaves_g_and_l_within_five, .loops = 2)
     step = _i % 2 ? 1 : 16;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct sample sample;
-        struct bsp_choice choice;
+        struct bsp_line line;
         make(&sample, 455, 132618, 0.02, seed);
-        ck_assert_int_eq(probe_bsp_choose(&sample.curve, 111267, &choice), 0);
-        assert_within(choice.line.g, 455, 0.05);
-        assert_within(choice.line.l, 132618, 0.05);
-        ck_assert(!choice.negative);
+        ck_assert_int_eq(probe_bsp_least_squares(&sample.curve, &line), 0);
+        assert_within(line.g, 455, 0.05);
+        assert_within(line.l, 132618, 0.05);
     }
-}
-
-TEST(stalls_do_not_reach_the_robust_fit, .loops = 2)
-{
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_choice choice;
-    make(&sample, 660, 5000, 0.01, 3);
-    for (size_t i = 1600 / step; i < 1760 / step; i++) {
-        sample.time[i] *= 40;
-    }
-    sample.time[0] *= 40;
-    ck_assert_int_eq(probe_bsp_choose(&sample.curve, 5700, &choice), 0);
-    ck_assert_double_gt(fabs(choice.least_squares.g / 660 - 1), 0.5);
-    ck_assert(choice.differ && choice.robust);
-    assert_within(choice.line.g, 660, 0.05);
-}
-
-TEST(a_negative_l_is_told, .loops = 2)
-{
-    step = _i % 2 ? 1 : 16;
-    struct sample sample;
-    struct bsp_choice choice;
-    make(&sample, 197, -300, 0, 1);
-    ck_assert_int_eq(probe_bsp_choose(&sample.curve, 294, &choice), 0);
-    ck_assert(choice.negative);
-    assert_within(choice.line.l, -300, 1e-9);
 }
 
 static void bend(struct sample *sample, uint32_t from_h, double g, double l, double noise)
@@ -168,7 +136,6 @@ TEST(one_point_is_no_line)
     struct bsp_curve curve = {h, time, 1};
     struct bsp_line line = {-7, -7};
     ck_assert_int_lt(probe_bsp_least_squares(&curve, &line), 0);
-    ck_assert_int_lt(probe_bsp_theil_sen(&curve, &line), 0);
     ck_assert(line.g == -7 && line.l == -7);
 }
 

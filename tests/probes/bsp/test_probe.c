@@ -127,9 +127,9 @@ TEST(a_silent_machine_gives_its_parameters_exactly)
     struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
-    assert_within(found.words.choice.line.g, simulation.g_s, 1e-12);
-    assert_within(found.words.choice.line.l, simulation.l_s, 1e-12);
-    assert_within(found.packets.choice.line.g, simulation.g_packets_s, 1e-10);
+    assert_within(found.words.line.g, simulation.g_s, 1e-12);
+    assert_within(found.words.line.l, simulation.l_s, 1e-12);
+    assert_within(found.packets.line.g, simulation.g_packets_s, 1e-10);
     assert_within(found.t0_s, simulation.t0_s, 1e-15);
     ck_assert_uint_eq(found.length, 1024);
     assert_within(found.flop_per_s, simulation.flop_per_s,
@@ -150,8 +150,8 @@ TEST(noise_leaves_g_and_l_within_five_percent)
         simulation.stall_factor = 30;
         find(&simulation, &usual, &found);
         ck_assert_msg(found.words.agree, "seed %d: %g apart", (int)seed, found.words.difference);
-        assert_within(found.words.choice.line.g, simulation.g_s, 0.05);
-        assert_within(found.words.choice.line.l, simulation.l_s, 0.05);
+        assert_within(found.words.line.g, simulation.g_s, 0.05);
+        assert_within(found.words.line.l, simulation.l_s, 0.05);
         ck_assert_uint_eq(found.words.bend.h, 0);
         probe_bsp_free(&found);
     }
@@ -211,7 +211,7 @@ TEST(a_negative_l_enlarges_the_interval)
     char note[512];
     find(&simulation, &request, &found);
     ck_assert_uint_ge(found.words.enlargements, 1);
-    ck_assert(!found.words.choice.negative);
+    ck_assert(!found.words.negative);
     ck_assert_uint_eq(found.words.curve.h[found.words.curve.count - 1],
                       1200u << found.words.enlargements);
     probe_bsp_note(&found, note, sizeof note);
@@ -232,7 +232,7 @@ TEST(patience_ends_on_a_busy_machine)
     ck_assert_msg(strstr(note, "too busy for more runs"), "%s", note);
     probe_bsp_free(&found);
     find(&late, &request, &found);
-    ck_assert(found.words.choice.negative);
+    ck_assert(found.words.negative);
     ck_assert_uint_eq(found.words.enlargements, 0);
     probe_bsp_free(&found);
 }
@@ -245,13 +245,13 @@ TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
     struct servet_profile profile = {0};
     simulation.l_s = -1000 / simulation.flop_per_s;
     find(&simulation, &request, &found);
-    ck_assert(found.words.choice.negative);
+    ck_assert(found.words.negative);
     ck_assert_uint_eq(found.words.enlargements, 3);
     ck_assert_int_eq(probe_bsp_store(&found, "threads", &profile), 0);
     ck_assert(profile.bsp[0].l_flops < 0 && profile.bsp[0].t0_flops > 0);
     ck_assert_msg(strstr(profile.bsp[0].quality.note, "negative l"), "%s",
                   profile.bsp[0].quality.note);
-    found.words.choice.line.g = -1e-9;
+    found.words.line.g = -1e-9;
     ck_assert_int_eq(probe_bsp_store(&found, "mpi", &profile), -ERANGE);
     ck_assert_uint_eq(profile.bsp_count, 1);
     free(profile.bsp[0].backend);

@@ -64,7 +64,7 @@ TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
     ck_assert_uint_eq(least.count, all.count);
     for (size_t i = 0; i < least.count; i++) {
         ck_assert_uint_eq(least.levels[i].repetitions, 1);
-        ck_assert_uint_eq(least.levels[i].ways, 0);
+        ck_assert_uint_eq(least.levels[i].line_bytes, 0);
         double ratio = (double)least.levels[i].size_bytes / (double)all.levels[i].size_bytes;
         ck_assert_double_lt(fabs(log2(ratio)), 0.5);
     }
@@ -96,7 +96,7 @@ TEST(without_a_budget_nothing_is_left_out)
     ck_assert(!all.shortened);
     ck_assert_uint_eq(all.sweeps, 3);
     ck_assert_uint_eq(all.coarse, 0);
-    ck_assert_uint_gt(all.levels[0].ways, 0);
+    ck_assert_uint_gt(all.levels[0].line_bytes, 0);
     probe_cache_free(&all);
 }
 

@@ -1,0 +1,168 @@
+/* What is asked once the sizes of the levels are known: the first level's line size, and the TLB of
+ * ordinary pages. Each may be left out when the time is short. */
+#include "probes/cache/probe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* -- the first level's line -- */
+
+/* By chases that take milliseconds; no physical address is needed since first levels are indexed
+ * virtually. */
+
+enum {
+    TRIALS = 5,    /* a busy sibling took of the cache in up to four of six trials */
+    DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
+};
+static const double plateau =
+    0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
+/* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
+ * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
+static const double near_plateau = 0.8;
+
+static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
+{
+    const struct machine_traversal what = {
+        .bytes = bytes,
+        .stride_bytes = stride,
+        .order = MACHINE_CHASE,
+        .pages = machine_pages(probe->machine),
+        .warm_passes = MACHINE_WARM_PASSES,
+        .seed = ++probe->seed,
+    };
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
+uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared)
+{
+    const uint32_t *distances = curve->distances;
+    const double *seconds = curve->seconds;
+    if (curve->count < 3) {
+        return 0;
+    }
+    double level = (seconds[curve->count - 1] + seconds[curve->count - 2]) / 2;
+    if (level < probe_cache_least_rise * hit_s) {
+        return 0;
+    }
+    size_t i = 0;
+    while (i + 2 < curve->count && seconds[i] - hit_s < plateau * (level - hit_s)) {
+        i++;
+    }
+    if (i == 0 || i + 2 >= curve->count) {
+        return 0; /* flat from the first distance on, or no plateau: nothing was seen */
+    }
+    for (size_t j = i - 1; j <= i + 1; j++) {
+        if (distances[j] == declared && seconds[j] - hit_s >= near_plateau * (level - hit_s)) {
+            return declared;
+        }
+    }
+    return distances[i];
+}
+
+static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+                        uint32_t *line_bytes)
+{
+    uint32_t distances[DISTANCES];
+    double seconds[DISTANCES];
+    for (size_t i = 0; i < DISTANCES; i++) {
+        distances[i] = 8u << i;
+        seconds[i] = INFINITY;
+        size_t bytes = level->bytes * 4 / 3 / 1024 * 1024;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            double once;
+            int rc = chase(probe, pu, bytes, distances[i], &once);
+            if (rc < 0) {
+                return rc;
+            }
+            seconds[i] = fmin(seconds[i], once);
+        }
+    }
+    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
+    *line_bytes = probe_line_infer(&curve, level->seconds, level->declared_line_bytes);
+    return 0;
+}
+
+uint32_t probe_line_first(const struct machine *machine, uint32_t pu)
+{
+    const struct profile_class *declared = probe_cache_declared(machine);
+    const struct profile_cache *first = NULL;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const struct profile_cache *cache = &declared->caches[i];
+        const bool there = cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
+        if (there && cache->line_bytes > 0 && (!first || cache->level < first->level)) {
+            first = cache;
+        }
+    }
+    return first ? first->line_bytes : 0;
+}
+
+int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
+               uint32_t *line_bytes, struct servet_error *error)
+{
+    *line_bytes = 0;
+    probe_tell(probe, 1, "line size of the first cache on PU %u", pu);
+    if (level->miss_seconds < probe_cache_least_rise * level->seconds) {
+        return 0;
+    }
+    int rc = measure_line(probe, pu, level, line_bytes);
+    return rc < 0 ? probe_error(error, rc, "measuring the line size") : 0;
+}
+
+/* -- what is asked of a PU, in which order -- */
+
+/* A smaller step than a level's is a disturbance, and what misses take is to be seen behind the
+ * next one. */
+static double first_miss_seconds(const struct probe_cache *caches)
+{
+    for (size_t i = 1; i < caches->count; i++) {
+        if (caches->levels[i].seconds >= probe_cache_least_rise * caches->levels[0].seconds) {
+            return caches->levels[i].seconds;
+        }
+    }
+    return caches->memory_seconds;
+}
+
+static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
+{
+    const struct profile_cache *cache = probe_cache_declared_near(machine, pu, bytes);
+    return cache ? cache->line_bytes : 0;
+}
+
+int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
+                     struct servet_error *error)
+{
+    if (out->count == 0 || probe_late(probe)) {
+        out->shortened |= out->count > 0;
+        return 0;
+    }
+    struct probe_cache_level *first = &out->levels[0];
+    const struct probe_line_level level = {
+        .bytes = first->size_bytes,
+        .seconds = first->seconds,
+        .miss_seconds = first_miss_seconds(out),
+        .declared_line_bytes = declared_line(probe->machine, pu, first->size_bytes)};
+    return probe_line(probe, pu, &level, &first->line_bytes, error);
+}
+
+int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
+                             struct servet_error *error)
+{
+    const uint32_t measured = out->count > 0 ? out->levels[0].line_bytes : 0;
+    struct probe_tlb_times times = {.line_bytes =
+                                        measured ? measured : probe_line_first(probe->machine, pu)};
+    for (int pass = 0; pass < passes && out->page_bytes != probe->machine->page_bytes; pass++) {
+        if (probe_late(probe)) {
+            out->shortened = true;
+            break;
+        }
+        int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (times.count > 0) {
+        probe_tlb_conclude(probe, &times, &out->ordinary_tlb);
+    }
+    return 0;
+}
