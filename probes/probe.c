@@ -137,23 +137,24 @@ static const struct listed levels = {sizeof(struct profile_memory_level),
 static int narrow_list(const struct listed *listed, void *entries, size_t *count,
                        const struct profile_set *pus)
 {
-    char *end = (char *)entries + *count * listed->size, *kept = entries;
-    for (char *entry = entries; entry < end; entry += listed->size) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        char *entry = (char *)entries + i * listed->size;
         int rc = probe_relation_narrow((void *)(entry + listed->relation), pus);
         if (rc < 0) {
             return rc;
         }
     }
-    for (char *entry = entries; entry < end; entry += listed->size) {
+    for (size_t i = 0; i < *count; i++) {
+        char *entry = (char *)entries + i * listed->size;
         const struct profile_relation *left = (const void *)(entry + listed->relation);
         if (left->group_count || left->pair_count) {
-            memmove(kept, entry, listed->size);
-            kept += listed->size;
+            memmove((char *)entries + kept++ * listed->size, entry, listed->size);
         } else {
             listed->free_entry(entry);
         }
     }
-    *count = (size_t)(kept - (char *)entries) / listed->size;
+    *count = kept;
     return 0;
 }
 

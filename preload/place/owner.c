@@ -210,11 +210,11 @@ static bool has_go_note(const struct dl_phdr_info *program)
     static const char name[] = "Go";
     for (size_t i = 0; i < program->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &program->dlpi_phdr[i];
-        const char *at = (const char *)(program->dlpi_addr + part->p_vaddr);
-        const char *end = at + part->p_memsz;
         if (part->p_type != PT_NOTE) {
             continue;
         }
+        const char *at = (const char *)(program->dlpi_addr + part->p_vaddr);
+        const char *end = at + part->p_memsz;
         while ((size_t)(end - at) >= sizeof(ElfW(Nhdr)) + sizeof "Go\0") {
             const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
             size_t sizes = (note->n_namesz + 3) / 4 * 4 + (note->n_descsz + 3) / 4 * 4;
