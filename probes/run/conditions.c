@@ -315,7 +315,8 @@ static int of_this_machine(struct servet_profile *profile)
     return rc;
 }
 
-const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
+const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message",
+                                                  "device"};
 
 /* " cache sharing …", with room for all probes. */
 struct names {
@@ -425,6 +426,9 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     rc = rc < 0 || !native ? rc : of_this_machine(profile);
     if (rc == 0 && results->numa.why[0]) {
         rc = probe_conditions_add(profile, "numa_access", results->numa.why);
+    }
+    if (rc == 0 && results->devices.why[0]) {
+        rc = probe_conditions_add(profile, "devices", results->devices.why);
     }
     rc = rc < 0 ? rc : add_budget(run, results, profile);
     rc = rc < 0 ? rc : add_quota(run, results, profile);
