@@ -1,10 +1,10 @@
-/* Stands for the library of a GPU's maker, CUDA's or (HIP defined) AMD's: one device whose memory is
- * the host's. Copies to it take at least what 5 GB/s and 20 us take, from it 0.3 GB/s. It
+/* Stands for the library of a GPU's maker, CUDA's or (HIP defined) AMD's: one device whose memory
+ * is the host's. Copies to it take at least what 5 GB/s and 20 us take, from it 0.3 GB/s. It
  * refuses what the real one would not do well: memory that is not pinned, an address that it did
  * not give, a thread that chose no device.
  *
- * FAKE_GPU: "refuses" to start, "crashes" at the first copy, "hangs" there,
- * "unpinned": pins nothing. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
+ * FAKE_GPU: "refuses" to start, "crashes" at the first copy, "hangs" there, "unpinned": pins
+ * nothing. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
