@@ -10,7 +10,7 @@ function __servet_values --argument-names command
 	set -l words (commandline -opc)
 	switch $command:$words[-1]
 	case servet-probe:--probes
-		printf '%s\n' all cache sharing memory message
+		printf '%s\n' all cache sharing memory message device
 	case servet-probe:--message-data
 		printf '%s\n' written unwritten
 	case 'servet-map:--format' 'servet-spmd:--format'

@@ -247,6 +247,20 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
                    seconds);
 }
 
+int probe_machine_transfer(struct machine *machine, const struct profile_device *device,
+                           const struct machine_transfer *places, size_t count,
+                           struct machine_transferred *out, struct servet_error *why)
+{
+    const int stop = machine->ops->transfer ? stopped(machine) : -ENOTSUP;
+    if (stop < 0) {
+        return stop;
+    }
+    const double begun = probe_machine_elapsed(machine);
+    int rc = machine->ops->transfer(machine, device, places, count, out, why);
+    machine->guard.last_s = probe_machine_elapsed(machine) - begun;
+    return rc;
+}
+
 double probe_machine_elapsed(struct machine *machine)
 {
     return machine->ops->elapsed ? machine->ops->elapsed(machine) : 0;

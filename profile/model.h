@@ -297,8 +297,17 @@ enum profile_device_kind { PROFILE_GPU, PROFILE_NIC, PROFILE_DISK, PROFILE_DEVIC
 /* Of a device's numbers: not known. */
 #define PROFILE_NOT_SAID UINT32_MAX
 
-/* A GPU (or one die of it), a network card or a disk, as the system sees it; nothing is measured.
- * The several names that runtimes and drivers have for one PCI device are one device. */
+/* Copies between a device and pinned memory of one NUMA node, by a thread near that memory, while
+ * all else is idle. */
+struct profile_transfer {
+    uint32_t node; /* OS index of the NUMA node that the memory is on */
+    double to_device_bytes_per_s, from_device_bytes_per_s;
+    double seconds; /* of the smallest copy, until it is known to be done */
+    struct profile_quality quality;
+};
+
+/* A GPU (or one die of it), a network card or a disk, as the system sees it. The several names that
+ * runtimes and drivers have for one PCI device are one device. */
 struct profile_device {
     enum profile_device_kind kind;
     char *name;                      /* "cuda0", "mlx5_0", "nvme0n1" */
@@ -313,6 +322,8 @@ struct profile_device {
     bool fabric;        /* a network card that carries messages between nodes (InfiniBand, …) */
     bool down;          /* a network card without a link */
     struct profile_set pus; /* the PUs near it; all of the class where it is near to none */
+    struct profile_transfer *transfers; /* by ascending node; empty: not measured */
+    size_t transfer_count;
 };
 
 /* Nodes that are alike. All PU numbers in it are OS indices. */

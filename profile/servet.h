@@ -194,7 +194,7 @@ size_t servet_numa_nodes(const servet_profile *profile, uint32_t pu, uint32_t *n
  * several. -1: not known. */
 int64_t servet_numa_node(const servet_profile *profile, uint32_t pu);
 
-/* -- devices (as the operating system sees them; nothing of them is measured) -- */
+/* -- devices -- */
 
 enum servet_device_kind {
     SERVET_GPU = 0,  /* or one die of it */
@@ -219,6 +219,19 @@ struct servet_device {
  * there are; 0: none is known, or the profile does not have the PU. */
 size_t servet_devices_near(const servet_profile *profile, uint32_t pu, enum servet_device_kind kind,
                            struct servet_device *out, size_t room);
+
+/* Copies between a device and pinned memory of one NUMA node, by a thread near that memory. */
+struct servet_transfer {
+    double to_device_bytes_per_s, from_device_bytes_per_s; /* of large copies */
+    double seconds; /* of the smallest copy, until it is known to be done */
+    double spread;  /* of those measurements, relative; < 0: not known */
+};
+
+/* Bandwidth and latency of copies between the memory of a NUMA node and a GPU, while all else is
+ * idle. `device` is a name as of servet_devices_near(), `numa_node` the operating system's number;
+ * both are of the node of `pu`. 0 and *out; -ENOENT: not measured, or no such device or node. */
+int servet_device_transfer(const servet_profile *profile, uint32_t pu, const char *device,
+                           uint32_t numa_node, struct servet_transfer *out);
 
 /* -- messages (2010 paper, Section III-D) -- */
 

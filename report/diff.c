@@ -165,6 +165,25 @@ static void add_numa_access(struct item_list *list, const char *where,
     }
 }
 
+static void add_transfers(struct item_list *list, const char *where,
+                          const struct profile_device *device)
+{
+    for (size_t i = 0; i < device->transfer_count; i++) {
+        const struct profile_transfer *row = &device->transfers[i];
+        const double rates[] = {row->to_device_bytes_per_s, row->from_device_bytes_per_s};
+        for (size_t k = 0; k < 2; k++) {
+            say_number(list,
+                       add(list, where, "copies of NUMA node %u %s %.40s", row->node,
+                           k ? "from" : "to", device->name),
+                       rates[k], profile_figure_bandwidth(rates[k]).text, &row->quality);
+        }
+        say_number(
+            list,
+            add(list, where, "latency of copies of NUMA node %u to %.40s", row->node, device->name),
+            row->seconds, profile_figure_seconds(row->seconds).text, &row->quality);
+    }
+}
+
 static void add_layers(struct item_list *list, const char *where,
                        const struct profile_communication *communication)
 {
@@ -190,6 +209,9 @@ static void add_class(struct item_list *list, const struct servet_profile *profi
     add_caches(list, where, node_class);
     add_memory(list, where, &node_class->memory);
     add_numa_access(list, where, node_class);
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        add_transfers(list, where, &node_class->devices[i]);
+    }
     add_layers(list, where, &node_class->communication);
 }
 

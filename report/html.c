@@ -212,6 +212,7 @@ static void put_parts(FILE *out, const struct servet_profile *p)
 static const char *const condition_names[][2] = {
     {"budget", "Time granted"},
     {"busy", "Busy with other work"},
+    {"devices", "Copies to GPUs"},
     {"governor", "Frequency governor"},
     {"huge_pages", "Huge pages"},
     {"incomplete", "Incomplete"},

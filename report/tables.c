@@ -366,6 +366,35 @@ static void put_devices(FILE *out, const struct profile_class *node_class, const
     report_table_close(out);
 }
 
+static void put_transfers(FILE *out, const struct profile_class *node_class, const char *id)
+{
+    bool open = false;
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        for (size_t k = 0; k < device->transfer_count; k++) {
+            const struct profile_transfer *row = &device->transfers[k];
+            char node[16];
+            if (!open) {
+                report_table_open(out, id, "Copies between memory of a NUMA node and a GPU",
+                                  "GPU|NUMA node|To it|From it|Latency|Quality");
+                open = true;
+            }
+            snprintf(node, sizeof node, "%u", row->node);
+            report_table_row(out, device->name);
+            report_table_cell(out, "n", node);
+            report_table_cell(out, "n", profile_figure_bandwidth(row->to_device_bytes_per_s).text);
+            report_table_cell(out, "n",
+                              profile_figure_bandwidth(row->from_device_bytes_per_s).text);
+            report_table_cell(out, "n", profile_figure_seconds(row->seconds).text);
+            quality_cell(out, &row->quality);
+            fputs("</tr>\n", out);
+        }
+    }
+    if (open) {
+        report_table_close(out);
+    }
+}
+
 /* The same for each class but the first, which has no number. */
 static const char *class_id(char id[64], const char *name, size_t index)
 {
@@ -392,6 +421,7 @@ void report_html_tables(struct page *page, enum plot_section section,
         put_kernels(out, &node_class->memory, class_id(id, "loops", index));
         put_levels(out, &node_class->memory, class_id(id, "overhead", index));
         put_devices(out, node_class, class_id(id, "devices", index));
+        put_transfers(out, node_class, class_id(id, "transfers", index));
     }
     if (section == PLOT_MESSAGES) {
         put_layers(out, &node_class->communication, "inside a node", class_id(id, "layers", index));

@@ -158,6 +158,7 @@ static const struct machine_ops native_ops = {
     .traverse = probe_native_traverse,
     .copy = probe_native_copy,
     .exchange = probe_native_exchange,
+    .transfer = probe_native_transfer,
     .elapsed = native_elapsed,
     .disturbed = native_disturbed,
     .ran = native_ran,

@@ -207,13 +207,11 @@ static int node_free(int32_t numa, long long *bytes)
     return 0;
 }
 
-/* A node that has less than that free is left alone: bound memory that does not fit calls the OOM
- * killer. */
-static int node_has_room(const struct native_region *region, size_t more)
+int probe_native_node_room(int32_t numa, size_t more)
 {
     long long free_bytes = 0;
-    int rc = region->numa < 0 ? 0 : node_free(region->numa, &free_bytes);
-    if (region->numa < 0 || rc < 0) {
+    int rc = numa < 0 ? 0 : node_free(numa, &free_bytes);
+    if (numa < 0 || rc < 0) {
         return rc;
     }
     return (long long)(2 * more) <= free_bytes ? 0 : -ENOMEM;
@@ -227,7 +225,7 @@ int probe_native_region_place(struct native_worker *worker, struct native_region
         region->numa = numa;
         region->pages = pages;
     }
-    int rc = bytes > region->touched ? node_has_room(region, bytes - region->touched) : 0;
+    int rc = bytes > region->touched ? probe_native_node_room(numa, bytes - region->touched) : 0;
     return rc < 0 ? rc : probe_native_region_grow(worker, region, bytes);
 }
 

@@ -120,6 +120,9 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
 int probe_native_region_place(struct native_worker *worker, struct native_region *region,
                               int32_t numa, enum machine_pages pages, size_t bytes);
 void probe_native_region_free(struct native_region *region);
+/* A node that has less than twice that free is left alone: bound memory that does not fit calls the
+ * OOM killer. 0 (also for numa < 0), -ENOMEM, -EACCES. */
+int probe_native_node_room(int32_t numa, size_t more);
 /* Memory that this process may still take: the smallest of MemAvailable and the limits of its
  * control groups, halved. */
 size_t probe_native_memory_limit(void);
@@ -137,7 +140,7 @@ size_t probe_native_huge_page_bytes(void);
  * ticks). */
 void probe_native_clock_calibrate(double *cost_s, double *batch_s);
 
-/* -- chase.c, copy.c, exchange.c -- */
+/* -- chase.c, copy.c, exchange.c, devices.c -- */
 int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
                           const uint32_t *pus, size_t count, double *seconds_per_access);
 int probe_native_copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
@@ -145,5 +148,8 @@ int probe_native_copy(struct machine *machine, const struct machine_copy *what, 
 const char *probe_native_copy_method(void);
 int probe_native_exchange(struct machine *machine, const struct machine_exchange *what,
                           const struct profile_pair *pairs, size_t count, double *seconds);
+int probe_native_transfer(struct machine *machine, const struct profile_device *device,
+                          const struct machine_transfer *places, size_t count,
+                          struct machine_transferred *out, struct servet_error *why);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "probes/memory/devices.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/sharing.h"
 #include "probes/probe.h"
@@ -21,6 +22,7 @@ struct probe_results {
     struct kind_results of[KINDS_MAX];
     struct probe_memory memory;
     struct probe_numa numa;
+    struct probe_devices devices;
     struct profile_communication messages;
     bool through_threads; /* messages */
     /* messages say which pairs are similar, so they come before sharing */

@@ -315,7 +315,8 @@ static int of_this_machine(struct servet_profile *profile)
     return rc;
 }
 
-const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message"};
+const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message",
+                                                  "device"};
 
 /* " cache sharing …", with room for all probes. */
 struct names {
@@ -426,6 +427,9 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     if (rc == 0 && results->numa.why[0]) {
         rc = probe_conditions_add(profile, "numa_access", results->numa.why);
     }
+    if (rc == 0 && results->devices.why[0]) {
+        rc = probe_conditions_add(profile, "devices", results->devices.why);
+    }
     rc = rc < 0 ? rc : add_budget(run, results, profile);
     rc = rc < 0 ? rc : add_quota(run, results, profile);
     rc = rc < 0 ? rc : add_incomplete(run, results, profile);
@@ -515,11 +519,24 @@ static struct unsettled messages_of(const struct servet_profile *profile)
     return of;
 }
 
+static struct unsettled devices_of(const struct profile_class *node_class)
+{
+    struct unsettled of = {0};
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        for (size_t k = 0; k < device->transfer_count; k++) {
+            widen(&of, &device->transfers[k].quality);
+        }
+    }
+    return of;
+}
+
 bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
                                 size_t size)
 {
     const struct profile_class *node_class = &profile->classes[0];
-    struct unsettled caches = {0}, sharing = {0}, memory = {0}, messages = messages_of(profile);
+    struct unsettled caches = {0}, sharing = {0}, memory = {0}, messages = messages_of(profile),
+                     devices = devices_of(node_class);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         widen(&caches, &node_class->caches[i].quality);
         sharing.cut_short |= node_class->caches[i].sharing_quality.cut_short;
@@ -528,9 +545,9 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         widen(&memory, &node_class->memory.levels[i].quality);
     }
-    const bool apart =
-        memory.beside_others || messages.beside_others ||
-        fmax(caches.spread, fmax(memory.spread, messages.spread)) > PROFILE_SETTLED_SPREAD;
+    const bool apart = memory.beside_others || messages.beside_others ||
+                       fmax(fmax(caches.spread, devices.spread),
+                            fmax(memory.spread, messages.spread)) > PROFILE_SETTLED_SPREAD;
     const bool cut =
         caches.cut_short || sharing.cut_short || memory.cut_short || messages.cut_short;
     text[0] = '\0';
@@ -539,6 +556,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     add_moved(node_class, text, size);
     add_unsettled(text, size, "memory", &memory);
     add_unsettled(text, size, "message", &messages);
+    add_unsettled(text, size, "device", &devices);
     if (left_out) {
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%snot measured:%s", used ? ", " : "",

@@ -72,8 +72,8 @@ static void refuse_probe(const char *text, size_t length, const char *also)
     for (size_t i = 0; i < PROBE_NAMES; i++) {
         profile_guess(&guess, probe_run_names[i]);
     }
-    cli_usage("--probes: expected %sall, or names out of cache, sharing, memory, message, got "
-              "'%.*s'%s%s%s",
+    cli_usage("--probes: expected %sall, or names out of cache, sharing, memory, message, device, "
+              "got '%.*s'%s%s%s",
               also, (int)length, text, guess.name ? ", did you mean '" : "",
               guess.name ? guess.name : "", guess.name ? "'?" : "");
 }

@@ -435,6 +435,17 @@ void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *
     probe_numa_free(&old);
 }
 
+void probe_result_set_devices(struct profile_class *node_class, struct probe_devices *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        struct profile_device *device = &node_class->devices[i];
+        free(device->transfers);
+        device->transfers = found->of[i].count ? found->of[i].transfers : NULL;
+        device->transfer_count = found->of[i].count;
+        found->of[i].transfers = device->transfers ? NULL : found->of[i].transfers;
+    }
+}
+
 /* -- layers -- */
 
 /* What PUs may have in common, the nearest first: a core, each cache, a package, the node. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "probes/cache/probe.h"
+#include "probes/memory/devices.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/sharing.h"
@@ -43,6 +44,7 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
 /* Move what was found into the class; `found` is empty afterwards. */
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found);
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found);
+void probe_result_set_devices(struct profile_class *node_class, struct probe_devices *found);
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found);
 
 /* Every layer was measured between threads. 0 or -ENOMEM. */

@@ -16,6 +16,7 @@
 
 #include "probes/cache/probe.h"
 #include "probes/machine.h"
+#include "probes/memory/devices.h"
 #include "probes/memory/domains.h"
 #include "probes/memory/loops.h"
 #include "probes/memory/numa.h"
@@ -39,6 +40,7 @@ static void free_results(struct probe_results *results)
     probe_kinds_free(&results->kinds);
     probe_memory_free(&results->memory);
     probe_numa_free(&results->numa);
+    probe_devices_free(&results->devices);
     probe_message_free(&results->messages);
 }
 
@@ -235,6 +237,7 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     results->left_out |= rc == -ETIME ? probe : 0;
     bool shortened = (probe_late(&results->probe) && !probe_budget_asks_nothing(results, probe)) ||
                      (probe == PROBE_MEMORY && results->probe.hurried);
+    shortened = probe == PROBE_DEVICE ? results->devices.cut_short : shortened;
     for (size_t i = 0; i < results->kinds.count && probe == PROBE_CACHE; i++) {
         shortened |= results->of[i].caches.shortened;
     }
@@ -294,6 +297,13 @@ static int run_sets(const struct probe_run *run, struct probe_results *results,
     return rc;
 }
 
+static int run_devices(const struct probe_run *run, struct probe_results *results,
+                       struct servet_error *error)
+{
+    (void)run;
+    return probe_devices(&results->probe, &results->devices, error);
+}
+
 /* Cache lines go from thread to thread on the machine itself, whatever messages went through. */
 static int run_lines(const struct probe_run *run, struct probe_results *results,
                      struct servet_error *error)
@@ -336,12 +346,14 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
                    struct servet_error *error);
     } caches = {PROBE_CACHE, run_caches}, sharing = {PROBE_SHARING, run_sharing},
       memory = {PROBE_MEMORY, run_memory}, messages = {PROBE_MESSAGE, run_first_messages},
-      sets = {PROBE_SETS, run_sets}, repeats = {PROBE_REPEATS, run_second_looks};
+      devices = {PROBE_DEVICE, run_devices}, sets = {PROBE_SETS, run_sets},
+      repeats = {PROBE_REPEATS, run_second_looks};
     const bool late = results->messages_first;
     const struct step *const order[] = {&caches,
                                         late ? &memory : &sharing,
                                         late ? &messages : &memory,
                                         late ? &sharing : &messages,
+                                        &devices,
                                         &sets,
                                         &repeats};
     int rc = 0;
@@ -384,6 +396,9 @@ static int assemble(const struct probe_run *run, struct probe_results *results,
                  : probe_result_keep_levels(&results->node_class->memory, &results->memory.memory);
         probe_result_set_memory(results->node_class, &results->memory);
         probe_result_set_numa(results->node_class, &results->numa);
+    }
+    if (rc == 0 && (results->done & PROBE_DEVICE)) {
+        probe_result_set_devices(results->node_class, &results->devices);
     }
     if (rc == 0 && (results->done & PROBE_MESSAGE)) {
         rc = probe_result_set_layers(results->node_class, &results->messages);
@@ -512,6 +527,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     bool native = strcmp(run->machine->name, "native") == 0;
     struct conditions_before around = {0};
     struct probe_results results = results_of(run);
+    run->probes &= probe_devices_are(run->machine) ? ~0u : ~(unsigned)PROBE_DEVICE;
     int rc = plan(run, native, &results, error);
     if (rc < 0) {
         return rc;

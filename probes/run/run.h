@@ -50,15 +50,16 @@ enum probe_run_probes {
     PROBE_SHARING = 2, /* needs the cache sizes */
     PROBE_MEMORY = 4,
     PROBE_MESSAGE = 8,
-    PROBE_ALL = PROBE_CACHE | PROBE_SHARING | PROBE_MEMORY | PROBE_MESSAGE,
+    PROBE_DEVICE = 16, /* on a machine that has a GPU */
+    PROBE_ALL = PROBE_CACHE | PROBE_SHARING | PROBE_MEMORY | PROBE_MESSAGE | PROBE_DEVICE,
     /* steps without a name on the command line: domains that only sets of PUs fill, and repetitions
      * that must lie apart in time */
-    PROBE_SETS = 16,
-    PROBE_REPEATS = 32,
+    PROBE_SETS = 32,
+    PROBE_REPEATS = 64,
 };
 
 /* As --probes calls them, by bit of enum probe_run_probes. */
-enum { PROBE_NAMES = 4 };
+enum { PROBE_NAMES = 5 };
 extern const char *const probe_run_names[PROBE_NAMES];
 
 /* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown

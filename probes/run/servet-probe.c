@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "probes/bsp/bsp.h"
+#include "probes/memory/devices.h"
 #include "probes/network/network.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
@@ -66,7 +67,7 @@ static const struct argp_option table[] = {
     {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun",
      0},
     {"probes", OPTION_PROBES, "NAMES", 0,
-     "Comma-separated: cache, sharing, memory, message (default: all)", 0},
+     "Comma-separated: cache, sharing, memory, message, device (default: all)", 0},
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
     {"method", OPTION_METHOD, "NAME", 0,
      "Cache sizes by: default, or paper (that of the 2010 paper)", 0},
@@ -441,6 +442,9 @@ int main(int argc, char **argv)
     catch_signals();
     open_machine(&options, &machine);
     probe_bsp_options_check(&options.bsp, &machine);
+    if (options.probes == PROBE_DEVICE && !probe_devices_are(&machine)) {
+        cli_usage("--probes: device: expected a GPU, found none");
+    }
     probe_progress_start(&progress, !options.run.quiet, options.events);
     options.bsp.no_mpi = options.no_mpi;
     struct probe_run run = run_of(&options);

@@ -115,6 +115,22 @@ static const struct profile_field memory_fields[] = {
 };
 static const struct profile_object memory = OBJECT("memory", struct sim, memory_fields);
 
+static const struct profile_field transfer_fields[] = {
+    FIELD(FIELD_U32, struct sim_transfer, node, REQUIRED, .high = 1023),
+    FIELD(FIELD_NUMBER, struct sim_transfer, to_device_bytes_per_s, REQUIRED, BYTES_PER_S),
+    FIELD(FIELD_NUMBER, struct sim_transfer, from_device_bytes_per_s, REQUIRED, BYTES_PER_S),
+    FIELD(FIELD_NUMBER, struct sim_transfer, seconds, REQUIRED, LOAD_SECONDS),
+};
+static const struct profile_object transfer =
+    OBJECT("transfer", struct sim_transfer, transfer_fields);
+
+static const struct profile_field gpu_fields[] = {
+    FIELD(FIELD_STRING, struct sim_gpu, name, REQUIRED),
+    FIELD(FIELD_SET, struct sim_gpu, pus),
+    LIST(FIELD_ARRAY, "transfers", struct sim_gpu, transfers, transfer_count, .element = &transfer),
+};
+static const struct profile_object gpu = OBJECT("gpu", struct sim_gpu, gpu_fields);
+
 static const struct profile_field layer_fields[] = {
     FIELD(FIELD_STRING, struct sim_layer, name),
     LIST(FIELD_GROUPS, "groups", struct sim_layer, groups, group_count),
@@ -182,6 +198,7 @@ static const struct profile_field machine_fields[] = {
     LIST(FIELD_ARRAY, "tlbs", struct sim, tlbs, tlb_count, .element = &tlb),
     {.key = "memory", .type = FIELD_OBJECT, REQUIRED, .element = &memory},
     LIST(FIELD_ARRAY, "kinds", struct sim, kinds, kind_count, .element = &kind),
+    LIST(FIELD_ARRAY, "gpus", struct sim, gpus, gpu_count, .element = &gpu),
     LIST(FIELD_ARRAY, "layers", struct sim, layers, layer_count, .element = &layer),
     {.key = "exchange_matrix",
      .type = FIELD_OBJECT,

@@ -203,6 +203,30 @@ static void complete_holders(struct sim_reader *reader, const struct sim *sim,
     }
 }
 
+static bool has_node(const struct sim *sim, uint32_t os_index)
+{
+    size_t i = 0;
+    while (i < sim->node_count && sim->nodes[i].os_index != os_index) {
+        i++;
+    }
+    return i < sim->node_count || (sim->node_count == 0 && os_index == 0);
+}
+
+static void complete_gpus(struct sim_reader *reader, const struct sim *sim)
+{
+    char where[48];
+    for (size_t i = 0; i < sim->gpu_count; i++) {
+        snprintf(where, sizeof where, "$.gpus[%zu].pus", i);
+        complete_holders(reader, sim, &sim->gpus[i].pus, where);
+        for (size_t k = 0; k < sim->gpus[i].transfer_count; k++) {
+            if (!has_node(sim, sim->gpus[i].transfers[k].node)) {
+                refuse(reader, "$.gpus[%zu].transfers[%zu].node: expected one of memory.nodes", i,
+                       k);
+            }
+        }
+    }
+}
+
 /* Caches of a PU are listed nearest first: what comes later is of a later level, and no faster. */
 static void check_behind(struct sim_reader *reader, const struct sim *sim, size_t before,
                          size_t cache)
@@ -428,6 +452,7 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     make_domains(reader, sim);
     check_nodes(reader, sim);
     check_kinds(reader, sim);
+    complete_gpus(reader, sim);
     check_memory(reader, sim);
 }
 
@@ -515,6 +540,7 @@ static int declare(const struct sim *sim, struct machine *machine, struct servet
     rc = rc < 0 ? rc : declare_groups(&node_class->cores, sim->cores, sim->core_count);
     rc = rc < 0 ? rc : declare_nodes(node_class, sim);
     rc = rc < 0 ? rc : declare_kinds(node_class, sim);
+    rc = rc < 0 ? rc : probe_sim_declare_gpus(sim, node_class);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i]) : 0;
     }

@@ -51,8 +51,7 @@ double probe_sim_noisy(struct sim *sim, double seconds)
     return seconds * factor * drift_of(sim);
 }
 
-/* An operation of so many workers that would take so long if they had their PUs to themselves. */
-static void pass(struct sim *sim, size_t workers, double seconds)
+void probe_sim_pass(struct sim *sim, size_t workers, double seconds)
 {
     sim->clock_s += seconds * (1 + sim->noise.others);
     sim->ran_s += seconds * (double)workers;
@@ -75,10 +74,11 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
         seconds_per_access[i] = probe_sim_noisy(sim, seconds[i]);
     }
     double nodes = (double)(what->bytes / what->stride_bytes);
-    pass(sim, count,
-         operation_seconds +
-             nodes * (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
-             timed_loads * slowest);
+    probe_sim_pass(sim, count,
+                   operation_seconds +
+                       nodes *
+                           (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
+                       timed_loads * slowest);
     free(positions);
     free(seconds);
     return rc;
@@ -316,8 +316,9 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
         slowest = fmin(slowest, bytes_per_s[i]);
         bytes_per_s[i] = 1 / probe_sim_noisy(sim, 1 / bytes_per_s[i]);
     }
-    pass(sim, count,
-         operation_seconds + (what->passes + 0.2) * 2 * (double)machine_copy_pass(what) / slowest);
+    probe_sim_pass(sim, count,
+                   operation_seconds +
+                       (what->passes + 0.2) * 2 * (double)machine_copy_pass(what) / slowest);
     return 0;
 }
 
@@ -398,7 +399,8 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
         }
         slowest = fmax(slowest, exact);
     }
-    pass(sim, 2 * count, operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1));
+    probe_sim_pass(sim, 2 * count,
+                   operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1));
     return 0;
 }
 
@@ -437,6 +439,7 @@ static void close_simulated(struct machine *machine)
 static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .copy = copy,
                                                  .exchange = exchange,
+                                                 .transfer = probe_sim_transfer,
                                                  .elapsed = elapsed,
                                                  .disturbed = disturbed,
                                                  .ran = ran,

@@ -119,6 +119,19 @@ struct sim_node {
     size_t from_count;
 };
 
+/* Copies between a GPU and the memory of a NUMA node. */
+struct sim_transfer {
+    uint32_t node;
+    double to_device_bytes_per_s, from_device_bytes_per_s, seconds;
+};
+
+struct sim_gpu {
+    char *name;
+    struct profile_set pus;         /* near it */
+    struct sim_transfer *transfers; /* empty: it is out of reach */
+    size_t transfer_count;
+};
+
 struct sim_layer {
     char *name;
     struct profile_set *groups;
@@ -198,6 +211,8 @@ struct sim {
     struct sim_kernel running; /* that of the copy at hand */
     struct sim_node *nodes;
     size_t node_count;
+    struct sim_gpu *gpus;
+    size_t gpu_count;
     struct sim_layer *layers;
     size_t layer_count;
     struct sim_matrix matrix;
@@ -235,6 +250,15 @@ const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct p
                                            size_t *group);
 /* As late as the machine's noise makes what would take so long. */
 double probe_sim_noisy(struct sim *sim, double seconds);
+/* An operation of so many workers that would take so long if they had their PUs to themselves. */
+void probe_sim_pass(struct sim *sim, size_t workers, double seconds);
+
+/* -- devices -- */
+
+int probe_sim_declare_gpus(const struct sim *sim, struct profile_class *node_class);
+int probe_sim_transfer(struct machine *machine, const struct profile_device *device,
+                       const struct machine_transfer *places, size_t count,
+                       struct machine_transferred *out, struct servet_error *why);
 
 /* -- cache -- */
 

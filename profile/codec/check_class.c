@@ -216,6 +216,23 @@ static int check_numa_access(const struct json_path *at, const struct profile_cl
     return 0;
 }
 
+static int check_devices(const struct json_path *at, const struct profile_class *node_class,
+                         struct servet_error *error)
+{
+    struct json_path here = JSON_PATH_KEY(at, "devices");
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        struct json_path item = JSON_PATH_ITEM(&here, i), rows = JSON_PATH_KEY(&item, "transfers");
+        for (size_t k = 0; k < device->transfer_count; k++) {
+            if (!has_numa(node_class, device->transfers[k].node)) {
+                return profile_refuse(error, &JSON_PATH_ITEM(&rows, k), "node",
+                                      "expected the number of one of the class's NUMA nodes");
+            }
+        }
+    }
+    return 0;
+}
+
 /* -- communication -- */
 
 static double highest_before(const struct profile_communication *communication, size_t index)
@@ -286,6 +303,7 @@ int profile_check_class(const struct json_path *at, const struct profile_class *
     rc = rc < 0 ? rc : check_tlb(at, node_class, error);
     rc = rc < 0 ? rc : check_memory(at, node_class, error);
     rc = rc < 0 ? rc : check_numa_access(at, node_class, error);
+    rc = rc < 0 ? rc : check_devices(at, node_class, error);
     return rc < 0
                ? rc
                : profile_check_communication(&JSON_PATH_KEY(at, "communication"),

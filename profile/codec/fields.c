@@ -343,6 +343,23 @@ const struct profile_object profile_communication_object =
     PROFILE_OBJECT("communication", struct profile_communication, communication_fields,
                    "Layers of latency between PUs or nodes.");
 
+static const struct profile_field transfer_fields[] = {
+    PROFILE_FIELD(FIELD_U32, struct profile_transfer, node,
+                  "The NUMA node that the memory is on; it is pinned.", REQUIRED),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_transfer, to_device_bytes_per_s,
+                  "Of large copies from that memory to the device, by a PU near the memory.",
+                  REQUIRED, POSITIVE, RATE),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_transfer, from_device_bytes_per_s,
+                  "The same from the device to that memory.", REQUIRED, POSITIVE, RATE),
+    PROFILE_FIELD(FIELD_NUMBER, struct profile_transfer, seconds,
+                  "Time of the smallest copy to the device, until it is known to be done.",
+                  REQUIRED, POSITIVE, SECONDS),
+    QUALITY(struct profile_transfer),
+};
+static const struct profile_object transfer =
+    PROFILE_OBJECT("transfer", struct profile_transfer, transfer_fields,
+                   "Copies between a device and the memory of a NUMA node.");
+
 static const struct profile_field device_fields[] = {
     PROFILE_FIELD(FIELD_WORD, struct profile_device, kind,
                   "gpu: a GPU or one die of it; nic: a network card or one port of it; disk.",
@@ -372,6 +389,10 @@ static const struct profile_field device_fields[] = {
     PROFILE_FIELD(FIELD_SET, struct profile_device, pus,
                   "The PUs near it; all of the class where it is near to none.", REQUIRED,
                   .low = 1),
+    PROFILE_COUNTED("transfers", FIELD_ARRAY, struct profile_device, transfers, transfer_count,
+                    "Of a GPU: copies between it and host memory, by ascending node; absent: not "
+                    "measured.",
+                    .element = &transfer, ASCENDING),
 };
 static const struct profile_object device = PROFILE_OBJECT(
     "device", struct profile_device, device_fields, "A GPU, a network card or a disk.");

@@ -28,6 +28,11 @@ module servet
       integer(c_int32_t) :: card = 0
    end type
 
+   type, bind(c) :: servet_transfer
+      real(c_double) :: to_device_bytes_per_s, from_device_bytes_per_s, seconds
+      real(c_double) :: spread           ! < 0: not known
+   end type
+
    type, bind(c) :: servet_bsp
       integer(c_int32_t) :: processors
       real(c_double) :: r_flop_per_s, g_flops, g_packets_flops, l_flops, t0_flops
@@ -211,6 +216,14 @@ module servet
          integer(c_int), value :: kind
          type(servet_device), intent(inout) :: out(*)
          integer(c_size_t), value :: room
+      end function
+      ! `device`: a name that ends with c_null_char.
+      integer(c_int) function servet_device_transfer(profile, pu, device, numa_node, out) bind(c)
+         import
+         type(c_ptr), value :: profile
+         integer(c_int32_t), value :: pu, numa_node
+         character(kind=c_char), intent(in) :: device(*)
+         type(servet_transfer), intent(inout) :: out
       end function
       real(c_double) function servet_overhead_bandwidth(profile, pu_a, pu_b) bind(c)
          import

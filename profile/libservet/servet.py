@@ -18,7 +18,7 @@ import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple, Optional, Tuple
 
-__all__ = ["Bsp", "Cache", "Device", "Error", "Profile", "Quality", "Worth", "version"]
+__all__ = ["Bsp", "Cache", "Device", "Error", "Profile", "Quality", "Transfer", "Worth", "version"]
 
 # Where the build put it: for a prefix that the dynamic linker does not search.
 _INSTALLED = "@LIBDIR@/libservet.so.0"
@@ -74,6 +74,15 @@ class Device(NamedTuple):
     card: int  # dies and ports of one card have the same
 
 
+class Transfer(NamedTuple):
+    """Copies between a device and pinned memory of one NUMA node."""
+
+    to_device_bytes_per_s: float
+    from_device_bytes_per_s: float
+    seconds: float  # of the smallest copy, until it is known to be done
+    spread: Optional[float]  # of those measurements, relative
+
+
 class Worth(NamedTuple):
     """The workers that are worth having on one memory."""
 
@@ -121,6 +130,10 @@ class _Device(Structure):
     ]
 
 
+class _Transfer(Structure):
+    _fields_ = [(name, c_double) for name in Transfer._fields]
+
+
 class _Worth(Structure):
     _fields_ = [
         ("workers", c_uint32),
@@ -159,6 +172,7 @@ _FUNCTIONS = {
     "level_bandwidth": (c_double, [c_void_p, c_uint32, c_uint32, c_uint32]),
     "numa_nodes": (c_size_t, [c_void_p, c_uint32, _PUS, c_size_t]),
     "devices_near": (c_size_t, [c_void_p, c_uint32, c_int, POINTER(_Device), c_size_t]),
+    "device_transfer": (c_int, [c_void_p, c_uint32, c_char_p, c_uint32, POINTER(_Transfer)]),
     "kernel_bandwidth": (c_double, [c_void_p, c_uint32, c_int, POINTER(c_uint32)]),
     "kernel_quality": (c_int, [c_void_p, c_uint32, c_int, POINTER(_Quality)]),
     "numa_memory_bytes": (c_uint64, [c_void_p, c_uint32, c_uint32]),
@@ -399,6 +413,14 @@ class Profile:
         known = [[x.decode() if isinstance(x, bytes) else x for x in (d.name, d.bus_id, d.uuid)] for d in room]
         numbers = [[None if n < 0 else n for n in (d.number, d.numa_node)] for d in room]
         return [Device(_KINDS[d.kind], *k, *n, d.card) for d, k, n in zip(room, known, numbers)]
+
+    def device_transfer(self, pu, device, node):
+        """Copies between that device and memory of that NUMA node, both of the node of `pu`, a Transfer; None: not measured."""
+        row = _Transfer()
+        if self._ask("device_transfer", pu, device.encode(), node, byref(row)) < 0:
+            return None
+        known = [getattr(row, name) for name in Transfer._fields]
+        return Transfer(*known[:3], None if row.spread < 0 else row.spread)
 
     def numa_bandwidth(self, pu, node):
         """Bytes per second that one worker on `pu` copies within the memory of that NUMA node, or None."""

@@ -508,6 +508,46 @@ static void show_devices(struct show *show, const struct profile_class *node_cla
     print_table(show, &table);
 }
 
+/* `row` NULL: not measured. */
+static void add_transfer(struct table *table, const char *device,
+                         const struct profile_transfer *row)
+{
+    profile_table_row(table);
+    profile_table_cell(table, "%s", device);
+    if (!row) {
+        profile_table_cell(table, "-");
+        profile_table_cell(table, "not measured");
+        return;
+    }
+    profile_table_cell(table, "%u", row->node);
+    profile_table_cell(table, "%s", profile_figure_bandwidth(row->to_device_bytes_per_s).text);
+    profile_table_cell(table, "%s", profile_figure_bandwidth(row->from_device_bytes_per_s).text);
+    profile_table_cell(table, "%s", profile_figure_seconds(row->seconds).text);
+    profile_table_cell(table, "%s", profile_figure_quality(&row->quality).text);
+}
+
+static void show_transfers(struct show *show, const struct profile_class *node_class)
+{
+    struct table table = {0};
+    for (size_t i = 0; show->profile->measured && i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        if (device->kind != PROFILE_GPU) {
+            continue;
+        }
+        if (!table.row_count) {
+            fprintf(show->stream, "\nCopies between memory of a NUMA node and a GPU\n");
+            HEADING(&table, "GPU", "node", "to it", "from it", "latency", "quality");
+        }
+        for (size_t k = 0; k < device->transfer_count; k++) {
+            add_transfer(&table, device->name, &device->transfers[k]);
+        }
+        if (!device->transfer_count) {
+            add_transfer(&table, device->name, NULL);
+        }
+    }
+    print_table(show, &table);
+}
+
 /* -- communication -- */
 
 /* Sizes in the table of message times: the first, the last and evenly between; --json has all of
@@ -653,6 +693,7 @@ int profile_show_text(const struct servet_profile *profile, const char *source, 
         show_memory(&show, node_class);
         show_numa_access(&show, node_class);
         show_devices(&show, node_class);
+        show_transfers(&show, node_class);
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
     }
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");

@@ -66,6 +66,8 @@ def answers():
         assert machine.memory_quality(machine.pus[0]).origin == "measured"
         gpu, = machine.devices_near(3)
         assert gpu == ("gpu", "cuda1", "0000:c1:00.0", "GPU-7", 1, 2, 0), gpu
+        assert machine.device_transfer(3, gpu.name, 2) == (26.5e9, 13.25e9, 7.5e-6, 0.125)
+        assert machine.device_transfer(3, gpu.name, 0) is None and machine.device_transfer(3, "cuda", 2) is None
         assert machine.devices_near(9) == [] and machine.devices_near(9, "nic")[0].numa_node is None
         assert machine.cache(1, machine.pus[0]).quality == ("inferred", 5, 0.25)
         assert machine.cache(1, machine.pus[0]).interval == (1, 2)

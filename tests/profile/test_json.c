@@ -253,6 +253,14 @@ static const struct refusal doubles[] = {
      "numa_access[1]: expected an order by lowest PU"},
     {"\"node\": 2", "\"node\": 1",
      "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
+    {"\"node\": 2,\n       \"to_device", "\"node\": 1,\n       \"to_device",
+     "devices[0].transfers[0].node: expected the number of one of the class's NUMA nodes"},
+    {"\"transfers\": [",
+     "\"transfers\": [{\"node\": 2, \"to_device_bytes_per_s\": 1, \"from_device_bytes_per_s\": 1, "
+     "\"seconds\": 1, \"quality\": {\"origin\": \"measured\"}}, ",
+     "devices[0].transfers[1].node: found 2, expected an integer from 3"},
+    {"\"to_device_bytes_per_s\": 26500000000", "\"to_device_bytes_per_s\": 0",
+     "devices[0].transfers[0].to_device_bytes_per_s: found 0, expected"},
     {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
      "numa[1].os_index: expected NUMA nodes in ascending"},
 };

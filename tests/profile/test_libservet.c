@@ -158,6 +158,21 @@ TEST(devices_near_a_pu_come_with_the_nearest_first)
     ck_assert_str_eq(near[1].name, "ens2"); /* of its NUMA node */
 }
 
+TEST(copies_to_a_device_are_those_of_the_node_that_is_asked_for)
+{
+    servet_profile *p = opened(FIXTURES "/every-field.json");
+    struct servet_transfer got = {0};
+    ck_assert_int_eq(servet_device_transfer(p, 13, "cuda1", 0, &got), -ENOENT);
+    ck_assert_int_eq(servet_device_transfer(p, 13, "mlx5_0", 2, &got), -ENOENT);
+    ck_assert_int_eq(servet_device_transfer(p, 5, "cuda1", 2, &got), -ENOENT); /* no such PU */
+    ck_assert_double_eq(got.seconds, 0);
+    ck_assert_int_eq(servet_device_transfer(p, 13, "cuda1", 2, &got), 0);
+    ck_assert_double_eq(got.to_device_bytes_per_s, 26.5e9);
+    ck_assert_double_eq(got.from_device_bytes_per_s, 13.25e9);
+    ck_assert_double_eq(got.seconds, 7.5e-6);
+    ck_assert_double_eq(got.spread, 0.125);
+}
+
 TEST(pairs_have_figures_of_their_own_where_they_were_measured)
 {
     servet_profile *p = opened(FIXTURES "/every-field.json");

@@ -98,6 +98,13 @@ TEST(a_note_on_many_numa_nodes_is_told_once)
     ck_assert_ptr_null(strstr(output.out, "note on PU 0 and node 2"));
 }
 
+TEST(copies_to_gpus_are_shown_by_node_and_else_not_measured)
+{
+    struct run output = shell("sed 's/\"nic\"/\"gpu\"/' " EVERY_FIELD " >gpus; " SHOW " gpus");
+    assert_says(output.out, "\n  cuda1   2     26.5 GB/s     13.2 GB/s  7.5 us   measured 5 times, "
+                            "spread 12 %\n  mlx5_0  -     not measured\n\n");
+}
+
 /* As on a machine of two PUs. */
 TEST(one_pair_is_no_pairs)
 {

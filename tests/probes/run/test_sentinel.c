@@ -408,6 +408,13 @@ TEST(what_is_not_settled_is_named_and_settled_is_not)
     ck_assert(
         probe_conditions_unsettled(&profile, PROBE_SHARING | PROBE_MEMORY, text, sizeof text));
     ck_assert_str_eq(text, "not measured: sharing memory; measure again without --budget");
+    struct profile_transfer copies = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.3}};
+    struct profile_device gpu = {.transfers = &copies, .transfer_count = 1};
+    node_class.devices = &gpu;
+    node_class.device_count = 1;
+    ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
+    ck_assert_str_eq(text, "device (spread 30 %); measure again when nothing else runs");
+    node_class.device_count = 0;
     struct profile_cache cache[3] = {{.level = 1, .quality.pus_move = true},
                                      {.level = 2, .quality.pus_move = true},
                                      {.level = 3, .quality.note = "shared by 0-1 as measured"}};

@@ -1,0 +1,190 @@
+/* Copies between GPUs and memory: places, rounds, medians (devices.h). */
+#include "probes/memory/devices.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The nodes whose memory is copied from and to. */
+struct places {
+    struct machine_transfer *of;
+    struct machine_transferred *figures;
+    struct profile_set *pus; /* of each place */
+    uint32_t *nodes;
+    size_t count;
+};
+
+static void free_places(struct places *places)
+{
+    for (size_t i = 0; places->pus && i < places->count; i++) {
+        profile_set_free(&places->pus[i]);
+    }
+    free(places->of);
+    free(places->figures);
+    free(places->pus);
+    free(places->nodes);
+}
+
+/* The PUs of the run that are near the node; a node of memory only has all. */
+static int pus_near(const struct probe *probe, const struct profile_numa *node,
+                    struct profile_set *out)
+{
+    const struct profile_set *all = &probe->machine->pus;
+    return node->pus.count ? profile_set_intersect(&node->pus, all, out)
+                           : profile_set_copy(all, out);
+}
+
+static int add_place(const struct probe *probe, const struct profile_numa *node,
+                     struct places *places)
+{
+    const size_t i = places->count;
+    int rc = pus_near(probe, node, &places->pus[i]);
+    if (rc == 0 && places->pus[i].count) {
+        const bool only = probe->declared->numa_count == 1;
+        places->of[i] = (struct machine_transfer){.numa = only ? -1 : (int32_t)node->os_index,
+                                                  .pus = &places->pus[i]};
+        places->nodes[i] = node->os_index;
+        places->count++;
+    }
+    return rc;
+}
+
+static int make_places(const struct probe *probe, struct places *out)
+{
+    const struct profile_class *declared = probe->declared;
+    const size_t most = declared->numa_count + 1;
+    *out = (struct places){.of = calloc(most, sizeof *out->of),
+                           .figures = calloc(most, sizeof *out->figures),
+                           .pus = calloc(most, sizeof *out->pus),
+                           .nodes = calloc(most, sizeof *out->nodes)};
+    int rc = out->of && out->figures && out->pus && out->nodes ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < declared->numa_count; i++) {
+        rc = add_place(probe, &declared->numa[i], out);
+    }
+    return rc;
+}
+
+static struct profile_transfer row_of(uint32_t node, struct machine_transferred *figures)
+{
+    const size_t rounds = figures->rounds;
+    double *const values[] = {figures->to_device_bytes_per_s, figures->from_device_bytes_per_s,
+                              figures->seconds};
+    struct profile_quality quality = {
+        .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds, .spread = -1};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        quality.spread = fmax(quality.spread, probe_spread(values[i], rounds));
+    }
+    return (struct profile_transfer){
+        .node = node,
+        .to_device_bytes_per_s = profile_median_value(values[0], rounds),
+        .from_device_bytes_per_s = profile_median_value(values[1], rounds),
+        .seconds = profile_median_value(values[2], rounds),
+        .quality = quality,
+    };
+}
+
+static void leave_out(struct probe_devices *result, const char *device, const char *why)
+{
+    if (!result->why[0]) {
+        snprintf(result->why, sizeof result->why, "%s: %s", device, why);
+    }
+}
+
+static int measure_device(struct probe *probe, const struct profile_device *device,
+                          struct places *places, struct probe_device *out,
+                          struct probe_devices *result)
+{
+    struct servet_error why = {""};
+    int rc = probe_machine_transfer(probe->machine, device, places->of, places->count,
+                                    places->figures, &why);
+    if (rc == -ETIME || rc == -EINTR || rc == -ENOMEM) {
+        return rc;
+    }
+    if (rc < 0 || why.text[0]) {
+        leave_out(result, device->name, why.text[0] ? why.text : probe_machine_strerror(rc));
+    }
+    if (rc == -EIO) {
+        return rc;
+    }
+    out->transfers = calloc(places->count + 1, sizeof *out->transfers);
+    for (size_t i = 0; rc == 0 && out->transfers && i < places->count; i++) {
+        if (places->figures[i].rounds) {
+            out->transfers[out->count++] = row_of(places->nodes[i], &places->figures[i]);
+        }
+    }
+    return out->transfers ? 0 : -ENOMEM;
+}
+
+/* The first is tried in any case. A library that crashed or hung is asked for no other. */
+static int measure_all(struct probe *probe, struct places *places, struct probe_devices *result)
+{
+    const struct profile_class *declared = probe->declared;
+    bool first = true;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < result->count; i++) {
+        const struct profile_device *device = &declared->devices[i];
+        if (device->kind != PROFILE_GPU) {
+            continue;
+        }
+        if (!first && probe_late(probe)) {
+            leave_out(result, device->name, probe_machine_strerror(-ETIME));
+            result->cut_short = true;
+            break;
+        }
+        probe_tell(probe, (double)i / (double)result->count, "copies to %s", device->name);
+        rc = measure_device(probe, device, places, &result->of[i], result);
+        first = false;
+    }
+    return rc == -EIO ? 0 : rc;
+}
+
+/* Has it a row at all? */
+static bool is_measured(const struct probe_devices *result)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        rows += result->of[i].count;
+    }
+    return rows > 0;
+}
+
+bool probe_devices_are(const struct machine *machine)
+{
+    const struct profile_class *declared = &machine->declared->classes[0];
+    size_t i = 0;
+    while (i < declared->device_count && declared->devices[i].kind != PROFILE_GPU) {
+        i++;
+    }
+    return machine->ops->transfer && i < declared->device_count;
+}
+
+int probe_devices(struct probe *probe, struct probe_devices *out, struct servet_error *error)
+{
+    const size_t count = probe->declared->device_count;
+    struct probe_devices result = {.of = calloc(count + 1, sizeof *result.of), .count = count};
+    struct places places = {0};
+    int rc = result.of ? make_places(probe, &places) : -ENOMEM;
+    rc = rc < 0 ? rc : measure_all(probe, &places, &result);
+    if (rc == -ETIME && is_measured(&result)) {
+        result.cut_short = true;
+        rc = 0;
+    }
+    free_places(&places);
+    if (rc < 0) {
+        probe_devices_free(&result);
+        return probe_error(error, rc, "measuring copies to GPUs");
+    }
+    *out = result;
+    return 0;
+}
+
+void probe_devices_free(struct probe_devices *result)
+{
+    for (size_t i = 0; result->of && i < result->count; i++) {
+        free(result->of[i].transfers);
+    }
+    free(result->of);
+    memset(result, 0, sizeof *result);
+}

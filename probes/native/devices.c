@@ -1,0 +1,177 @@
+/* Copies to GPUs of this machine: servet-devices as a child that answers into a file in memory, and
+ * is ended when it takes too long. Rounds that it had finished count. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "probes/native/native.h"
+#include "probes/network/network.h"
+#include "profile/base/child.h"
+
+/* Makers of GPUs, by PCI, and the library that servet-devices opens for theirs. Level Zero, for
+ * Intel's, takes lists of commands where these take copies. */
+static const struct {
+    uint32_t vendor;
+    const char *library;
+} makers[] = {{0x10de, "cuda"}, {0x1002, "hip"}};
+enum { MAKERS = sizeof makers / sizeof *makers };
+
+/* Starting the driver of a server of eight GPUs takes seconds, the copies of a node a tenth of
+ * one. Longer than this and something hangs. */
+static const double answer_timeout_s = 60;
+
+static const char *library_of(const struct profile_device *device)
+{
+    size_t i = 0;
+    while (i < MAKERS && makers[i].vendor != device->pci_vendor) {
+        i++;
+    }
+    return i < MAKERS ? makers[i].library : NULL;
+}
+
+static int end(pid_t pid, int rc)
+{
+    kill(-pid, SIGKILL);
+    (void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+    return rc;
+}
+
+/* 0; -EINTR, -ETIME (the machine's time is over); -EIO (it crashed or hung). */
+static int wait_for(struct machine *machine, pid_t pid, struct servet_error *why)
+{
+    static const struct timespec look = {.tv_nsec = 5 * 1000 * 1000};
+    const double hangs_s = probe_machine_elapsed(machine) + answer_timeout_s;
+    for (;;) {
+        int status;
+        const double now_s = probe_machine_elapsed(machine);
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            return well ? 0 : profile_error(why, -EIO, "its library crashed");
+        }
+        if (machine->cancel && *machine->cancel) {
+            return end(pid, -EINTR);
+        }
+        if (machine->until_s > 0 && now_s > machine->until_s) {
+            return end(pid, -ETIME);
+        }
+        if (now_s > hangs_s) {
+            return end(pid, profile_error(why, -EIO, "its library did not answer within %.0f s",
+                                          answer_timeout_s));
+        }
+        nanosleep(&look, NULL);
+    }
+}
+
+static void take_line(const char *line, size_t count, struct machine_transferred *out,
+                      struct servet_error *why)
+{
+    double to, from, seconds;
+    size_t place;
+    if (line[0] == '!' && !why->text[0]) {
+        profile_error(why, 0, "%s", line + strlen("! "));
+    }
+    if (sscanf(line, "= %zu %lf %lf %lf", &place, &to, &from, &seconds) == 4 && place < count &&
+        out[place].rounds < MACHINE_TRANSFER_ROUNDS) {
+        const size_t round = out[place].rounds++;
+        out[place].to_device_bytes_per_s[round] = to;
+        out[place].from_device_bytes_per_s[round] = from;
+        out[place].seconds[round] = seconds;
+    }
+}
+
+static int take_answer(int fd, size_t count, struct machine_transferred *out,
+                       struct servet_error *why)
+{
+    char *text, *rest, *line;
+    int rc = profile_child_read(fd, &text, NULL);
+    for (rest = text; rc == 0 && (line = strsep(&rest, "\n"));) {
+        take_line(line, count, out, why);
+    }
+    if (rc == 0) {
+        free(text);
+    }
+    return rc;
+}
+
+/* Starts it, waits for it and takes its answers. */
+static int ask(struct machine *machine, char **arguments, size_t count,
+               struct machine_transferred *out, struct servet_error *why)
+{
+    pid_t pid;
+    const int answers = profile_child_file();
+    struct profile_child child = {.argv = arguments,
+                                  .in = PROFILE_CHILD_NOTHING,
+                                  .out = answers,
+                                  .errors = PROFILE_CHILD_NOTHING,
+                                  .own_group = true,
+                                  .dies_with_us = SIGKILL};
+    int rc = answers < 0 ? answers : profile_child_start(&child, &pid);
+    if (rc == 0) {
+        rc = wait_for(machine, pid, why);
+        int read = rc == 0 || rc == -ETIME ? take_answer(answers, count, out, why) : 0;
+        rc = read < 0 ? read : rc;
+    }
+    if (answers >= 0) {
+        close(answers);
+    }
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        any |= out[i].rounds > 0;
+    }
+    return rc == -ETIME && any ? 0 : rc;
+}
+
+/* "PLACE:NODE:PUS", to be freed; NULL: no memory. */
+static char *place_text(const struct machine_transfer *place, size_t index)
+{
+    char *pus = profile_set_text(place->pus), *text = NULL;
+    if (!pus || asprintf(&text, "%zu:%d:%s", index, place->numa, pus) < 0) {
+        text = NULL;
+    }
+    free(pus);
+    return text;
+}
+
+int probe_native_transfer(struct machine *machine, const struct profile_device *device,
+                          const struct machine_transfer *places, size_t count,
+                          struct machine_transferred *out, struct servet_error *why)
+{
+    enum { PROGRAM, LIBRARY, ADDRESS, PLACES };
+    char program[PATH_MAX], **arguments;
+    const char *library = library_of(device);
+    size_t used = PLACES;
+    if (!library || !device->bus_id) {
+        return profile_error(why, -ENOTSUP, "no library of its maker is known");
+    }
+    if (probe_network_find("servet-devices", program, sizeof program) < 0) {
+        return profile_error(why, -ENOTSUP, "the program servet-devices is not installed");
+    }
+    arguments = calloc(PLACES + count + 1, sizeof *arguments);
+    int rc = arguments ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        out[i].rounds = 0;
+        if (probe_native_node_room(places[i].numa, MACHINE_TRANSFER_BYTES) < 0) {
+            profile_error(why, 0, "node %d has too little free memory", places[i].numa);
+            continue;
+        }
+        arguments[used] = place_text(&places[i], i);
+        rc = arguments[used++] ? 0 : -ENOMEM;
+    }
+    if (rc == 0 && used > PLACES) {
+        arguments[PROGRAM] = program;
+        arguments[LIBRARY] = (char *)(uintptr_t)library;
+        arguments[ADDRESS] = device->bus_id;
+        rc = ask(machine, arguments, count, out, why);
+    }
+    for (size_t i = PLACES; arguments && i < used; i++) {
+        free(arguments[i]);
+    }
+    free(arguments);
+    return rc;
+}
