@@ -287,12 +287,8 @@ PIN_EXPORT int prctl(int option, ...)
         errno = ENOSYS;
         return -1;
     }
-    bool shuts = option == PR_SET_SECCOMP &&
-                 (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0) &&
-                 pin_process_shut_begin(false);
-    int result = real(option, argument[0], argument[1], argument[2], argument[3]);
-    if (shuts && result != 0) {
-        pin_process_shut_failed(false);
+    if (option == PR_SET_SECCOMP && (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0)) {
+        pin_process_shut(false);
     }
-    return result;
+    return real(option, argument[0], argument[1], argument[2], argument[3]);
 }
