@@ -211,21 +211,12 @@ PIN_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_s
 #if PROFILE_HAVE_RAW
 
 /* Strict mode takes no arguments; a filter that is NULL is a question. */
-static long shut(long mode, long flag_bits, void *filter)
+static long shut(long mode, long flags, void *filter)
 {
-    unsigned long flags = (unsigned long)flag_bits;
-    bool everybody = (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0;
-    bool shuts = (mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && filter)) &&
-                 pin_process_shut_begin(everybody);
-    long result = profile_raw(SYS_seccomp, mode, flag_bits, (long)filter, 0, 0, 0);
-    /* With TSYNC a number above 0 is a thread that could not be shut in; SECCOMP_FILTER_FLAG_
-     * NEW_LISTENER answers with a file. */
-    bool failed =
-        result < 0 || (everybody && result > 0 && !(flags & SECCOMP_FILTER_FLAG_NEW_LISTENER));
-    if (shuts && failed) {
-        pin_process_shut_failed(everybody);
+    if (mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && filter)) {
+        pin_process_shut(((unsigned long)flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
     }
-    return result;
+    return profile_raw(SYS_seccomp, mode, flags, (long)filter, 0, 0, 0);
 }
 
 static long affinity_call(long number, long first, long second, void *set, const void *caller)

@@ -28,14 +28,6 @@
  * (0). */
 #define NO_MPI 1
 
-/* PIN_REAL() for libraries that a program may have opened for itself alone. */
-#define MPI_REAL(slot, name)                                                                       \
-    ({                                                                                             \
-        if (!__atomic_load_n(&(slot), __ATOMIC_ACQUIRE))                                           \
-            __atomic_store_n(&(slot), (__typeof__(slot))pin_next(name), __ATOMIC_RELEASE);         \
-        slot;                                                                                      \
-    })
-
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
 /* The tracer has to be there before the program is: what is loaded later comes behind the MPI
@@ -89,7 +81,7 @@ static void leave(struct pin_process **process)
     PIN_EXPORT type pin_entry_##name parameters                                                    \
     {                                                                                              \
         static type(*real) parameters;                                                             \
-        if (!MPI_REAL(real, #name))                                                                \
+        if (!PIN_ONCE(real, pin_next(#name)))                                                      \
             return (type)(missing);                                                                \
         struct pin_process *process __attribute__((cleanup(leave), unused)) = enter();             \
         return real arguments;                                                                     \

@@ -39,72 +39,63 @@
 #include "preload/interpose/interpose.h"
 #include "preload/place/process.h"
 
-#define UNPINNED(type, failure, real, name, call)                                                  \
-    PIN_UNPINNED(type, failure, PIN_REAL(real, name), call)
-
-static int (*real_execve)(const char *, char *const[], char *const[]);
-static int (*real_execv)(const char *, char *const[]);
-static int (*real_execvp)(const char *, char *const[]);
-static int (*real_execvpe)(const char *, char *const[], char *const[]);
-static int (*real_fexecve)(int, char *const[], char *const[]);
-static int (*real_execveat)(int, const char *, char *const[], char *const[], int);
-static int (*real_posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
-                               const posix_spawnattr_t *, char *const[], char *const[]);
-static int (*real_posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
-                                const posix_spawnattr_t *, char *const[], char *const[]);
-static int (*real_system)(const char *);
-static FILE *(*real_popen)(const char *, const char *);
-static pid_t (*real__Fork)(void);
-static int (*real_clone)(int (*)(void *), void *, int, void *, ...);
-
-/* Looked up with the plan and not when they are first called, where the caller may be a vfork child
- * or a signal handler. (posix_spawn(), system() and popen() may not be called there.) */
-void pin_resolve_process_calls(void)
-{
-    (void)PIN_REAL(real_execve, "execve");
-    (void)PIN_REAL(real_execv, "execv");
-    (void)PIN_REAL(real_execvp, "execvp");
-    (void)PIN_REAL(real_execvpe, "execvpe");
-    (void)PIN_REAL(real_fexecve, "fexecve");
-    (void)PIN_REAL(real_execveat, "execveat");
-    (void)PIN_REAL(real__Fork, "_Fork");
-    (void)PIN_REAL(real_clone, "clone");
-}
-
-PIN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
-{
-    UNPINNED(int, -1, real_execve, "execve", real_execve(path, arguments, environment));
-}
-
-PIN_EXPORT int execv(const char *path, char *const arguments[])
-{
-    UNPINNED(int, -1, real_execv, "execv", real_execv(path, arguments));
-}
-
-PIN_EXPORT int execvp(const char *file, char *const arguments[])
-{
-    UNPINNED(int, -1, real_execvp, "execvp", real_execvp(file, arguments));
-}
-
-PIN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
-{
-    UNPINNED(int, -1, real_execvpe, "execvpe", real_execvpe(file, arguments, environment));
-}
-
-PIN_EXPORT int fexecve(int file, char *const arguments[], char *const environment[])
-{
-    UNPINNED(int, -1, real_fexecve, "fexecve", real_fexecve(file, arguments, environment));
-}
+/* A function that runs with the process's own mask; `failure`: its answer where libc lacks it. */
+#define UNPINNED(type, failure, name, parameters, arguments)                                       \
+    static type(*real_##name) parameters;                                                          \
+    PIN_EXPORT type name parameters                                                                \
+    {                                                                                              \
+        PIN_UNPINNED(type, failure, PIN_REAL(real_##name, #name), real_##name arguments);          \
+    }
 
 /* Declared by glibc from 2.34 on. */
+PIN_EXPORT pid_t _Fork(void);
 PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                         char *const environment[], int flags);
-PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
-                        char *const environment[], int flags)
-{
-    UNPINNED(int, -1, real_execveat, "execveat",
-             real_execveat(folder, path, arguments, environment, flags));
-}
+
+UNPINNED(int, -1, execve, (const char *path, char *const arguments[], char *const environment[]),
+         (path, arguments, environment))
+UNPINNED(int, -1, execv, (const char *path, char *const arguments[]), (path, arguments))
+UNPINNED(int, -1, execvp, (const char *file, char *const arguments[]), (file, arguments))
+UNPINNED(int, -1, execvpe, (const char *file, char *const arguments[], char *const environment[]),
+         (file, arguments, environment))
+UNPINNED(int, -1, fexecve, (int file, char *const arguments[], char *const environment[]),
+         (file, arguments, environment))
+UNPINNED(int, -1, execveat,
+         (int folder, const char *path, char *const arguments[], char *const environment[],
+          int flags),
+         (folder, path, arguments, environment, flags))
+UNPINNED(int, ENOSYS, posix_spawn,
+         (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,
+          const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),
+         (pid, path, actions, attributes, arguments, environment))
+UNPINNED(int, ENOSYS, posix_spawnp,
+         (pid_t * pid, const char *file, const posix_spawn_file_actions_t *actions,
+          const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),
+         (pid, file, actions, attributes, arguments, environment))
+UNPINNED(int, -1, system, (const char *command), (command))
+UNPINNED(FILE *, NULL, popen, (const char *command, const char *mode), (command, mode))
+UNPINNED(int, WRDE_NOSPACE, wordexp,
+         (const char *restrict words, wordexp_t *restrict out, int flags), (words, out, flags))
+UNPINNED(int, -1, mq_notify, (mqd_t queue, const struct sigevent *event), (queue, event))
+UNPINNED(int, -1, aio_read, (struct aiocb * block), (block))
+UNPINNED(int, -1, aio_write, (struct aiocb * block), (block))
+UNPINNED(int, -1, aio_fsync, (int operation, struct aiocb *block), (operation, block))
+
+/* musl has no getaddrinfo_a(), one name for each function, and another type for the list. */
+#ifdef __GLIBC__
+UNPINNED(int, -1, lio_listio,
+         (int mode, struct aiocb *const list[], int count, struct sigevent *restrict event),
+         (mode, list, count, event))
+UNPINNED(int, -1, aio_read64, (struct aiocb64 * block), (block))
+UNPINNED(int, -1, aio_write64, (struct aiocb64 * block), (block))
+UNPINNED(int, -1, aio_fsync64, (int operation, struct aiocb64 *block), (operation, block))
+UNPINNED(int, -1, lio_listio64,
+         (int mode, struct aiocb64 *const list[], int count, struct sigevent *restrict event),
+         (mode, list, count, event))
+UNPINNED(int, EAI_SYSTEM, getaddrinfo_a,
+         (int mode, struct gaicb *list[], int count, struct sigevent *event),
+         (mode, list, count, event))
+#endif
 
 static size_t count_arguments(va_list list)
 {
@@ -155,40 +146,10 @@ PIN_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, arguments, environment);
 }
 
-PIN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *attributes, char *const arguments[],
-                           char *const environment[])
-{
-    UNPINNED(int, ENOSYS, real_posix_spawn, "posix_spawn",
-             real_posix_spawn(pid, path, actions, attributes, arguments, environment));
-}
-
-PIN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                            const posix_spawnattr_t *attributes, char *const arguments[],
-                            char *const environment[])
-{
-    UNPINNED(int, ENOSYS, real_posix_spawnp, "posix_spawnp",
-             real_posix_spawnp(pid, file, actions, attributes, arguments, environment));
-}
-
-PIN_EXPORT int system(const char *command)
-{
-    UNPINNED(int, -1, real_system, "system", real_system(command));
-}
-
-PIN_EXPORT FILE *popen(const char *command, const char *mode)
-{
-    UNPINNED(FILE *, NULL, real_popen, "popen", real_popen(command, mode));
-}
-
-PIN_EXPORT int wordexp(const char *restrict words, wordexp_t *restrict out, int flags)
-{
-    static int (*real)(const char *restrict, wordexp_t *restrict, int);
-    UNPINNED(int, WRDE_NOSPACE, real, "wordexp", real(words, out, flags));
-}
+static pid_t (*real__Fork)(void);
+static int (*real_clone)(int (*)(void *), void *, int, void *, ...);
 
 /* The child comes back too, and keeps the mask that it got. */
-PIN_EXPORT pid_t _Fork(void);
 PIN_EXPORT pid_t _Fork(void)
 {
     if (!PIN_REAL(real__Fork, "_Fork")) {
@@ -212,8 +173,8 @@ PIN_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argumen
     void *tls = va_arg(list, void *);
     pid_t *child_tid = va_arg(list, pid_t *);
     va_end(list);
-    UNPINNED(int, -1, real_clone, "clone",
-             real_clone(start, stack, flags, argument, parent_tid, tls, child_tid));
+    PIN_UNPINNED(int, -1, PIN_REAL(real_clone, "clone"),
+                 real_clone(start, stack, flags, argument, parent_tid, tls, child_tid));
 }
 
 PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
@@ -223,45 +184,22 @@ PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
     if (!event || event->sigev_notify != SIGEV_THREAD) {
         return PIN_REAL(real, "timer_create")(clock, event, timer);
     }
-    UNPINNED(int, -1, real, "timer_create", real(clock, event, timer));
+    PIN_UNPINNED(int, -1, PIN_REAL(real, "timer_create"), real(clock, event, timer));
 }
 
-PIN_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
+/* Looked up with the plan and not when they are first called, where the caller may be a vfork child
+ * or a signal handler. (posix_spawn(), system() and popen() may not be called there.) */
+void pin_resolve_process_calls(void)
 {
-    static int (*real)(mqd_t, const struct sigevent *);
-    UNPINNED(int, -1, real, "mq_notify", real(queue, event));
+    (void)PIN_REAL(real_execve, "execve");
+    (void)PIN_REAL(real_execv, "execv");
+    (void)PIN_REAL(real_execvp, "execvp");
+    (void)PIN_REAL(real_execvpe, "execvpe");
+    (void)PIN_REAL(real_fexecve, "fexecve");
+    (void)PIN_REAL(real_execveat, "execveat");
+    (void)PIN_REAL(real__Fork, "_Fork");
+    (void)PIN_REAL(real_clone, "clone");
 }
-
-/* The same function has a second name where file offsets can be of either size. */
-#define ASYNCHRONOUS(name, type, list)                                                             \
-    PIN_EXPORT int name type                                                                       \
-    {                                                                                              \
-        static int(*real) type;                                                                    \
-        UNPINNED(int, -1, real, #name, real list);                                                 \
-    }
-
-ASYNCHRONOUS(aio_read, (struct aiocb * block), (block))
-ASYNCHRONOUS(aio_write, (struct aiocb * block), (block))
-ASYNCHRONOUS(aio_fsync, (int operation, struct aiocb *block), (operation, block))
-
-/* musl has no getaddrinfo_a(), one name for each function, and another type for the list. */
-#ifdef __GLIBC__
-ASYNCHRONOUS(lio_listio,
-             (int mode, struct aiocb *const list[], int count, struct sigevent *restrict event),
-             (mode, list, count, event))
-ASYNCHRONOUS(aio_read64, (struct aiocb64 * block), (block))
-ASYNCHRONOUS(aio_write64, (struct aiocb64 * block), (block))
-ASYNCHRONOUS(aio_fsync64, (int operation, struct aiocb64 *block), (operation, block))
-ASYNCHRONOUS(lio_listio64,
-             (int mode, struct aiocb64 *const list[], int count, struct sigevent *restrict event),
-             (mode, list, count, event))
-
-PIN_EXPORT int getaddrinfo_a(int mode, struct gaicb *list[], int count, struct sigevent *event)
-{
-    static int (*real)(int, struct gaicb *[], int, struct sigevent *);
-    UNPINNED(int, EAI_SYSTEM, real, "getaddrinfo_a", real(mode, list, count, event));
-}
-#endif
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
  * use syscall(2) with its number, which is in affinity.c.
@@ -287,12 +225,8 @@ PIN_EXPORT int prctl(int option, ...)
         errno = ENOSYS;
         return -1;
     }
-    bool shuts = option == PR_SET_SECCOMP &&
-                 (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0) &&
-                 pin_process_shut_begin(false);
-    int result = real(option, argument[0], argument[1], argument[2], argument[3]);
-    if (shuts && result != 0) {
-        pin_process_shut_failed(false);
+    if (option == PR_SET_SECCOMP && (argument[0] != SECCOMP_MODE_FILTER || argument[1] != 0)) {
+        pin_process_shut(false);
     }
-    return result;
+    return real(option, argument[0], argument[1], argument[2], argument[3]);
 }

@@ -349,7 +349,8 @@ static void *thread_main(void *argument)
     return result;
 }
 
-static int thread_main_c11(void *argument)
+/* C11 threads are POSIX threads here and in musl: their result is the number in the pointer. */
+static void *thread_main_c11(void *argument)
 {
     struct pin_thread *thread = argument;
     int result;
@@ -357,13 +358,7 @@ static int thread_main_c11(void *argument)
     pthread_cleanup_push(release, thread);
     result = ((int (*)(void *))thread->start)(thread->argument);
     pthread_cleanup_pop(1);
-    return result;
-}
-
-/* C11 threads are POSIX threads here and in musl: their result is the number in the pointer. */
-static void *thread_main_of_c11(void *argument)
-{
-    return (void *)(intptr_t)thread_main_c11(argument);
+    return (void *)(intptr_t)result;
 }
 
 /* -- birth -- */
@@ -485,27 +480,19 @@ static void lose_place(struct pin_thread *thread, int error)
 
 static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                              void *(*start)(void *), void *argument)
+/* The thread of a birth that is ours. 0 or an error number. */
+static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours,
+                void *(*start)(void *))
 {
     pthread_attr_t own;
-    struct birth birth = {
-        .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
-    if (!PIN_REAL(real_create, "pthread_create")) {
-        return ENOSYS;
-    }
-    struct pin_thread *ours = prepare_thread(&birth);
-    if (!ours) {
-        return real_create(thread, attributes, start, argument);
-    }
-    const bool has_own = make_attributes(&birth, ours, &own);
-    int rc = real_create(thread, has_own ? &own : attributes, thread_main, ours);
+    const bool has_own = make_attributes(birth, ours, &own);
+    int rc = real_create(thread, has_own ? &own : birth->attributes, start, ours);
     if (has_own) {
         pthread_attr_destroy(&own);
     }
     if (has_own && rc != 0 && rc != EAGAIN) {
         lose_place(ours, rc);
-        rc = real_create(thread, attributes, thread_main, ours);
+        rc = real_create(thread, birth->attributes, start, ours);
     }
     if (rc != 0) {
         end_thread(ours, false);
@@ -513,35 +500,31 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
     return rc;
 }
 
-/* libc makes these inside itself, and takes no attributes for them. */
+PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                              void *(*start)(void *), void *argument)
+{
+    struct birth birth = {
+        .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
+    if (!PIN_REAL(real_create, "pthread_create")) {
+        return ENOSYS;
+    }
+    struct pin_thread *ours = prepare_thread(&birth);
+    return ours ? make(thread, &birth, ours, thread_main)
+                : real_create(thread, attributes, start, argument);
+}
+
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static int (*real)(thrd_t *, thrd_start_t, void *);
-    pthread_attr_t own;
     struct birth birth = {.start = (const void *)(uintptr_t)start, .argument = argument};
-    if (!PIN_REAL(real, "thrd_create")) {
+    if (!PIN_REAL(real, "thrd_create") || !PIN_REAL(real_create, "pthread_create")) {
         return thrd_error;
     }
     struct pin_thread *ours = prepare_thread(&birth);
     if (!ours) {
         return real(thread, start, argument);
     }
-    int rc = thrd_error;
-    if (make_attributes(&birth, ours, &own)) {
-        int error = PIN_REAL(real_create, "pthread_create")
-                        ? real_create(thread, &own, thread_main_of_c11, ours)
-                        : EAGAIN;
-        rc = error == 0 ? thrd_success : rc;
-        pthread_attr_destroy(&own);
-        if (error != 0 && error != EAGAIN) {
-            lose_place(ours, error);
-        }
-    }
-    rc = rc == thrd_success ? rc : real(thread, thread_main_c11, ours);
-    if (rc != thrd_success) {
-        end_thread(ours, false);
-    }
-    return rc;
+    return make(thread, &birth, ours, thread_main_c11) == 0 ? thrd_success : thrd_error;
 }
 
 static void look_again(void)

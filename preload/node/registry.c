@@ -76,55 +76,26 @@ static bool find_lock(const struct pin_registry *registry, uint64_t start, uint6
 /* No job has this number: of a lock that is not one of ours, in a file for all users. */
 #define JOB_UNKNOWN UINT64_MAX
 
-/* Slots from `first` to before `end` that one lock of another process is on. */
+/* A lock of another process. */
 struct holder {
-    uint32_t first, end;
     uint64_t job;
     unsigned purpose;
 };
 
-/* A lock of another process on these slots, any one of several. */
-static bool find_holder(const struct pin_registry *registry, uint32_t first, uint32_t end,
+/* On these slots, any one of several. */
+static bool find_holder(const struct pin_registry *registry, uint32_t first, uint32_t slots,
                         struct holder *out)
 {
     struct flock lock;
-    if (first >= end ||
-        !find_lock(registry, start_of(first), start_of(end) - start_of(first), &lock)) {
+    if (!find_lock(registry, start_of(first), start_of(slots), &lock)) {
         return false;
     }
-    const uint64_t start = (uint64_t)lock.l_start, what = (uint64_t)lock.l_len - 1,
-                   slot = start >> SLOT_SHIFT, behind = ((end_of(&lock) - 1) >> SLOT_SHIFT) + 1;
-    const bool whole = start == start_of((uint32_t)slot) && what >> (JOB_BITS + PURPOSE_BITS) == 0;
-    out->first = slot > first ? (uint32_t)slot : first;
-    out->end = behind < end ? (uint32_t)behind : end;
+    const uint64_t start = (uint64_t)lock.l_start, what = (uint64_t)lock.l_len - 1;
+    const bool whole = start == start_of((uint32_t)(start >> SLOT_SHIFT)) &&
+                       what >> (JOB_BITS + PURPOSE_BITS) == 0;
     out->job = whole ? what >> PURPOSE_BITS : JOB_UNKNOWN;
     out->purpose = what & ((1u << PURPOSE_BITS) - 1);
     return true;
-}
-
-/* Adds the PUs that other jobs hold of these slots. Both sides of the holder that was found are
- * searched next: the shorter one by recursion, which bounds the stack. */
-static void add_held(const struct pin_registry *registry, uint32_t first, uint32_t end,
-                     struct profile_mask *held)
-{
-    struct holder holder;
-    while (find_holder(registry, first, end, &holder)) {
-        uint32_t before = holder.first, behind = holder.end;
-        if (holder.job != registry->job) { /* of these PUs no more is to be asked */
-            for (uint32_t pu = before / LANES; pu <= (behind - 1) / LANES; pu++) {
-                profile_mask_add(held, pu);
-            }
-            before = before / LANES * LANES > first ? before / LANES * LANES : first;
-            behind = (behind + LANES - 1) / LANES * LANES;
-        }
-        if (before - first + behind < end) {
-            add_held(registry, first, before, held);
-            first = behind;
-        } else {
-            add_held(registry, behind, end, held);
-            end = before;
-        }
-    }
 }
 
 /* Load of a PU: other jobs, those of them with their main threads there, and whether this job has
@@ -140,12 +111,12 @@ static struct company company_on(const struct pin_registry *registry, uint32_t p
     const uint32_t slot = pu * LANES;
     struct company company = {0};
     struct holder holder;
-    if (!find_holder(registry, slot, slot + LANES, &holder)) {
+    if (!find_holder(registry, slot, LANES, &holder)) {
         return company;
     }
     for (uint32_t at = slot; at < slot + LANES; at++) {
         unsigned known = 0;
-        if (!find_holder(registry, at, at + 1, &holder)) {
+        if (!find_holder(registry, at, 1, &holder)) {
             continue;
         }
         if (holder.job == registry->job) {
@@ -177,7 +148,6 @@ static bool is_there(struct pin_registry *registry)
 bool pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held)
 {
-    uint32_t first = profile_mask_next(allowed, 0), end = first;
     struct holder any;
     *held = (struct profile_mask){0};
     if (!is_there(registry) || !find_holder(registry, 0, SLOTS, &any)) {
@@ -185,11 +155,10 @@ bool pin_registry_look(struct pin_registry *registry, const struct profile_mask 
     }
     PROFILE_MASK_EACH(allowed, pu)
     {
-        end = pu + 1;
-    }
-    add_held(registry, first * LANES, end * LANES, held);
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        held->word[i] &= allowed->word[i];
+        if (find_holder(registry, pu * LANES, LANES, &any) &&
+            (any.job != registry->job || company_on(registry, pu).jobs > 0)) {
+            profile_mask_add(held, pu);
+        }
     }
     return true;
 }

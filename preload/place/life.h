@@ -19,11 +19,7 @@ struct pin_life {
     atomic_bool main_away; /* as pin_watched.away */
     atomic_bool placed;    /* some thread has ever been put on a PU */
     atomic_int calls;      /* threads that are changing a mask at this moment */
-    atomic_int shut_of;    /* the state before the sandbox that is being made, 0: none */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
-    uint64_t
-        main_checked_ns; /* when the kernel was asked who has bound the main thread; 0: never */
-    bool main_bound;     /* the answer */
     bool planned_for_team, memory_is_put;
     pid_t pid; /* not a vfork child's */
 };

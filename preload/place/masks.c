@@ -63,12 +63,14 @@ static bool set_mask(const struct pin_thread *thread, const struct profile_mask 
                   : profile_mask_set(pin_life.pid, mask) == 0;
 }
 
-/* A thread that we have pinned gets the one mask in place of the other, if it has that. */
-static bool exchange_mask(const struct pin_thread *thread, const struct profile_mask *from,
-                          const struct profile_mask *to)
+/* A thread that is on its PU gets the mask of children. */
+static void unpin(const struct pin_thread *thread, int32_t pu)
 {
+    const struct profile_mask given = one_pu(pu);
     struct profile_mask now;
-    return get_mask(thread, &now) && profile_mask_equal(&now, from) && set_mask(thread, to);
+    if (get_mask(thread, &now) && profile_mask_equal(&now, &given)) {
+        (void)set_mask(thread, &pin_here.children);
+    }
 }
 
 /* -- the calling thread -- */
@@ -95,9 +97,6 @@ void pin_process_forget_thread(void)
         pin_self.record = NULL;
     } else if (pin_process_main_pu() >= 0 || pin_process_main_pu() == MAIN_LOOSE) {
         atomic_store(&pin_life.main_pu, MAIN_LEFT);
-    }
-    if (pin_self.is_main) {
-        pin_life.main_checked_ns = 0;
     }
 }
 
@@ -183,7 +182,6 @@ static void set_away(bool away)
 bool pin_process_unpin_thread(void)
 {
     struct profile_mask given, now;
-    pin_life.main_checked_ns = 0; /* a child may change its parent's mask */
     /* Children of any other thread inherit from it what they do without the shim. */
     if (pin_self.shut_child || !pin_life_given_mask(&given) ||
         profile_mask_equal(&given, &pin_here.children)) {
@@ -238,30 +236,25 @@ static bool somebody_is_being_born(void)
     return born;
 }
 
-/* All threads that are pinned get the mask of children; or those get their PU back. */
-static void exchange_everybody(bool back)
+/* All threads that are pinned get the mask of children. */
+static void unpin_everybody(void)
 {
-    const struct profile_mask *children = &pin_here.children;
-    int32_t main_pu = pin_process_main_pu();
+    const int32_t main_pu = pin_process_main_pu();
     if (main_pu >= 0) {
-        struct profile_mask given = one_pu(main_pu);
-        (void)exchange_mask(NULL, back ? children : &given, back ? &given : children);
+        unpin(NULL, main_pu);
     }
     pin_process_lock();
     for (uint32_t number = pin_record_count(); number > 0; number--) {
-        struct pin_thread *thread = pin_record_at(number);
+        const struct pin_thread *thread = pin_record_at(number);
         const int32_t pu = atomic_load(&thread->pu);
-        if (thread->runs && pu >= 0 && thread->exchanged == back) {
-            struct profile_mask given = one_pu(pu);
-            thread->exchanged =
-                exchange_mask(thread, back ? children : &given, back ? &given : children) && !back;
+        if (thread->runs && pu >= 0) {
+            unpin(thread, pu);
         }
     }
     pin_process_unlock();
 }
 
-/* The state before. */
-static int shut_everybody(void)
+static void shut_everybody(void)
 {
     pin_watch_stop();
     const int before = atomic_exchange(&pin_life.state, RETIRED);
@@ -271,9 +264,8 @@ static int shut_everybody(void)
         sched_yield();
     }
     if (before == PLANNED) {
-        exchange_everybody(false);
+        unpin_everybody();
     }
-    return before;
 }
 
 void pin_process_give_up(void)
@@ -282,10 +274,10 @@ void pin_process_give_up(void)
     shut_everybody();
 }
 
-bool pin_process_shut_begin(bool everybody)
+void pin_process_shut(bool everybody)
 {
     if (!pin_process_active()) {
-        return false;
+        return;
     }
     int saved = errno;
     bool of_child = getpid() != pin_life.pid; /* a child of vfork() has our memory */
@@ -298,27 +290,10 @@ bool pin_process_shut_begin(bool everybody)
         pin_process_unpin_thread();
         pin_self.shut_child = true;
     } else if (everybody) {
-        atomic_store(&pin_life.shut_of, shut_everybody());
+        shut_everybody();
     } else {
         pin_process_unpin_thread();
         pin_self.shut = true;
-    }
-    errno = saved;
-    return true;
-}
-
-void pin_process_shut_failed(bool everybody)
-{
-    int saved = errno;
-    if (!pin_self.shut && !pin_self.shut_child && everybody) {
-        int before = atomic_exchange(&pin_life.shut_of, 0);
-        if (before == PLANNED) {
-            exchange_everybody(true);
-        }
-        atomic_store(&pin_life.state, before);
-    } else {
-        pin_self.shut = false;
-        pin_process_repin_thread();
     }
     errno = saved;
 }

@@ -137,19 +137,15 @@ static bool copy_value(const struct values *values, enum pin_option_id id,
     return true;
 }
 
-/* A file's name, absolute: the program may change its folder before the file is needed. `words` are
- * those that name no file. */
+/* A file's name, absolute: the program may change its folder before the file is needed. Two words
+ * name no file: of a report, and of a trace, which refuses it later. */
 static void copy_path(const struct values *values, enum pin_option_id id,
-                      struct pin_options *options, char *out, const char *const *words)
+                      struct pin_options *options, char *out)
 {
     char folder[PATH_MAX];
-    if (!copy_value(values, id, options, out, PATH_MAX) || out[0] == '/') {
+    if (!copy_value(values, id, options, out, PATH_MAX) || out[0] == '/' ||
+        strcmp(out, "stderr") == 0 || strcmp(out, "-") == 0) {
         return;
-    }
-    for (; *words; words++) {
-        if (strcmp(out, *words) == 0) {
-            return;
-        }
     }
     size_t length = strlen(out), before;
     if (!getcwd(folder, sizeof folder)) {
@@ -190,18 +186,16 @@ static bool is_zero(const struct values *values, enum pin_option_id id)
 /* Unset variables are not read in `out` either: its pages are not there yet. */
 static void read_files(const struct values *values, struct pin_options *out)
 {
-    static const char *const none[] = {NULL}, *const streams[] = {"stderr", NULL},
-                             *const dash[] = {"-", NULL};
-    copy_path(values, PIN_PROFILE, out, out->profile, none);
+    copy_path(values, PIN_PROFILE, out, out->profile);
     out->no_registry = is_zero(values, PIN_REGISTRY);
     if (!out->no_registry) {
-        copy_path(values, PIN_REGISTRY, out, out->registry, none);
+        copy_path(values, PIN_REGISTRY, out, out->registry);
     }
     if (!is_zero(values, PIN_REPORT)) {
-        copy_path(values, PIN_REPORT, out, out->report, streams);
+        copy_path(values, PIN_REPORT, out, out->report);
     }
     if (!is_zero(values, PIN_TRACE)) {
-        copy_path(values, PIN_TRACE, out, out->trace, dash);
+        copy_path(values, PIN_TRACE, out, out->trace);
     }
 }
 

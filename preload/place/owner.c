@@ -13,7 +13,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "profile/base/hash.h"
 #include "profile/base/raw.h"
 
 /* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
@@ -55,7 +54,7 @@ static const char *const managed_objects[] = {"libjli.", "libnode.", "libcoreclr
 static bool begins(const char *name, const char *const *list)
 {
     for (; *list; list++) {
-        if (strncmp(name, *list, strlen(*list)) == 0) {
+        if (*name == **list && strncmp(name, *list, strlen(*list)) == 0) {
             return true;
         }
     }
@@ -94,9 +93,9 @@ static bool matches_any(const char *patterns, const char *name)
     return false;
 }
 
-static enum pin_owner look_up(const char *name)
+enum pin_owner pin_owner_of_name(const char *path)
 {
-    const char *said = *name ? name : program_invocation_short_name;
+    const char *name = file_name(path), *said = *name ? name : program_invocation_short_name;
     if (matches_any(helper_patterns, said)) {
         return PIN_HELPER;
     }
@@ -110,29 +109,6 @@ static enum pin_owner look_up(const char *name)
         return PIN_POOL;
     }
     return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
-}
-
-/* Answers are kept by name, not by address: a name's class never changes, so nothing goes stale
- * when objects are loaded or another one takes an address over. An entry is the hash with its
- * lowest bits replaced by the class plus 1, so that 0 is free; what does not fit is looked up
- * again. */
-#define CACHE_ENTRIES 64u
-#define CLASS_BITS 7u
-
-enum pin_owner pin_owner_of_name(const char *path)
-{
-    static _Atomic(uint64_t) cache[CACHE_ENTRIES];
-    const char *name = file_name(path);
-    uint64_t hash = profile_hash_text(PROFILE_HASH_BEGIN, name);
-    _Atomic(uint64_t) *entry = &cache[(hash >> 32) % CACHE_ENTRIES];
-    uint64_t seen = atomic_load_explicit(entry, memory_order_relaxed);
-    if (seen != 0 && (seen & ~(uint64_t)CLASS_BITS) == (hash & ~(uint64_t)CLASS_BITS)) {
-        return (enum pin_owner)((seen & CLASS_BITS) - 1);
-    }
-    enum pin_owner owner = look_up(name);
-    atomic_store_explicit(entry, (hash & ~(uint64_t)CLASS_BITS) | ((uint64_t)owner + 1),
-                          memory_order_relaxed);
-    return owner;
 }
 
 /* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.

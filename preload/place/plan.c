@@ -442,32 +442,6 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
     return rc;
 }
 
-int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
-                  const struct profile_mask *allowed, const struct profile_mask *taken,
-                  uint32_t *out)
-{
-    struct pin_launcher quiet = *launcher;
-    quiet.node_rank = 1; /* what the profile lacks was said when the plan was made */
-    struct site site = {
-        .options = options, .launcher = &quiet, .priority = priority_of(options, &quiet)};
-    struct pin_plan plan = {0};
-    struct servet_error error;
-    find_path(&site);
-    int code = profile_mask_to_set(allowed, &site.allowed);
-    code = code < 0 ? code : profile_mask_to_set(taken, &site.taken);
-    code = code < 0 ? code : read_profile(&site, &plan);
-    const struct profile_class *node_class = code < 0 ? NULL : profile_class_here(site.profile);
-    code = code < 0 ? code : restrict_to(node_class, &site);
-    if (code == 0) {
-        map_one_node(node_class, &site.view);
-        code = map_order(&site, &site.taken, 1, out, &error);
-    }
-    profile_free(site.profile);
-    profile_set_free(&site.allowed);
-    profile_set_free(&site.taken);
-    return code;
-}
-
 bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher)
 {
     struct pin_launcher quiet = *launcher;

@@ -51,11 +51,6 @@ uint32_t pin_plan_threads(void);
 int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out);
 
-/* The PU that the weights give to one more worker where `taken` is taken. 0, -errno. */
-int pin_plan_next(const struct pin_options *options, const struct pin_launcher *launcher,
-                  const struct profile_mask *allowed, const struct profile_mask *taken,
-                  uint32_t *out);
-
 /* Does the options' SERVET_MEMBIND ask for a tier of memory that the node has not? False where
  * nothing is known of the node. */
 bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_launcher *launcher);

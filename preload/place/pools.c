@@ -46,7 +46,6 @@ static void clear_record(struct pin_thread *record)
     record->pool = PIN_POOLS;
     record->place = PIN_NO_PLACE;
     record->runs = false;
-    record->exchanged = false;
     record->report_line = 0;
     record->watched = (struct pin_watched){0};
     atomic_store_explicit(&record->pu, PIN_LEFT, memory_order_relaxed);

@@ -54,7 +54,6 @@ struct pin_thread {
     atomic_int pu;   /* or PIN_LEFT */
     int32_t born;    /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
     bool runs;       /* it has begun, and not ended: `self` is valid */
-    bool exchanged;  /* the sandbox that is being made has unpinned it */
     pthread_t self;
     uint64_t born_ns;
     const void *routine; /* the code that it was made to run; its lifetime is counted there */

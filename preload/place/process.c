@@ -286,20 +286,11 @@ void pin_process_unlock(void)
 
 /* -- who has chosen already -- */
 
-/* A change of the main thread's mask by the program is seen when it happens (affinity.c). One from
- * outside is asked for so seldom: it would cost every thread that is made a system call. */
-#define CHECK_EVERY_NS 100000000u
-
 bool pin_process_thread_is_bound(const struct pin_process *this)
 {
     struct profile_mask given, now;
     if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
-        const uint64_t now_ns = profile_now_ns();
-        if (pin_life.main_checked_ns == 0 || now_ns - pin_life.main_checked_ns > CHECK_EVERY_NS) {
-            pin_life.main_checked_ns = now_ns;
-            pin_life.main_bound = main_is_bound(this);
-        }
-        return pin_life.main_bound;
+        return main_is_bound(this);
     }
     if (pin_life_given_mask(&given) || profile_mask_get(0, &now) < 0) {
         return false;

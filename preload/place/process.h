@@ -42,11 +42,8 @@ bool pin_process_active(void);
 
 /* The calling thread is about to shut itself in a sandbox (seccomp), with `everybody` all threads
  * of the process. A sandbox kills the program for a call that is not on its list, so no call of
- * ours follows from a thread in it, not even at exit; pinned threads are unpinned before. False:
- * nothing was done. */
-bool pin_process_shut_begin(bool everybody);
-/* The kernel has refused the sandbox: all is as it was. */
-void pin_process_shut_failed(bool everybody);
+ * ours follows from a thread in it, not even at exit; pinned threads are unpinned before. */
+void pin_process_shut(bool everybody);
 
 /* Nothing is placed from now on, and every thread gets the mask of children: as without the shim.
  * The lock is not held. */

@@ -41,7 +41,7 @@
 /* A PU idles when it has done so for more than this share. */
 #define IDLING 0.8
 #define TICK_NS 1e7
-/* A path and a profile's parser. */
+/* The program's static TLS is part of it. */
 #define STACK_BYTES (256 * 1024)
 
 static struct {
@@ -160,18 +160,18 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
     }
 }
 
-/* The PU that the weights choose among those that idle. */
+/* The first PU of the plan that idles: they are in the order of the weights. */
 static bool choose(uint32_t *out)
 {
-    struct pin_process *process = watch.process;
-    struct profile_mask taken = process->allowed;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        taken.word[i] &= ~look.idle.word[i];
+    const struct pin_plan *plan = &watch.process->plan;
+    bool found = false;
+    pin_process_lock();
+    for (size_t i = 0; !found && i < plan->count; i++) {
+        *out = plan->pus[i];
+        found = profile_mask_has(&look.idle, *out);
     }
-    return !profile_mask_empty(&look.idle) &&
-           pin_plan_next(&process->options, &process->launcher, &process->allowed, &taken, out) ==
-               0 &&
-           profile_mask_has(&look.idle, *out);
+    pin_process_unlock();
+    return found;
 }
 
 static void treat(struct subject *it, bool waiting)

@@ -63,7 +63,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct entry **find(trace_word request)
 {
-    struct entry **at = &lists[((request * 0x9e3779b97f4a7c15u) >> 40) % LISTS];
+    struct entry **at = &lists[trace_slot(request) % LISTS];
     while (*at && (*at)->request != request) {
         at = &(*at)->next;
     }

@@ -40,68 +40,19 @@ static inline void add_message(struct trace_peer *peer, uint64_t bytes)
     add(&peer->messages, 1);
 }
 
-/* -- sizes -- */
-
-/* Sizes of the predefined types, which no program can free: an entry is made once and stays. */
-#define TYPE_SLOTS 256u
-static struct {
-    trace_word type;
-    uint64_t size;
-} types[TYPE_SLOTS];
-
-static uint32_t slot_of_type(trace_word type)
-{
-    return (uint32_t)((type >> 4) ^ (type >> 12) ^ type) % TYPE_SLOTS;
-}
-
-static bool is_predefined(trace_word type)
-{
-    int integers, addresses, inner, combiner;
-    return pin_trace_mpi.type_get_envelope(type, &integers, &addresses, &inner, &combiner) == 0 &&
-           integers == 0 && addresses == 0 && inner == 0;
-}
-
-static void remember(trace_word type, uint64_t size)
-{
-    static int busy;
-    uint32_t slot = slot_of_type(type);
-    if (__atomic_load_n(&types[slot].type, __ATOMIC_RELAXED) || !is_predefined(type) ||
-        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
-        return;
-    }
-    if (!types[slot].type) {
-        types[slot].size = size;
-        __atomic_store_n(&types[slot].type, type, __ATOMIC_RELEASE);
-    }
-    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-}
-
-/* Kept apart: inlined, it would make every counted message save registers for it. */
-__attribute__((noinline, cold)) static uint64_t ask_size(trace_word type)
-{
-    int64_t large = 0;
-    int size = 0;
-    int code = pin_trace_mpi.type_size_x ? pin_trace_mpi.type_size_x(type, &large)
-                                         : pin_trace_mpi.type_size(type, &size);
-    large = pin_trace_mpi.type_size_x ? large : size;
-    if (code != 0 || large < 0) {
-        return 0;
-    }
-    remember(type, (uint64_t)large);
-    return (uint64_t)large;
-}
-
+/* A type whose size the library does not tell counts nothing. */
 uint64_t pin_trace_bytes(int64_t count, trace_word passed)
 {
-    trace_word type = trace_handle(passed);
-    uint32_t slot = slot_of_type(type);
+    const trace_word type = trace_handle(passed);
+    int64_t large = 0;
+    int size = 0;
     if (count <= 0) {
         return 0;
     }
-    if (__atomic_load_n(&types[slot].type, __ATOMIC_ACQUIRE) == type) {
-        return (uint64_t)count * types[slot].size;
-    }
-    return (uint64_t)count * ask_size(type);
+    int code = pin_trace_mpi.type_size_x ? pin_trace_mpi.type_size_x(type, &large)
+                                         : pin_trace_mpi.type_size(type, &size);
+    large = pin_trace_mpi.type_size_x ? large : size;
+    return code == 0 && large > 0 ? (uint64_t)count * (uint64_t)large : 0;
 }
 
 /* -- counting -- */
@@ -164,38 +115,27 @@ void pin_trace_count_spread(struct trace_group *group)
 
 /* -- communicators and windows, by handle -- */
 
-/* Twice what MPICH can have at a time (2,048 contexts) and more than a program that frees what it
- * makes needs in Open MPI. Further ones are lost, and the trace reports it. */
-#define SLOTS 8192u
-
-/* A slot once filled never becomes empty again (a search ends at an empty one); its group is used
- * again when its handle has been freed. */
-static struct trace_group *slots[SLOTS];
-static struct trace_group *last = NULL;
+/* Enough for lists of a few entries: MPICH has 2,048 contexts. */
+#define LISTS 1024u
+static struct trace_group *lists[LISTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned freed; /* how many have been */
 
-static uint32_t slot_of(trace_word handle)
-{
-    return (uint32_t)((handle * 0x9e3779b97f4a7c15u) >> 40) % SLOTS;
-}
+/* Most calls are on the communicator of the call before. */
+static __thread struct {
+    struct trace_group *group;
+    trace_word handle;
+    unsigned freed; /* then: what was found before may be gone */
+} last __attribute__((tls_model("initial-exec")));
 
-static inline trace_word handle_of(const struct trace_group *group)
+/* Where the group is in its list, or would be. */
+static struct trace_group **find(trace_word handle)
 {
-    return __atomic_load_n(&group->handle, __ATOMIC_ACQUIRE);
-}
-
-static struct trace_group *find(trace_word handle)
-{
-    for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
-        struct trace_group *group = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
-        if (!group) {
-            return NULL;
-        }
-        if (handle_of(group) == handle) {
-            return group;
-        }
+    struct trace_group **at = &lists[trace_slot(handle) % LISTS];
+    while (*at && (*at)->handle != handle) {
+        at = &(*at)->next;
     }
-    return NULL;
+    return at;
 }
 
 /* -- asking the library -- */
@@ -266,67 +206,36 @@ static int resolve_window(trace_word window, struct trace_group *out)
 
 /* -- keeping -- */
 
-/* A free group of a slot that a search for `handle` comes by. */
-static struct trace_group *claim(trace_word handle)
-{
-    for (uint32_t i = slot_of(handle), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
-        if (slots[i] && slots[i]->handle) {
-            continue;
-        }
-        if (slots[i]) {
-            return slots[i];
-        }
-        struct trace_group *group = calloc(1, sizeof *group);
-        if (group) {
-            __atomic_store_n(&slots[i], group, __ATOMIC_RELEASE);
-        }
-        return group;
-    }
-    return NULL;
-}
-
 static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
 {
-    struct trace_group fresh = {.neighbour_count = -1};
+    struct trace_group fresh = {.handle = handle, .neighbour_count = -1};
+    struct trace_group *group = calloc(1, sizeof *group);
+    if (!handle || !group || resolve(handle, &fresh) != 0) {
+        free(group);
+        pin_trace_counts.lost += handle != 0;
+        return NULL;
+    }
+    *group = fresh;
+    return group;
+}
+
+static struct trace_group *get(trace_word passed, int (*resolve)(trace_word, struct trace_group *))
+{
+    const trace_word handle = trace_handle(passed);
+    if (last.group && last.handle == handle &&
+        last.freed == __atomic_load_n(&freed, __ATOMIC_ACQUIRE)) {
+        return last.group;
+    }
     pthread_mutex_lock(&lock);
-    struct trace_group *group = find(handle);
-    if (!group && resolve(handle, &fresh) == 0) {
-        group = claim(handle);
-        if (group) {
-            fresh.handle = 0;
-            *group = fresh;
-            __atomic_store_n(&group->handle, handle, __ATOMIC_RELEASE);
-        } else {
-            free(fresh.world);
-        }
+    struct trace_group **at = find(handle);
+    if (!*at) {
+        *at = make(handle, resolve);
     }
-    if (!group) {
-        pin_trace_counts.lost++;
-    }
+    last.group = *at;
+    last.handle = handle;
+    last.freed = freed;
     pthread_mutex_unlock(&lock);
-    return group;
-}
-
-__attribute__((noinline)) static struct trace_group *
-search(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
-{
-    struct trace_group *group = handle ? find(handle) : NULL;
-    if (!group && handle) {
-        group = make(handle, resolve);
-    }
-    if (group) {
-        __atomic_store_n(&last, group, __ATOMIC_RELAXED);
-    }
-    return group;
-}
-
-/* Most calls are on the communicator of the call before. */
-static inline struct trace_group *get(trace_word passed,
-                                      int (*resolve)(trace_word, struct trace_group *))
-{
-    trace_word handle = trace_handle(passed);
-    struct trace_group *group = __atomic_load_n(&last, __ATOMIC_RELAXED);
-    return group && handle_of(group) == handle ? group : search(handle, resolve);
+    return last.group;
 }
 
 struct trace_group *pin_trace_group_of_comm(trace_word comm)
@@ -347,13 +256,14 @@ int pin_trace_groups_begin(void)
 void pin_trace_group_forget(trace_word passed)
 {
     pthread_mutex_lock(&lock);
-    struct trace_group *group = find(trace_handle(passed));
+    struct trace_group **at = find(trace_handle(passed)), *group = *at;
     if (group) {
         pin_trace_count_spread(group);
-        __atomic_store_n(&group->handle, 0, __ATOMIC_RELEASE);
+        *at = group->next;
+        __atomic_store_n(&freed, freed + 1, __ATOMIC_RELEASE);
         free(group->world);
         free(group->neighbours);
-        group->world = group->neighbours = NULL;
+        free(group);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -361,9 +271,9 @@ void pin_trace_group_forget(trace_word passed)
 void pin_trace_groups_spread(void)
 {
     pthread_mutex_lock(&lock);
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        if (slots[i] && slots[i]->handle) {
-            pin_trace_count_spread(slots[i]);
+    for (uint32_t i = 0; i < LISTS; i++) {
+        for (struct trace_group *group = lists[i]; group; group = group->next) {
+            pin_trace_count_spread(group);
         }
     }
     pthread_mutex_unlock(&lock);

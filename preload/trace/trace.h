@@ -44,8 +44,6 @@ typedef uintptr_t trace_word; /* a handle, as the program passed it */
     ROW(group_free, PMPI_Group_free, false, (trace_word *))                                        \
     ROW(type_size, PMPI_Type_size, false, (trace_word, int *))                                     \
     ROW(type_size_x, PMPI_Type_size_x, true, (trace_word, int64_t *))                              \
-    ROW(type_get_envelope, PMPI_Type_get_envelope, false,                                          \
-        (trace_word, int *, int *, int *, int *))                                                  \
     ROW(topo_test, PMPI_Topo_test, false, (trace_word, int *))                                     \
     ROW(cartdim_get, PMPI_Cartdim_get, false, (trace_word, int *))                                 \
     ROW(cart_shift, PMPI_Cart_shift, false, (trace_word, int, int, int *, int *))                  \
@@ -93,25 +91,20 @@ static inline trace_word trace_handle_at(const void *handles, size_t i)
     return pin_trace_mpi.wide ? ((const trace_word *)handles)[i] : ((const uint32_t *)handles)[i];
 }
 
+/* Handles spread over a table. */
+static inline uint32_t trace_slot(trace_word handle)
+{
+    return (uint32_t)((handle * 0x9e3779b97f4a7c15u) >> 40);
+}
+
 /* -- count -- */
 
 /* Bytes and messages that this rank has sent to each other rank.
  *
  * A message is what one call hands over, whatever the library makes of it. The bytes of a
  * collective are laid to pairs by what has to get from one rank's memory into another's, not by the
- * algorithm that the library happens to choose:
- *
- *   Bcast, Scatter(v)        from the root to each other rank, what that rank receives
- *   Gather(v), Reduce        from each other rank to the root, what it contributes
- *   Allgather(v)             from each rank to each other one, what it contributes
- *   Alltoall(v,w)            from each rank to each other one, what is meant for it
- *   Reduce_scatter(_block)   from each rank to each other one, the part that the other keeps
- *   Allreduce of n bytes     from each rank of P to each other one 2n/P: a reduce-scatter and an
- *                            allgather, which is the least that can be sent; summed up over all
- *                            calls and then divided
- *   Scan, Exscan             from each rank to the next
- *   Neighbor_*               from each rank to its neighbours
- *   Barrier                  nothing
+ * algorithm that the library happens to choose: servet_pin(7) has the table. Those of Allreduce are
+ * summed up over all calls and then divided.
  *
  * A rank's own part of a collective is left out. Calls that send the same to every other rank cost
  * one addition; they are spread over the ranks when the communicator ends or at MPI_Finalize.
@@ -124,7 +117,8 @@ struct trace_peer {
 /* Ranks of MPI_COMM_WORLD behind those of a communicator (an intercommunicator: of its other side)
  * or of a window. */
 struct trace_group {
-    trace_word handle; /* 0: freed */
+    struct trace_group *next;
+    trace_word handle;
     int32_t size;
     int32_t me;     /* this process's rank among them, -1: it is not one */
     bool inter;     /* an intercommunicator */
