@@ -113,17 +113,18 @@ static int read_objects(struct source *source)
     return rc < 0 ? rc : read_depth(source, HWLOC_TYPE_DEPTH_MEMCACHE);
 }
 
-/* Figures by the firmware of the memory of a NUMA node, to the PUs that reach it fastest. */
-static int describe_numa(const struct source *source, hwloc_obj_t object)
+/* The kind of memory of a NUMA node, and its bandwidth by the firmware, to the PUs that reach it
+ * fastest. */
+static int describe_numa(const struct source *source, hwloc_obj_t object, struct profile_numa *numa)
 {
     struct hwloc_location from;
     hwloc_uint64_t bandwidth = 0;
     if (hwloc_memattr_get_best_initiator(source->topology, HWLOC_MEMATTR_ID_BANDWIDTH, object, 0,
-                                         &from, &bandwidth) < 0) {
-        bandwidth = 0;
+                                         &from, &bandwidth) == 0) {
+        numa->declared_bytes_per_s = (double)bandwidth * TOPOLOGY_MIB_PER_S;
     }
-    return profile_topology_describe_numa(source->node_class, object->subtype,
-                                          (double)bandwidth * TOPOLOGY_MIB_PER_S);
+    numa->kind = object->subtype ? strdup(object->subtype) : NULL;
+    return object->subtype && !numa->kind ? -ENOMEM : 0;
 }
 
 static int read_numa(const struct source *source)
@@ -138,7 +139,9 @@ static int read_numa(const struct source *source)
             rc = profile_topology_add_numa(source->node_class, object->os_index,
                                            object->attr->numanode.local_memory, pus);
         }
-        rc = rc < 0 ? rc : describe_numa(source, object);
+        struct profile_class *node_class = source->node_class;
+        rc = rc < 0 ? rc
+                    : describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]);
     }
     return rc;
 }
