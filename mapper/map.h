@@ -105,6 +105,11 @@ struct map_domain_request {
     bool paper;
 };
 
+static inline uint32_t map_threads_of(const struct map_domain_request *request, size_t rank)
+{
+    return request->threads ? request->threads[rank] : request->threads_each;
+}
+
 /* Divides the allowed machine among the ranks top down (nodes, packages, memory domains, caches),
  * as evenly as it goes: a rank's part is its region. Memory priority spreads a rank's threads over
  * its region by the weights. Where whole groups would leave some ranks more than others, the ranks

@@ -294,6 +294,9 @@ struct profile_communication {
 
 enum profile_device_kind { PROFILE_GPU, PROFILE_NIC, PROFILE_DISK, PROFILE_DEVICE_KINDS };
 
+/* Makers of GPUs to compute on (pci_vendor). */
+enum { PROFILE_PCI_AMD = 0x1002, PROFILE_PCI_NVIDIA = 0x10de, PROFILE_PCI_INTEL = 0x8086 };
+
 /* Of a device's numbers: not known. */
 #define PROFILE_NOT_SAID UINT32_MAX
 

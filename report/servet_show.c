@@ -20,7 +20,10 @@ struct options {
     pid_t live; /* 0: not asked for */
 };
 
-enum { OPTION_HTML = 0x100, OPTION_PNG, OPTION_MAP, OPTION_DIFF, OPTION_HWLOC };
+enum { OPTION_PNG = 0x100, OPTION_MAP };
+
+#define FLAG(member) CLI_FLAG(struct options, member)
+#define TEXT(member) CLI_TEXT(struct options, member)
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
@@ -28,13 +31,13 @@ static const struct argp_option option_table[] = {
      "Print the table of BSP parameters only: p, g, l and the time of a 0-relation", 0},
     {"live", 'l', "PID", 0,
      "Print where each thread of a running program is (with --json: JSON lines)", 0},
-    {"html", OPTION_HTML, "FILE", 0,
+    {"html", TEXT(html), "FILE", 0,
      "Write a report with plots and pictures, one page that needs no network", 0},
     {"png", OPTION_PNG, "DIR", OPTION_HIDDEN, NULL, 0},
-    {"hwloc", OPTION_HWLOC, "FILE", 0,
+    {"hwloc", TEXT(hwloc), "FILE", 0,
      "Write hwloc's XML of the topology with the measured bandwidth and latency of NUMA nodes", 0},
     {"map", OPTION_MAP, "N", 0, "With --html: show where N workers would go", 0},
-    {"diff", OPTION_DIFF, NULL, 0,
+    {"diff", FLAG(diff), NULL, 0,
      "Say what changed from the profile OLD to NEW, and whether the mapping would (with --json: as "
      "JSON)",
      0},
@@ -54,21 +57,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'l':
         options->live = (pid_t)cli_integer("--live", argument, 1, INT_MAX);
         return 0;
-    case OPTION_HTML:
-        options->html = argument;
-        return 0;
     case OPTION_PNG:
         cli_usage(
             "--png: gone, expected --html FILE, whose page a browser prints as PDF (pdftocairo "
             "-png makes pictures of that)");
-    case OPTION_HWLOC:
-        options->hwloc = argument;
-        return 0;
     case OPTION_MAP:
         options->workers = (size_t)cli_integer("--map", argument, 1, MAP_WORKER_LIMIT - 1);
-        return 0;
-    case OPTION_DIFF:
-        options->diff = true;
         return 0;
     case ARGP_KEY_ARG:
         if (options->file && options->diff && !options->second) {
@@ -81,7 +75,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options->file = argument;
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

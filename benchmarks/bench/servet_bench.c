@@ -23,20 +23,18 @@ enum {
     KEY_OLD_COMPARATORS = 'c',
     KEY_OUTPUT = 'o',
     KEY_ROUNDS = 0x100,
-    KEY_METRIC,
     KEY_COMPARATORS,
     KEY_JOBS,
     KEY_LOAD,
     KEY_LIMIT,
     KEY_BUDGET,
-    KEY_PLOT,
     KEY_NPB,
     KEY_GONE,
 };
 
-/* The key of an option without an argument says which member of struct request it sets. */
-#define FIRST_FLAG 0x400
-#define FLAG(member) (FIRST_FLAG + (int)offsetof(struct request, member))
+#define FLAG(member) CLI_FLAG(struct request, member)
+#define TEXT(member) CLI_TEXT(struct request, member)
+#define KEY_METRIC TEXT(metric.expression)
 
 #define ROUNDS 11
 
@@ -71,7 +69,7 @@ static const struct argp_option options[] = {
      2},
     {NULL, 0, NULL, 0, "Results:", 3},
     {"json", FLAG(json), NULL, 0, "Print JSON instead of tables", 3},
-    {"plot", KEY_PLOT, "FILE|DIR", 0,
+    {"plot", TEXT(plot), "FILE|DIR", 0,
      "Draw the ratios: into a file (.svg), or a folder, which is made", 3},
     {NULL, KEY_OLD_ROUNDS, "N", OPTION_HIDDEN, NULL, 4},
     {NULL, KEY_OLD_METRIC, "REGEX", OPTION_HIDDEN, NULL, 4},
@@ -106,26 +104,6 @@ static void take_names(struct request *request, const char *text)
     }
 }
 
-static error_t parse_what(int key, char *argument, struct request *request)
-{
-    switch (key) {
-    case KEY_NPB:
-        request->npb = true;
-        request->npb_folder = argument;
-        return 0;
-    case KEY_PLOT:
-        request->plot = argument;
-        return 0;
-    case KEY_OUTPUT:
-        cli_usage("--output: expected --plot %s, which makes the folder and draws into it",
-                  argument);
-    case KEY_GONE:
-        cli_usage("--all, --costs, --figures, --within: there are no such options any more");
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 /* Letters of the release before: the other commands mean something else by them. */
 static int without_old_letter(int key)
 {
@@ -148,11 +126,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     const long many = 1 << 20;
-    if (key >= FIRST_FLAG && key < FIRST_FLAG + (int)sizeof *request) {
-        *((bool *)request + (key - FIRST_FLAG)) = true;
-        return 0;
-    }
-    switch (without_old_letter(key)) {
+    key = without_old_letter(key);
+    switch (key) {
     case KEY_RANKS:
         request->ranks = (size_t)cli_integer("--ranks", argument, 1, many);
         return 0;
@@ -161,9 +136,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_ROUNDS:
         request->conditions.rounds = (size_t)cli_integer("--rounds", argument, 1, many);
-        return 0;
-    case KEY_METRIC:
-        request->metric.expression = argument;
         return 0;
     case KEY_COMPARATORS:
         take_names(request, argument);
@@ -181,8 +153,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_BUDGET:
         request->conditions.budget_seconds = cli_seconds("--budget", argument);
         return 0;
+    case KEY_NPB:
+        request->npb = true;
+        request->npb_folder = argument;
+        return 0;
+    case KEY_OUTPUT:
+        cli_usage("--output: expected --plot %s, which makes the folder and draws into it",
+                  argument);
+    case KEY_GONE:
+        cli_usage("--all, --costs, --figures, --within: there are no such options any more");
     default:
-        return parse_what(key, argument, request);
+        return cli_set_member(key, argument, request) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

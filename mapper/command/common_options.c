@@ -72,12 +72,12 @@ int map_allowed_pus(const struct servet_profile *profile, const struct map_limit
     return rc;
 }
 
-enum { PROFILE = 0x300, TOPOLOGY, CPUSET };
+enum { CPUSET = 0x300 };
 
 static const struct argp_option table[] = {
-    {"profile", PROFILE, "FILE", 0, "a profile of servet-probe (default: the one of this machine)",
-     0},
-    {"topology", TOPOLOGY, "FILE|TEXT", 0,
+    {"profile", CLI_TEXT(struct common_machine, profile), "FILE", 0,
+     "a profile of servet-probe (default: the one of this machine)", 0},
+    {"topology", CLI_TEXT(struct common_machine, topology), "FILE|TEXT", 0,
      "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
     {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},
     {0},
@@ -86,20 +86,12 @@ static const struct argp_option table[] = {
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct common_machine *machine = state->input;
-    switch (key) {
-    case PROFILE:
-        machine->profile = argument;
-        return 0;
-    case TOPOLOGY:
-        machine->topology = argument;
-        return 0;
-    case CPUSET:
+    if (key == CPUSET) {
         profile_set_free(&machine->cpuset);
         machine->cpuset = cli_set("--cpuset", argument);
         return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    return cli_set_member(key, argument, machine) ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 const struct argp map_common_machine_argp = {.options = table, .parser = parse_option};

@@ -8,11 +8,10 @@
 
 #include "profile/base/cli.h"
 
-enum { FORMAT = 256, SMT, NO_SMT, KIND, MATRIX, NODES, GPUS };
+enum { FORMAT = 256, SMT, NO_SMT, KIND, GPUS };
 
-/* The key of an option without an argument says which member of struct map_options it sets. */
-#define FIRST_FLAG 0x400
-#define FLAG(member) (FIRST_FLAG + (int)offsetof(struct map_options, member))
+#define FLAG(member) CLI_FLAG(struct map_options, member)
+#define TEXT(member) CLI_TEXT(struct map_options, member)
 
 /* Most hardware threads of a core that anybody asks for (8 on POWER). */
 #define MOST_SMT 64
@@ -37,7 +36,7 @@ static const struct argp_option option_table[] = {
     {"paper", FLAG(paper), NULL, 0,
      "add the rules as the paper does instead of comparing them in order", 0},
     {"cluster", FLAG(cluster), NULL, 0, "map a job over the nodes of a cluster's profile", 0},
-    {"nodes", NODES, "FILE", 0,
+    {"nodes", TEXT(nodes), "FILE", 0,
      "with --cluster: only the nodes in FILE, one to a line, as in a hostfile", 0},
     {"slurm", FLAG(slurm), NULL, 0, "with --cluster: only the nodes of this Slurm job", 0},
     {"smt", SMT, "K", 0, "use at most K hardware threads of each core", 0},
@@ -45,7 +44,7 @@ static const struct argp_option option_table[] = {
     {"kind", KIND, "KIND", 0,
      "use only these cores: 'p' the most capable, 'e' the least, or a number (0 the most capable)",
      0},
-    {"matrix", MATRIX, "FILE", 0,
+    {"matrix", TEXT(matrix), "FILE", 0,
      "place ranks by who sends how many bytes to whom (rows of numbers, or Matrix Market)", 0},
     {"gpus", GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
      "place ranks beside their GPUs, evenly: all of a node, N of them, or none for two ranks", 0},
@@ -81,8 +80,7 @@ static void set_kind(struct map_options *options, const char *kind)
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct map_options *options = state->input;
-    if (key >= FIRST_FLAG && key < FIRST_FLAG + (int)sizeof *options) {
-        *((bool *)options + (key - FIRST_FLAG)) = true;
+    if (cli_set_member(key, argument, options)) {
         return 0;
     }
     switch (key) {
@@ -101,9 +99,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->machine;
         return 0;
-    case NODES:
-        options->nodes = argument;
-        return 0;
     case SMT:
         options->smt = (uint32_t)cli_integer("--smt", argument, 1, MOST_SMT);
         return 0;
@@ -118,9 +113,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->gpus = !argument || options->exclusive
                             ? MAP_ALL_GPUS
                             : (uint32_t)cli_integer("--gpus", argument, 1, MAP_WORKER_LIMIT - 1);
-        return 0;
-    case MATRIX:
-        options->matrix = argument;
         return 0;
     case FORMAT:
         options->format = map_common_format(argument);

@@ -7,6 +7,7 @@
 
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"
+#include "mapper/worth/worth.h"
 #include "profile/query.h"
 
 /* -- sharing out -- */
@@ -256,11 +257,6 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
 
 /* -- ranks of a site -- */
 
-static uint32_t threads_of(const struct map_domain_request *request, size_t rank)
-{
-    return request->threads ? request->threads[rank] : request->threads_each;
-}
-
 /* Cores of the set of which no PU is used; its PUs that are not used. */
 static size_t count_free(const struct map_choice *c, const struct profile_set *set, bool cores)
 {
@@ -291,7 +287,7 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
         map_arena_get(c->arena, c->node_class->pus.count, sizeof *taken.ids), 0};
     size_t total = 0;
     for (size_t i = 0; threads && i < count; i++) {
-        threads[i] = threads_of(all, ranks[i]);
+        threads[i] = map_threads_of(all, ranks[i]);
         total += threads[i];
     }
     uint32_t *pus = map_arena_get(c->arena, total, sizeof *pus);
@@ -416,7 +412,7 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
         return profile_error(error, -ENOMEM, "out of memory");
     }
     for (size_t r = begin; r < end; r++) {
-        threads += threads_of(&c->request->ranks, r);
+        threads += map_threads_of(&c->request->ranks, r);
     }
     bool cores = threads <= count_free(c, c->allowed, true);
     bool limited = cores || threads <= count_free(c, c->allowed, false);
@@ -426,7 +422,7 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
         size_t room = limited ? count_free(c, &site->pus, cores) : SIZE_MAX, here_count = 0;
         rc = deal_gpus(c, site, rank);
         for (size_t r = 0; rc == 0 && r < site->ranks; r++, rank++) {
-            uint32_t wants = threads_of(&c->request->ranks, rank);
+            uint32_t wants = map_threads_of(&c->request->ranks, rank);
             if (site->pus.count && wants <= room) {
                 here[here_count++] = rank;
                 room -= limited ? wants : 0;
@@ -471,48 +467,39 @@ static int place_node(struct map_choice *c, size_t begin, size_t end, struct ser
     return place_ranks(c, begin, end, error);
 }
 
-/* One node of the profile: its number, its class and its first PU. */
+/* The part of a node that may be used, and its GPUs. */
 struct node {
-    const struct profile_class *node_class;
-    uint32_t first_pu;
-    struct profile_set allowed; /* OS indices */
+    struct map_part part;
     size_t gpus;
 };
 
-static int find_nodes(struct map_arena *arena, const struct servet_profile *profile,
-                      const struct map_device_request *request, struct node *nodes, size_t *count)
+/* Those that have both; their parts are to be freed, also on failure. */
+static int find_nodes(const struct servet_profile *profile, const struct profile_set *allowed,
+                      struct node *nodes, size_t *count)
 {
-    uint32_t first_pu = 0;
+    int rc = 0;
     *count = 0;
-    for (uint32_t n = 0; n < profile_node_count(profile); n++) {
-        struct node *node = &nodes[*count];
-        *node = (struct node){profile_node_class(profile, n), first_pu, {0}, 0};
-        const struct profile_set *pus = &node->node_class->pus;
-        node->allowed.ids = map_arena_get(arena, pus->count, sizeof *node->allowed.ids);
-        if (!node->allowed.ids) {
-            return -ENOMEM;
+    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
+        struct node node = {.gpus = 0};
+        rc = map_part_of_node(profile, n, allowed, &node.part);
+        for (size_t i = 0; rc == 0 && i < node.part.of->device_count; i++) {
+            node.gpus += node.part.of->devices[i].kind == PROFILE_GPU;
         }
-        for (size_t i = 0; i < pus->count; i++) {
-            uint32_t pu = first_pu + pus->ids[i];
-            if (!request->ranks.allowed || profile_set_has(request->ranks.allowed, pu)) {
-                node->allowed.ids[node->allowed.count++] = pus->ids[i];
-            }
+        if (node.part.allowed.count && node.gpus) {
+            nodes[(*count)++] = node;
+        } else {
+            profile_set_free(&node.part.allowed);
         }
-        for (size_t i = 0; i < node->node_class->device_count; i++) {
-            node->gpus += node->node_class->devices[i].kind == PROFILE_GPU;
-        }
-        first_pu += profile_class_span(node->node_class);
-        *count += node->allowed.count > 0 && node->gpus > 0;
     }
-    return 0;
+    return rc;
 }
 
 static int choose_node(struct map_choice *c, const struct node *node, size_t begin, size_t end,
                        struct servet_error *error)
 {
-    c->node_class = node->node_class;
-    c->allowed = &node->allowed;
-    c->first_pu = node->first_pu;
+    c->node_class = node->part.of;
+    c->allowed = &node->part.allowed;
+    c->first_pu = node->part.first_pu;
     c->site_count = 0;
     c->used = map_arena_get(c->arena, profile_class_span(c->node_class), sizeof *c->used);
     map_one_node(c->node_class, &c->view);
@@ -527,43 +514,39 @@ static int choose_node(struct map_choice *c, const struct node *node, size_t beg
 }
 
 static int refuse(const struct map_device_request *request, const struct node *nodes, size_t count,
-                  size_t *gpus, struct servet_error *error)
+                  struct servet_error *error)
 {
+    size_t gpus = 0;
     if (!count) {
         return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
     }
-    *gpus = 0;
     for (size_t n = 0; n < count; n++) {
         if (request->gpus != MAP_ALL_GPUS && request->gpus > nodes[n].gpus) {
             return profile_error(error, -EINVAL,
                                  "--gpus: expected at most %zu, the GPUs of a node, got %u",
                                  nodes[n].gpus, request->gpus);
         }
-        *gpus += request->gpus == MAP_ALL_GPUS ? nodes[n].gpus : request->gpus;
+        gpus += request->gpus == MAP_ALL_GPUS ? nodes[n].gpus : request->gpus;
     }
-    if (request->exclusive && request->ranks.ranks > *gpus) {
+    if (request->exclusive && request->ranks.ranks > gpus) {
         return profile_error(error, -EINVAL,
                              "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got "
                              "%zu",
-                             *gpus, request->ranks.ranks);
+                             gpus, request->ranks.ranks);
     }
     return 0;
 }
 
 /* Ranks go to nodes in blocks, in proportion to their GPUs. */
-static int place_by_gpus(struct map_choice *c, const struct servet_profile *profile,
-                         struct servet_error *error)
+static int place_on_nodes(struct map_choice *c, const struct node *nodes, size_t count,
+                          struct servet_error *error)
 {
     const struct map_device_request *request = c->request;
-    const uint32_t most = profile_node_count(profile);
-    struct node *nodes = map_arena_get(c->arena, (size_t)most + 1, sizeof *nodes);
-    size_t *weight = map_arena_get(c->arena, most, sizeof *weight);
-    size_t *share = map_arena_get(c->arena, most, sizeof *share);
-    size_t count, gpus, rank = 0;
-    if (!nodes || !weight || !share || find_nodes(c->arena, profile, request, nodes, &count) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
-    int rc = refuse(request, nodes, count, &gpus, error);
+    size_t *weight = map_arena_get(c->arena, count, sizeof *weight);
+    size_t *share = map_arena_get(c->arena, count, sizeof *share);
+    size_t rank = 0;
+    int rc = weight && share ? refuse(request, nodes, count, error)
+                             : profile_error(error, -ENOMEM, "out of memory");
     if (rc < 0) {
         return rc;
     }
@@ -575,6 +558,20 @@ static int place_by_gpus(struct map_choice *c, const struct servet_profile *prof
     for (size_t n = 0; rc == 0 && n < count; n++) {
         rc = choose_node(c, &nodes[n], rank, rank + share[n], error);
         rank += share[n];
+    }
+    return rc;
+}
+
+static int place_by_gpus(struct map_choice *c, const struct servet_profile *profile,
+                         struct servet_error *error)
+{
+    struct node *nodes = map_arena_get(c->arena, profile_node_count(profile), sizeof *nodes);
+    size_t count = 0;
+    int rc = nodes ? find_nodes(profile, c->request->ranks.allowed, nodes, &count) : -ENOMEM;
+    rc =
+        rc < 0 ? profile_error(error, rc, "out of memory") : place_on_nodes(c, nodes, count, error);
+    for (size_t n = 0; n < count; n++) {
+        profile_set_free(&nodes[n].part.allowed);
     }
     return rc;
 }
@@ -604,7 +601,7 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
     c.holds = map_arena_get(&arena, ranks, sizeof *c.holds);
     int rc = c.first && c.holds ? 0 : profile_error(error, -ENOMEM, "out of memory");
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
-        c.first[r + 1] = c.first[r] + threads_of(&request->ranks, r);
+        c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
     }
     rc = rc < 0 ? rc : choose(&c, profile, error);
     if (rc == 0 && map_choice_devices(&c, profile, out) < 0) {

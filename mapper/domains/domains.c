@@ -452,11 +452,6 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
 
 /* -- the request -- */
 
-static uint32_t threads_of(const struct map_domain_request *request, size_t rank)
-{
-    return request->threads ? request->threads[rank] : request->threads_each;
-}
-
 static int sum_threads(const struct map_domain_request *request, size_t *total, uint32_t *most,
                        struct servet_error *error)
 {
@@ -467,7 +462,7 @@ static int sum_threads(const struct map_domain_request *request, size_t *total, 
                              MAP_WORKER_LIMIT - 1, request->ranks);
     }
     for (size_t r = 0; r < request->ranks; r++) {
-        uint32_t threads = threads_of(request, r);
+        uint32_t threads = map_threads_of(request, r);
         sum += threads;
         highest = threads > highest ? threads : highest;
         if (threads < 1 || sum >= MAP_WORKER_LIMIT) {
@@ -511,7 +506,7 @@ static int make_hybrid(struct hybrid *h)
     }
     size_t at = 0;
     for (size_t r = 0; r < ranks; r++) {
-        h->shares[r] = (struct map_share){(uint32_t)r, threads_of(h->request, r)};
+        h->shares[r] = (struct map_share){(uint32_t)r, map_threads_of(h->request, r)};
         h->first[r] = at;
         at += h->shares[r].threads;
     }

@@ -18,12 +18,12 @@ enum {
     CORES,
     TILE,
     FORMAT,
-    PLAN,
-    CURVE,
-    CHARACTERISE,
     ITERATIONS,
     ROUNDS
 };
+
+#define FLAG(member) CLI_FLAG(struct spmd_options, member)
+#define TEXT(member) CLI_TEXT(struct spmd_options, member)
 
 /* Tasks along one axis: their product must fit into 64 bits. */
 #define TASKS_MAX (1L << 31)
@@ -39,7 +39,7 @@ static const struct argp_option table[] = {
      "1d3, 2d5 (default), 2d9, or the offsets of all neighbours: 1:0,-1:0,0:1,0:-1", 1},
     {"comp", COMP, "SECONDS", 0, "time of one task (1.3e-7)", 1},
     {"bytes", BYTES, "B", 0, "bytes that one edge task sends to a neighbour (default 8)", 1},
-    {"characterise", CHARACTERISE, "COMMAND", 0,
+    {"characterise", TEXT(characterise), "COMMAND", 0,
      "measure --comp and --bytes, and an iteration: run it under a trace of its MPI calls, in the "
      "tiles and on the PUs that are chosen; {problem}, {grid}, {cores} and {iterations} are filled "
      "in",
@@ -53,9 +53,9 @@ static const struct argp_option table[] = {
     {"cores", CORES, "N", 0, "exactly so many cores, whatever the efficiency", 3},
     {"tile", TILE, "XxY", 0, "exactly this tile, whatever the efficiency", 3},
     {0, 0, 0, 0, "What is given out:", 4},
-    {"curve", CURVE, NULL, 0, "time, speed-up and efficiency against cores", 4},
+    {"curve", FLAG(curve), NULL, 0, "time, speed-up and efficiency against cores", 4},
     {"format", FORMAT, "NAME", 0, "the mapping in this language ('help' shows all)", 4},
-    {"plan", PLAN, "FILE", 0, "write the plan, for servet_spmd.h", 4},
+    {"plan", TEXT(plan), "FILE", 0, "write the plan, for servet_spmd.h", 4},
     {"rounds", ROUNDS, "N", 0, "with --characterise: how often it runs (default 7)", 4},
     {"iterations", ITERATIONS, "K", 0, "what {iterations} becomes (default 100)", 4},
     {0},
@@ -130,11 +130,8 @@ static error_t parse_application(int key, char *argument, struct spmd_options *o
     case EFFICIENCY:
         problem->efficiency = parse_efficiency(argument);
         return 0;
-    case CHARACTERISE:
-        options->characterise = argument;
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -153,12 +150,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case FORMAT:
         options->format = map_common_format(argument);
-        return 0;
-    case PLAN:
-        options->plan = argument;
-        return 0;
-    case CURVE:
-        options->curve = true;
         return 0;
     case ITERATIONS:
         options->iterations = (uint64_t)cli_integer("--iterations", argument, 2, ITERATIONS_MAX);

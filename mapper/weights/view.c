@@ -435,7 +435,7 @@ static int make_class(struct making *making, const struct profile_class *of, str
         return 0;
     }
     out->memory_room = room_in_node(of);
-    int rc = number_items(making, of->pus.ids, of->pus.count, of->pus.ids[of->pus.count - 1] + 1);
+    int rc = number_items(making, of->pus.ids, of->pus.count, profile_class_span(of));
     out->of = of;
     if (rc == 0) {
         rc = add_families(making, of, out);
@@ -485,11 +485,6 @@ static int make_network(struct making *making)
     return add_layers(making, &view->profile->network, view->node_count, view->network);
 }
 
-static uint32_t class_span(const struct profile_class *of)
-{
-    return of->pus.count ? of->pus.ids[of->pus.count - 1] + 1 : 0;
-}
-
 static int make_nodes(struct map_view *view)
 {
     const struct servet_profile *profile = view->profile;
@@ -502,7 +497,7 @@ static int make_nodes(struct map_view *view)
         const struct profile_class *of = &profile->classes[range->class_index];
         nodes += range->count;
         leaves += (uint64_t)range->count * of->pus.count;
-        pus += (uint64_t)range->count * class_span(of);
+        pus += (uint64_t)range->count * profile_class_span(of);
     }
     if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
         return -EINVAL;
@@ -534,7 +529,7 @@ static void number_leaves(struct map_view *view)
                     view->node_of[leaf] = node;
                 }
             }
-            first_pu += class_span(of);
+            first_pu += profile_class_span(of);
         }
     }
     view->node_count = node;
@@ -576,14 +571,7 @@ void map_view_free(struct map_view *view)
 
 uint32_t map_view_leaf(const struct map_view *view, uint32_t pu)
 {
-    uint32_t low = 0, high = view->leaf_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (view->pu[middle] < pu) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < view->leaf_count && view->pu[low] == pu ? low : MAP_NONE;
+    const struct profile_set pus = {view->pu, view->leaf_count};
+    size_t leaf = profile_set_position(&pus, pu);
+    return leaf < pus.count ? (uint32_t)leaf : MAP_NONE;
 }

@@ -21,9 +21,9 @@ static const struct runtime {
     const char *variable;
     const char *others[3];
 } runtimes[] = {
-    {0x10de, "CUDA_VISIBLE_DEVICES", {NULL}},
-    {0x1002, "ROCR_VISIBLE_DEVICES", {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
-    {0x8086, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}},
+    {PROFILE_PCI_NVIDIA, "CUDA_VISIBLE_DEVICES", {NULL}},
+    {PROFILE_PCI_AMD, "ROCR_VISIBLE_DEVICES", {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
+    {PROFILE_PCI_INTEL, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}},
 };
 #define RUNTIMES (sizeof runtimes / sizeof *runtimes)
 

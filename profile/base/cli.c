@@ -181,6 +181,19 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
     }
 }
 
+bool cli_set_member(int key, const char *argument, void *members)
+{
+    if (key >= CLI_FLAGS && key < CLI_TEXTS) {
+        *((bool *)members + (key - CLI_FLAGS)) = true;
+        return true;
+    }
+    if (key >= CLI_TEXTS && key < CLI_KEYS_END) {
+        memcpy((char *)members + (key - CLI_TEXTS), &argument, sizeof argument);
+        return true;
+    }
+    return false;
+}
+
 void cli_note_unknown(const struct servet_profile *profile)
 {
     if (profile->unknown) {

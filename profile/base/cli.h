@@ -4,6 +4,7 @@
 #define SERVET_PROFILE_BASE_CLI_H
 
 #include <argp.h>
+#include <stddef.h>
 
 #include "profile/model.h"
 
@@ -17,6 +18,14 @@ enum cli_exit { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
  * another). */
 void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first_argument,
                void *input);
+
+/* Keys of options that do no more than to set a member of a command's structure: a bool becomes
+ * true, a const char * is the argument. They are options of their long name only. */
+enum { CLI_FLAGS = 0x1000, CLI_TEXTS = 0x2000, CLI_KEYS_END = 0x3000 };
+#define CLI_FLAG(type, member) (CLI_FLAGS + (int)offsetof(type, member))
+#define CLI_TEXT(type, member) (CLI_TEXTS + (int)offsetof(type, member))
+/* Sets it; false: the key is none of these. */
+bool cli_set_member(int key, const char *argument, void *members);
 
 /* "servet-map: …" on stderr, exit status 2. */
 _Noreturn void cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -12,9 +12,8 @@
 
 #include "profile/topology/topology.h"
 
-/* PCI: vendors that make GPUs to compute on (the graphics of a board's management are of others),
- * and the one of Slingshot's cards; classes. */
-enum { NVIDIA = 0x10de, AMD = 0x1002, INTEL = 0x8086, CRAY = 0x17db };
+/* PCI: the vendor of Slingshot's cards; classes. */
+enum { CRAY = 0x17db };
 enum { CLASS_INFINIBAND = 0x0207, CLASS_ACCELERATOR = 0x1200 };
 enum { BASE_DISPLAY = 0x03 };
 
@@ -26,8 +25,10 @@ static const struct {
     bool counts;
     uint32_t vendor;
 } known_names[] = {
-    {"cuda", PROFILE_GPU, true, NVIDIA}, {"rsmi", PROFILE_GPU, true, AMD},
-    {"ze", PROFILE_GPU, true, INTEL},    {"nvml", PROFILE_GPU, true, NVIDIA},
+    {"cuda", PROFILE_GPU, true, PROFILE_PCI_NVIDIA},
+    {"rsmi", PROFILE_GPU, true, PROFILE_PCI_AMD},
+    {"ze", PROFILE_GPU, true, PROFILE_PCI_INTEL},
+    {"nvml", PROFILE_GPU, true, PROFILE_PCI_NVIDIA},
     {"opencl", PROFILE_GPU, false, 0},
 };
 #define KNOWN_NAMES (sizeof known_names / sizeof *known_names)
@@ -223,13 +224,15 @@ static int read_os_device(struct devices *devices, hwloc_obj_t object)
     return rc < 0 ? rc : add_name(found, object);
 }
 
-/* GPUs that no runtime and no driver has a name for. */
+/* GPUs that no runtime and no driver has a name for; the graphics of a board's management are of
+ * other makers. */
 static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
 {
     const struct hwloc_pcidev_attr_s *attr = &pci->attr->pcidev;
-    bool maker = attr->vendor_id == NVIDIA || attr->vendor_id == AMD || attr->vendor_id == INTEL;
+    bool maker = attr->vendor_id == PROFILE_PCI_NVIDIA || attr->vendor_id == PROFILE_PCI_AMD ||
+                 attr->vendor_id == PROFILE_PCI_INTEL;
     bool gpu = attr->class_id >> 8 == BASE_DISPLAY ||
-               (attr->class_id == CLASS_ACCELERATOR && attr->vendor_id != INTEL);
+               (attr->class_id == CLASS_ACCELERATOR && attr->vendor_id != PROFILE_PCI_INTEL);
     if (!maker || !gpu || has_tiles(pci)) {
         return 0;
     }

@@ -39,26 +39,6 @@ static int set_from_bitmap(hwloc_const_bitmap_t bitmap, struct profile_set *out)
     return 0;
 }
 
-/* -- objects -- */
-
-/* The next object of a type in the tree, on whatever depth. hwloc_get_next_obj_by_type() finds none
- * at all of a type that is on several, as cores are when caches of one thread are above them in a
- * core with one thread left (the other is offline) and below them elsewhere. */
-static hwloc_obj_t next_object(hwloc_topology_t topology, hwloc_obj_type_t type,
-                               hwloc_obj_t previous)
-{
-    int depth = previous ? previous->depth : -1;
-    hwloc_obj_t object = previous ? previous->next_cousin : NULL;
-    while (!object && ++depth < hwloc_topology_get_depth(topology)) {
-        if (hwloc_get_depth_type(topology, depth) == type) {
-            object = hwloc_get_obj_by_depth(topology, depth, 0);
-        }
-    }
-    return object;
-}
-
-/* -- groups -- */
-
 /* hwloc's own number for Groups that it makes to hang a device on: they join PUs that nothing else
  * joins. */
 #define GROUP_FOR_IO 1000
@@ -71,47 +51,6 @@ static int add_group(hwloc_obj_t object, struct profile_relation *relation)
     }
     int rc = set_from_bitmap(object->cpuset, &group);
     return rc < 0 ? rc : profile_topology_add_group(relation, group);
-}
-
-static int read_groups(const struct source *source, hwloc_obj_type_t type,
-                       struct profile_relation *relation)
-{
-    hwloc_obj_t object = NULL;
-    int rc = 0;
-    while (rc == 0 && (object = next_object(source->topology, type, object))) {
-        rc = add_group(object, relation);
-    }
-    return rc;
-}
-
-/* All objects of one depth. */
-static int read_grouping(struct source *source, int depth)
-{
-    struct topology_groupings *groupings = &source->groupings;
-    if (groupings->count == TOPOLOGY_MOST_GROUPINGS) {
-        return 0;
-    }
-    struct profile_relation *relation = &groupings->of[groupings->count++];
-    hwloc_obj_t object = NULL;
-    int rc = 0;
-    while (rc == 0 && (object = hwloc_get_next_obj_by_depth(source->topology, depth, object))) {
-        rc = add_group(object, relation);
-    }
-    return rc;
-}
-
-/* Dies, Groups (clusters of cores, NUMA nodes that are near one another; there may be several
- * depths of them), and the PUs in front of whose memory the same cache is. */
-static int read_groupings(struct source *source)
-{
-    int rc = 0;
-    for (int depth = 0; rc == 0 && depth < hwloc_topology_get_depth(source->topology); depth++) {
-        hwloc_obj_type_t type = hwloc_get_depth_type(source->topology, depth);
-        if (type == HWLOC_OBJ_GROUP || type == HWLOC_OBJ_DIE) {
-            rc = read_grouping(source, depth);
-        }
-    }
-    return rc < 0 ? rc : read_grouping(source, HWLOC_TYPE_DEPTH_MEMCACHE);
 }
 
 static int add_cache(const struct source *source, hwloc_obj_t object)
@@ -128,32 +67,64 @@ static int add_cache(const struct source *source, hwloc_obj_t object)
                                   : profile_topology_add_cache(source->node_class, &cache, group);
 }
 
-static int read_caches(const struct source *source)
+/* Where the groups of a depth belong: dies, Groups (clusters of cores, NUMA nodes that are near one
+ * another; there may be several depths of them) and the PUs in front of whose memory the same cache
+ * is are a relation each. NULL: nowhere. */
+static struct profile_relation *relation_of(struct source *source, hwloc_obj_type_t type)
 {
-    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE,
-                                              HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE,
-                                              HWLOC_OBJ_L5CACHE};
+    struct topology_groupings *groupings = &source->groupings;
+    switch (type) {
+    case HWLOC_OBJ_CORE:
+        return &source->node_class->cores;
+    case HWLOC_OBJ_PACKAGE:
+        return &source->node_class->packages;
+    case HWLOC_OBJ_GROUP:
+    case HWLOC_OBJ_DIE:
+    case HWLOC_OBJ_MEMCACHE:
+        return groupings->count < TOPOLOGY_MOST_GROUPINGS ? &groupings->of[groupings->count++]
+                                                          : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* All objects of one depth. A type may be on several: cores are when caches of one thread are above
+ * them in a core with one thread left (the other is offline) and below them elsewhere. */
+static int read_depth(struct source *source, int depth)
+{
+    hwloc_obj_type_t type = hwloc_get_depth_type(source->topology, depth);
+    struct profile_relation *relation = relation_of(source, type);
+    hwloc_obj_t object = NULL;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof levels / sizeof *levels; i++) {
-        hwloc_obj_t object = NULL;
-        while (rc == 0 && (object = next_object(source->topology, levels[i], object))) {
-            rc = add_cache(source, object);
-        }
+    while (rc == 0 && (object = hwloc_get_next_obj_by_depth(source->topology, depth, object))) {
+        rc = hwloc_obj_type_is_dcache(type) ? add_cache(source, object)
+             : relation                     ? add_group(object, relation)
+                                            : 0;
     }
     return rc;
 }
 
-/* Figures by the firmware of the memory of a NUMA node, to the PUs that reach it fastest. */
-static int describe_numa(const struct source *source, hwloc_obj_t object)
+static int read_objects(struct source *source)
+{
+    int rc = 0;
+    for (int depth = 0; rc == 0 && depth < hwloc_topology_get_depth(source->topology); depth++) {
+        rc = read_depth(source, depth);
+    }
+    return rc < 0 ? rc : read_depth(source, HWLOC_TYPE_DEPTH_MEMCACHE);
+}
+
+/* The kind of memory of a NUMA node, and its bandwidth by the firmware, to the PUs that reach it
+ * fastest. */
+static int describe_numa(const struct source *source, hwloc_obj_t object, struct profile_numa *numa)
 {
     struct hwloc_location from;
     hwloc_uint64_t bandwidth = 0;
     if (hwloc_memattr_get_best_initiator(source->topology, HWLOC_MEMATTR_ID_BANDWIDTH, object, 0,
-                                         &from, &bandwidth) < 0) {
-        bandwidth = 0;
+                                         &from, &bandwidth) == 0) {
+        numa->declared_bytes_per_s = (double)bandwidth * TOPOLOGY_MIB_PER_S;
     }
-    return profile_topology_describe_numa(source->node_class, object->subtype,
-                                          (double)bandwidth * TOPOLOGY_MIB_PER_S);
+    numa->kind = object->subtype ? strdup(object->subtype) : NULL;
+    return object->subtype && !numa->kind ? -ENOMEM : 0;
 }
 
 static int read_numa(const struct source *source)
@@ -168,7 +139,9 @@ static int read_numa(const struct source *source)
             rc = profile_topology_add_numa(source->node_class, object->os_index,
                                            object->attr->numanode.local_memory, pus);
         }
-        rc = rc < 0 ? rc : describe_numa(source, object);
+        struct profile_class *node_class = source->node_class;
+        rc = rc < 0 ? rc
+                    : describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]);
     }
     return rc;
 }
@@ -268,11 +241,8 @@ static int read_class(struct source *source)
     if (rc == 0 && !node_class->pus.count) {
         return -ENODATA;
     }
-    rc = rc < 0 ? rc : read_groups(source, HWLOC_OBJ_CORE, &node_class->cores);
-    rc = rc < 0 ? rc : read_groups(source, HWLOC_OBJ_PACKAGE, &node_class->packages);
-    rc = rc < 0 ? rc : read_caches(source);
+    rc = rc < 0 ? rc : read_objects(source);
     rc = rc < 0 ? rc : read_numa(source);
-    rc = rc < 0 ? rc : read_groupings(source);
     rc = rc < 0 ? rc : read_kinds(source);
     return rc < 0 ? rc : profile_topology_read_devices(source->topology, node_class);
 }

@@ -207,16 +207,7 @@ static bool clusters_are_known(struct reader *reader)
     if (read_online(reader, &cluster, CPU "/cpu%u/topology/cluster_cpus_list", pu, 0) < 0) {
         return true;
     }
-    bool known = cluster.count < 2;
-    for (size_t i = 0; !known && i < node_class->cores.group_count; i++) {
-        known = profile_set_equal(&node_class->cores.groups[i], &cluster);
-    }
-    for (size_t c = 0; !known && c < node_class->cache_count; c++) {
-        const struct profile_relation *sharing = &node_class->caches[c].sharing;
-        for (size_t i = 0; !known && i < sharing->group_count; i++) {
-            known = profile_set_equal(&sharing->groups[i], &cluster);
-        }
-    }
+    bool known = cluster.count < 2 || profile_topology_says(node_class, &cluster);
     profile_set_free(&cluster);
     return known;
 }
@@ -372,34 +363,6 @@ static int add_only_numa(struct reader *reader)
 
 #define TIERS "/sys/devices/virtual/memory_tiering"
 
-/* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. A
- * machine with a single tier has no kinds of memory, as hwloc sees it too. */
-static bool find_tier(struct reader *reader, uint32_t node, char *name, size_t size)
-{
-    struct sysfs *fs = &reader->fs;
-    bool found = false;
-    size_t tiers = 0;
-    snprintf(fs->path, sizeof fs->path, "%s" TIERS, fs->root);
-    DIR *folder = opendir(fs->path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        struct profile_set nodes;
-        if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) != 0 ||
-            profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) < 0) {
-            continue;
-        }
-        tiers += nodes.count > 0;
-        if (profile_set_has(&nodes, node)) {
-            found = true;
-            snprintf(name, size, "%.63s", entry->d_name);
-        }
-        profile_set_free(&nodes);
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    return found && tiers > 1;
-}
-
 /* The PUs next to a node that has only memory: those of the nodes that HMAT names as its
  * initiators. `pus` stays empty where it names none. */
 static int read_initiators(struct reader *reader, const struct profile_set *nodes, uint32_t node,
@@ -422,15 +385,50 @@ static int read_initiators(struct reader *reader, const struct profile_set *node
     return rc;
 }
 
-static int describe_numa(struct reader *reader, uint32_t node)
+/* Names the nodes of a tier after it. 0 or -ENOMEM. */
+static int name_tier(struct profile_class *node_class, const struct profile_set *nodes,
+                     const char *tier)
 {
-    char tier[64];
-    uint32_t bandwidth = 0;
-    (void)profile_sysfs_read_u32(&reader->fs, &bandwidth,
-                                 NODE "/node%u/access0/initiators/read_bandwidth", node);
-    return profile_topology_describe_numa(reader->node_class,
-                                          find_tier(reader, node, tier, sizeof tier) ? tier : NULL,
-                                          bandwidth * TOPOLOGY_MIB_PER_S);
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        struct profile_numa *numa = &node_class->numa[i];
+        if (profile_set_has(nodes, numa->os_index)) {
+            free(numa->kind);
+            numa->kind = strdup(tier);
+            if (!numa->kind) {
+                return -ENOMEM;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. A
+ * machine with a single tier has no kinds of memory, as hwloc sees it too. */
+static int read_tiers(struct reader *reader)
+{
+    struct sysfs *fs = &reader->fs;
+    struct profile_class *node_class = reader->node_class;
+    size_t tiers = 0;
+    int rc = 0;
+    snprintf(fs->path, sizeof fs->path, "%s" TIERS, fs->root);
+    DIR *folder = opendir(fs->path);
+    for (struct dirent *entry; rc == 0 && folder && (entry = readdir(folder));) {
+        struct profile_set nodes;
+        if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) == 0 &&
+            profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) == 0) {
+            tiers += nodes.count > 0;
+            rc = name_tier(node_class, &nodes, entry->d_name);
+            profile_set_free(&nodes);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    for (size_t i = 0; tiers == 1 && i < node_class->numa_count; i++) {
+        free(node_class->numa[i].kind);
+        node_class->numa[i].kind = NULL;
+    }
+    return rc;
 }
 
 static int read_numa(struct reader *reader)
@@ -453,8 +451,15 @@ static int read_numa(struct reader *reader)
         bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
         rc = profile_topology_add_numa(reader->node_class, nodes.ids[i],
                                        said ? memory_total(reader->fs.text) : 0, pus);
-        rc = rc < 0 || nodes.count == 1 ? rc : describe_numa(reader, nodes.ids[i]);
+        uint32_t bandwidth = 0;
+        if (rc == 0 && nodes.count > 1 &&
+            profile_sysfs_read_u32(&reader->fs, &bandwidth,
+                                   NODE "/node%u/access0/initiators/read_bandwidth",
+                                   nodes.ids[i]) == 0) {
+            reader->node_class->numa[i].declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
+        }
     }
+    rc = rc < 0 || nodes.count == 1 ? rc : read_tiers(reader);
     profile_set_free(&nodes);
     return rc;
 }

@@ -106,15 +106,6 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
     return 0;
 }
 
-int profile_topology_describe_numa(struct profile_class *node_class, const char *kind,
-                                   double bytes_per_s)
-{
-    struct profile_numa *numa = &node_class->numa[node_class->numa_count - 1];
-    numa->declared_bytes_per_s = bytes_per_s;
-    numa->kind = kind ? strdup(kind) : NULL;
-    return kind && !numa->kind ? -ENOMEM : 0;
-}
-
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus)
 {
@@ -316,13 +307,10 @@ static bool has_group(const struct profile_relation *relation, const struct prof
     return false;
 }
 
-/* Is the group that of a core, a cache, a NUMA node or a package, or everybody? Kernels and hwloc
- * differ in whether they list it again as a cluster or a die. */
-static bool said_already(const struct profile_class *node_class,
-                         const struct profile_relation *numa, const struct profile_set *group)
+bool profile_topology_says(const struct profile_class *node_class, const struct profile_set *group)
 {
     bool said = has_group(&node_class->cores, group) || has_group(&node_class->packages, group) ||
-                has_group(numa, group) || profile_set_equal(&node_class->pus, group);
+                profile_set_equal(&node_class->pus, group);
     for (size_t i = 0; !said && i < node_class->cache_count; i++) {
         said = has_group(&node_class->caches[i].sharing, group);
     }
@@ -334,7 +322,8 @@ static void keep_news(const struct profile_class *node_class, const struct profi
 {
     size_t kept = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
-        if (said_already(node_class, numa, &relation->groups[i])) {
+        if (profile_topology_says(node_class, &relation->groups[i]) ||
+            has_group(numa, &relation->groups[i])) {
             profile_set_free(&relation->groups[i]);
         } else {
             relation->groups[kept++] = relation->groups[i];

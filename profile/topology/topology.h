@@ -26,9 +26,6 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
                               uint64_t memory_bytes, struct profile_set pus);
 /* The unit of hwloc's memory attributes and of the bandwidths in /sys. */
 #define TOPOLOGY_MIB_PER_S 0x1p20
-/* For the node added last. `kind` may be NULL. 0 or -ENOMEM. */
-int profile_topology_describe_numa(struct profile_class *node_class, const char *kind,
-                                   double bytes_per_s);
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus);
 
@@ -40,6 +37,10 @@ struct topology_groupings {
     struct profile_relation of[TOPOLOGY_MOST_GROUPINGS]; /* owned, see ..._free() */
     size_t count;
 };
+
+/* Is the group that of a core, a cache or a package, or everybody? Kernels and hwloc differ in
+ * whether they list it again as a cluster or a die. */
+bool profile_topology_says(const struct profile_class *node_class, const struct profile_set *group);
 
 void profile_topology_groupings_free(struct topology_groupings *groupings);
 
