@@ -172,12 +172,9 @@ static int run_exchange(struct machine *machine, const void *what, const void *p
 int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
                            const uint32_t *pus, size_t count, double *seconds_per_access)
 {
-    if (!machine->ops->traverse) {
-        return -ENOTSUP;
-    }
-    const int stop = stopped(machine);
-    if (stop < 0) {
-        return stop;
+    const int rc = machine->ops->traverse ? stopped(machine) : -ENOTSUP;
+    if (rc < 0) {
+        return rc;
     }
     if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
         !distinct_and_known(machine, pus, count)) {
@@ -190,12 +187,9 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
                        const uint32_t *pus, size_t count, double *bytes_per_s)
 {
-    if (!machine->ops->copy) {
-        return -ENOTSUP;
-    }
-    const int stop = stopped(machine);
-    if (stop < 0) {
-        return stop;
+    const int rc = machine->ops->copy ? stopped(machine) : -ENOTSUP;
+    if (rc < 0) {
+        return rc;
     }
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
@@ -221,12 +215,9 @@ int probe_machine_copy_together(struct machine *machine, const struct machine_co
 int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
                            const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    if (!machine->ops->exchange) {
-        return -ENOTSUP;
-    }
-    const int stop = stopped(machine);
-    if (stop < 0) {
-        return stop;
+    const int rc = machine->ops->exchange ? stopped(machine) : -ENOTSUP;
+    if (rc < 0) {
+        return rc;
     }
     if (what->bytes == 0 || what->round_trips == 0 || what->batches == 0 || count == 0) {
         return -EINVAL;

@@ -378,7 +378,7 @@ static int place_away(struct map_choice *c, const struct map_site *site, size_t 
                       struct servet_error *error)
 {
     const struct profile_set *all = c->allowed;
-    const size_t wants = threads_of(&c->request->ranks, rank);
+    const size_t wants = map_threads_of(&c->request->ranks, rank);
     bool *chosen = map_arena_get(c->arena, all->count, sizeof *chosen);
     struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
     size_t found = 0;

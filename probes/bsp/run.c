@@ -295,17 +295,12 @@ static int run_backend(struct bsp_run *run, struct series *series)
 
 /* -- all of them -- */
 
-static int run_threads(struct bsp_run *run)
+/* By threads, or the machine that is described. */
+static int run_machine(struct bsp_run *run, bool described)
 {
     struct series series = {0};
-    int rc = probe_bsp_open_threads(run->machine, &series.machine, run->error);
-    return rc < 0 ? rc : run_backend(run, &series);
-}
-
-static int run_described(struct bsp_run *run)
-{
-    struct series series = {0};
-    int rc = probe_bsp_open_described(run->machine, &series.machine, run->error);
+    int rc = (described ? probe_bsp_open_described
+                        : probe_bsp_open_threads)(run->machine, &series.machine, run->error);
     return rc < 0 ? rc : run_backend(run, &series);
 }
 
@@ -370,11 +365,8 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
     }
     const bool both = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described;
     probe_progress_plan(progress, described ? machine : NULL, (both ? 2 : 1) * run.counts.count);
-    if (described) {
-        rc = run_described(&run);
-    }
-    if (!described && (backends & BSP_BACKEND_THREADS)) {
-        rc = run_threads(&run);
+    if (described || (backends & BSP_BACKEND_THREADS)) {
+        rc = run_machine(&run, described);
     }
     if (!described && rc == 0 && (backends & BSP_BACKEND_MPI)) {
         rc = run_mpi(&run);

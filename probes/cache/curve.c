@@ -14,7 +14,6 @@
 /* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
  * samples are disturbed; fewer than that have to count. */
 static const double kept_repeats = 3.0 / 8;
-static const uint64_t seed_step_bytes = 512; /* sizes differ by so much at least */
 
 bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between)
 {
@@ -30,7 +29,7 @@ bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool b
     samples->points[at] = (struct cache_point){
         .bytes = bytes,
         .between = between,
-        .seed = samples->seed + (uint64_t)bytes / seed_step_bytes * CACHE_PLACES_MAX};
+        .seed = samples->seed + (uint64_t)bytes / CACHE_NODE_LARGE * CACHE_PLACES_MAX};
     samples->count++;
     return true;
 }

@@ -11,8 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes/machine.h"
+
 /* steps: of the even grid */
 enum { CACHE_STEPS_PER_OCTAVE = 8 };
+enum {
+    CACHE_NODE_LARGE = 2 * MACHINE_NODE_BYTES, /* of the largest cycles; sizes differ by that */
+};
+#define CACHE_TLBS_MAX 2
 /* The first two levels belong to a core, later ones are shared. */
 enum { CACHE_CORE_LEVELS = 2 };
 enum { CACHE_POINTS_MAX = 256, CACHE_PLACES_MAX = 24, CACHE_REPEATS_MAX = 12 };
@@ -48,7 +54,7 @@ struct cache_curve {
     /* the contiguous piece of memory */
     size_t page_bytes;
     /* reaches of the TLB levels that were measured, and seconds of a miss of each */
-    double tlb_reach_bytes[2], tlb_seconds[2];
+    double tlb_reach_bytes[CACHE_TLBS_MAX], tlb_seconds[CACHE_TLBS_MAX];
     size_t tlb_count;
     /* sizes that the system declares for the first and second level */
     uint64_t declared_bytes[CACHE_CORE_LEVELS];

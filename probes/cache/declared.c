@@ -7,6 +7,16 @@ const struct profile_class *probe_cache_declared(const struct machine *machine)
     return machine->declared ? &machine->declared->classes[0] : NULL;
 }
 
+size_t probe_cache_declared_largest(const struct profile_class *declared)
+{
+    size_t largest = 0;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const size_t bytes = declared->caches[i].declared_size_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
 const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
                                                       uint64_t bytes)
 {

@@ -22,19 +22,6 @@ static const double no_plateau = 1.15;
 /* Interference only slows down: of so many samples the fastest counts. */
 enum { FAR_SAMPLES = 3 };
 
-static size_t declared_largest(const struct machine *machine)
-{
-    size_t largest = 0;
-    for (size_t c = 0; machine->declared && c < machine->declared->class_count; c++) {
-        const struct profile_class *class = &machine->declared->classes[c];
-        for (size_t i = 0; i < class->cache_count; i++) {
-            size_t bytes = class->caches[i].declared_size_bytes;
-            largest = bytes > largest ? bytes : largest;
-        }
-    }
-    return largest;
-}
-
 /* The pool is larger than the working set. */
 static size_t memory_for(const struct machine *machine)
 {
@@ -45,7 +32,7 @@ static size_t memory_for(const struct machine *machine)
 size_t probe_cache_end(const struct probe *probe, bool *cut_short)
 {
     const struct machine *machine = probe->machine;
-    double declared = farther * (double)declared_largest(machine);
+    double declared = farther * (double)probe_cache_declared_largest(probe_cache_declared(machine));
     size_t wanted = declared > 0 ? (size_t)fmax(declared, (double)least_span) : largest_bytes / 2;
     wanted = wanted < largest_bytes ? wanted : largest_bytes;
     wanted = probe->largest_bytes ? probe->largest_bytes : wanted;

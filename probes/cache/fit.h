@@ -28,7 +28,6 @@
 #include "probes/cache/model.h"
 
 #define CACHE_LEVELS_MAX 4
-#define CACHE_TLBS_MAX 2
 
 struct cache_level_fit {
     struct cache_shape shape;

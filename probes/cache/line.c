@@ -21,19 +21,6 @@ static const double plateau =
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;
 
-static int chase(struct probe *probe, uint32_t pu, size_t bytes, size_t stride, double *seconds)
-{
-    const struct machine_traversal what = {
-        .bytes = bytes,
-        .stride_bytes = stride,
-        .order = MACHINE_CHASE,
-        .pages = machine_pages(probe->machine),
-        .warm_passes = MACHINE_WARM_PASSES,
-        .seed = ++probe->seed,
-    };
-    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
-}
-
 uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared)
 {
     const uint32_t *distances = curve->distances;
@@ -68,10 +55,12 @@ static int measure_line(struct probe *probe, uint32_t pu, const struct probe_lin
     for (size_t i = 0; i < DISTANCES; i++) {
         distances[i] = 8u << i;
         seconds[i] = INFINITY;
-        size_t bytes = level->bytes * 4 / 3 / 1024 * 1024;
+        const struct machine_traversal what = {.bytes = level->bytes * 4 / 3 / 1024 * 1024,
+                                               .stride_bytes = distances[i],
+                                               .pages = machine_pages(probe->machine)};
         for (int trial = 0; trial < TRIALS; trial++) {
             double once;
-            int rc = chase(probe, pu, bytes, distances[i], &once);
+            int rc = probe_cache_load(probe, pu, what, &once);
             if (rc < 0) {
                 return rc;
             }

@@ -19,8 +19,6 @@ static double cache_model_side_by_side(const struct cache_shape *shape, double r
 
 /* E f(1 + B), B ~ B(n, p), summed outwards from the mode until the tails are below this. */
 static const double cache_model_tail = 1e-9;
-/* Sets that hold so many times their ways on average are all too full. */
-static const double cache_model_full = 64;
 
 static double cache_model_dealt_out(const struct cache_shape *shape, double ratio)
 {
@@ -29,9 +27,6 @@ static double cache_model_dealt_out(const struct cache_shape *shape, double rati
         return cache_model_side_by_side(shape, ratio);
     }
     const double n = pieces - 1;
-    if (n * p > cache_model_full * shape->ways) {
-        return probe_cache_set_miss(shape->policy, shape->ways, floor(n * p));
-    }
     const double mode = floor((n + 1) * p), odds = p / (1 - p);
     const double peak = exp(lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1) +
                             mode * log(p) + (n - mode) * log1p(-p));

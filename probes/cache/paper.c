@@ -215,12 +215,8 @@ static int measure(struct probe *probe, uint32_t pu, size_t end, struct cache_cu
 
 static size_t choose_end(const struct machine *machine)
 {
-    size_t end = last_bytes;
-    const struct servet_profile *declared = machine->declared;
-    for (size_t i = 0; declared && i < declared->classes[0].cache_count; i++) {
-        size_t twice = 2 * (size_t)declared->classes[0].caches[i].declared_size_bytes;
-        end = twice > end ? twice : end;
-    }
+    const size_t twice = 2 * probe_cache_declared_largest(probe_cache_declared(machine)),
+                 end = twice > last_bytes ? twice : last_bytes;
     return end < machine->memory_limit_bytes / 2 ? end : machine->memory_limit_bytes / 2;
 }
 

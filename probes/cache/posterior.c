@@ -9,6 +9,7 @@
 #include "probes/cache/fit.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,8 +27,6 @@ static const double as_good = 1.05, no_good = 1.12, as_useful = 0.9;
 static const double outside = 0.02;
 static const double others_from = 0.03, others_take = 3;
 enum { SIZES_MAX = 512 };
-/* What a double holds, however far the first candidate was off. */
-static const double most_log = 600;
 
 struct cache_posterior_size {
     uint64_t bytes;
@@ -72,7 +71,8 @@ static void cache_posterior_add(const struct cache_candidate *candidate, void *a
     if (posterior->first == INFINITY) {
         posterior->first = objective;
     }
-    size->likely += exp(fmin((posterior->first - objective) / 2, most_log));
+    /* a double holds the sum, however far the first candidate was off */
+    size->likely += exp(fmin((posterior->first - objective) / 2, log(DBL_MAX) / 2));
     if (objective < size->objective) {
         size->objective = objective;
         size->best = *candidate;

@@ -11,12 +11,11 @@
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said
  * otherwise. */
 enum {
-    SWEEPS = 3,
     FEW_EACH = 2, /* sizes of which one is measured: from `sparse_from` on, and by a first look */
-    /* bytes; from `large_from` on, where building the cycle would cost more than measuring it */
-    NODE_LARGE = 2 * MACHINE_NODE_BYTES,
 };
 static const size_t smallest_bytes = 4u << 10;
+/* Nodes are CACHE_NODE_LARGE from here on, where building the cycle would cost more than measuring
+ * it. */
 static const size_t large_from = 16u << 20;
 /* From here on points take most of the time, and half of them will do: where one is near a knee
  * those around it are measured afterwards. */
@@ -30,7 +29,7 @@ static const struct {
 /* Around the knees that the sweeps gave: more samples, and of knees up to `between_up_to` finer
  * steps. */
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
-static const double all_places_up_to = 4 << 20, between_up_to = 64 << 20; /* bytes */
+static const double between_up_to = 64 << 20; /* bytes */
 /* Seconds that this may take, or, where it is more, half as long as the sweeps; and that a first
  * look has however late it is. */
 static const double refined_s = 3;
@@ -42,8 +41,9 @@ static const double fit_s = 0.6;
 /* Whole nodes. */
 static double grid_bytes(int step, int steps_per_octave)
 {
-    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) / NODE_LARGE) *
-           NODE_LARGE;
+    return floor((double)smallest_bytes * exp2((double)step / steps_per_octave) /
+                 CACHE_NODE_LARGE) *
+           CACHE_NODE_LARGE;
 }
 
 /* After `step`, the next one of every `each`th size. */
@@ -65,23 +65,28 @@ static void make_grid(struct cache_samples *samples, size_t end, int each)
     }
 }
 
+int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
+                     double *seconds)
+{
+    what.warm_passes = MACHINE_WARM_PASSES;
+    what.seed = what.seed ? what.seed : ++probe->seed;
+    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+}
+
 static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
                       double *seconds)
 {
-    const struct machine_traversal what = {
-        .bytes = bytes,
-        .stride_bytes = bytes >= large_from ? NODE_LARGE : MACHINE_NODE_BYTES,
-        .order = MACHINE_CHASE,
-        .pages = machine_pages(probe->machine),
-        .warm_passes = MACHINE_WARM_PASSES,
-        .seed = seed,
-    };
-    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+    const struct machine_traversal what = {.bytes = bytes,
+                                           .stride_bytes = bytes >= large_from ? CACHE_NODE_LARGE
+                                                                               : MACHINE_NODE_BYTES,
+                                           .pages = machine_pages(probe->machine),
+                                           .seed = seed};
+    return probe_cache_load(probe, pu, what, seconds);
 }
 
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
 {
-    return measure_at(probe, pu, bytes, ++probe->seed, seconds);
+    return measure_at(probe, pu, bytes, 0, seconds);
 }
 
 static size_t places_of(double bytes)
@@ -147,7 +152,7 @@ static bool is_over(const struct measurement *m, bool looks)
 static int sweep(struct measurement *m, size_t first, bool looks)
 {
     const struct cache_samples *samples = m->samples;
-    const double done = m->result->sweeps, parts = SWEEPS + 1;
+    const double done = m->result->sweeps, parts = CACHE_SWEEPS + 1;
     for (size_t i = first; i < samples->count; i++) {
         struct cache_point *point = &m->samples->points[i];
         const size_t wanted = looks ? few_places(point->bytes) : places_of(point->bytes);
@@ -185,12 +190,6 @@ static void fill_levels(struct probe_cache *out, const struct cache_level_fit *f
 }
 
 /* -- around the knees -- */
-
-/* Of small working sets as many as in a sweep; of large ones, which take long, fewer. */
-static size_t refined_places(double bytes)
-{
-    return bytes <= all_places_up_to ? places_of(bytes) : few_places(bytes);
-}
 
 /* Adds the points between around one knee. */
 static void add_points(const struct cache_level_fit *level, double end,
@@ -231,10 +230,10 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
         for (size_t i = 0; i < m->samples->count; i++) {
             struct cache_point *point = &m->samples->points[i];
             const bool near = near_knee(m->result, fits, point->bytes);
-            const size_t wanted = near ? refined_places(point->bytes) : 0;
+            const size_t wanted = near ? places_of(point->bytes) : 0;
             /* other places than the sweeps', two lots in turns: so the samples of each lie as far
                apart as the time allows, and what disturbs for a second leaves some alone */
-            const size_t first = wanted * (1 + (size_t)round % (REFINED_ROUNDS / SWEEPS));
+            const size_t first = wanted * (1 + (size_t)round % (REFINED_ROUNDS / CACHE_SWEEPS));
             for (size_t place = first; place < first + wanted; place++) {
                 if (probe_elapsed(m->probe) > until_s || seconds_left(m, 1) < 0) {
                     return 0;
@@ -245,7 +244,8 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
                 }
             }
         }
-        probe_tell(m->probe, (SWEEPS + (double)(round + 1) / REFINED_ROUNDS) / (SWEEPS + 1),
+        probe_tell(m->probe,
+                   (CACHE_SWEEPS + (double)(round + 1) / REFINED_ROUNDS) / (CACHE_SWEEPS + 1),
                    "cache sizes on PU %u, around the knees", m->pu);
     }
     return 0;
@@ -339,7 +339,7 @@ static int measure_curve(struct measurement *m)
     if (rc == 0 && probe->deadline > 0) {
         rc = look(m);
     }
-    while (rc == 0 && result->sweeps < SWEEPS) {
+    while (rc == 0 && result->sweeps < CACHE_SWEEPS) {
         make_grid(m->samples, m->end, 1);
         rc = sweep(m, 0, false);
         if (rc == 0 && result->sweeps == 0 && result->coarse == 0) {
@@ -351,7 +351,7 @@ static int measure_curve(struct measurement *m)
         rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
         result->sweeps++;
     }
-    result->shortened = result->sweeps < SWEEPS;
+    result->shortened = result->sweeps < CACHE_SWEEPS;
     if (rc == 0) {
         probe_tlb_conclude(probe, &times, &result->tlb);
     }
@@ -378,7 +378,7 @@ static int measure(struct measurement *m)
         result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
         rc = probe_cache_line(probe, m->pu, result, m->error);
     }
-    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, SWEEPS, result, m->error);
+    return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
 }
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,

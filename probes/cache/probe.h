@@ -20,6 +20,10 @@
 #include "probes/cache/fit.h"
 #include "probes/probe.h"
 
+enum {
+    CACHE_SWEEPS = 3, /* of all sizes, which lie apart in time */
+};
+
 struct probe_tlb {
     /* smallest reach first */
     struct {
@@ -73,7 +77,11 @@ struct probe_cache {
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
-/* One point of the curve: a working set in memory of its own, once. 0 or the machine's -errno. */
+/* Seconds of a load, once, in memory of its own and after the usual passes; of seed 0: at a place of
+ * its own. 0 or the machine's -errno. */
+int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
+                     double *seconds);
+/* One point of the curve: the same of a working set. */
 int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
 void probe_cache_free(struct probe_cache *result);
 
@@ -95,6 +103,9 @@ int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cac
 
 /* What the system declares; NULL: nothing. */
 const struct profile_class *probe_cache_declared(const struct machine *machine);
+
+/* Bytes of the largest of these; 0: of nothing (NULL too). */
+size_t probe_cache_declared_largest(const struct profile_class *declared);
 
 /* The declared cache of the PU that a size comes next to; NULL: none. */
 const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
@@ -140,7 +151,7 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
                        double seconds[CACHE_TLBS_MAX]);
 
 #define TLB_POINTS_MAX (CACHE_STEPS_PER_OCTAVE * 11 + 1) /* octaves */
-#define TLB_PASSES_MAX 8
+#define TLB_PASSES_MAX (CACHE_SWEEPS + 1)
 
 /* Times of all passes so far, by pass and number of pages. All but the line zero before the first
  * pass. */

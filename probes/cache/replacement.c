@@ -15,6 +15,16 @@ enum { WAYS_MAX = 32, LINES_MAX = 512 };
 /* Miss shares that were played through, by ways and lines; 0: not yet. */
 typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
 
+static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways),
+                         double lines, uint32_t ways)
+{
+    double *miss = &known[ways][(size_t)lines];
+    if (*miss == 0) {
+        *miss = fmax(play((uint32_t)lines, ways), 1e-9);
+    }
+    return *miss;
+}
+
 /* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit
  * with (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
 static double random_fixed_point(double lines, uint32_t ways)
@@ -33,6 +43,9 @@ static double random_fixed_point(double lines, uint32_t ways)
 static double random_played(uint32_t lines, uint32_t ways)
 {
     enum { WARM_TURNS = 8, VISITS = 24576 }; /* a share of 0.1 is then off by 3 % */
+    if (lines > 4 * ways) {
+        return random_fixed_point(lines, ways);
+    }
     struct random random = {lines * (uint64_t)LINES_MAX + ways};
     uint32_t held[WAYS_MAX], misses = 0;
     bool here[LINES_MAX + 1] = {false};
@@ -62,12 +75,7 @@ static double random_miss(double lines, uint32_t ways)
     if (lines > LINES_MAX || ways > WAYS_MAX) {
         return random_fixed_point(lines, ways);
     }
-    double *miss = &known[ways][(size_t)lines];
-    if (*miss == 0) {
-        *miss = lines > 4.0 * ways ? random_fixed_point(lines, ways)
-                                   : random_played((uint32_t)lines, ways);
-    }
-    return *miss;
+    return remembered(known, random_played, lines, ways);
 }
 
 /* -- pseudo-LRU: no formula is known, so one set is played through -- */
@@ -131,16 +139,6 @@ static bool plru_visit(struct plru *set, uint64_t line)
     return hit;
 }
 
-static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways),
-                         double lines, uint32_t ways)
-{
-    double *miss = &known[ways][(size_t)lines];
-    if (*miss == 0) {
-        *miss = fmax(play((uint32_t)lines, ways), 1e-9);
-    }
-    return *miss;
-}
-
 /* Of twice as many lines as ways, and more, none is ever there again: so it came out of all ways up
  * to WAYS_MAX, by a tree, by bits and by ages. */
 static bool all_miss(double lines, uint32_t ways)
@@ -173,22 +171,21 @@ static double plru_miss(double lines, uint32_t ways)
 
 enum { OLDEST = 3, AGE_OF_NEW = 1 };
 
+/* Ways, as bits, by age: all grow older until one is of the oldest. */
+static void grow_older(uint32_t of_age[OLDEST + 1])
+{
+    while (of_age[OLDEST] == 0) {
+        memmove(&of_age[1], &of_age[0], OLDEST * sizeof *of_age);
+        of_age[0] = 0;
+    }
+}
+
 /* Two ways or more. Line 0 is a stranger's. */
 struct aged {
     uint32_t of_age[OLDEST + 1]; /* ways, as bits; of the oldest there is always one */
     uint16_t held[WAYS_MAX];     /* lines */
     uint8_t way[LINES_MAX + 1];  /* by line: 1 + its way; 0: not here */
 };
-
-static void others_age(struct aged *set)
-{
-    while (set->of_age[OLDEST] == 0) {
-        for (int age = OLDEST; age > 0; age--) {
-            set->of_age[age] = set->of_age[age - 1];
-        }
-        set->of_age[0] = 0;
-    }
-}
 
 static bool aged_visit(struct aged *set, uint16_t line)
 {
@@ -202,7 +199,7 @@ static bool aged_visit(struct aged *set, uint16_t line)
     for (int age = 0; age <= OLDEST; age++) {
         set->of_age[age] &= ~(1U << way);
     }
-    others_age(set);
+    grow_older(set->of_age);
     set->of_age[hit ? 0 : AGE_OF_NEW] |= 1U << way;
     return hit;
 }
@@ -216,7 +213,7 @@ static struct aged aged_begun(uint32_t ways, struct random *random)
     for (uint32_t way = 0; way < ways; way++) {
         set.of_age[random_below(random, OLDEST + 1)] |= 1U << way;
     }
-    others_age(&set);
+    grow_older(set.of_age);
     return set;
 }
 
@@ -258,9 +255,7 @@ static double aged_miss(double lines, uint32_t ways)
  * comes in as "long", in the sets that resist thrashing as "distant" but for one in 32; a hit makes
  * it "near", the first distant one is evicted. One set in 32 never resists, so that the cache knows
  * what is better; where more is visited than fits, resisting is. */
-static const double never_resisting = 1.0 / 32;
-
-enum { DISTANT = 3 };
+enum { DISTANT = OLDEST, ONE_IN = 32 };
 
 struct predicting {
     uint32_t ways;
@@ -277,12 +272,7 @@ static int predicting_victim(struct predicting *set)
     if (set->used < set->ways) {
         return (int)set->used++;
     }
-    while (set->of_interval[DISTANT] == 0) {
-        for (int interval = DISTANT; interval > 0; interval--) {
-            set->of_interval[interval] = set->of_interval[interval - 1];
-        }
-        set->of_interval[0] = 0;
-    }
+    grow_older(set->of_interval);
     const int way = __builtin_ctz(set->of_interval[DISTANT]);
     set->way[set->held[way]] = 0;
     return way;
@@ -290,7 +280,7 @@ static int predicting_victim(struct predicting *set)
 
 static bool predicting_visit(struct predicting *set, uint16_t line)
 {
-    enum { LONG = 2, LONG_ONE_IN = 32 };
+    enum { LONG = 2 };
     const bool hit = set->way[line] != 0;
     const int way = hit ? set->way[line] - 1 : predicting_victim(set);
     for (int interval = 0; interval <= DISTANT; interval++) {
@@ -298,9 +288,7 @@ static bool predicting_visit(struct predicting *set, uint16_t line)
     }
     set->held[way] = line;
     set->way[line] = (uint8_t)(way + 1);
-    const int next = hit                                                       ? 0
-                     : set->resists && random_below(&set->random, LONG_ONE_IN) ? DISTANT
-                                                                               : LONG;
+    const int next = hit ? 0 : set->resists && random_below(&set->random, ONE_IN) ? DISTANT : LONG;
     set->of_interval[next] |= 1U << way;
     return hit;
 }
@@ -323,9 +311,10 @@ static uint32_t predicting_misses(uint32_t lines, uint32_t ways, bool resists, u
 static double predicting_played(uint32_t lines, uint32_t ways)
 {
     enum { SETS = 4 };
-    double sum = SETS * never_resisting * predicting_misses(lines, ways, false, 0);
+    const double resisting = 1 - 1.0 / ONE_IN;
+    double sum = SETS * (1 - resisting) * predicting_misses(lines, ways, false, 0);
     for (uint32_t i = 0; i < SETS; i++) {
-        sum += (1 - never_resisting) * predicting_misses(lines, ways, true, 2 * i + 1);
+        sum += resisting * predicting_misses(lines, ways, true, 2 * i + 1);
     }
     return sum / (SETS * (double)lines * PREDICTING_TURNS);
 }

@@ -10,7 +10,6 @@ enum {
     FEW_STEPS = 4, /* per octave: of tried reaches, and where a budget has to hold the passes too */
     /* of reaches around the best ones */
     FINE_STEPS = 32,
-    FINE_ROUNDS = 3, /* of all reaches by turns */
 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share =
@@ -117,10 +116,15 @@ static struct knees refine_one(const struct curve *curve, const struct knees *fr
     return low <= high ? tried[(low + high) / 2] : *from;
 }
 
+/* All reaches by turns, as long as that explains the curve better. */
 static struct knees refine(const struct curve *curve, struct knees best)
 {
-    for (size_t i = 0; i < FINE_ROUNDS * best.count; i++) {
-        best = refine_one(curve, &best, i % best.count);
+    double before = INFINITY;
+    while (best.residual < before) {
+        before = best.residual;
+        for (size_t i = 0; i < best.count; i++) {
+            best = refine_one(curve, &best, i);
+        }
     }
     return best;
 }
@@ -164,15 +168,11 @@ struct visits {
 static int measure(struct probe *probe, uint32_t pu, const struct visits *visits, double *seconds)
 {
     const size_t stride = visits->apart ? visits->apart : probe->machine->page_bytes;
-    const struct machine_traversal what = {
-        .bytes = visits->pages * stride,
-        .stride_bytes = stride,
-        .order = visits->apart ? MACHINE_CHASE : MACHINE_SPREAD,
-        .pages = visits->kind,
-        .warm_passes = MACHINE_WARM_PASSES,
-        .seed = ++probe->seed,
-    };
-    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
+    const struct machine_traversal what = {.bytes = visits->pages * stride,
+                                           .stride_bytes = stride,
+                                           .order = visits->apart ? MACHINE_CHASE : MACHINE_SPREAD,
+                                           .pages = visits->kind};
+    return probe_cache_load(probe, pu, what, seconds);
 }
 
 /* The same number of lines is compared: of shorter steps than a line several would be one, and the

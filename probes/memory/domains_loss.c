@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Constant       unit   source                               without it
- * joins          share  noise of 5 % of a total              of similar groups some are a level
- * MEMBER_CHECKS  parts  0.4 % miss three of four elsewhere   groups around hidden domains pass */
-static const double joins = 0.95;
+/* MEMBER_CHECKS: parts; 0.4 % miss three of four elsewhere. Without it groups around hidden domains
+ * pass. */
 enum { MEMBER_CHECKS = 4 };
 
 int probe_sets_loss(struct sets *sets, const struct partition *inner, const struct partition *of,
@@ -97,7 +95,7 @@ static int keep_groups(struct sets *sets, struct domain *domain, const double *s
     bool *keep = malloc(of->count * sizeof *keep);
     int rc = keep ? 0 : -ENOMEM;
     for (uint32_t u = 0; rc == 0 && u < of->count; u++) {
-        keep[u] = shares[u] < joins;
+        keep[u] = !probe_memory_is_clear(shares[u], 1);
     }
     rc = rc == 0 && probe_sets_inner_of(sets, of) == &sets->cores
              ? probe_partition_dissolve(of, keep)

@@ -31,18 +31,14 @@ static size_t put_workers(const struct sets *sets, const struct partition *of, c
     return count;
 }
 
-static int copy_once(struct sets *sets, const uint32_t *ids, size_t count, double *rates,
-                     double *bytes_per_s)
+static int copy_once(struct sets *sets, const uint32_t *ids, size_t count, double *bytes_per_s)
 {
-    const size_t room = sets->probe->machine->memory_limit_bytes / (3 * count),
-                 bytes = sets->bytes < room ? sets->bytes : room;
+    const struct machine_copy what =
+        probe_memory_what(sets->probe, probe_memory_room(sets->probe, sets->bytes, count), -1);
     const double made = (double)sets->copies, expected = COPIES_EACH * (double)sets->cores.count;
     probe_tell(sets->probe, made / (made + expected), "memory of %zu PUs together", count);
-    int rc = probe_memory_copy(sets->probe, bytes, ids, count, rates);
-    double sum = 0;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        sum += rates[i];
-    }
+    double sum;
+    int rc = probe_memory_total(sets->probe, &what, ids, count, &sum);
     sets->copies++;
     *bytes_per_s = fmax(*bytes_per_s, sum);
     return rc;
@@ -52,8 +48,7 @@ int probe_sets_total(struct sets *sets, const struct partition *of, const bool *
                      double *bytes_per_s)
 {
     uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
-    double *rates = malloc((of->pus + 1) * sizeof *rates);
-    int rc = ids && rates ? 0 : -ENOMEM;
+    int rc = ids ? 0 : -ENOMEM;
     const size_t count = rc == 0 ? put_workers(sets, of, works, ids) : 0, looks = once ? 1
                                                                                   : count > MANY
                                                                                       ? LOOKS_MANY
@@ -62,11 +57,10 @@ int probe_sets_total(struct sets *sets, const struct partition *of, const bool *
     rc = rc == 0 && count > sets->at_once ? 1 : rc;
     for (size_t look = 0; rc == 0 && count > 0 && look < looks; look++) {
         if (look == 0 || !probe_late(sets->probe)) {
-            rc = copy_once(sets, ids, count, rates, bytes_per_s);
+            rc = copy_once(sets, ids, count, bytes_per_s);
         }
     }
     free(ids);
-    free(rates);
     return rc;
 }
 

@@ -29,7 +29,6 @@ struct question {
     struct probe *probe;
     const struct profile_set *domain;
     size_t bytes;
-    double *rates; /* room for one of each PU of the domain */
 };
 
 /* The PUs of the first PU's NUMA node, where nodes are declared, that may run at a time. 0 or
@@ -56,18 +55,11 @@ static int choose_domain(const struct probe *probe, struct profile_set *out)
 static int run_kernel(const struct question *question, enum profile_kernel kernel, size_t workers,
                       double *total)
 {
-    const size_t room = question->probe->machine->memory_limit_bytes / (3 * workers);
-    struct machine_copy what =
-        probe_memory_what(question->probe, question->bytes < room ? question->bytes : room, -1);
+    struct machine_copy what = probe_memory_what(
+        question->probe, probe_memory_room(question->probe, question->bytes, workers), -1);
     what.pages = MACHINE_PAGES_GIVEN;
     what.kernel = kernel;
-    int rc = probe_machine_copy_together(question->probe->machine, &what, question->domain->ids,
-                                         workers, question->rates);
-    *total = 0;
-    for (size_t i = 0; i < workers && rc == 0; i++) {
-        *total += question->rates[i];
-    }
-    return rc;
+    return probe_memory_total(question->probe, &what, question->domain->ids, workers, total);
 }
 
 /* Where there are no non-temporal stores the copy of the levels is an ordinary one. */
@@ -163,11 +155,9 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
 {
     struct profile_set domain = {0};
     int rc = choose_domain(probe, &domain);
-    double *rates = rc == 0 ? malloc(domain.count * sizeof *rates) : NULL;
     bool apart = false;
-    rc = rc == 0 && !rates ? -ENOMEM : rc;
     if (rc == 0) {
-        const struct question question = {probe, &domain, found->array_bytes, rates};
+        const struct question question = {probe, &domain, found->array_bytes};
         rc = measure(&question, &found->memory, &apart);
         rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
         if (rc == 0 && apart) {
@@ -180,7 +170,6 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     } else {
         profile_set_free(&domain);
     }
-    free(rates);
     /* Less than the copies before had: what there is stays, and that is said. */
     if (rc == -ENOMEM) {
         rc = probe_note(&found->memory.quality,

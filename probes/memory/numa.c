@@ -151,20 +151,15 @@ static int copy_together(const struct matrix *matrix, size_t node, const uint32_
     struct probe *probe = matrix->probe;
     const struct machine_copy what =
         probe_memory_what(probe, matrix->bytes, (int32_t)probe->declared->numa[node].os_index);
-    double sums[REPEAT_MEDIAN_MOST], *each = calloc(count, sizeof *each);
-    int rc = each ? 0 : -ENOMEM;
+    double sums[REPEAT_MEDIAN_MOST];
+    int rc = 0;
     for (size_t round = 0;
          rc == 0 && !probe_late(probe) && !probe_repeat_median_settled(sums, round);) {
-        rc = probe_machine_copy_together(probe->machine, &what, pus, count, each);
-        sums[round] = 0;
-        for (size_t i = 0; rc == 0 && i < count; i++) {
-            sums[round] += each[i];
-        }
+        rc = probe_memory_total(probe, &what, pus, count, &sums[round]);
         if (rc == 0) {
             matrix->result->together_bytes_per_s[node] = profile_median_value(sums, ++round);
         }
     }
-    free(each);
     return is_fault(rc) ? 0 : rc;
 }
 

@@ -1,8 +1,10 @@
 /* Rates of memory: arrays, bursts and pages of a copy (rates.h). */
 #include "probes/memory/rates.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Constant         unit     source                                      without it
  * caches_beyond    caches   PROBING: 4 last levels, 128 MiB there       a cache holds a part
@@ -23,6 +25,11 @@ static const double burst_seconds = 25e-6;
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s)
 {
     return bytes_per_s < PROBE_MEMORY_COLLISION * alone_bytes_per_s;
+}
+
+bool probe_memory_is_clear(double bytes_per_s, double alone_bytes_per_s)
+{
+    return bytes_per_s >= (1 + PROBE_MEMORY_COLLISION) / 2 * alone_bytes_per_s;
 }
 
 bool probe_memory_is_large(const struct probe *probe)
@@ -92,6 +99,25 @@ int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, si
     if (rc == 0 && count == 1) {
         probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
     }
+    return rc;
+}
+
+size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers)
+{
+    const size_t room = probe->machine->memory_limit_bytes / (3 * workers);
+    return bytes < room ? bytes : room;
+}
+
+int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
+                       size_t count, double *bytes_per_s)
+{
+    double *each = malloc(count * sizeof *each), sum = 0;
+    int rc = each ? probe_machine_copy_together(probe->machine, what, pus, count, each) : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        sum += each[i];
+    }
+    free(each);
+    *bytes_per_s = sum;
     return rc;
 }
 

@@ -14,6 +14,8 @@
 #define PROBE_MEMORY_COLLISION 0.9
 
 bool probe_memory_collides(double bytes_per_s, double alone_bytes_per_s);
+/* At least the middle between a collision and all that is had alone: noise of 5 % is none. */
+bool probe_memory_is_clear(double bytes_per_s, double alone_bytes_per_s);
 
 /* Has the machine too many PUs for long copies, which would take minutes? */
 bool probe_memory_is_large(const struct probe *probe);
@@ -34,6 +36,11 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
  * (probe_machine_copy_together()). */
 int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
                       double *bytes_per_s);
+/* What so many workers have room for, of arrays of so many bytes. */
+size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers);
+/* The total of all `pus` at the same time, once. 0, -ENOMEM, or as probe_memory_copy(). */
+int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
+                       size_t count, double *bytes_per_s);
 /* One PU alone, once. 0 or the machine's -errno. */
 int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
                        double *bytes_per_s);

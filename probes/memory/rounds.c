@@ -183,9 +183,9 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
 static bool is_clear(const struct memory_rounds *rounds, const struct pair_rounds *pair,
                      size_t done)
 {
-    const double enough = (1 + PROBE_MEMORY_COLLISION) / 2 * probe_memory_rounds_reference(rounds);
     return done == 1 && !rounds->thorough && !rounds->probe->exhaustive &&
-           rounds->ratios >= LEARN_FROM && pair->slower[0] > enough;
+           rounds->ratios >= LEARN_FROM &&
+           probe_memory_is_clear(pair->slower[0], probe_memory_rounds_reference(rounds));
 }
 
 /* A run that is late does with one round. */

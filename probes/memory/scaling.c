@@ -81,19 +81,17 @@ static uint32_t next_workers(uint32_t workers)
 }
 
 /* The total of so many workers: the median of as many rounds as it takes. */
-static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus, double *rates,
+static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus,
                            struct profile_scaling_point *point)
 {
-    size_t room = probe->machine->memory_limit_bytes / (3 * (size_t)point->workers), done = 0;
+    const struct machine_copy what =
+        probe_memory_what(probe, probe_memory_room(probe, bytes, point->workers), -1);
     double totals[REPEAT_MEDIAN_MOST] = {0};
+    size_t done = 0;
     while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
-        int rc = probe_memory_copy(probe, bytes < room ? bytes : room, pus, point->workers, rates);
+        int rc = probe_memory_total(probe, &what, pus, point->workers, &totals[done]);
         if (rc < 0) {
             return rc;
-        }
-        totals[done] = 0;
-        for (uint32_t i = 0; i < point->workers; i++) {
-            totals[done] += rates[i];
         }
         done++;
     }
@@ -106,14 +104,14 @@ static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pu
 /* More workers than before that get less suffered from interference: they are asked again once, and
  * the better figure counts. */
 static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
-                         double *rates, struct profile_scaling_point *point)
+                         struct profile_scaling_point *point)
 {
-    int rc = measure_workers(probe, bytes, pus, rates, point);
+    int rc = measure_workers(probe, bytes, pus, point);
     if (rc < 0 || !probe_memory_collides(point->bytes_per_s, before)) {
         return rc;
     }
     struct profile_scaling_point again = *point;
-    rc = measure_workers(probe, bytes, pus, rates, &again);
+    rc = measure_workers(probe, bytes, pus, &again);
     *point = rc == 0 && again.bytes_per_s > point->bytes_per_s ? again : *point;
     return rc;
 }
@@ -123,8 +121,8 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
                          const struct profile_memory *memory, struct profile_memory_level *level)
 {
     level->scaling = calloc(count, sizeof *level->scaling);
-    double *rates = malloc(count * sizeof *rates), before = 0;
-    int rc = level->scaling && rates ? 0 : -ENOMEM;
+    double before = 0;
+    int rc = level->scaling ? 0 : -ENOMEM;
     for (uint32_t workers = 1; rc == 0 && workers <= count;) {
         if (workers > 2 && probe_late(probe)) {
             break; /* the curve ends here */
@@ -136,7 +134,7 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
             point.repetitions = memory->quality.repetitions;
             point.spread = memory->quality.spread;
         } else {
-            rc = measure_point(probe, bytes, order, before, rates, &point);
+            rc = measure_point(probe, bytes, order, before, &point);
         }
         if (rc == 0) {
             level->scaling[level->scaling_count++] = point;
@@ -145,7 +143,6 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
         uint32_t next = next_workers(workers);
         workers = next > count && workers < count ? (uint32_t)count : next;
     }
-    free(rates);
     /* the curve ends here, too */
     return rc == -ETIME || (rc == -EAGAIN && level->scaling_count > 1) ? 0 : rc;
 }

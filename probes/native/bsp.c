@@ -205,9 +205,7 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
     board->targets[me] = target;
     board->sources[me] = source;
     if (rc < 0) {
-        int none = 0;
-        atomic_compare_exchange_strong(&job->failed, &none,
-                                       rc); /* before the others wait for this one */
+        probe_native_fail(job, rc); /* before the others wait for this one */
     } else {
         rc = probe_native_meet(worker, job) ? timed(worker, job, board, &pattern) : -EINTR;
     }
@@ -284,8 +282,7 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
         x[i] = y[i] = i;
     }
     if (rc < 0) {
-        int none = 0;
-        atomic_compare_exchange_strong(&job->failed, &none, rc);
+        probe_native_fail(job, rc);
     } else if (!probe_native_meet(worker, job)) {
         rc = -EINTR;
     }

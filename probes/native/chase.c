@@ -15,17 +15,16 @@ enum {
     UNROLL = 16,       /* loads per turn of the loop, so that its counter costs nothing */
     CHUNKS_MIN = 24,   /* for the quartile to mean something */
     CHUNKS_MAX = 512,
-    LOADS_ALONE = 8192,     /* at least, if the cycle is that long */
-    LOADS_TOGETHER = 65536, /* a whole turn of an L3-sized cycle: what the others evict shows only
+    LOADS_TOGETHER =
+        65536, /* at least, if the cycle is that long: a whole turn of an L3-sized cycle: what the others evict shows only
                                on the next visit */
 };
 /* Passes that warm are made as long as they help: a cache that keeps only lines which it sees again
  * gets faster for a dozen of them (one of 90 MiB from 12 to 6 ns a line), a set far beyond every
  * cache for none, and those take the longest. For 10 ms of the processor all are made; then until
- * of so many none was a hundredth faster than the fastest before. */
+ * of so many none was the fastest. */
 static const uint64_t warm_least_ns = 10u * 1000u * 1000u;
 enum { STEADY_PASSES = 4 };
-static const double faster = 0.99;
 /* Nodes that are fetched before their link is written, so that many come from memory at a time. */
 enum { LINKED_AHEAD = 24 };
 static const size_t slack_bytes =
@@ -108,7 +107,7 @@ static void warm_up(const struct native_worker *worker, const struct cycle *cycl
         uint64_t now = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID), taken = now - before;
         before = now;
         since++;
-        if ((double)taken < faster * (double)fastest) {
+        if (taken < fastest) {
             fastest = taken;
             since = 0;
         }
@@ -181,9 +180,8 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
            !probe_native_cancelled(worker)) {
         warm(&cycle);
     }
-    size_t most = job->count > 1 ? LOADS_TOGETHER : LOADS_ALONE;
-    job->result[worker->index] =
-        time_cycle(worker, &cycle, cycle.count < most ? cycle.count : most);
+    const size_t turn = cycle.count < LOADS_TOGETHER ? cycle.count : LOADS_TOGETHER;
+    job->result[worker->index] = time_cycle(worker, &cycle, job->count > 1 ? turn : 0);
     probe_native_done(job);
     void *at = node_at(&cycle, 0);
     while (probe_native_others_busy(worker, job)) {

@@ -322,21 +322,19 @@ static double available_memory(void)
     if (file) {
         fclose(file);
     }
-    return kilobytes ? (double)kilobytes * 1024 : INFINITY;
+    return kilobytes ? (double)kilobytes * 1024
+                     : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 /* Memory of the run besides its working sets: the fit's candidates, 9 MB, their columns, two of 7
  * MB, and what libraries are mapped. */
 static const size_t own_bytes = (size_t)26 << 20;
-/* Nothing known: that hurts no machine that has PUs to measure. */
-static const size_t usual_bytes = (size_t)1 << 30;
 
 size_t probe_native_memory_limit(void)
 {
-    double group = least_of_groups("", "memory", unified_memory, own_memory),
-           least = fmin(available_memory(), group);
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE),
-           bytes = isinf(least) ? usual_bytes : (size_t)least;
+    const double group = least_of_groups("", "memory", unified_memory, own_memory);
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE),
+                 bytes = (size_t)fmin(available_memory(), group);
     return bytes > own_bytes + page_bytes ? (bytes - own_bytes) / 2 : page_bytes;
 }
 

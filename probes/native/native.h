@@ -87,6 +87,8 @@ struct native_job {
 /* Runs the job on all `pus` at once and waits. 0 or the first -errno. */
 int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
                      size_t count);
+/* The job has failed, at first for this reason: nobody waits for this worker any more. */
+void probe_native_fail(struct native_job *job, int rc);
 /* All workers of the job wait here for each other, once. False: a worker failed, give up. */
 bool probe_native_meet(struct native_worker *worker, struct native_job *job);
 /* Says that this worker has its figure; true while others still need the noise of this one. */

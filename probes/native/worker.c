@@ -65,6 +65,12 @@ static uint64_t stood_still_ns(uint64_t wall, uint64_t ran, uint64_t waited)
     return wall > ran + waited + least ? wall - ran - waited : 0;
 }
 
+void probe_native_fail(struct native_job *job, int rc)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&job->failed, &none, rc);
+}
+
 static int run_watched(struct native_worker *worker, struct native_job *job, int schedstat)
 {
     uint64_t waited = waited_ns(schedstat), wall = profile_clock_ns(CLOCK_BOOTTIME),
@@ -98,8 +104,7 @@ static void *work(void *argument)
         }
         int rc = run_watched(worker, job, schedstat);
         if (rc < 0) {
-            int none = 0;
-            atomic_compare_exchange_strong(&job->failed, &none, rc);
+            probe_native_fail(job, rc);
         }
         sem_post(&worker->native->finished);
     }

@@ -9,6 +9,7 @@
 #include "probes/pairs/layers.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
+#include "probes/pairs/stopping.h"
 
 /* Latencies that the clusters are made of; more would only cost time. */
 #define CLUSTER_SAMPLE 4096u
@@ -123,8 +124,8 @@ static size_t layer_of(const struct survey_layers *layers, double seconds)
 /* -- which nodes belong together -- */
 
 /* component[node]: the lowest node that can be reached over edges of the layers up to `layer`. */
-static int reach_over(const struct survey *survey, const struct survey_layers *layers, size_t layer,
-                      uint32_t *component)
+static void reach_over(const struct survey *survey, const struct survey_layers *layers,
+                       size_t layer, uint32_t *component)
 {
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         component[i] = i;
@@ -141,7 +142,6 @@ static int reach_over(const struct survey *survey, const struct survey_layers *l
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         component[i] = probe_partition_root(component, i);
     }
-    return 0;
 }
 
 /* Representatives of the components among `items`: of the lowest layers that leave half of them or
@@ -153,9 +153,9 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
     int rc = cluster_latencies(survey, &layers);
     size_t left = *count;
     for (size_t layer = 0; rc == 0 && layer < layers.count && 2 * left > *count; layer++) {
-        rc = reach_over(survey, &layers, layer, component);
+        reach_over(survey, &layers, layer, component);
         left = 0;
-        for (size_t i = 0; rc == 0 && i < *count; i++) {
+        for (size_t i = 0; i < *count; i++) {
             left += component[items[i]] == items[i];
         }
     }
@@ -201,16 +201,11 @@ static int all_components(const struct survey *survey, const struct survey_layer
 {
     size_t nodes = survey->layout.nodes;
     uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
-    int rc = components ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < layers->count; i++) {
-        rc = reach_over(survey, layers, i, components + i * nodes);
-    }
-    if (rc < 0) {
-        free(components);
-        return rc;
+    for (size_t i = 0; components && i < layers->count; i++) {
+        reach_over(survey, layers, i, components + i * nodes);
     }
     *out = components;
-    return 0;
+    return components ? 0 : -ENOMEM;
 }
 
 /* First layer in which both are reached; the last one for those that are not (out of time). */
@@ -334,7 +329,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->seconds = layers.seconds[i];
         layer->quality.origin =
             survey->edge_count == result->all_pairs ? PROFILE_MEASURED : PROFILE_INFERRED;
-        layer->quality.repetitions = SURVEY_SWEEPS;
+        layer->quality.repetitions = REPEAT_MINIMUM_LEAST;
         layer->quality.spread = spread_of(survey, &layers, i);
     }
     if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {

@@ -13,11 +13,8 @@
 #include "profile/base/random.h"
 
 enum {
-    SWEEPS = SURVEY_SWEEPS,
-    MORE_SWEEPS = 8,
     ROUND_TRIPS = 5,
     WIDTH_SAMPLE = 8,
-    RANDOM_TRIES = 4
 };
 
 /* -- edges -- */
@@ -196,7 +193,8 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
-        bool again = edge && (sweep < SWEEPS || edge->next > (1 + REPEAT_AGREE) * edge->seconds);
+        bool again = edge && (sweep < REPEAT_MINIMUM_LEAST ||
+                              edge->next > (1 + REPEAT_AGREE) * edge->seconds);
         if (!sweep || again) {
             buffers->nodes[wanted++] = pairs[i];
         }
@@ -225,8 +223,8 @@ static size_t largest_round(const size_t *start, size_t rounds)
 }
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
- * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to eight) of the pairs
- * whose two least figures differ by more than 5 %. Pairs left when time is over are not edges. 0 or
+ * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to five) of the pairs
+ * whose two least figures differ by more than 5 % (stopping.h). Pairs left when time is over are not edges. 0 or
  * -errno. */
 static int measure_rounds(struct survey *survey, const struct profile_pair *pairs,
                           const size_t *start, size_t rounds)
@@ -243,10 +241,11 @@ static int measure_rounds(struct survey *survey, const struct profile_pair *pair
     if (rc == 0 && !survey->width) {
         rc = choose_width(survey, pairs + start[largest], most, &buffers);
     }
-    for (int sweep = 0; rc == 0 && sweep < MORE_SWEEPS; sweep++) {
+    for (int sweep = 0; rc == 0 && sweep < REPEAT_MINIMUM_MOST; sweep++) {
         for (size_t r = 0; rc == 0 && r < rounds && !probe_survey_over(survey); r++) {
             rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep, &buffers);
-            probe_tell(survey->probe, ((double)sweep + (double)r / (double)rounds) / MORE_SWEEPS,
+            probe_tell(survey->probe,
+                       ((double)sweep + (double)r / (double)rounds) / REPEAT_MINIMUM_MOST,
                        "%zu pairs of nodes", survey->edge_count);
         }
     }
@@ -382,8 +381,10 @@ int probe_survey_random(struct survey *survey, size_t wanted, size_t *from)
     for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
         order[i] = i;
     }
-    for (int i = 0; rc == 0 && i < RANDOM_TRIES && survey->edge_count - *from < wanted; i++) {
+    for (size_t before = SIZE_MAX;
+         rc == 0 && before != survey->edge_count && survey->edge_count - *from < wanted;) {
         size_t start[2] = {0, 0}, left = wanted - (survey->edge_count - *from);
+        before = survey->edge_count;
         random_shuffle(&random, order, nodes, sizeof *order);
         for (uint32_t k = 0; k + 1 < nodes && start[1] < left; k += 2) {
             if (!probe_survey_find(survey, order[k], order[k + 1])) {

@@ -20,15 +20,11 @@
 #include "profile/query.h"
 
 enum {
-    ROUND_TRIPS = 100,
     ROUNDS = 3,           /* through the sample */
     SAMPLE = 8,           /* pairs of each layer */
     NO_LAYER = UINT8_MAX, /* of a pair that no layer holds */
 };
 static_assert(CLUSTERS_MAX < NO_LAYER, "a layer's number fits into a byte");
-
-/* Not a choice of the run: the same pairs are asked again later. */
-static const uint64_t sample_seed = 20100419; /* the first day of IPDPS 2010 */
 
 struct lines {
     struct probe *probe;
@@ -45,25 +41,17 @@ struct lines {
 
 /* -- which pairs -- */
 
-/* A pair is of the first layer that holds it: the outer layers are marked first. */
-static void mark_layer(struct lines *lines, size_t layer)
+/* A pair is of the first layer that holds it. */
+static void mark_layers(struct lines *lines)
 {
     const struct profile_set *pus = &lines->probe->machine->pus;
-    const struct profile_relation *members = &lines->communication->layers[layer].members;
-    for (size_t g = 0; g < members->group_count; g++) {
-        const struct profile_set *group = &members->groups[g];
-        for (size_t i = 0; i < group->count; i++) {
-            size_t first = profile_set_position(pus, group->ids[i]);
-            for (size_t j = i + 1; j < group->count; j++) {
-                size_t second = profile_set_position(pus, group->ids[j]);
-                lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
-            }
+    for (size_t i = 0, k = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++, k++) {
+            size_t layer;
+            const bool held =
+                profile_layer_of(lines->communication, pus->ids[i], pus->ids[j], &layer) != NULL;
+            lines->layer_of[k] = held ? (uint8_t)layer : NO_LAYER;
         }
-    }
-    for (size_t i = 0; i < members->pair_count; i++) {
-        size_t first = profile_set_position(pus, members->pairs[i].a);
-        size_t second = profile_set_position(pus, members->pairs[i].b);
-        lines->layer_of[probe_pair_index(pus->count, first, second)] = (uint8_t)layer;
     }
 }
 
@@ -72,7 +60,7 @@ static void mark_layer(struct lines *lines, size_t layer)
 static void choose_sample(struct lines *lines)
 {
     const size_t n = lines->probe->machine->pus.count;
-    struct random random = {sample_seed};
+    struct random random = {0}; /* in each run: the same pairs are asked again later */
     size_t seen[CLUSTERS_MAX] = {0};
     for (size_t i = 0, k = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++, k++) {
@@ -140,12 +128,7 @@ static int lines_init(struct probe *probe, struct profile_communication *communi
         lines_free(lines);
         return -ENOMEM;
     }
-    for (size_t k = 0; k < pairs; k++) {
-        lines->layer_of[k] = NO_LAYER;
-    }
-    for (size_t layer = communication->layer_count; layer > 0; layer--) {
-        mark_layer(lines, layer - 1);
-    }
+    mark_layers(lines);
     choose_sample(lines);
     recall(lines);
     return 0;
@@ -155,12 +138,10 @@ static int lines_init(struct probe *probe, struct profile_communication *communi
 
 static int measure_pair(struct lines *lines, const struct pair_position *at, double *seconds)
 {
-    const struct machine_exchange what = {
-        .bytes = MACHINE_LINE_BYTES, .round_trips = ROUND_TRIPS, .batches = PROBE_MESSAGE_BATCHES};
     const uint32_t *ids = lines->probe->machine->pus.ids;
     const struct profile_pair pair = {ids[at->i], ids[at->j]};
     size_t k = probe_pair_index(lines->probe->machine->pus.count, at->i, at->j);
-    int rc = probe_machine_exchange(lines->probe->machine, &what, &pair, 1, seconds);
+    int rc = probe_message_pair(lines->probe, MACHINE_LINE_BYTES, &pair, seconds);
     if (rc == 0) {
         lines->seconds[k] = lines->measured[k] ? fmin(lines->seconds[k], *seconds) : *seconds;
         lines->measured[k] = true;

@@ -481,23 +481,6 @@ static enum profile_origin layer_origin(const struct profile_communication *resu
     return PROFILE_INFERRED;
 }
 
-/* The pairs behind the layers, where not all were measured. */
-static int list_measured(const struct profile_set *pus, const struct sampling_outcome *outcome,
-                         struct profile_relation *out)
-{
-    struct pair_classes classes;
-    if (outcome->measured_count == outcome->pair_count) {
-        return 0;
-    }
-    int rc = probe_pair_classes_init(&classes, pus);
-    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
-        classes.of[k] = outcome->measured[k] ? 0 : PAIR_NONE;
-    }
-    rc = rc < 0 ? rc : probe_relation_from_classes(&classes, 0, out);
-    probe_pair_classes_free(&classes);
-    return rc;
-}
-
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
@@ -520,7 +503,9 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
             quality->spread = calm ? quality->spread : -1;
             quality->origin = layer_origin(result, i, &outcome, pairs);
         }
-        rc = rc < 0 ? rc : list_measured(pus, &outcome, &result->measured);
+        if (rc == 0 && outcome.measured_count < outcome.pair_count) {
+            rc = probe_relation_of_pairs(pus, outcome.measured, &result->measured);
+        }
         rc = rc < 0 ? rc
                     : probe_pair_figures(pus, outcome.values, outcome.measured,
                                          &result->message_times, &result->message_time_count);

@@ -123,6 +123,19 @@ int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weak
     return rc;
 }
 
+int probe_relation_of_pairs(const struct profile_set *pus, const bool *related,
+                            struct profile_relation *out)
+{
+    struct pair_classes classes;
+    int rc = probe_pair_classes_init(&classes, pus);
+    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
+        classes.of[k] = related[k] ? 0 : PAIR_NONE;
+    }
+    rc = rc == 0 ? probe_relation_from_classes(&classes, 0, out) : rc;
+    probe_pair_classes_free(&classes);
+    return rc;
+}
+
 double probe_pair_rounded(double value)
 {
     enum { DIGITS = 4 }; /* figures of pairs differ by 1 % from run to run at the least */

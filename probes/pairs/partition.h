@@ -44,6 +44,9 @@ void probe_pair_classes_free(struct pair_classes *classes);
  * by one. 0 or -ENOMEM. */
 int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
                                 struct profile_relation *out);
+/* The same of pairs, by probe_pair_index(), that are related or not. */
+int probe_relation_of_pairs(const struct profile_set *pus, const bool *related,
+                            struct profile_relation *out);
 
 /* -- partitions -- */
 

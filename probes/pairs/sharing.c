@@ -146,19 +146,6 @@ static void take_as_declared(struct sharing_question *question, const bool *want
     }
 }
 
-static int group_by(const struct profile_set *pus, const double *answers,
-                    struct profile_relation *out)
-{
-    struct pair_classes classes;
-    int rc = probe_pair_classes_init(&classes, pus);
-    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
-        classes.of[k] = answers[k] <= PAIR_TOGETHER ? 0 : PAIR_NONE;
-    }
-    rc = rc == 0 ? probe_relation_from_classes(&classes, 0, out) : rc;
-    probe_pair_classes_free(&classes);
-    return rc;
-}
-
 static int keep_ratios(const struct sharing_question *question, bool *measured)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
@@ -203,7 +190,8 @@ static int sharing_pairs(struct sharing_question *question, const bool *wanted,
     return rc == 0 && outcome->cut_short && unknown ? -ETIME : rc;
 }
 
-static int sharing_decide(struct sharing_question *question, const bool *wanted,
+/* Of the pairs that share the level outside of this one; then those that share this one. */
+static int sharing_decide(struct sharing_question *question, bool *wanted,
                           struct sampling_outcome *outcome)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
@@ -219,13 +207,15 @@ static int sharing_decide(struct sharing_question *question, const bool *wanted,
     level->by_messages = question->sampling->by_messages;
     level->refined = question->sampling->class_count > question->sampling->presumed_count;
     take_as_declared(question, wanted, outcome->values);
-    rc = group_by(pus, outcome->values, &level->sharing);
+    for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
+        wanted[k] = outcome->values[k] <= PAIR_TOGETHER;
+    }
+    rc = probe_relation_of_pairs(pus, wanted, &level->sharing);
     level->contradictions = level->sharing.pair_count;
     return rc < 0 ? rc : keep_ratios(question, outcome->measured);
 }
 
-/* `outer` (by probe_pair_index()): the pairs that share the level outside of this one; then those
- * that share this one. */
+/* `outer`: by probe_pair_index(), as sharing_decide() has it. */
 static int test_level(struct sampling *sampling, const struct probe_cache *caches, size_t index,
                       uint32_t number, bool *outer, struct probe_sharing_level *level)
 {
@@ -252,9 +242,6 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
         sampling->row |= number == 0 || sampling->by_messages;
         level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
         rc = sharing_decide(&question, outer, &outcome);
-    }
-    for (size_t k = 0; rc == 0 && k < pairs; k++) {
-        outer[k] = outcome.values[k] <= PAIR_TOGETHER;
     }
     free(question.decisive);
     probe_sampling_outcome_free(&outcome);

@@ -7,18 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "profile/base/clock.h"
 
 enum { BAR = 24, LINE = 80, LINE_USUAL = 80, LINE_FOR_BAR = 60 }; /* columns */
 static const double redraw_s = 0.1;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Columns that a line may take; the last one is left free, where some terminals wrap. */
 static int room(void)
@@ -33,7 +27,8 @@ static int room(void)
 /* Seconds since the start, of the clock that counts. */
 static double elapsed(const struct progress *progress)
 {
-    return (progress->clock ? probe_machine_elapsed(progress->clock) : now()) - progress->started_s;
+    return (progress->clock ? probe_machine_elapsed(progress->clock) : profile_now_s()) -
+           progress->started_s;
 }
 
 /* One event in one write, so that a reader sees whole lines; a reader that is gone stops
@@ -58,7 +53,7 @@ void probe_progress_start(struct progress *progress, bool wanted, int events)
     *progress = (struct progress){.shown = events < 0 && wanted && isatty(STDERR_FILENO),
                                   .events = events,
                                   .probe = "",
-                                  .started_s = now()};
+                                  .started_s = profile_now_s()};
 }
 
 void probe_progress_plan(struct progress *progress, struct machine *clock, size_t steps)
@@ -125,7 +120,7 @@ void probe_progress_step(void *argument, const char *what, double done,
                          const struct probe_pairs *pairs)
 {
     struct progress *progress = argument;
-    double time = now();
+    double time = profile_now_s();
     if ((!progress->shown && progress->events < 0) || time - progress->drawn_s < redraw_s) {
         return;
     }

@@ -46,11 +46,7 @@ static void free_results(struct probe_results *results)
 
 static size_t largest_cache(const struct probe_results *results)
 {
-    size_t largest = 0;
-    for (size_t i = 0; i < results->node_class->cache_count; i++) {
-        size_t bytes = results->node_class->caches[i].declared_size_bytes;
-        largest = bytes > largest ? bytes : largest;
-    }
+    size_t largest = probe_cache_declared_largest(results->node_class);
     for (size_t kind = 0; kind < results->kinds.count; kind++) {
         const struct probe_cache *caches = &results->of[kind].caches;
         for (size_t i = 0; i < caches->count; i++) {

@@ -21,8 +21,7 @@
 
 /* Ranges: wide enough for any machine, narrow enough to reject another unit. */
 #define LOAD_SECONDS .low = 1e-9, .high = 1e-3
-#define BYTES_PER_S .low = 1e6, .high = 1e13
-#define OF_DOMAIN .low = 1e6, .high = 1e14
+#define BYTES_PER_S .low = 1e6, .high = 1e14
 #define STEP_SECONDS .low = 1e-12, .high = 10
 #define PROBABILITY .low = 0, .high = 1
 
@@ -82,7 +81,7 @@ static const struct profile_object node = OBJECT("node", struct sim_node, node_f
 
 static const struct profile_field capacity_fields[] = {
     FIELD(FIELD_U32, struct sim_capacity, workers, .low = 1, .high = 1e6, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_capacity, bytes_per_s, REQUIRED, OF_DOMAIN),
+    FIELD(FIELD_NUMBER, struct sim_capacity, bytes_per_s, REQUIRED, BYTES_PER_S),
 };
 static const struct profile_object capacity =
     OBJECT("capacity", struct sim_capacity, capacity_fields);
@@ -145,8 +144,6 @@ static const struct profile_object layer = OBJECT("layer", struct sim_layer, lay
 
 static const struct profile_field matrix_fields[] = {
     FIELD(FIELD_STRING, struct sim_matrix, file, REQUIRED),
-    FIELD(FIELD_NUMBER, struct sim_matrix, seconds_per_unit, .low = 1e-15, .high = 1,
-          .absent = 1e-9),
     FIELD(FIELD_NUMBER, struct sim_matrix, bytes_per_s, .low = 1e3, .high = 1e13),
 };
 static const struct profile_object matrix =
@@ -159,8 +156,6 @@ static const struct profile_field noise_fields[] = {
     FIELD(FIELD_NUMBER, struct sim_noise, others, .high = 1000),
     FIELD(FIELD_NUMBER, struct sim_noise, drift, .high = 100),
     FIELD(FIELD_NUMBER, struct sim_noise, drift_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_noise, apart_factor, .low = 1, .high = 100, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_noise, apart_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_probability, PROBABILITY),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_lines, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_noise, sibling_probability, PROBABILITY),

@@ -352,15 +352,14 @@ static char *beside(const char *description, const char *name)
 }
 
 /* Cells of one line; what stands on the diagonal is not looked at. */
-static void read_row(struct sim_reader *reader, char *line, size_t row, double unit_s,
-                     struct sim *sim)
+static void read_row(struct sim_reader *reader, char *line, size_t row, struct sim *sim)
 {
     char *rest = line;
     for (size_t column = 0; column < sim->pu_count && !reader->failed; column++) {
         const char *cell = strsep(&rest, ",");
         char *end = NULL;
         double value = cell ? strtod(cell, &end) : 0;
-        sim->matrix.seconds[row * sim->pu_count + column] = value * unit_s;
+        sim->matrix.seconds[row * sim->pu_count + column] = value * 1e-9;
         if (row != column && (!cell || end == cell || !isfinite(value) || value <= 0)) {
             refuse(reader, "exchange_matrix: row %zu, column %zu: expected a number above 0",
                    row + 1, column + 1);
@@ -371,7 +370,7 @@ static void read_row(struct sim_reader *reader, char *line, size_t row, double u
     }
 }
 
-static void read_rows(struct sim_reader *reader, FILE *file, double unit_s, struct sim *sim)
+static void read_rows(struct sim_reader *reader, FILE *file, struct sim *sim)
 {
     char *line = NULL;
     size_t size = 0, rows = 0;
@@ -385,7 +384,7 @@ static void read_rows(struct sim_reader *reader, FILE *file, double unit_s, stru
             rows++;
             break;
         }
-        read_row(reader, line, rows++, unit_s, sim);
+        read_row(reader, line, rows++, sim);
     }
     free(line);
     if (!reader->failed && rows != sim->pu_count) {
@@ -407,7 +406,7 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     } else if (!file) {
         refuse(reader, "exchange_matrix.file: %s: %s", name, strerror(errno));
     } else {
-        read_rows(reader, file, sim->matrix.seconds_per_unit, sim);
+        read_rows(reader, file, sim);
     }
     if (file) {
         fclose(file);

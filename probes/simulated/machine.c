@@ -17,28 +17,13 @@ static const double timed_loads = 12288;
 static const double operation_seconds =
     150e-6; /* waking the workers; for messages: an order and its answer */
 
-/* In [0, 1): the same for a period at a time, and drawn apart from the noise of single figures. */
-static double drawn_for_now(const struct sim *sim, double period_s)
-{
-    struct random random = {sim->seed + (uint64_t)(sim->clock_s / period_s)};
-    random_next(&random);
-    return random_unit(&random);
-}
-
-/* How much longer all takes at this time. */
+/* How much longer all takes at this time: the same for a period, and drawn apart from the noise of
+ * single figures. */
 static double drift_of(const struct sim *sim)
 {
-    return sim->noise.drift > 0
-               ? 1 + sim->noise.drift * drawn_for_now(sim, sim->noise.drift_seconds)
-               : 1;
-}
-
-/* And messages, whose PUs are apart half of the time. */
-static double apart_of(const struct sim *sim)
-{
-    return sim->noise.apart_factor > 1 && drawn_for_now(sim, sim->noise.apart_seconds) < 0.5
-               ? sim->noise.apart_factor
-               : 1;
+    struct random random = {sim->seed + (uint64_t)(sim->clock_s / sim->noise.drift_seconds)};
+    random_next(&random);
+    return 1 + sim->noise.drift * random_unit(&random);
 }
 
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
@@ -392,7 +377,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
         }
         double alone = sim->matrix.seconds ? measured_seconds(machine, &pairs[i], what->bytes)
                                            : message_seconds(layer, what);
-        double exact = alone * load_of(sim, pairs, count, layer, group) * apart_of(sim);
+        double exact = alone * load_of(sim, pairs, count, layer, group);
         seconds[i] = INFINITY;
         for (uint32_t batch = 0; batch < what->batches; batch++) {
             seconds[i] = fmin(seconds[i], probe_sim_noisy(sim, exact));

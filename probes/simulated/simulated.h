@@ -145,8 +145,7 @@ struct sim_layer {
 
 /* Measured one-way times between PUs, beside or instead of layers. */
 struct sim_matrix {
-    char *file; /* NULL: there is none */
-    double seconds_per_unit;
+    char *file;         /* NULL: there is none */
     double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
     double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
 };
@@ -174,9 +173,6 @@ struct sim_noise {
     /* slow drifts: for `drift_seconds` at a time everything takes up to `drift` times its time
      * longer */
     double drift, drift_seconds;
-    /* a host that moves a guest's PUs: for `apart_seconds` at a time, half of them, messages take
-     * `apart_factor` times as long */
-    double apart_factor, apart_seconds;
     double others;                /* tasks that each PU is shared with, a turn each */
     double neighbour_probability; /* of another program using the last level cache during a
                                      traversal */

@@ -15,7 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sim sim = {.pu_count = 4};
     struct servet_error error = {""};
     sim.matrix.file = (char *)fuzz_file(data, size);
-    sim.matrix.seconds_per_unit = 1e-9;
     struct sim_reader reader = {"input", &error, 0};
     probe_sim_load_matrix(&reader, &sim);
     fuzz_expect_answer(reader.failed, &error);
