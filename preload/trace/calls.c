@@ -174,7 +174,7 @@ static void count_to_each(const struct call *call, const trace_word *words,
                           struct trace_group *group)
 {
     if (call->form == ONE || call->form == OWN) {
-        pin_trace_count_each(group, bytes_for(call, words, group->me > 0 ? group->me : 0));
+        pin_trace_count(&group->each, bytes_for(call, words, group->me > 0 ? group->me : 0));
         return;
     }
     for (int32_t peer = 0; peer < group->size; peer++) {
@@ -214,7 +214,7 @@ static void count_collective(const struct call *call, const trace_word *words)
         }
         break;
     case REDUCED:
-        pin_trace_count_reduced(group, bytes_for(call, words, 0));
+        pin_trace_count(&group->reduced, bytes_for(call, words, 0));
         break;
     case TO_NEXT:
         pin_trace_count_to(group, group->me + 1, bytes_for(call, words, 0));

@@ -98,22 +98,17 @@ static double median(double *values, uint64_t count)
     return values[count / 2];
 }
 
-static struct trace_times final;
+struct trace_times pin_trace_times;
 
 void pin_trace_time_stop(void)
 {
     uint64_t samples = clocked.marks > 0 ? clocked.marks - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
-    final = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
-                                 .inside = clocked.inside,
-                                 .iteration = median(clocked.iteration, samples),
-                                 .compute = median(clocked.compute, samples),
-                                 .iterations = clocked.marks};
-}
-
-void pin_trace_time_read(struct trace_times *out)
-{
-    *out = final;
+    pin_trace_times = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
+                                           .inside = clocked.inside,
+                                           .iteration = median(clocked.iteration, samples),
+                                           .compute = median(clocked.compute, samples),
+                                           .iterations = clocked.marks};
 }
 
 /* -- the verdict -- */
