@@ -154,9 +154,8 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
 {
     const char *role = birth->owner == PIN_APPLICATION ? "thread" : "worker";
     const unsigned pool = pin_pools_find(&process->pools, birth->dso);
-    const bool team = is_of_team(process, birth, pool), force = process->options.force;
-    const bool fits =
-        !team || force || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
+    const bool team = is_of_team(process, birth, pool);
+    const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
     if (!fits && outgrows_its_part(process)) {
         *gives_up = true;
         return NULL;
@@ -179,9 +178,6 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     const struct pin_place *place = &process->pools.places[thread->place];
     atomic_store(&thread->pu, (int)place->pu);
     pin_process_make_room(process, place->pu);
-    if (process->options.report[0] && place->threads > 1) {
-        pin_report_shared(place->pu);
-    }
     return thread;
 }
 

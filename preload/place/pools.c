@@ -198,16 +198,6 @@ static size_t take_beside_others(struct pin_pools *pools, bool is_main)
     return best;
 }
 
-/* The place with the fewest threads of this process. */
-static size_t least_shared(const struct pin_pools *pools)
-{
-    size_t best = 0;
-    for (size_t at = 1; at < pools->count; at++) {
-        best = pools->places[at].threads < pools->places[best].threads ? at : best;
-    }
-    return best;
-}
-
 static void give_back(struct pin_pools *pools, size_t place)
 {
     if (place != PIN_NO_PLACE) {
@@ -300,7 +290,6 @@ size_t pin_pools_place_main(struct pin_pools *pools)
         at = take_free(pools, true, false);
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, true);
     }
-    at = at == PIN_NO_PLACE && pools->force ? 0 : at;
     pools->main_place = at;
     return at == PIN_NO_PLACE ? at : hold(pools, at, PIN_POOLS);
 }
@@ -377,7 +366,7 @@ static size_t admit_to_team(struct pin_pools *pools, void (*leave)(struct pin_th
         }
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, false);
     }
-    if (at == PIN_NO_PLACE && !pools->force) {
+    if (at == PIN_NO_PLACE) {
         leave_pools(pools, true, leave);
     }
     return at;
@@ -387,7 +376,7 @@ static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
                             void (*leave)(struct pin_thread *))
 {
     size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
-    if (at == PIN_NO_PLACE && !pools->force) {
+    if (at == PIN_NO_PLACE) {
         leave_pools(pools, false, leave);
     }
     return at;
@@ -406,7 +395,6 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     } else if (!mine->left) {
         at = is_rest(pools, pool) ? admit_to_rest(pools, pool, leave) : admit_to_team(pools, leave);
     }
-    at = at == PIN_NO_PLACE && pools->force ? least_shared(pools) : at;
     return at == PIN_NO_PLACE ? at : hold(pools, at, pool);
 }
 

@@ -150,7 +150,6 @@ static void look_around(void)
     recall_priority();
     pin_here.pools = (struct pin_pools){.team = PIN_POOLS,
                                         .main_place = PIN_NO_PLACE,
-                                        .force = pin_here.options.force,
                                         .rank = pin_here.launcher.local_size > 1,
                                         .registry = &pin_here.registry};
     if (!pin_here.options.no_registry) {

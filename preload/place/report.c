@@ -32,7 +32,6 @@ struct line {
 /* Line 0 is the main thread's. */
 static _Atomic(void *) lines; /* PIN_REPORT_THREADS of struct line */
 static atomic_uint used = 1;
-static atomic_int shared_pu = -1;
 
 static struct line *get_lines(void)
 {
@@ -43,7 +42,6 @@ void pin_report_reset(void)
 {
     atomic_store(&lines, NULL);
     atomic_store(&used, 1);
-    atomic_store(&shared_pu, -1);
 }
 
 void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by)
@@ -103,11 +101,6 @@ void pin_report_left(uint32_t number)
         all[number].pu = -1;
         all[number].decided_by = PIN_LEFT_TEXT;
     }
-}
-
-void pin_report_shared(uint32_t pu)
-{
-    atomic_store_explicit(&shared_pu, (int)pu, memory_order_relaxed);
 }
 
 static bool is_known(const struct line *all, uint32_t count, pid_t tid)
@@ -181,17 +174,16 @@ static void print_others(const struct output *to, const struct line *all, uint32
 
 static void print_check(const struct output *to, const struct pin_sharing *sharing)
 {
-    int own = atomic_load(&shared_pu), pu = own >= 0 ? own : sharing->pu;
-    const char *scope = sharing->whole_node ? "on this node" : "this process only";
+    const int pu = sharing->pu;
     if (to->json) {
         fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d,\"scope\":\"%s\"}\n",
                 to->host, (int)getpid(), pu, sharing->whole_node ? "node" : "process");
     } else if (pu < 0) {
         fprintf(to->file, "%s %d check: no two workers shared a PU (%s)\n", to->host, (int)getpid(),
-                scope);
+                sharing->whole_node ? "on this node" : "this process only");
     } else {
-        fprintf(to->file, "%s %d check: workers shared a PU (%d)%s\n", to->host, (int)getpid(), pu,
-                own >= 0 ? "" : ", with another process");
+        fprintf(to->file, "%s %d check: workers shared a PU (%d), with another process\n", to->host,
+                (int)getpid(), pu);
     }
 }
 

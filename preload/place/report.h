@@ -35,9 +35,6 @@ void pin_report_moved(uint32_t line, int32_t pu);
 /* It is left to the kernel from now on. */
 void pin_report_left(uint32_t line);
 
-/* A worker was put on a PU on which another one lives. */
-void pin_report_shared(uint32_t pu);
-
 /* Forgets everything: for the child of a fork. */
 void pin_report_reset(void);
 
