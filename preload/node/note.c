@@ -277,13 +277,14 @@ static int open_to_append(const char *path)
 
 void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
 {
+    static atomic_bool said;
     bool standard = strcmp(where, "stderr") == 0;
     if (standard && !pin_note_stderr_is_ours()) {
         return;
     }
     int file = standard ? STDERR_FILENO : open_to_append(where);
     int code = file < 0 ? file : write_all(file, text, length);
-    if (code < 0 && !standard) {
+    if (code < 0 && !standard && !atomic_exchange(&said, true)) {
         pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
     }
     if (!standard && file >= 0) {
@@ -300,6 +301,21 @@ static bool ends_in(const char *text, const char *end)
 bool pin_file_is_json(const char *where)
 {
     return ends_in(where, ".json") || ends_in(where, ".jsonl");
+}
+
+void pin_file_report(const char *where, const char *format, ...)
+{
+    const bool json = pin_file_is_json(where);
+    char text[1024], host[256] = "?";
+    (void)gethostname(host, sizeof host - 1);
+    int length = snprintf(text, sizeof text, json ? "{\"host\":\"%s\",\"pid\":%d," : "%s %d ", host,
+                          (int)getpid());
+    va_list values;
+    va_start(values, format);
+    length += vsnprintf(text + length, sizeof text - (size_t)length, format, values);
+    va_end(values);
+    snprintf(text + length, sizeof text - (size_t)length, json ? "}\n" : "\n");
+    pin_file_append("SERVET_REPORT", where, text, strlen(text));
 }
 
 static int check_own(int file, size_t size)
