@@ -15,22 +15,6 @@
 
 /* -- note -- */
 
-/* Writing without the signals that a write can raise.
- *
- * A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
- * in the background SIGTTOU: each would end or stop the program for output of ours.
- */
-
-/* Sets of signals as the kernel takes them: signal n is bit n - 1. */
-struct pin_signals {
-    uint64_t mask, pending;
-};
-
-/* Holds those signals back in the calling thread. */
-void pin_signals_hold(struct pin_signals *before);
-/* Drops those that have been raised since, and restores the mask. */
-void pin_signals_release(const struct pin_signals *before);
-
 /* Messages of the shim: on stderr, one line in one write, beginning with "servet: ". A line that
  * would have to wait for a reader is dropped, and none raises a signal.
  */
@@ -38,7 +22,6 @@ void pin_signals_release(const struct pin_signals *before);
 /* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
  * something else in its place, gets no line of ours there. Without this call everything is said. */
 void pin_note_start(void);
-bool pin_note_stderr_is_ours(void);
 
 /* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the
  * user's, not ours. */

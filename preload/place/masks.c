@@ -22,7 +22,7 @@ static struct profile_mask one_pu(int32_t pu)
     return mask;
 }
 
-const struct profile_mask *pin_process_left_mask(void)
+static const struct profile_mask *left_mask(void)
 {
     return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.children;
 }
@@ -30,7 +30,7 @@ const struct profile_mask *pin_process_left_mask(void)
 /* The mask of a thread whose PU is `pu`. */
 static struct profile_mask mask_of(int32_t pu)
 {
-    return pu == PIN_LEFT ? *pin_process_left_mask() : one_pu(pu);
+    return pu == PIN_LEFT ? *left_mask() : one_pu(pu);
 }
 
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
@@ -313,7 +313,7 @@ static void pass_by_main(const struct pin_thread *thread)
 
 void pin_process_clear_way(void)
 {
-    const struct profile_mask *left = pin_process_left_mask();
+    const struct profile_mask *left = left_mask();
     atomic_fetch_add(&pin_life.calls, 1);
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);

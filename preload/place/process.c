@@ -71,7 +71,7 @@ static void start(void)
         atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
         return;
     }
-    pin_self.is_main = pin_self.is_first = true;
+    pin_self.is_main = true;
     pin_pages_start();
     pin_life.pid = getpid();
     int saved = errno;
@@ -259,7 +259,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
     if (is_wanted) {
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
-        if (pin_pages_with_stack(pin_self.is_first, make_plan_aside) < 0) {
+        if (pin_pages_with_stack(make_plan_aside) < 0) {
             pin_failure("no memory for the plan; threads are not pinned");
             atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         }
@@ -523,5 +523,5 @@ __attribute__((destructor)) static void destructor(void)
         return;
     }
     pin_self.inside = true;
-    (void)pin_pages_with_stack(pin_self.is_first, say_goodbye);
+    (void)pin_pages_with_stack(say_goodbye);
 }

@@ -110,8 +110,6 @@ void pin_process_narrow_main(struct pin_process *process);
 /* A thread of ours, NULL: the main thread, has lost its place: it gets the mask of threads that are
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
-/* The mask of threads that are left to the kernel. */
-const struct profile_mask *pin_process_left_mask(void);
 
 /* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
  * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */

@@ -77,7 +77,8 @@ void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_
     }
 }
 
-void pin_trace_count_spread(struct trace_group *group)
+/* Once for each group. */
+static void spread(struct trace_group *group)
 {
     uint64_t size = (uint64_t)group->size;
     uint64_t bytes = group->each.bytes + (2 * group->reduced.bytes + size / 2) / size;
@@ -238,7 +239,7 @@ void pin_trace_group_forget(trace_word passed)
     pthread_mutex_lock(&lock);
     struct trace_group **at = find(trace_handle(passed)), *group = *at;
     if (group) {
-        pin_trace_count_spread(group);
+        spread(group);
         *at = group->next;
         __atomic_store_n(&freed, freed + 1, __ATOMIC_RELEASE);
         free(group->world);
@@ -253,7 +254,7 @@ void pin_trace_groups_spread(void)
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < LISTS; i++) {
         for (struct trace_group *group = lists[i]; group; group = group->next) {
-            pin_trace_count_spread(group);
+            spread(group);
         }
     }
     pthread_mutex_unlock(&lock);

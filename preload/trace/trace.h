@@ -152,9 +152,6 @@ void pin_trace_count(struct trace_peer *peer, uint64_t bytes);
 void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes);
 void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes);
 
-/* Lays what went to every other one to the single ranks, once. */
-void pin_trace_count_spread(struct trace_group *group);
-
 /* The communicators and windows that the program sends on, by handle. */
 
 /* The communicator's or window's ranks, asked of the library at its first use and kept until it is
@@ -168,7 +165,7 @@ void pin_trace_group_find_neighbours(struct trace_group *group);
 /* The handle is about to be freed: it may stand for another one soon. */
 void pin_trace_group_forget(trace_word handle);
 
-/* pin_trace_count_spread() for all. */
+/* Lays what went to every other rank of each to the single ones. */
 void pin_trace_groups_spread(void);
 
 /* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
