@@ -201,22 +201,6 @@ static bool make_plan(enum pin_comes comes)
     return true;
 }
 
-static void say_moved(struct pin_thread *thread, int32_t pu)
-{
-    pin_report_moved(thread->report_line, pu);
-    if (pin_here.options.verbose) {
-        pin_note("process %d: a thread of %s moved to PU %d", (int)getpid(),
-                 *thread->dso ? thread->dso : "the program", pu);
-    }
-}
-
-static void place_late(struct pin_thread *thread, int32_t pu)
-{
-    if (pin_process_move_mask(thread, pu)) {
-        say_moved(thread, pu);
-    }
-}
-
 void pin_process_look_again(void)
 {
     struct profile_mask busy;
@@ -224,7 +208,7 @@ void pin_process_look_again(void)
         return;
     }
     pin_look_end(&busy);
-    pin_pools_place_rest(&pin_here.pools, &busy, place_late);
+    pin_pools_place_rest(&pin_here.pools, &busy, pin_process_put);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -121,7 +121,7 @@ int pin_process_keep_pu(void);
  * if it is still where we put it. False: nothing was changed. */
 bool pin_process_move(struct pin_thread *thread, int32_t pu);
 /* Its mask and its record alone; the lock is held. */
-bool pin_process_move_mask(struct pin_thread *thread, int32_t pu);
+void pin_process_put(struct pin_thread *thread, int32_t pu);
 /* The main thread's PU, PIN_LEFT, or another number below 0. */
 int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */

@@ -89,17 +89,9 @@ void pin_report_end(uint32_t number)
 void pin_report_moved(uint32_t number, int32_t pu)
 {
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
-    if (all) {
-        all[number].pu = pu;
-    }
-}
-
-void pin_report_left(uint32_t number)
-{
-    struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (all && atomic_load(&all[number].begun)) {
-        all[number].pu = -1;
-        all[number].decided_by = PIN_LEFT_TEXT;
+        all[number].pu = pu >= 0 ? pu : -1;
+        all[number].decided_by = pu >= 0 ? "servet" : PIN_LEFT_TEXT;
     }
 }
 
