@@ -62,16 +62,9 @@ static size_t place_of_attributes(const struct pin_process *process,
                                   const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
-    if (!process->places_exported || !attributes || !attribute_mask(attributes, &mask) ||
-        profile_mask_count(&mask) != 1) {
-        return PIN_NO_PLACE;
-    }
-    for (size_t at = 0; at < process->pools.count; at++) {
-        if (profile_mask_has(&mask, process->pools.places[at].pu)) {
-            return at;
-        }
-    }
-    return PIN_NO_PLACE;
+    const bool known = process->places_exported && attributes &&
+                       attribute_mask(attributes, &mask) && profile_mask_count(&mask) == 1;
+    return known ? pin_pools_place_of(&process->pools, profile_mask_next(&mask, 0)) : PIN_NO_PLACE;
 }
 
 /* -- the decision, in the creator -- */

@@ -205,7 +205,7 @@ static void give_back(struct pin_pools *pools, size_t place)
     }
 }
 
-static size_t place_of_pu(const struct pin_pools *pools, uint32_t pu)
+size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu)
 {
     size_t at = 0;
     while (at < pools->count && pools->places[at].pu != pu) {
@@ -228,7 +228,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
         if (profile_mask_has(&seen, pus[k])) {
             continue; /* of a rank with more threads than PUs */
         }
-        const size_t i = count++, old = place_of_pu(&before, pus[k]);
+        const size_t i = count++, old = pin_pools_place_of(&before, pus[k]);
         profile_mask_add(&seen, pus[k]);
         if (old != PIN_NO_PLACE) {
             places[i] = before.places[old];
@@ -242,7 +242,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
         if (thread->place != PIN_NO_PLACE) {
-            thread->place = place_of_pu(pools, before.places[thread->place].pu);
+            thread->place = pin_pools_place_of(pools, before.places[thread->place].pu);
         }
     }
     free(before.places);
@@ -455,7 +455,7 @@ bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t 
 {
     size_t *held = thread ? &thread->place : &pools->main_place, at = PIN_NO_PLACE;
     if (pu >= 0) {
-        at = place_of_pu(pools, (uint32_t)pu);
+        at = pin_pools_place_of(pools, (uint32_t)pu);
         if (at == PIN_NO_PLACE || pools->places[at].threads > 0 ||
             !take(pools, &pools->places[at], !thread, false)) {
             return false;

@@ -118,6 +118,8 @@ struct pin_pools {
  * 0, -ENOMEM. */
 int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
 
+/* The place of a PU, or PIN_NO_PLACE. */
+size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu);
 /* The pool of the DSO called `name`. */
 unsigned pin_pools_find(struct pin_pools *pools, const char *name);
 

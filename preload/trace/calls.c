@@ -317,7 +317,7 @@ static inline void leave(void)
 #define A12 A10, a10, a11
 #define A13 A12, a12
 
-/* Passes the call on, and counts it by its row. What sends nothing is only timed. */
+/* Passes the call on, and counts it by its row. One that sends nothing is only timed. */
 #define NAME(name, n, ...)                                                                         \
     PIN_EXPORT int name(W##n);                                                                     \
     PIN_EXPORT int name(W##n)                                                                      \
