@@ -534,9 +534,8 @@ PIN_EXPORT int pthread_join(pthread_t thread, void **result)
     if (!PIN_REAL(real, "pthread_join")) {
         return ENOSYS;
     }
-    const uint64_t left_ns = pin_process_active() ? pin_look_left_ns() : 0;
-    if (left_ns > 0) {
-        uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + left_ns;
+    if (pin_process_active() && pin_look_is_pending()) {
+        const uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + pin_look_left_ns();
         const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                                        .tv_nsec = (long)(until_ns % 1000000000u)};
         int rc = pthread_timedjoin_np(thread, result, &until);
