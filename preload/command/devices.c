@@ -102,7 +102,7 @@ static void read_profile(struct choice *c, const struct pin_options *options)
     c->node_class = &c->profile->classes[0];
 }
 
-/* NULL: nobody is told of it. */
+/* NULL: no variable is for it. */
 static const struct runtime *runtime_of(const struct profile_device *device)
 {
     const bool gpu = device->kind == PROFILE_GPU;
