@@ -15,15 +15,28 @@
 #include "profile/base/mask.h"
 #include "profile/query.h"
 
-/* By vendor: the variable that says which GPUs a process has, and those that say it otherwise. */
+/* The variable that says which devices a process has, and those that say it otherwise: of GPUs by
+ * their vendor, of cards by the beginning of their names. Slingshot's interface hsi0 is the device
+ * cxi0; UCX has ports, and ours have one each. */
 static const struct runtime {
+    enum profile_device_kind kind;
     uint32_t vendor;
     const char *variable;
-    const char *others[3];
+    const char *others[2];
+    const char *name, *device, *port; /* of cards */
 } runtimes[] = {
-    {PROFILE_PCI_NVIDIA, "CUDA_VISIBLE_DEVICES", {NULL}},
-    {PROFILE_PCI_AMD, "ROCR_VISIBLE_DEVICES", {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}},
-    {PROFILE_PCI_INTEL, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}},
+    {PROFILE_GPU, PROFILE_PCI_NVIDIA, "CUDA_VISIBLE_DEVICES", {NULL}, "", "", ""},
+    {PROFILE_GPU,
+     PROFILE_PCI_AMD,
+     "ROCR_VISIBLE_DEVICES",
+     {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
+     "",
+     "",
+     ""},
+    {PROFILE_GPU, PROFILE_PCI_INTEL, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}, "", "", ""},
+    {PROFILE_NIC, 0, "FI_CXI_DEVICE_NAME", {NULL}, "hsi", "cxi", ""},
+    {PROFILE_NIC, 0, "FI_EFA_IFACE", {NULL}, "rdmap", "rdmap", ""},
+    {PROFILE_NIC, 0, "UCX_NET_DEVICES", {NULL}, "", "", ":1"},
 };
 #define RUNTIMES (sizeof runtimes / sizeof *runtimes)
 
@@ -89,11 +102,17 @@ static void read_profile(struct choice *c, const struct pin_options *options)
     c->node_class = &c->profile->classes[0];
 }
 
+/* NULL: no variable is for it. */
 static const struct runtime *runtime_of(const struct profile_device *device)
 {
+    const bool gpu = device->kind == PROFILE_GPU;
     for (size_t i = 0; i < RUNTIMES; i++) {
-        if (runtimes[i].vendor == device->pci_vendor) {
-            return &runtimes[i];
+        const struct runtime *runtime = &runtimes[i];
+        if (runtime->kind == device->kind &&
+            (gpu ? runtime->vendor == device->pci_vendor
+                 : device->fabric &&
+                       strncmp(device->name, runtime->name, strlen(runtime->name)) == 0)) {
+            return runtime;
         }
     }
     return NULL;
@@ -209,11 +228,14 @@ static void narrow(const struct choice *c, const struct pin_options *options)
 
 /* -- the variables -- */
 
-/* As the runtime takes it: the UUID; of a tile "0.1"; else the number. */
-static void print_gpu(FILE *out, const struct profile_device *device)
+/* As the runtime takes it: of a GPU the UUID; of a tile "0.1"; else the number. */
+static void print(FILE *out, const struct runtime *runtime, const struct profile_device *device)
 {
     bool intel = strncmp(device->name, "ze", 2) == 0;
-    if (device->uuid && !intel) {
+    if (runtime->kind == PROFILE_NIC) {
+        fprintf(out, "%s%s%s", runtime->device, device->name + strlen(runtime->name),
+                runtime->port);
+    } else if (device->uuid && !intel) {
         fputs(device->uuid, out);
     } else if (intel) {
         fputs(device->name + 2, out);
@@ -222,46 +244,18 @@ static void print_gpu(FILE *out, const struct profile_device *device)
     }
 }
 
-enum transport { UCX, CXI, EFA, TRANSPORTS };
-
-static enum transport transport_of(const struct profile_device *device)
-{
-    return strncmp(device->name, "hsi", 3) == 0     ? CXI
-           : strncmp(device->name, "rdmap", 5) == 0 ? EFA
-                                                    : UCX;
-}
-
-/* Slingshot's interface hsi0 is the device cxi0; UCX has ports, and ours have one each. */
-static void print_nic(FILE *out, const struct profile_device *device)
-{
-    enum transport transport = transport_of(device);
-    fprintf(out,
-            transport == CXI   ? "cxi%s"
-            : transport == UCX ? "%s:1"
-                               : "%s",
-            device->name + (transport == CXI ? 3 : 0));
-}
-
 /* The rank's devices for one variable, or "": separated by commas. */
-static char *list(const struct choice *c, const struct runtime *runtime, enum transport transport)
+static char *list(const struct choice *c, const struct runtime *runtime)
 {
     char *text = NULL;
     size_t size, count = 0;
     FILE *out = profile_stream_open(&text, &size);
     for (size_t i = c->devices.first[c->rank]; out && i < c->devices.first[c->rank + 1]; i++) {
         const struct profile_device *device = c->devices.held[i].device;
-        bool gpu = runtime && device->kind == PROFILE_GPU && runtime_of(device) == runtime &&
-                   (device->uuid || device->number != PROFILE_NOT_SAID);
-        bool nic = !runtime && device->kind == PROFILE_NIC && device->fabric &&
-                   transport_of(device) == transport;
-        if (!gpu && !nic) {
-            continue;
-        }
-        fputs(count++ ? "," : "", out);
-        if (gpu) {
-            print_gpu(out, device);
-        } else {
-            print_nic(out, device);
+        if (runtime_of(device) == runtime &&
+            (device->kind == PROFILE_NIC || device->uuid || device->number != PROFILE_NOT_SAID)) {
+            fputs(count++ ? "," : "", out);
+            print(out, runtime, device);
         }
     }
     if (!out || fclose(out) != 0) {
@@ -272,19 +266,15 @@ static char *list(const struct choice *c, const struct runtime *runtime, enum tr
 
 static void set_variables(const struct choice *c)
 {
-    static const char *const nics[TRANSPORTS] = {"UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME",
-                                                 "FI_EFA_IFACE"};
-    for (size_t i = 0; c->wish->gpus && i < RUNTIMES; i++) {
-        char *text = list(c, &runtimes[i], UCX);
-        if (!are_given(&runtimes[i])) {
-            set(runtimes[i].variable, text);
+    for (const struct runtime *runtime = runtimes; runtime < runtimes + RUNTIMES; runtime++) {
+        if (runtime->kind == PROFILE_GPU ? !c->wish->gpus : !c->wish->nics) {
+            continue;
         }
-        free(text);
-    }
-    for (int i = UCX; c->wish->nics && i < TRANSPORTS; i++) {
-        char *text = list(c, NULL, (enum transport)i);
-        set(nics[i], text);
-        if (*text && i == CXI) {
+        char *text = list(c, runtime);
+        if (!are_given(runtime)) {
+            set(runtime->variable, text);
+        }
+        if (*text && strcmp(runtime->name, "hsi") == 0) {
             set("MPICH_OFI_NIC_POLICY", "NUMA");
         }
         free(text);

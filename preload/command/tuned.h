@@ -1,4 +1,4 @@
-/* What servet-bench --tune found out of a program, kept beside the profile: which ranks, threads
+/* The findings of servet-bench --tune about a program, kept beside the profile: which ranks, threads
  * and placement were the fastest on this machine. servet-bench writes it, servet-pin --tuned reads
  * it.
  *

@@ -95,6 +95,16 @@ static long answer(const struct profile_mask *view, size_t size, void *out)
     return bytes;
 }
 
+/* The same into all of a mask of libc's functions. 0 or an error number. */
+static int answer_whole(const struct profile_mask *view, size_t size, cpu_set_t *set)
+{
+    const long bytes = answer(view, size, set);
+    if (bytes >= 0) {
+        memset((char *)set + bytes, 0, size - (size_t)bytes);
+    }
+    return bytes < 0 ? (int)-bytes : 0;
+}
+
 /* Is `set` everything that the process has, so that the thread is not being moved anywhere in
  * particular? */
 static bool is_whole(const struct profile_mask *view, size_t size, const void *set)
@@ -136,13 +146,9 @@ int pin_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set, const void *ca
     if (!view) {
         return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
     }
-    long bytes = answer(view, size, set);
-    if (bytes < 0) {
-        errno = (int)-bytes;
-        return -1;
-    }
-    memset((char *)set + bytes, 0, size - (size_t)bytes);
-    return 0;
+    const int error = answer_whole(view, size, set);
+    errno = error ? error : errno;
+    return error ? -1 : 0;
 }
 
 PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
@@ -155,15 +161,8 @@ int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const
     static int (*real)(pthread_t, size_t, cpu_set_t *);
     const struct profile_mask *view =
         pthread_equal(thread, pthread_self()) ? view_for(caller) : NULL;
-    if (!view) {
-        return PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
-    }
-    long bytes = answer(view, size, set);
-    if (bytes < 0) {
-        return (int)-bytes;
-    }
-    memset((char *)set + bytes, 0, size - (size_t)bytes);
-    return 0;
+    return view ? answer_whole(view, size, set)
+                : PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
 }
 
 PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)

@@ -62,16 +62,9 @@ static size_t place_of_attributes(const struct pin_process *process,
                                   const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
-    if (!process->places_exported || !attributes || !attribute_mask(attributes, &mask) ||
-        profile_mask_count(&mask) != 1) {
-        return PIN_NO_PLACE;
-    }
-    for (size_t at = 0; at < process->pools.count; at++) {
-        if (profile_mask_has(&mask, process->pools.places[at].pu)) {
-            return at;
-        }
-    }
-    return PIN_NO_PLACE;
+    const bool known = process->places_exported && attributes &&
+                       attribute_mask(attributes, &mask) && profile_mask_count(&mask) == 1;
+    return known ? pin_pools_place_of(&process->pools, profile_mask_next(&mask, 0)) : PIN_NO_PLACE;
 }
 
 /* -- the decision, in the creator -- */
@@ -154,9 +147,8 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
 {
     const char *role = birth->owner == PIN_APPLICATION ? "thread" : "worker";
     const unsigned pool = pin_pools_find(&process->pools, birth->dso);
-    const bool team = is_of_team(process, birth, pool), force = process->options.force;
-    const bool fits =
-        !team || force || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
+    const bool team = is_of_team(process, birth, pool);
+    const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
     if (!fits && outgrows_its_part(process)) {
         *gives_up = true;
         return NULL;
@@ -179,9 +171,6 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     const struct pin_place *place = &process->pools.places[thread->place];
     atomic_store(&thread->pu, (int)place->pu);
     pin_process_make_room(process, place->pu);
-    if (process->options.report[0] && place->threads > 1) {
-        pin_report_shared(place->pu);
-    }
     return thread;
 }
 
@@ -545,9 +534,8 @@ PIN_EXPORT int pthread_join(pthread_t thread, void **result)
     if (!PIN_REAL(real, "pthread_join")) {
         return ENOSYS;
     }
-    const uint64_t left_ns = pin_process_active() ? pin_look_left_ns() : 0;
-    if (left_ns > 0) {
-        uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + left_ns;
+    if (pin_process_active() && pin_look_is_pending()) {
+        const uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + pin_look_left_ns();
         const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                                        .tv_nsec = (long)(until_ns % 1000000000u)};
         int rc = pthread_timedjoin_np(thread, result, &until);

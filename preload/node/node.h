@@ -15,22 +15,6 @@
 
 /* -- note -- */
 
-/* Writing without the signals that a write can raise.
- *
- * A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
- * in the background SIGTTOU: each would end or stop the program for output of ours.
- */
-
-/* Sets of signals as the kernel takes them: signal n is bit n - 1. */
-struct pin_signals {
-    uint64_t mask, pending;
-};
-
-/* Holds those signals back in the calling thread. */
-void pin_signals_hold(struct pin_signals *before);
-/* Drops those that have been raised since, and restores the mask. */
-void pin_signals_release(const struct pin_signals *before);
-
 /* Messages of the shim: on stderr, one line in one write, beginning with "servet: ". A line that
  * would have to wait for a reader is dropped, and none raises a signal.
  */
@@ -38,7 +22,6 @@ void pin_signals_release(const struct pin_signals *before);
 /* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
  * something else in its place, gets no line of ours there. Without this call everything is said. */
 void pin_note_start(void);
-bool pin_note_stderr_is_ours(void);
 
 /* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the
  * user's, not ours. */
@@ -66,6 +49,11 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
 
 /* Does the name of a report ask for JSON lines? */
 bool pin_file_is_json(const char *where);
+
+/* One line of SERVET_REPORT about this process: `format` behind the host and the process, or, where
+ * JSON is asked for, the members of an object. */
+void pin_file_report(const char *where, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Reads at most `size` - 1 bytes of a regular file of the calling user that no other user can write
  * to, not through a link in its last part. 0; -EPERM: another user's; -EFBIG; -errno. */

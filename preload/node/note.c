@@ -24,19 +24,29 @@
 
 #define BIT(signal) ((uint64_t)1 << ((signal)-1))
 
+/* A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal in
+ * the background SIGTTOU: each would end or stop the program for output of ours. */
+
+/* Sets of signals as the kernel takes them: signal n is bit n - 1. */
+struct signals {
+    uint64_t mask, pending;
+};
+
 /* Signals of the thread that writes, not of the process. */
 #define RAISED_BY_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
-void pin_signals_hold(struct pin_signals *before)
+/* Holds them back in the calling thread. */
+static void hold_signals(struct signals *before)
 {
     /* A terminal takes what comes from the background when this signal is blocked. */
     uint64_t held = RAISED_BY_WRITING | BIT(SIGTTOU);
-    *before = (struct pin_signals){0};
+    *before = (struct signals){0};
     profile_raw(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
     profile_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0, 0);
 }
 
-void pin_signals_release(const struct pin_signals *before)
+/* Drops those that have been raised since, and restores the mask. */
+static void release_signals(const struct signals *before)
 {
     struct timespec at_once = {0};
     uint64_t now = 0;
@@ -70,7 +80,7 @@ void pin_note_start(void)
     started = true;
 }
 
-bool pin_note_stderr_is_ours(void)
+static bool stderr_is_ours(void)
 {
     struct stat about;
     if (!started) {
@@ -85,13 +95,13 @@ static void write_line(const char *line, size_t length)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
-    struct pin_signals before;
+    struct signals before;
     if (profile_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
         return;
     }
-    pin_signals_hold(&before);
+    hold_signals(&before);
     (void)profile_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
-    pin_signals_release(&before);
+    release_signals(&before);
 }
 
 static void say(const char *format, va_list arguments)
@@ -99,7 +109,7 @@ static void say(const char *format, va_list arguments)
     static const char prefix[] = "servet: ";
     char line[LINE_BYTES];
     size_t used = sizeof prefix - 1;
-    if (!pin_note_stderr_is_ours()) {
+    if (!stderr_is_ours()) {
         return;
     }
     memcpy(line, prefix, used);
@@ -160,10 +170,10 @@ static int write_pieces(int file, const char *text, size_t length)
 
 static int write_all(int file, const char *text, size_t length)
 {
-    struct pin_signals before;
-    pin_signals_hold(&before);
+    struct signals before;
+    hold_signals(&before);
     int code = write_pieces(file, text, length);
-    pin_signals_release(&before);
+    release_signals(&before);
     return code;
 }
 
@@ -277,13 +287,14 @@ static int open_to_append(const char *path)
 
 void pin_file_append(const char *variable, const char *where, const char *text, size_t length)
 {
+    static atomic_bool said;
     bool standard = strcmp(where, "stderr") == 0;
-    if (standard && !pin_note_stderr_is_ours()) {
+    if (standard && !stderr_is_ours()) {
         return;
     }
     int file = standard ? STDERR_FILENO : open_to_append(where);
     int code = file < 0 ? file : write_all(file, text, length);
-    if (code < 0 && !standard) {
+    if (code < 0 && !standard && !atomic_exchange(&said, true)) {
         pin_failure("%s: %s: %s", variable, where, strerrordesc_np(-code));
     }
     if (!standard && file >= 0) {
@@ -300,6 +311,21 @@ static bool ends_in(const char *text, const char *end)
 bool pin_file_is_json(const char *where)
 {
     return ends_in(where, ".json") || ends_in(where, ".jsonl");
+}
+
+void pin_file_report(const char *where, const char *format, ...)
+{
+    const bool json = pin_file_is_json(where);
+    char text[1024], host[256] = "?";
+    (void)gethostname(host, sizeof host - 1);
+    int length = snprintf(text, sizeof text, json ? "{\"host\":\"%s\",\"pid\":%d," : "%s %d ", host,
+                          (int)getpid());
+    va_list values;
+    va_start(values, format);
+    length += vsnprintf(text + length, sizeof text - (size_t)length, format, values);
+    va_end(values);
+    snprintf(text + length, sizeof text - (size_t)length, json ? "}\n" : "\n");
+    pin_file_append("SERVET_REPORT", where, text, strlen(text));
 }
 
 static int check_own(int file, size_t size)

@@ -2,7 +2,6 @@
  * becomes. */
 #include "preload/place/launcher.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,17 +20,21 @@ static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
 static const char bind_value[] = "close";
 
+static bool is_set(const char *name)
+{
+    const char *value = pin_environment(name);
+    return value && *value;
+}
+
 bool pin_users_places_set(void)
 {
     static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY",
                                         "KMP_AFFINITY"};
+    bool set = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = pin_environment(names[i]);
-        if (value && *value) {
-            return true;
-        }
+        set = set || is_set(names[i]);
     }
-    return false;
+    return set;
 }
 
 /* "{2},{0},{3}": every PU of the plan once. */
@@ -134,23 +137,15 @@ bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *b
 
 enum { BITS_OF_HEX_DIGIT = 4 };
 
-static unsigned value_of_digit(char digit)
-{
-    return digit <= '9' ? (unsigned)(digit - '0')
-                        : (unsigned)(tolower((unsigned char)digit) - 'a' + 10);
-}
-
 /* Adds a mask's digits, the last of which is PUs 0 to 3. Returns what follows them. */
 static const char *add_hexadecimal(const char *text, struct profile_mask *out)
 {
-    const char *end = text;
-    while (isxdigit((unsigned char)*end)) {
-        end++;
-    }
+    const char *end = text + strspn(text, "0123456789abcdefABCDEF");
     for (const char *digit = end; digit > text; digit--) {
+        const unsigned long value = strtoul((const char[]){digit[-1], '\0'}, NULL, 16);
         for (unsigned bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
             size_t pu = (size_t)(end - digit) * BITS_OF_HEX_DIGIT + bit;
-            if (pu < PROFILE_MASK_PUS && (value_of_digit(digit[-1]) >> bit & 1) != 0) {
+            if (pu < PROFILE_MASK_PUS && (value >> bit & 1) != 0) {
                 profile_mask_add(out, (uint32_t)pu);
             }
         }
@@ -263,12 +258,6 @@ static bool read_dialect(struct pin_launcher *out)
         return true;
     }
     return false;
-}
-
-static bool is_set(const char *name)
-{
-    const char *value = pin_environment(name);
-    return value && *value;
 }
 
 static enum pin_binding who_bound(bool slurm, bool rebind)

@@ -28,7 +28,6 @@ extern struct pin_life pin_life;
 struct pin_self {
     bool inside;     /* does the shim's own work */
     bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
-    bool is_first;   /* the thread that the process began with, in a fork's child too */
     bool shut;       /* in a sandbox of its own */
     bool shut_child; /* its vfork child is */
     struct pin_thread *record; /* of a thread that is not main and whose mask is ours; else NULL */

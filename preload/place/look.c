@@ -43,8 +43,9 @@ size_t pin_look_begin(const struct profile_mask *pus, size_t ours)
         look.pus = pu + 1;
     }
     look.ticks = calloc(look.pus, sizeof *look.ticks);
+    const bool known = look.ticks && pin_busy_idle(look.ticks, look.pus) == 0;
     look.begun_ns = profile_now_ns();
-    atomic_store(&look.pending, look.ticks && pin_busy_idle(look.ticks, look.pus) == 0);
+    atomic_store(&look.pending, known);
     return others;
 }
 

@@ -22,7 +22,7 @@ static struct profile_mask one_pu(int32_t pu)
     return mask;
 }
 
-const struct profile_mask *pin_process_left_mask(void)
+static const struct profile_mask *left_mask(void)
 {
     return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.children;
 }
@@ -30,7 +30,7 @@ const struct profile_mask *pin_process_left_mask(void)
 /* The mask of a thread whose PU is `pu`. */
 static struct profile_mask mask_of(int32_t pu)
 {
-    return pu == PIN_LEFT ? *pin_process_left_mask() : one_pu(pu);
+    return pu == PIN_LEFT ? *left_mask() : one_pu(pu);
 }
 
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
@@ -313,7 +313,7 @@ static void pass_by_main(const struct pin_thread *thread)
 
 void pin_process_clear_way(void)
 {
-    const struct profile_mask *left = pin_process_left_mask();
+    const struct profile_mask *left = left_mask();
     atomic_fetch_add(&pin_life.calls, 1);
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
@@ -330,7 +330,7 @@ void pin_process_clear_way(void)
 
 /* The number first, then the mask, so that a thread which looks at both at this moment takes its
  * mask for one that has not arrived yet. One that is making a child keeps the mask for it. */
-bool pin_process_move_mask(struct pin_thread *thread, int32_t pu)
+static bool move_mask(struct pin_thread *thread, int32_t pu)
 {
     atomic_int *at = thread ? &thread->pu : &pin_life.main_pu;
     atomic_bool *away = thread ? &thread->watched.away : &pin_life.main_away;
@@ -365,14 +365,30 @@ bool pin_process_move_mask(struct pin_thread *thread, int32_t pu)
     return moved;
 }
 
+static void say_moved(const struct pin_thread *thread, int32_t pu)
+{
+    const char *which = thread ? "a thread" : "the main thread",
+               *dso = thread && thread->dso && *thread->dso ? thread->dso : "the program";
+    if (!thread || thread->report_line > 0) {
+        pin_report_moved(thread ? thread->report_line : 0, pu);
+    }
+    if (pin_here.options.verbose && pu >= 0) {
+        pin_note("process %d: %s of %s moved to PU %d", (int)getpid(), which, dso, pu);
+    } else if (pin_here.options.verbose) {
+        pin_note("process %d: %s of %s " PIN_LEFT_TEXT, (int)getpid(), which, dso);
+    }
+}
+
 bool pin_process_move(struct pin_thread *thread, int32_t pu)
 {
     bool moved = false;
     pin_process_lock();
     const int32_t before = thread ? atomic_load(&thread->pu) : pin_process_main_pu();
     if (pin_pools_move(&pin_here.pools, thread, pu)) {
-        moved = pin_process_move_mask(thread, pu);
-        if (!moved) {
+        moved = move_mask(thread, pu);
+        if (moved) {
+            say_moved(thread, pu);
+        } else {
             (void)pin_pools_move(&pin_here.pools, thread, before);
         }
     }
@@ -380,17 +396,17 @@ bool pin_process_move(struct pin_thread *thread, int32_t pu)
     return moved;
 }
 
+void pin_process_put(struct pin_thread *thread, int32_t pu)
+{
+    if (move_mask(thread, pu)) {
+        say_moved(thread, pu);
+    }
+}
+
 void pin_process_leave(struct pin_thread *thread)
 {
-    if (pin_process_move_mask(thread, PIN_LEFT)) {
-        if (thread) {
-            thread->decided_by = PIN_LEFT_TEXT;
-        }
-        pin_report_left(thread ? thread->report_line : 0);
-        if (pin_here.options.verbose) {
-            const char *dso = thread && thread->dso && *thread->dso ? thread->dso : "the program";
-            pin_note("process %d: %s of %s " PIN_LEFT_TEXT, (int)getpid(),
-                     thread ? "a thread" : "the main thread", dso);
-        }
+    if (thread) {
+        thread->decided_by = PIN_LEFT_TEXT; /* for one that has not begun */
     }
+    pin_process_put(thread, PIN_LEFT);
 }

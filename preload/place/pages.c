@@ -55,8 +55,8 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
 #define LITTLE_BYTES STACK_BYTES
 #endif
 
-/* The stack of the first thread grows, and its limits are read from a long file. Other mappings
- * begin further away than this (the kernel's mmap_base() leaves 128 MiB). */
+/* The stack of the first thread grows. Other mappings begin further away than this (the kernel's
+ * mmap_base() leaves 128 MiB). */
 #define FIRST_STACK_BYTES (64ul * 1024 * 1024)
 
 static uintptr_t first_stack; /* an address in it */
@@ -67,21 +67,16 @@ void pin_pages_start(void)
     first_stack = (uintptr_t)&here;
 }
 
-/* The size of a stack that the program has made, for a coroutine, is not known. */
-static bool first_has_little_left(void)
-{
-    char here;
-    uintptr_t at = (uintptr_t)&here;
-    uintptr_t apart = at < first_stack ? first_stack - at : at - first_stack;
-    return first_stack && apart > FIRST_STACK_BYTES;
-}
-
 static bool has_little_left(void)
 {
     pthread_attr_t attributes;
     void *lowest;
     size_t size;
     char here;
+    const uintptr_t at = (uintptr_t)&here;
+    if ((at < first_stack ? first_stack - at : at - first_stack) < FIRST_STACK_BYTES) {
+        return false;
+    }
 #ifdef __SANITIZE_ADDRESS__
     return false; /* it makes small stacks bigger itself */
 #endif
@@ -90,8 +85,9 @@ static bool has_little_left(void)
     }
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_destroy(&attributes);
-    uintptr_t left = (uintptr_t)&here - (uintptr_t)lowest;
-    return left < LITTLE_BYTES || left > size; /* a coroutine's: as above */
+    /* One that the program has made, for a coroutine, lies elsewhere. */
+    const uintptr_t left = at - (uintptr_t)lowest;
+    return left < LITTLE_BYTES || left > size;
 }
 
 /* Not for every thread: AddressSanitizer, in a program that was built with it, warns of
@@ -118,10 +114,10 @@ static int on_own_stack(void (*work)(void))
 #endif
 }
 
-int pin_pages_with_stack(bool is_first, void (*work)(void))
+int pin_pages_with_stack(void (*work)(void))
 {
     int saved = errno, rc = 0;
-    if (is_first ? first_has_little_left() : has_little_left()) {
+    if (has_little_left()) {
         rc = on_own_stack(work);
     } else {
         work();

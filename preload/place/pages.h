@@ -15,8 +15,8 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
 void pin_pages_start(void);
 
 /* Calls `work`, on a stack of our own if the calling thread has little left of its own, or runs on
- * one that the program has made for a coroutine. `is_first` is for the thread that the process
- * began with, whose stack grows. 0 or -ENOMEM, and it has not been called. Keeps errno. */
-int pin_pages_with_stack(bool is_first, void (*work)(void));
+ * one that the program has made for a coroutine. 0 or -ENOMEM, and it has not been called. Keeps
+ * errno. */
+int pin_pages_with_stack(void (*work)(void));
 
 #endif

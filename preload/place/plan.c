@@ -91,14 +91,14 @@ static int read_profile(struct site *site, struct pin_plan *plan)
     return topology_profile(site, "profile not usable", plan, &site->profile);
 }
 
-static int map_order(const struct site *site, const struct profile_set *taken, size_t count,
-                     uint32_t *out, struct servet_error *error)
+static int map_order(const struct site *site, size_t count, uint32_t *out,
+                     struct servet_error *error)
 {
     struct map_request request = {.priority = site->priority,
                                   .paper = site->options->paper,
                                   .workers = count,
                                   .allowed = &site->allowed,
-                                  .taken = taken,
+                                  .taken = &site->taken,
                                   .known = count == site->known_workers};
     return count == 0 ? 0 : map_workers(&site->view.profile, &request, out, NULL, error);
 }
@@ -119,31 +119,24 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
 
 /* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
- * few on one kind of core), then those that other programs hold. An answer is kept. `scratch` and
- * `out` have room for site->usable. */
+ * few on one kind of core), then, by number, those that other programs hold. An answer is kept.
+ * `scratch` and `out` have room for site->usable. */
 static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
                       struct servet_error *error)
 {
     const size_t free_pus = site->usable - site->taken.count;
-    const struct {
-        const struct profile_set *taken;
-        size_t workers;
-    } asked[] = {{&site->taken, workers < free_pus ? workers : free_pus},
-                 {&site->taken, free_pus},
-                 {NULL, site->usable}};
+    const size_t asked[] = {workers < free_pus ? workers : free_pus, free_pus};
     struct profile_mask used = {0};
     size_t count = 0;
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < sizeof asked / sizeof *asked; i++) {
-        if (count < asked[i].workers) {
-            code = map_order(site, asked[i].taken, asked[i].workers, scratch, error);
-            count = code < 0 ? count : append_new(scratch, asked[i].workers, &used, out, count);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked && count < asked[i]; i++) {
+        int code = map_order(site, asked[i], scratch, error);
+        if (code < 0) {
+            return code;
         }
+        count = append_new(scratch, asked[i], &used, out, count);
     }
-    for (size_t i = 0; code == 0 && i < site->allowed.count && count < site->usable; i++) {
-        count = append_new(&site->allowed.ids[i], 1, &used, out, count);
-    }
-    return code;
+    append_new(site->allowed.ids, site->allowed.count, &used, out, count);
+    return 0;
 }
 
 /* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else
@@ -152,7 +145,7 @@ static int order_pus(const struct site *site, size_t workers, size_t total, uint
                      struct servet_error *error)
 {
     if (total > site->usable) {
-        return map_order(site, &site->taken, total, out, error);
+        return map_order(site, total, out, error);
     }
     uint32_t *scratch = malloc(total * sizeof *scratch);
     if (!scratch) {

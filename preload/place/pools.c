@@ -198,16 +198,6 @@ static size_t take_beside_others(struct pin_pools *pools, bool is_main)
     return best;
 }
 
-/* The place with the fewest threads of this process. */
-static size_t least_shared(const struct pin_pools *pools)
-{
-    size_t best = 0;
-    for (size_t at = 1; at < pools->count; at++) {
-        best = pools->places[at].threads < pools->places[best].threads ? at : best;
-    }
-    return best;
-}
-
 static void give_back(struct pin_pools *pools, size_t place)
 {
     if (place != PIN_NO_PLACE) {
@@ -215,7 +205,7 @@ static void give_back(struct pin_pools *pools, size_t place)
     }
 }
 
-static size_t place_of_pu(const struct pin_pools *pools, uint32_t pu)
+size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu)
 {
     size_t at = 0;
     while (at < pools->count && pools->places[at].pu != pu) {
@@ -238,7 +228,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
         if (profile_mask_has(&seen, pus[k])) {
             continue; /* of a rank with more threads than PUs */
         }
-        const size_t i = count++, old = place_of_pu(&before, pus[k]);
+        const size_t i = count++, old = pin_pools_place_of(&before, pus[k]);
         profile_mask_add(&seen, pus[k]);
         if (old != PIN_NO_PLACE) {
             places[i] = before.places[old];
@@ -252,7 +242,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
         if (thread->place != PIN_NO_PLACE) {
-            thread->place = place_of_pu(pools, before.places[thread->place].pu);
+            thread->place = pin_pools_place_of(pools, before.places[thread->place].pu);
         }
     }
     free(before.places);
@@ -300,7 +290,6 @@ size_t pin_pools_place_main(struct pin_pools *pools)
         at = take_free(pools, true, false);
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, true);
     }
-    at = at == PIN_NO_PLACE && pools->force ? 0 : at;
     pools->main_place = at;
     return at == PIN_NO_PLACE ? at : hold(pools, at, PIN_POOLS);
 }
@@ -377,7 +366,7 @@ static size_t admit_to_team(struct pin_pools *pools, void (*leave)(struct pin_th
         }
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, false);
     }
-    if (at == PIN_NO_PLACE && !pools->force) {
+    if (at == PIN_NO_PLACE) {
         leave_pools(pools, true, leave);
     }
     return at;
@@ -387,7 +376,7 @@ static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
                             void (*leave)(struct pin_thread *))
 {
     size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
-    if (at == PIN_NO_PLACE && !pools->force) {
+    if (at == PIN_NO_PLACE) {
         leave_pools(pools, false, leave);
     }
     return at;
@@ -406,7 +395,6 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     } else if (!mine->left) {
         at = is_rest(pools, pool) ? admit_to_rest(pools, pool, leave) : admit_to_team(pools, leave);
     }
-    at = at == PIN_NO_PLACE && pools->force ? least_shared(pools) : at;
     return at == PIN_NO_PLACE ? at : hold(pools, at, pool);
 }
 
@@ -467,7 +455,7 @@ bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t 
 {
     size_t *held = thread ? &thread->place : &pools->main_place, at = PIN_NO_PLACE;
     if (pu >= 0) {
-        at = place_of_pu(pools, (uint32_t)pu);
+        at = pin_pools_place_of(pools, (uint32_t)pu);
         if (at == PIN_NO_PLACE || pools->places[at].threads > 0 ||
             !take(pools, &pools->places[at], !thread, false)) {
             return false;

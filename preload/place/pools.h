@@ -90,7 +90,7 @@ bool pin_brief_ended(const void *routine, uint64_t lived_ns);
 
 struct pin_place {
     uint32_t pu;
-    unsigned threads; /* of this process: 0 or 1; more only by SERVET_FORCE */
+    unsigned threads; /* of this process: 0 or 1 */
     unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
     bool ours;        /* the registry knows that this job has it */
     bool avoided;     /* another job has it, or strangers keep it busy */
@@ -111,7 +111,6 @@ struct pin_pools {
     size_t team_size;  /* the main thread included, as OMP_NUM_THREADS says; 0: unknown */
     size_t strangers;  /* threads of other libraries that run on unknown PUs */
     bool rank;         /* the plan is this rank's part of the node */
-    bool force;        /* PUs may be shared */
     struct pin_registry *registry;
 };
 
@@ -119,6 +118,8 @@ struct pin_pools {
  * 0, -ENOMEM. */
 int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
 
+/* The place of a PU, or PIN_NO_PLACE. */
+size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu);
 /* The pool of the DSO called `name`. */
 unsigned pin_pools_find(struct pin_pools *pools, const char *name);
 

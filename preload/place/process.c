@@ -71,7 +71,7 @@ static void start(void)
         atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
         return;
     }
-    pin_self.is_main = pin_self.is_first = true;
+    pin_self.is_main = true;
     pin_pages_start();
     pin_life.pid = getpid();
     int saved = errno;
@@ -150,7 +150,6 @@ static void look_around(void)
     recall_priority();
     pin_here.pools = (struct pin_pools){.team = PIN_POOLS,
                                         .main_place = PIN_NO_PLACE,
-                                        .force = pin_here.options.force,
                                         .rank = pin_here.launcher.local_size > 1,
                                         .registry = &pin_here.registry};
     if (!pin_here.options.no_registry) {
@@ -202,22 +201,6 @@ static bool make_plan(enum pin_comes comes)
     return true;
 }
 
-static void say_moved(struct pin_thread *thread, int32_t pu)
-{
-    pin_report_moved(thread->report_line, pu);
-    if (pin_here.options.verbose) {
-        pin_note("process %d: a thread of %s moved to PU %d", (int)getpid(),
-                 *thread->dso ? thread->dso : "the program", pu);
-    }
-}
-
-static void place_late(struct pin_thread *thread, int32_t pu)
-{
-    if (pin_process_move_mask(thread, pu)) {
-        say_moved(thread, pu);
-    }
-}
-
 void pin_process_look_again(void)
 {
     struct profile_mask busy;
@@ -225,7 +208,7 @@ void pin_process_look_again(void)
         return;
     }
     pin_look_end(&busy);
-    pin_pools_place_rest(&pin_here.pools, &busy, place_late);
+    pin_pools_place_rest(&pin_here.pools, &busy, pin_process_put);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -260,7 +243,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
     if (is_wanted) {
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
-        if (pin_pages_with_stack(pin_self.is_first, make_plan_aside) < 0) {
+        if (pin_pages_with_stack(make_plan_aside) < 0) {
             pin_failure("no memory for the plan; threads are not pinned");
             atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         }
@@ -524,5 +507,5 @@ __attribute__((destructor)) static void destructor(void)
         return;
     }
     pin_self.inside = true;
-    (void)pin_pages_with_stack(pin_self.is_first, say_goodbye);
+    (void)pin_pages_with_stack(say_goodbye);
 }

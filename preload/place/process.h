@@ -110,8 +110,6 @@ void pin_process_narrow_main(struct pin_process *process);
 /* A thread of ours, NULL: the main thread, has lost its place: it gets the mask of threads that are
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
-/* The mask of threads that are left to the kernel. */
-const struct profile_mask *pin_process_left_mask(void);
 
 /* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
  * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
@@ -123,7 +121,7 @@ int pin_process_keep_pu(void);
  * if it is still where we put it. False: nothing was changed. */
 bool pin_process_move(struct pin_thread *thread, int32_t pu);
 /* Its mask and its record alone; the lock is held. */
-bool pin_process_move_mask(struct pin_thread *thread, int32_t pu);
+void pin_process_put(struct pin_thread *thread, int32_t pu);
 /* The main thread's PU, PIN_LEFT, or another number below 0. */
 int32_t pin_process_main_pu(void);
 /* The calling thread's mask is no longer ours: it ends, or the program has bound it. */

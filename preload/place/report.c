@@ -32,7 +32,6 @@ struct line {
 /* Line 0 is the main thread's. */
 static _Atomic(void *) lines; /* PIN_REPORT_THREADS of struct line */
 static atomic_uint used = 1;
-static atomic_int shared_pu = -1;
 
 static struct line *get_lines(void)
 {
@@ -43,7 +42,6 @@ void pin_report_reset(void)
 {
     atomic_store(&lines, NULL);
     atomic_store(&used, 1);
-    atomic_store(&shared_pu, -1);
 }
 
 void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by)
@@ -91,23 +89,10 @@ void pin_report_end(uint32_t number)
 void pin_report_moved(uint32_t number, int32_t pu)
 {
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
-    if (all) {
-        all[number].pu = pu;
-    }
-}
-
-void pin_report_left(uint32_t number)
-{
-    struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (all && atomic_load(&all[number].begun)) {
-        all[number].pu = -1;
-        all[number].decided_by = PIN_LEFT_TEXT;
+        all[number].pu = pu >= 0 ? pu : -1;
+        all[number].decided_by = pu >= 0 ? "servet" : PIN_LEFT_TEXT;
     }
-}
-
-void pin_report_shared(uint32_t pu)
-{
-    atomic_store_explicit(&shared_pu, (int)pu, memory_order_relaxed);
 }
 
 static bool is_known(const struct line *all, uint32_t count, pid_t tid)
@@ -179,69 +164,59 @@ static void print_others(const struct output *to, const struct line *all, uint32
     }
 }
 
-static void print_check(const struct output *to, const struct pin_sharing *sharing)
+static void say_check(const char *where, const struct pin_sharing *sharing)
 {
-    int own = atomic_load(&shared_pu), pu = own >= 0 ? own : sharing->pu;
-    const char *scope = sharing->whole_node ? "on this node" : "this process only";
-    if (to->json) {
-        fprintf(to->file, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d,\"scope\":\"%s\"}\n",
-                to->host, (int)getpid(), pu, sharing->whole_node ? "node" : "process");
-    } else if (pu < 0) {
-        fprintf(to->file, "%s %d check: no two workers shared a PU (%s)\n", to->host, (int)getpid(),
-                scope);
+    if (pin_file_is_json(where)) {
+        pin_file_report(where, "\"shared_pu\":%d,\"scope\":\"%s\"", sharing->pu,
+                        sharing->whole_node ? "node" : "process");
+    } else if (sharing->pu < 0) {
+        pin_file_report(where, "check: no two workers shared a PU (%s)",
+                        sharing->whole_node ? "on this node" : "this process only");
     } else {
-        fprintf(to->file, "%s %d check: workers shared a PU (%d)%s\n", to->host, (int)getpid(), pu,
-                own >= 0 ? "" : ", with another process");
+        pin_file_report(where, "check: workers shared a PU (%d), with another process",
+                        sharing->pu);
     }
 }
 
 /* What SERVET_AUTO made of the run before. */
-static void print_choice(const struct output *to, const struct pin_remembered *recalled)
+static void say_choice(const char *where, const struct pin_remembered *recalled)
 {
     const char *priority = recalled->communication ? "communication" : "memory";
-    if (to->json) {
-        fprintf(to->file,
-                "{\"host\":\"%s\",\"pid\":%d,\"priority\":\"%s\",\"because_share_in_mpi\":%.4f}\n",
-                to->host, (int)getpid(), priority, recalled->share);
+    if (pin_file_is_json(where)) {
+        pin_file_report(where, "\"priority\":\"%s\",\"because_share_in_mpi\":%.4f", priority,
+                        recalled->share);
     } else {
-        fprintf(to->file, "%s %d auto: %s priority, for the run before was in MPI for %.0f %%\n",
-                to->host, (int)getpid(), priority, 100 * recalled->share);
+        pin_file_report(where, "auto: %s priority, for the run before was in MPI for %.0f %%",
+                        priority, 100 * recalled->share);
     }
 }
 
 /* What SERVET_WATCH did. */
-static void print_watch(const struct output *to)
+static void say_watch(const char *where)
 {
     struct pin_watch_counts did;
-    if (!pin_watch_get(&did)) {
-        return;
+    if (pin_watch_get(&did)) {
+        pin_file_report(
+            where,
+            pin_file_is_json(where)
+                ? "\"watch\":{\"moved\":%u,\"loosened\":%u,\"tightened\":%u}"
+                : "watch: %u moves to idle PUs, %u times left to the kernel, %u times back",
+            did.moved, did.loosened, did.tightened);
     }
-    fprintf(to->file,
-            to->json ? "{\"host\":\"%s\",\"pid\":%d,\"watch\":{\"moved\":%u,\"loosened\":%u,"
-                       "\"tightened\":%u}}\n"
-                     : "%s %d watch: %u moves to idle PUs, %u times left to the kernel, %u times "
-                       "back\n",
-            to->host, (int)getpid(), did.moved, did.loosened, did.tightened);
 }
 
 /* The tier that SERVET_MEMBIND asks for, and whether its part of it was enough. */
-static void print_memory(const struct output *to, enum pin_membind tier,
-                         const struct pin_memory *memory)
+static void say_memory(const char *where, enum pin_membind tier, const struct pin_memory *memory)
 {
     const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
-    if (!share) {
-        return;
-    }
-    if (to->json) {
-        fprintf(to->file,
-                "{\"host\":\"%s\",\"pid\":%d,\"memory\":\"%s\",\"nodes\":\"%s\","
-                "\"share_bytes\":%llu,\"peak_bytes\":%llu}\n",
-                to->host, (int)getpid(), pin_membind_words[tier], memory->text, share, peak);
-    } else {
-        fprintf(to->file,
-                "%s %d memory: %s (nodes %s), at most %llu MiB of a share of %llu MiB%s\n",
-                to->host, (int)getpid(), pin_membind_words[tier], memory->text, peak >> 20,
-                share >> 20, peak > share ? ": it does not fit" : "");
+    if (share && pin_file_is_json(where)) {
+        pin_file_report(
+            where, "\"memory\":\"%s\",\"nodes\":\"%s\",\"share_bytes\":%llu,\"peak_bytes\":%llu",
+            pin_membind_words[tier], memory->text, share, peak);
+    } else if (share) {
+        pin_file_report(where, "memory: %s (nodes %s), at most %llu MiB of a share of %llu MiB%s",
+                        pin_membind_words[tier], memory->text, peak >> 20, share >> 20,
+                        peak > share ? ": it does not fit" : "");
     }
 }
 
@@ -249,10 +224,11 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
                       const struct pin_remembered *recalled, const struct pin_sharing *sharing,
                       const struct pin_memory *memory)
 {
+    const char *where = options->report;
     char *text = NULL, host[256] = "?";
     size_t length;
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
-    if (!options->report[0] || !all) {
+    if (!where[0] || !all) {
         return;
     }
     FILE *file = profile_stream_open(&text, &length);
@@ -260,10 +236,8 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
         return;
     }
     gethostname(host, sizeof host - 1);
-    struct output to = {.file = file,
-                        .json = pin_file_is_json(options->report),
-                        .host = host,
-                        .launcher = launcher};
+    struct output to = {
+        .file = file, .json = pin_file_is_json(where), .host = host, .launcher = launcher};
     uint32_t begun = atomic_load(&used),
              count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
     for (uint32_t i = 0; i < count; i++) {
@@ -273,16 +247,16 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
     if (begun > count && !to.json) {
         fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
     }
-    print_check(&to, sharing);
-    print_watch(&to);
-    print_memory(&to, options->membind, memory);
-    if (recalled) {
-        print_choice(&to, recalled);
-    }
     if (fclose(file) == 0) {
-        pin_file_append(pin_option_table[PIN_REPORT].name, options->report, text, length);
+        pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);
     }
     free(text);
+    say_check(where, sharing);
+    say_watch(where);
+    say_memory(where, options->membind, memory);
+    if (recalled) {
+        say_choice(where, recalled);
+    }
 }
 
 /* Has the parent been started under the shim? */
@@ -307,18 +281,14 @@ static bool is_started_by_ours(void)
 
 void pin_report_nothing(const struct pin_options *options, const char *why)
 {
-    char host[256] = "?", line[1024];
+    const char *where = options->report;
     int saved = errno;
     if (!is_started_by_ours()) {
-        gethostname(host, sizeof host - 1);
-        int length = snprintf(line, sizeof line,
-                              pin_file_is_json(options->report)
-                                  ? "{\"host\":\"%s\",\"pid\":%d,\"nothing_placed\":\"%s\"}\n"
-                                  : "%s %d nothing was placed: %s\n",
-                              host, (int)getpid(), why);
-        if (options->report[0]) {
-            pin_file_append(pin_option_table[PIN_REPORT].name, options->report, line,
-                            (size_t)length);
+        if (where[0]) {
+            pin_file_report(where,
+                            pin_file_is_json(where) ? "\"nothing_placed\":\"%s\""
+                                                    : "nothing was placed: %s",
+                            why);
         }
         if (options->verbose) {
             pin_note("process %d: nothing was placed: %s", (int)getpid(), why);

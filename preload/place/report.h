@@ -30,13 +30,8 @@ void pin_report_main(const struct pin_options *options, int32_t pu, const char *
 uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
                           const char *decided_by);
 void pin_report_end(uint32_t line);
-/* The thread of a line, 0: the main thread, is on `pu` from now on. */
+/* The thread of a line, 0: the main thread, is on `pu` from now on, or left to the kernel (< 0). */
 void pin_report_moved(uint32_t line, int32_t pu);
-/* It is left to the kernel from now on. */
-void pin_report_left(uint32_t line);
-
-/* A worker was put on a PU on which another one lives. */
-void pin_report_shared(uint32_t pu);
 
 /* Forgets everything: for the child of a fork. */
 void pin_report_reset(void);

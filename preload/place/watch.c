@@ -150,14 +150,6 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
         look.threads[pu]++;
         profile_mask_remove(&look.idle, (uint32_t)pu);
     }
-    if (!it->record || it->record->report_line > 0) {
-        pin_report_moved(it->record ? it->record->report_line : 0, pu);
-    }
-    if (watch.process->options.verbose && pu >= 0) {
-        pin_note("process %d: thread %d moved to PU %d", (int)getpid(), (int)it->tid, pu);
-    } else if (watch.process->options.verbose) {
-        pin_note("process %d: thread %d wherever the kernel wants it", (int)getpid(), (int)it->tid);
-    }
 }
 
 /* The first PU of the plan that idles: they are in the order of the weights. */

@@ -174,7 +174,7 @@ static void count_to_each(const struct call *call, const trace_word *words,
                           struct trace_group *group)
 {
     if (call->form == ONE || call->form == OWN) {
-        pin_trace_count_each(group, bytes_for(call, words, group->me > 0 ? group->me : 0));
+        pin_trace_count(&group->each, bytes_for(call, words, group->me > 0 ? group->me : 0));
         return;
     }
     for (int32_t peer = 0; peer < group->size; peer++) {
@@ -214,7 +214,7 @@ static void count_collective(const struct call *call, const trace_word *words)
         }
         break;
     case REDUCED:
-        pin_trace_count_reduced(group, bytes_for(call, words, 0));
+        pin_trace_count(&group->reduced, bytes_for(call, words, 0));
         break;
     case TO_NEXT:
         pin_trace_count_to(group, group->me + 1, bytes_for(call, words, 0));
@@ -317,7 +317,7 @@ static inline void leave(void)
 #define A12 A10, a10, a11
 #define A13 A12, a12
 
-/* Passes the call on, and counts it by its row. What sends nothing is only timed. */
+/* Passes the call on, and counts it by its row. One that sends nothing is only timed. */
 #define NAME(name, n, ...)                                                                         \
     PIN_EXPORT int name(W##n);                                                                     \
     PIN_EXPORT int name(W##n)                                                                      \

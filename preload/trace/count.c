@@ -34,7 +34,7 @@ static inline void add(uint64_t *counter, uint64_t more)
     }
 }
 
-static inline void add_message(struct trace_peer *peer, uint64_t bytes)
+void pin_trace_count(struct trace_peer *peer, uint64_t bytes)
 {
     add(&peer->bytes, bytes);
     add(&peer->messages, 1);
@@ -44,15 +44,10 @@ static inline void add_message(struct trace_peer *peer, uint64_t bytes)
 uint64_t pin_trace_bytes(int64_t count, trace_word passed)
 {
     const trace_word type = trace_handle(passed);
-    int64_t large = 0;
-    int size = 0;
-    if (count <= 0) {
-        return 0;
-    }
-    int code = pin_trace_mpi.type_size_x ? pin_trace_mpi.type_size_x(type, &large)
-                                         : pin_trace_mpi.type_size(type, &size);
-    large = pin_trace_mpi.type_size_x ? large : size;
-    return code == 0 && large > 0 ? (uint64_t)count * (uint64_t)large : 0;
+    int64_t size = 0;
+    return count > 0 && pin_trace_mpi.type_size_x(type, &size) == 0 && size > 0
+               ? (uint64_t)count * (uint64_t)size
+               : 0;
 }
 
 /* -- counting -- */
@@ -63,41 +58,27 @@ static inline int32_t world_rank(const struct trace_group *group, int32_t peer)
     return rank < 0 ? pin_trace_counts.ranks : rank;
 }
 
-static inline void note_largest(uint64_t bytes)
-{
-    if (bytes > __atomic_load_n(&pin_trace_counts.largest, __ATOMIC_RELAXED)) {
-        __atomic_store_n(&pin_trace_counts.largest, bytes, __ATOMIC_RELAXED);
-    }
-}
-
 /* A peer below 0 is MPI_PROC_NULL; one above the size is an error that the library will report. */
 void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
     if (peer < 0 || peer >= group->size) {
         return;
     }
-    add_message(&pin_trace_counts.sent[world_rank(group, peer)], bytes);
-    note_largest(bytes);
+    pin_trace_count(&pin_trace_counts.sent[world_rank(group, peer)], bytes);
+    if (bytes > __atomic_load_n(&pin_trace_counts.largest, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&pin_trace_counts.largest, bytes, __ATOMIC_RELAXED);
+    }
 }
 
 void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes)
 {
     if (peer >= 0 && peer < group->size) {
-        add_message(&pin_trace_counts.got[world_rank(group, peer)], bytes);
+        pin_trace_count(&pin_trace_counts.got[world_rank(group, peer)], bytes);
     }
 }
 
-void pin_trace_count_each(struct trace_group *group, uint64_t bytes)
-{
-    add_message(&group->each, bytes);
-}
-
-void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes)
-{
-    add_message(&group->reduced, bytes);
-}
-
-void pin_trace_count_spread(struct trace_group *group)
+/* Once for each group. */
+static void spread(struct trace_group *group)
 {
     uint64_t size = (uint64_t)group->size;
     uint64_t bytes = group->each.bytes + (2 * group->reduced.bytes + size / 2) / size;
@@ -258,7 +239,7 @@ void pin_trace_group_forget(trace_word passed)
     pthread_mutex_lock(&lock);
     struct trace_group **at = find(trace_handle(passed)), *group = *at;
     if (group) {
-        pin_trace_count_spread(group);
+        spread(group);
         *at = group->next;
         __atomic_store_n(&freed, freed + 1, __ATOMIC_RELEASE);
         free(group->world);
@@ -273,7 +254,7 @@ void pin_trace_groups_spread(void)
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < LISTS; i++) {
         for (struct trace_group *group = lists[i]; group; group = group->next) {
-            pin_trace_count_spread(group);
+            spread(group);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -313,8 +294,7 @@ static int graph_neighbours(struct trace_group *group)
 static int dist_graph_neighbours(struct trace_group *group)
 {
     int in = 0, out = 0, weighted = 0;
-    if (!pin_trace_mpi.dist_graph_neighbors_count || !pin_trace_mpi.dist_graph_neighbors ||
-        pin_trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
+    if (pin_trace_mpi.dist_graph_neighbors_count(group->handle, &in, &out, &weighted) != 0) {
         return 0;
     }
     group->neighbours = calloc((size_t)out + 1, sizeof *group->neighbours);

@@ -86,13 +86,6 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 /* Bytes of one message: counts in MPI are ints. */
 #define PIECE_BYTES (64u << 20)
 
-static double begun_s;
-
-void pin_trace_gather_begin(void)
-{
-    begun_s = profile_now_s();
-}
-
 /* -- waiting, with a limit -- */
 
 static int complete(trace_word request, double limit_s)
@@ -115,7 +108,8 @@ int pin_trace_gather_meet(trace_word *comm)
     static trace_word fresh; /* the library writes to it when the last rank comes, which may be
                                 later than this ends */
     trace_word request = 0;
-    double limit = TRACE_MEET_LEAST_S + TRACE_MEET_PART * (profile_now_s() - begun_s);
+    double limit =
+        TRACE_MEET_LEAST_S + TRACE_MEET_PART * (profile_now_s() - pin_trace_counts.begun_s);
     if (pin_trace_mpi.comm_idup(pin_trace_mpi.comm_world, &fresh, &request) != 0) {
         return -EIO;
     }
@@ -149,9 +143,7 @@ void pin_trace_own_totals(struct trace_rank *out)
     }
     out->outside = pin_trace_counts.sent[pin_trace_counts.ranks].bytes +
                    pin_trace_counts.got[pin_trace_counts.ranks].bytes;
-    if (pin_trace_timing) {
-        pin_trace_time_read(&out->times);
-    }
+    out->times = pin_trace_times;
 }
 
 static size_t fill(struct trace_entry *out)

@@ -64,16 +64,15 @@ int pin_trace_mpi_find(void)
     const struct {
         void *slot;
         const char *name;
-        bool may_lack;
     } functions[] = {
-#define ENTRY(slot, name, may_lack, parameters) {&pin_trace_mpi.slot, #name, may_lack},
+#define ENTRY(slot, name, parameters) {&pin_trace_mpi.slot, #name},
         TRACE_MPI_FUNCTIONS(ENTRY)};
     if (!is_open_mpi() && !is_mpich()) {
         return -ENOTSUP;
     }
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = pin_next(functions[i].name);
-        if (!found && !functions[i].may_lack) {
+        if (!found) {
             return -ENOTSUP;
         }
         memcpy(functions[i].slot, &found, sizeof found);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "profile/base/clock.h"
 #include "profile/base/mask.h"
 
 #define INIT(name, parameters, arguments)                                                          \
@@ -64,7 +65,7 @@ PIN_EXPORT const int servet_trace_version = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profile_mask start; /* what this process was started with: the shim pins it later */
-static char file[PATH_MAX]; /* absolute: the program may change its folder; "": none is written */
+static bool writes;               /* the file that SERVET_TRACE names */
 
 static void set_state(enum trace_state state)
 {
@@ -94,15 +95,6 @@ __attribute__((constructor)) static void constructor(void)
 
 /* -- beginning -- */
 
-static int find_file(void)
-{
-    if (strcmp(pin_trace_options.trace, "-") == 0) {
-        return -EINVAL;
-    }
-    strcpy(file, pin_trace_options.trace);
-    return pin_file_can_put(file);
-}
-
 static void say(int code)
 {
     pin_failure("SERVET_TRACE: %s: %s; no trace is written", pin_trace_options.trace,
@@ -112,15 +104,16 @@ static void say(int code)
 /* Told at the start, not after hours. Only rank 0 writes. */
 static void prepare_file(void)
 {
-    if (pin_trace_counts.rank == 0) {
-        pin_options_say_refused(&pin_trace_options);
-    }
-    int code = pin_trace_options.trace[0] && pin_trace_counts.rank == 0 ? find_file() : 0;
-    if (code == 0) {
+    const char *path = pin_trace_options.trace;
+    if (pin_trace_counts.rank != 0) {
         return;
     }
-    file[0] = '\0';
-    say(code);
+    pin_options_say_refused(&pin_trace_options);
+    int code = !path[0] ? 0 : strcmp(path, "-") == 0 ? -EINVAL : pin_file_can_put(path);
+    if (code < 0) {
+        say(code);
+    }
+    writes = path[0] && code == 0;
 }
 
 static int begin_counting(void)
@@ -159,7 +152,7 @@ static void begin_locked(void)
         return;
     }
     prepare_file();
-    pin_trace_gather_begin();
+    pin_trace_counts.begun_s = profile_now_s();
     set_state(TRACE_ON);
 }
 
@@ -179,7 +172,7 @@ bool pin_trace_begin(void)
 
 static void write_file(const struct trace_sum *sum)
 {
-    int code = file[0] ? pin_trace_file_write(file, sum) : 0;
+    int code = writes ? pin_trace_file_write(pin_trace_options.trace, sum) : 0;
     if (code < 0) {
         say(code);
     }

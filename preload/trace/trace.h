@@ -26,38 +26,36 @@
 
 typedef uintptr_t trace_word; /* a handle, as the program passed it */
 
-/* Slot, name, whether a library may lack it, parameters. */
+/* Slot, name, parameters. */
 #define TRACE_MPI_FUNCTIONS(ROW)                                                                   \
-    ROW(query_thread, PMPI_Query_thread, false, (int *))                                           \
-    ROW(comm_rank, PMPI_Comm_rank, false, (trace_word, int *))                                     \
-    ROW(comm_size, PMPI_Comm_size, false, (trace_word, int *))                                     \
-    ROW(comm_test_inter, PMPI_Comm_test_inter, false, (trace_word, int *))                         \
-    ROW(comm_group, PMPI_Comm_group, false, (trace_word, trace_word *))                            \
-    ROW(comm_remote_group, PMPI_Comm_remote_group, false, (trace_word, trace_word *))              \
-    ROW(comm_idup, PMPI_Comm_idup, false, (trace_word, trace_word *, trace_word *))                \
-    ROW(comm_free, PMPI_Comm_free, false, (trace_word *))                                          \
-    ROW(win_get_group, PMPI_Win_get_group, false, (trace_word, trace_word *))                      \
-    ROW(group_size, PMPI_Group_size, false, (trace_word, int *))                                   \
-    ROW(group_rank, PMPI_Group_rank, false, (trace_word, int *))                                   \
-    ROW(group_translate_ranks, PMPI_Group_translate_ranks, false,                                  \
+    ROW(query_thread, PMPI_Query_thread, (int *))                                                  \
+    ROW(comm_rank, PMPI_Comm_rank, (trace_word, int *))                                            \
+    ROW(comm_size, PMPI_Comm_size, (trace_word, int *))                                            \
+    ROW(comm_test_inter, PMPI_Comm_test_inter, (trace_word, int *))                                \
+    ROW(comm_group, PMPI_Comm_group, (trace_word, trace_word *))                                   \
+    ROW(comm_remote_group, PMPI_Comm_remote_group, (trace_word, trace_word *))                     \
+    ROW(comm_idup, PMPI_Comm_idup, (trace_word, trace_word *, trace_word *))                       \
+    ROW(comm_free, PMPI_Comm_free, (trace_word *))                                                 \
+    ROW(win_get_group, PMPI_Win_get_group, (trace_word, trace_word *))                             \
+    ROW(group_size, PMPI_Group_size, (trace_word, int *))                                          \
+    ROW(group_rank, PMPI_Group_rank, (trace_word, int *))                                          \
+    ROW(group_translate_ranks, PMPI_Group_translate_ranks,                                         \
         (trace_word, int, const int *, trace_word, int *))                                         \
-    ROW(group_free, PMPI_Group_free, false, (trace_word *))                                        \
-    ROW(type_size, PMPI_Type_size, false, (trace_word, int *))                                     \
-    ROW(type_size_x, PMPI_Type_size_x, true, (trace_word, int64_t *))                              \
-    ROW(topo_test, PMPI_Topo_test, false, (trace_word, int *))                                     \
-    ROW(cartdim_get, PMPI_Cartdim_get, false, (trace_word, int *))                                 \
-    ROW(cart_shift, PMPI_Cart_shift, false, (trace_word, int, int, int *, int *))                  \
-    ROW(graph_neighbors_count, PMPI_Graph_neighbors_count, false, (trace_word, int, int *))        \
-    ROW(graph_neighbors, PMPI_Graph_neighbors, false, (trace_word, int, int, int *))               \
-    ROW(dist_graph_neighbors_count, PMPI_Dist_graph_neighbors_count, true,                         \
+    ROW(group_free, PMPI_Group_free, (trace_word *))                                               \
+    ROW(type_size_x, PMPI_Type_size_x, (trace_word, int64_t *))                                    \
+    ROW(topo_test, PMPI_Topo_test, (trace_word, int *))                                            \
+    ROW(cartdim_get, PMPI_Cartdim_get, (trace_word, int *))                                        \
+    ROW(cart_shift, PMPI_Cart_shift, (trace_word, int, int, int *, int *))                         \
+    ROW(graph_neighbors_count, PMPI_Graph_neighbors_count, (trace_word, int, int *))               \
+    ROW(graph_neighbors, PMPI_Graph_neighbors, (trace_word, int, int, int *))                      \
+    ROW(dist_graph_neighbors_count, PMPI_Dist_graph_neighbors_count,                               \
         (trace_word, int *, int *, int *))                                                         \
-    ROW(dist_graph_neighbors, PMPI_Dist_graph_neighbors, true,                                     \
+    ROW(dist_graph_neighbors, PMPI_Dist_graph_neighbors,                                           \
         (trace_word, int, int *, int *, int, int *, int *))                                        \
-    ROW(test, PMPI_Test, false, (trace_word *, int *, void *))                                     \
-    ROW(ibcast, PMPI_Ibcast, false, (void *, int, trace_word, int, trace_word, trace_word *))      \
-    ROW(isend, PMPI_Isend, false,                                                                  \
-        (const void *, int, trace_word, int, int, trace_word, trace_word *))                       \
-    ROW(irecv, PMPI_Irecv, false, (void *, int, trace_word, int, int, trace_word, trace_word *))
+    ROW(test, PMPI_Test, (trace_word *, int *, void *))                                            \
+    ROW(ibcast, PMPI_Ibcast, (void *, int, trace_word, int, trace_word, trace_word *))             \
+    ROW(isend, PMPI_Isend, (const void *, int, trace_word, int, int, trace_word, trace_word *))    \
+    ROW(irecv, PMPI_Irecv, (void *, int, trace_word, int, int, trace_word, trace_word *))
 
 struct trace_mpi {
     bool wide; /* handles are pointers */
@@ -66,7 +64,7 @@ struct trace_mpi {
     int root;        /* MPI_ROOT */
     int cart, graph; /* what PMPI_Topo_test answers; anything else above 0 is a distributed graph */
     void *status_ignore; /* MPI_STATUS_IGNORE */
-#define TRACE_MPI_SLOT(slot, name, may_lack, parameters) int(*slot) parameters;
+#define TRACE_MPI_SLOT(slot, name, parameters) int(*slot) parameters;
     TRACE_MPI_FUNCTIONS(TRACE_MPI_SLOT)
 };
 
@@ -133,7 +131,8 @@ struct trace_group {
  * others. */
 struct trace_counts {
     int32_t ranks, rank;
-    bool multiple; /* threads may count at the same time */
+    double begun_s; /* the time at which MPI was initialised */
+    bool multiple;  /* threads may count at the same time */
     struct trace_peer *sent;
     struct trace_peer *got; /* fetched by MPI_Get and the like: sent by the other one */
     uint64_t largest;       /* bytes of the largest single message */
@@ -148,13 +147,10 @@ int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple);
 /* Bytes of `count` elements; 0 for a type that the library refuses. */
 uint64_t pin_trace_bytes(int64_t count, trace_word type);
 
+/* One message more. */
+void pin_trace_count(struct trace_peer *peer, uint64_t bytes);
 void pin_trace_count_to(const struct trace_group *group, int32_t peer, uint64_t bytes);
 void pin_trace_count_from(const struct trace_group *group, int32_t peer, uint64_t bytes);
-void pin_trace_count_each(struct trace_group *group, uint64_t bytes);
-void pin_trace_count_reduced(struct trace_group *group, uint64_t bytes);
-
-/* Lays what went to every other one to the single ranks, once. */
-void pin_trace_count_spread(struct trace_group *group);
 
 /* The communicators and windows that the program sends on, by handle. */
 
@@ -169,7 +165,7 @@ void pin_trace_group_find_neighbours(struct trace_group *group);
 /* The handle is about to be freed: it may stand for another one soon. */
 void pin_trace_group_forget(trace_word handle);
 
-/* pin_trace_count_spread() for all. */
+/* Lays what went to every other rank of each to the single ones. */
 void pin_trace_groups_spread(void);
 
 /* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
@@ -201,8 +197,7 @@ void pin_trace_time_leave(void);
 void pin_trace_time_message(int32_t peer);
 /* The time ends now. */
 void pin_trace_time_stop(void);
-/* The times until then. */
-void pin_trace_time_read(struct trace_times *out);
+extern struct trace_times pin_trace_times; /* until then */
 
 /* -- gather -- */
 
@@ -246,8 +241,6 @@ int pin_trace_gather(trace_word comm, struct trace_sum *out);
 /* Rank 0's `bytes` of `data` for all. 0, -EIO, -ETIMEDOUT: then `data` may still be written to. */
 int pin_trace_gather_tell(trace_word comm, void *data, size_t bytes);
 
-/* MPI is initialised: the run begins. */
-void pin_trace_gather_begin(void);
 void pin_trace_sum_free(struct trace_sum *sum);
 
 /* The calling rank's own totals, with the times that pin_trace_time_stop() took. */

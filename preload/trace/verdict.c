@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,22 +97,17 @@ static double median(double *values, uint64_t count)
     return values[count / 2];
 }
 
-static struct trace_times final;
+struct trace_times pin_trace_times;
 
 void pin_trace_time_stop(void)
 {
     uint64_t samples = clocked.marks > 0 ? clocked.marks - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
-    final = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
-                                 .inside = clocked.inside,
-                                 .iteration = median(clocked.iteration, samples),
-                                 .compute = median(clocked.compute, samples),
-                                 .iterations = clocked.marks};
-}
-
-void pin_trace_time_read(struct trace_times *out)
-{
-    *out = final;
+    pin_trace_times = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
+                                           .inside = clocked.inside,
+                                           .iteration = median(clocked.iteration, samples),
+                                           .compute = median(clocked.compute, samples),
+                                           .iterations = clocked.marks};
 }
 
 /* -- the verdict -- */
@@ -143,22 +137,6 @@ void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remem
 
 /* -- reports -- */
 
-/* Appends to SERVET_REPORT: `text` after the host and process, or the JSON members `json`. */
-__attribute__((format(printf, 2, 3))) static void report(bool json, const char *format, ...)
-{
-    char text[1024], host[256] = "?";
-    (void)gethostname(host, sizeof host - 1);
-    int length = snprintf(text, sizeof text, json ? "{\"host\":\"%s\",\"pid\":%d," : "%s %d ", host,
-                          getpid());
-    va_list values;
-    va_start(values, format);
-    length += vsnprintf(text + length, sizeof text - (size_t)length, format, values);
-    va_end(values);
-    snprintf(text + length, sizeof text - (size_t)length, json ? "}\n" : "\n");
-    pin_file_append(pin_option_table[PIN_REPORT].name, pin_trace_options.report, text,
-                    strlen(text));
-}
-
 static const char *const why_not[] = {
     [TRACE_NOT_GATHERED] = "the ranks' counts could not be brought together",
     [TRACE_TOO_FEW_RANKS] = "one rank talks to nobody",
@@ -172,21 +150,23 @@ static void report_verdict(const struct trace_verdict *verdict, const char *erro
     const struct pin_remembered *what = &verdict->what;
     const char *priority = what->communication ? "communication" : "memory";
     if (pin_file_is_json(pin_trace_options.report)) {
-        report(true,
-               "\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
-               "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}",
-               what->share, verdict->limit, what->ranks, verdict->seconds,
-               verdict->judged == TRACE_JUDGED ? priority : "undecided", error ? "false" : "true");
+        pin_file_report(pin_trace_options.report,
+                        "\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
+                        "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}",
+                        what->share, verdict->limit, what->ranks, verdict->seconds,
+                        verdict->judged == TRACE_JUDGED ? priority : "undecided",
+                        error ? "false" : "true");
     } else if (verdict->judged != TRACE_JUDGED) {
-        report(false, "auto: undecided: %s", why_not[verdict->judged]);
+        pin_file_report(pin_trace_options.report, "auto: undecided: %s", why_not[verdict->judged]);
     } else {
-        report(false,
-               "auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% "
-               "(limit %.0f %%); %s%s%s",
-               what->communication ? "communication intensive" : "memory bound or computing",
-               what->ranks, verdict->seconds, 100 * what->share, 100 * verdict->limit,
-               error ? "not remembered: " : "next time: ", error ? error : priority,
-               error ? "" : " priority");
+        pin_file_report(
+            pin_trace_options.report,
+            "auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% "
+            "(limit %.0f %%); %s%s%s",
+            what->communication ? "communication intensive" : "memory bound or computing",
+            what->ranks, verdict->seconds, 100 * what->share, 100 * verdict->limit,
+            error ? "not remembered: " : "next time: ", error ? error : priority,
+            error ? "" : " priority");
     }
 }
 
@@ -221,17 +201,18 @@ void pin_trace_report_rank(void)
     pin_trace_own_totals(&own);
     const struct trace_times *times = &own.times;
     if (pin_file_is_json(pin_trace_options.report)) {
-        report(true,
-               "\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
-               "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
-               pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds, times->inside,
-               own.messages, own.bytes);
+        pin_file_report(
+            pin_trace_options.report,
+            "\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
+            "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+            pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds, times->inside,
+            own.messages, own.bytes);
     } else {
-        report(false,
-               "mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
-               " messages of %" PRIu64 " bytes sent",
-               pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds,
-               times->seconds > 0 ? 100 * times->inside / times->seconds : 0, own.messages,
-               own.bytes);
+        pin_file_report(pin_trace_options.report,
+                        "mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
+                        " messages of %" PRIu64 " bytes sent",
+                        pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds,
+                        times->seconds > 0 ? 100 * times->inside / times->seconds : 0, own.messages,
+                        own.bytes);
     }
 }

@@ -216,18 +216,6 @@ TEST(no_pu_twice_however_threads_come_and_go, .loops = 50)
     }
 }
 
-TEST(force_shares_places_evenly)
-{
-    unsigned on[2] = {0};
-    begin(2);
-    pools.force = true;
-    for (int i = 0; i < 6; i++) {
-        on[atomic_load(&add("")->pu)]++;
-    }
-    ck_assert_uint_eq(on[0], 3);
-    ck_assert_uint_eq(on[1], 3);
-}
-
 /* -- strangers -- */
 
 static void placed(struct pin_thread *thread, int32_t pu)

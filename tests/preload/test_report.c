@@ -35,15 +35,6 @@ TEST(a_text_report_has_a_line_for_each_thread_and_a_check,
         strstr(child.err, "check: no two workers shared a PU (this process only)\n"));
 }
 
-TEST(shared_pus_are_told)
-{
-    char threads[16];
-    snprintf(threads, sizeof threads, "%zu", here_pus() + 1);
-    child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr", "SERVET_FORCE=1"),
-                        ARGV(PROGRAMS "/pthreads", threads));
-    ck_assert_msg(strstr(child.err, "check: workers shared a PU"), "%s", child.err);
-}
-
 /* Seen red: they shared PUs in turn. */
 TEST(threads_without_a_pu_of_their_own_are_told)
 {
