@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a machine of four NUMA nodes, does servet-probe copy between a GPU and memory of each of them, by a PU near it, and of
-# those of --cpuset alone? The GPU is in the topology only, and its library stands for its maker's. Runs inside the guest
-# (see `guest`).
+# On a machine of four NUMA nodes, of which 2 and 3 are memory only beside 0 and 1, does servet-probe copy between a GPU and
+# memory of each of them, by a PU near it, and of none whose PUs are outside of --cpuset? The GPU is in the topology only, and
+# its library stands for its maker's. Runs inside the guest (see `guest`).
 # usage: devices.sh SERVET-PROBE FOLDER-OF-LIBRARIES
 probe=$1
 folder=$(mktemp -d)
@@ -30,7 +30,6 @@ finds() {
     [ "$found" = "$seen" ] || fail "servet-probe $*: expected memory on $seen, got $found"
 }
 
-finds "0 1 2 3 " "0 0 by 0,1 1 by 1,2 2 by 2,3 3 by 3,"
-pus=$(cat /sys/devices/system/node/node2/cpulist)
-finds "2 " "2 2 by 2," --cpuset "$pus"
+finds "0 1 2 3 " "0 0 by 0,1 1 by 1,2 2 by 0,3 3 by 1,"
+finds "1 3 " "1 1 by 1,3 3 by 1," --cpuset "$(cat /sys/devices/system/node/node1/cpulist)"
 exit $failed
