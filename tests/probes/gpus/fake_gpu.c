@@ -4,8 +4,8 @@
  * not give, a thread that chose no device.
  *
  * FAKE_GPU: "refuses" to start, "crashes" at the first copy, "hangs" there, "unpinned": pins
- * nothing. FAKE_GPU_SEEN: a file that is told of each memory which node its first and last page are
- * on, and that of the thread. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
+ * nothing. FAKE_GPU_SEEN: a file for the nodes of each memory's first and last page, and of the
+ * thread. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
