@@ -112,6 +112,7 @@ static int measure_device(struct probe *probe, const struct profile_device *devi
     for (size_t i = 0; rc == 0 && out->transfers && i < places->count; i++) {
         if (places->figures[i].rounds) {
             out->transfers[out->count++] = row_of(places->nodes[i], &places->figures[i]);
+            result->rows++;
         }
     }
     return out->transfers ? 0 : -ENOMEM;
@@ -140,16 +141,6 @@ static int measure_all(struct probe *probe, struct places *places, struct probe_
     return rc == -EIO ? 0 : rc;
 }
 
-/* Has it a row at all? */
-static bool is_measured(const struct probe_devices *result)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < result->count; i++) {
-        rows += result->of[i].count;
-    }
-    return rows > 0;
-}
-
 bool probe_devices_are(const struct machine *machine)
 {
     const struct profile_class *declared = &machine->declared->classes[0];
@@ -167,7 +158,7 @@ int probe_devices(struct probe *probe, struct probe_devices *out, struct servet_
     struct places places = {0};
     int rc = result.of ? make_places(probe, &places) : -ENOMEM;
     rc = rc < 0 ? rc : measure_all(probe, &places, &result);
-    if (rc == -ETIME && is_measured(&result)) {
+    if (rc == -ETIME && result.rows) {
         result.cut_short = true;
         rc = 0;
     }

@@ -15,6 +15,7 @@ struct probe_devices {
         size_t count;
     } * of;         /* by position of the declared device; owned */
     size_t count;   /* of declared devices */
+    size_t rows;    /* of all of them */
     bool cut_short; /* the budget left no time for some */
     char why[160];  /* the first copies that were left out; "" when none were */
 };

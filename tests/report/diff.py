@@ -33,6 +33,12 @@ assert "0 changed, 0 gone, 0 new" in same and "mapping  the same for 1 to 16 wor
 noise = changed(lambda p: node(p)["memory"].update(reference_bytes_per_s=node(p)["memory"].get("reference_bytes_per_s", 0) * 1.05))
 assert "0 changed, 0 gone, 0 new" in noise, noise
 
+# On another card, or behind another switch.
+row = {"node": 0, "to_device_bytes_per_s": 26e9, "from_device_bytes_per_s": 13e9, "seconds": 7e-6, "quality": {"origin": "measured"}}
+gpu = {"kind": "gpu", "name": "cuda0", "card": 0, "pus": "0-7", "transfers": [row]}
+copies = changed(lambda p: node(p).update(numa=[{"os_index": 0, "pus": "0-7"}], devices=[gpu]))
+assert "new      node class 0: copies of NUMA node 0 from cuda0: 13 GB/s\n" in copies, copies
+
 half = changed(lambda p: node(p)["caches"][2].update(size_bytes=4 << 20))
 assert "changed  node class 0: L3 effective size: 8 MiB -> 4 MiB (-50 %)\n" in half and "mapping  the same" in half, half
 found = as_json()

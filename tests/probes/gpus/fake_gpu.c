@@ -4,11 +4,14 @@
  * not give, a thread that chose no device.
  *
  * FAKE_GPU: "refuses" to start, "crashes" at the first copy, "hangs" there, "unpinned": pins
- * nothing. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
+ * nothing. FAKE_GPU_SEEN: a file for the nodes of each memory's first and last page, and of the
+ * thread. CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES: "" hides the device. */
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,11 +103,32 @@ int NAME(cuMemAlloc_v2, hipMalloc)(uintptr_t *address, size_t bytes)
     return state & CHOSEN && memory ? DONE : INVALID;
 }
 
+static int node_of(const char *at)
+{
+    enum { MPOL_F_NODE = 1, MPOL_F_ADDR = 2 };
+    int node = -1;
+    return syscall(SYS_get_mempolicy, &node, NULL, 0, at, MPOL_F_NODE | MPOL_F_ADDR) < 0 ? -1
+                                                                                         : node;
+}
+
+static void tell(const char *host, size_t bytes)
+{
+    unsigned node = 0;
+    const char *path = getenv("FAKE_GPU_SEEN");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) {
+        getcpu(NULL, &node);
+        fprintf(file, "%d %d by %u\n", node_of(host), node_of(host + bytes - 1), node);
+        fclose(file);
+    }
+}
+
 int NAME(cuMemHostRegister_v2, hipHostRegister)(void *host, size_t bytes, unsigned flags);
 int NAME(cuMemHostRegister_v2, hipHostRegister)(void *host, size_t bytes, unsigned flags)
 {
     pinned = is("unpinned") ? 0 : (uintptr_t)host;
     pinned_bytes = bytes;
+    tell(host, bytes);
     return flags ? INVALID : DONE;
 }
 
