@@ -119,21 +119,6 @@ static struct servet_profile *from_topology(const char *source)
     return profile;
 }
 
-static struct servet_profile *from_file(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    int rc = profile_load(path, &profile, &error);
-    if (rc == -ENOMEM) {
-        cli_fail("%s", error.text);
-    }
-    if (rc < 0) {
-        cli_usage("%s", error.text);
-    }
-    cli_note_unknown(profile);
-    return profile;
-}
-
 /* The profile of this machine; one of another machine, or of others of its PUs than those that are
  * `usable`, is said to be so and left alone. */
 static struct servet_profile *of_this_machine(const struct profile_set *usable)
@@ -144,7 +129,7 @@ static struct servet_profile *of_this_machine(const struct profile_set *usable)
                  "the topology");
         return from_topology(NULL);
     }
-    struct servet_profile *profile = from_file(path);
+    struct servet_profile *profile = cli_load(path);
     struct servet_error error;
     if (profile_matches(profile, "", usable, &error) < 0) {
         cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path,
@@ -191,7 +176,7 @@ static void keep_to_usable(const struct servet_profile *profile, const struct pr
 struct servet_profile *map_common_machine_open(struct common_machine *machine)
 {
     if (machine->profile || machine->topology) {
-        return machine->profile ? from_file(machine->profile) : from_topology(machine->topology);
+        return machine->profile ? cli_load(machine->profile) : from_topology(machine->topology);
     }
     struct profile_set usable = usable_pus();
     struct servet_profile *profile = of_this_machine(&usable);

@@ -254,7 +254,7 @@ static const struct refusal doubles[] = {
     {"\"node\": 2", "\"node\": 1",
      "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
     {"\"numa\": [", "\"numa\": [{\"os_index\": 1, \"pus\": \"\"}, ",
-     "numa[1].os_index: expected NUMA nodes in ascending"},
+     "numa[1].os_index: found 0, expected an integer from 2"},
 };
 
 TEST(order_and_overlap_are_checked, .loops = sizeof doubles / sizeof *doubles)
