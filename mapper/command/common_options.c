@@ -224,40 +224,36 @@ struct job {
     struct servet_error *error;
 };
 
-/* Node number of `name`, first PU number and class; false when the profile does not have it. */
-static bool find_node(const struct servet_profile *profile, const char *name, uint32_t *first_pu,
-                      const struct profile_class **node_class)
+/* The number of the node of that name; -1: the profile does not have it. */
+static int64_t find_node(const struct servet_profile *profile, const char *name)
 {
-    *first_pu = 0;
+    uint32_t first = 0;
     for (size_t i = 0; i < profile->node_range_count; i++) {
-        const struct profile_node_range *range = &profile->nodes[i];
-        uint32_t span = profile_class_span(&profile->classes[range->class_index]);
-        int64_t position = profile_hostlist_find(range->names, name);
+        int64_t position = profile_hostlist_find(profile->nodes[i].names, name);
         if (position >= 0) {
-            *first_pu += (uint32_t)position * span;
-            *node_class = &profile->classes[range->class_index];
-            return true;
+            return first + position;
         }
-        *first_pu += range->count * span;
+        first += profile->nodes[i].count;
     }
-    return false;
+    return -1;
 }
 
 static int add_node(struct job *job, const char *name)
 {
-    const struct profile_class *node_class;
-    uint32_t first_pu;
-    if (!find_node(job->profile, name, &first_pu, &node_class)) {
+    const int64_t node = find_node(job->profile, name);
+    if (node < 0) {
         return profile_error(job->error, -EINVAL, "%s: expected nodes of the profile, got '%s'",
                              job->source, name);
     }
-    uint32_t *pus = realloc(job->pus, (job->count + node_class->pus.count) * sizeof *pus);
+    const struct profile_set *own = &profile_node_class(job->profile, (uint32_t)node)->pus;
+    const uint32_t first_pu = profile_node_first_pu(job->profile, (uint32_t)node);
+    uint32_t *pus = realloc(job->pus, (job->count + own->count) * sizeof *pus);
     if (!pus) {
         return profile_error(job->error, -ENOMEM, "out of memory");
     }
     job->pus = pus;
-    for (size_t i = 0; i < node_class->pus.count; i++) {
-        job->pus[job->count++] = first_pu + node_class->pus.ids[i];
+    for (size_t i = 0; i < own->count; i++) {
+        job->pus[job->count++] = first_pu + own->ids[i];
     }
     return 0;
 }

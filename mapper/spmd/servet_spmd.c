@@ -30,10 +30,7 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
                                 const struct spmd_tile *tile)
 {
     const struct spmd_planner *planner = context;
-    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
-    struct servet_error error;
-    cli_check(spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, &grid, &error),
-              &error);
+    struct spmd_grid grid = spmd_planner_grid(planner, tile);
     double seconds = spmd_grid_comm(planner->profile, problem, tile, &grid);
     spmd_grid_free(&grid);
     return seconds;
