@@ -211,6 +211,15 @@ bool profile_set_subset(const struct profile_set *part, const struct profile_set
     return true;
 }
 
+bool profile_set_overlap(const struct profile_set *a, const struct profile_set *b)
+{
+    size_t i = 0;
+    while (i < a->count && !profile_set_has(b, a->ids[i])) {
+        i++;
+    }
+    return i < a->count;
+}
+
 int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
                           struct profile_set *out)
 {

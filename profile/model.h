@@ -77,6 +77,7 @@ size_t profile_set_position(const struct profile_set *set, uint32_t id);
 bool profile_set_has(const struct profile_set *set, uint32_t id);
 bool profile_set_equal(const struct profile_set *a, const struct profile_set *b);
 bool profile_set_subset(const struct profile_set *part, const struct profile_set *whole);
+bool profile_set_overlap(const struct profile_set *a, const struct profile_set *b);
 int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
                           struct profile_set *out);
 int profile_set_union(const struct profile_set *a, const struct profile_set *b,

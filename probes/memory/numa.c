@@ -205,16 +205,6 @@ static int measure_nodes(struct matrix *matrix)
 
 /* -- the matrix -- */
 
-static bool overlap(const struct profile_set *a, const struct profile_set *b)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        if (profile_set_has(b, a->ids[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Are the node's PUs a group? High-bandwidth memory is a node beside the ordinary one with the same
  * PUs, and memory behind an expander may be near to all PUs: then the smallest sets are the
  * groups. */
@@ -224,7 +214,7 @@ static bool is_group(const struct profile_class *declared, size_t node)
     for (size_t i = 0; i < declared->numa_count; i++) {
         const struct profile_set *other = &declared->numa[i].pus;
         bool before = other->count < mine->count || (other->count == mine->count && i < node);
-        if (i != node && before && overlap(other, mine)) {
+        if (i != node && before && profile_set_overlap(other, mine)) {
             return false;
         }
     }
