@@ -167,7 +167,9 @@ static void put_head(struct page *page)
 
 static void term(FILE *out, const char *name, const char *text)
 {
-    fprintf(out, "<dt>%s</dt><dd>", name);
+    fputs("<dt>", out);
+    profile_xml_text(out, name);
+    fputs("</dt><dd>", out);
     profile_xml_text(out, text && *text ? text : "not known");
     fputs("</dd>\n", out);
 }
@@ -259,11 +261,7 @@ static void put_condition(FILE *out, const struct profile_condition *condition)
             value = word[2];
         }
     }
-    fputs("<dt>", out);
-    profile_xml_text(out, text);
-    fputs("</dt><dd>", out);
-    profile_xml_text(out, value);
-    fputs("</dd>\n", out);
+    term(out, text, value);
 }
 
 static void put_cards(struct page *page)

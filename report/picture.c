@@ -105,10 +105,7 @@ static void add_relation(struct boxes *boxes, const struct profile_class *node_c
     for (size_t i = 0; i < node_class->pus.count; i++) {
         uint32_t pu = node_class->pus.ids[i];
         bool held = !cache || !cache->pus.count || profile_set_has(&cache->pus, pu);
-        for (size_t g = 0; held && g < relation->group_count; g++) {
-            held = !profile_set_has(&relation->groups[g], pu);
-        }
-        if (held) {
+        if (held && !profile_group_of(relation, pu)) {
             add(boxes, kind, &boxes->single[i], cache, number);
         }
     }
@@ -227,24 +224,19 @@ static void name_pu(struct box *box, const struct picture *picture)
     }
 }
 
-/* " 8 MiB", or "" for what is not known. */
-static struct figure behind(uint64_t bytes)
+static struct figure size_of(const struct profile_cache *cache)
 {
-    struct figure text = {""};
-    if (bytes) {
-        snprintf(text.text, sizeof text.text, " %.20s", profile_figure_bytes(bytes).text);
-    }
-    return text;
+    return cache->quality.origin == PROFILE_DECLARED ? profile_figure_bytes(cache->size_bytes)
+                                                     : profile_figure_size(cache);
 }
 
-/* Size of a cache: " 8 MiB", " not settled". */
-static struct figure behind_cache(const struct profile_cache *cache)
+/* Size of a cache or a memory: " 8 MiB", " not settled"; "" where it is not known. */
+static struct figure behind(struct figure size)
 {
-    struct figure text;
-    if (cache->quality.origin == PROFILE_DECLARED) {
-        return behind(cache->size_bytes);
+    struct figure text = {""};
+    if (strcmp(size.text, "-") != 0) {
+        snprintf(text.text, sizeof text.text, " %.40s", size.text);
     }
-    snprintf(text.text, sizeof text.text, " %.40s", profile_figure_size(cache).text);
     return text;
 }
 
@@ -264,11 +256,12 @@ static void name_box(struct box *box, const struct picture *picture)
         break;
     case NUMA:
         snprintf(box->text, sizeof box->text, "NUMA node %u%s%.24s", box->number,
-                 numa->memory_bytes ? "," : "", behind(numa->memory_bytes).text);
+                 numa->memory_bytes ? "," : "",
+                 behind(profile_figure_bytes(numa->memory_bytes)).text);
         break;
     case CACHE:
         snprintf(box->text, sizeof box->text, "L%u%s%.40s", cache->level,
-                 cache->level == 1 ? "d" : "", behind_cache(cache).text);
+                 cache->level == 1 ? "d" : "", behind(size_of(cache)).text);
         break;
     case PU:
         name_pu(box, picture);

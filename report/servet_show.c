@@ -95,27 +95,6 @@ static const char doc[] =
 static const struct argp command = {
     .options = option_table, .parser = parse, .args_doc = "[FILE]\n--diff OLD NEW", .doc = doc};
 
-/* A missing or wrong profile is bad input (2), lack of memory a failure (1). */
-static _Noreturn void give_up(int rc, const struct servet_error *error)
-{
-    if (rc == -ENOMEM || rc == -EIO) {
-        cli_fail("%s", error->text);
-    }
-    cli_usage("%s", error->text);
-}
-
-static struct servet_profile *load(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    int rc = profile_load(path, &profile, &error);
-    if (rc < 0) {
-        give_up(rc, &error);
-    }
-    cli_note_unknown(profile);
-    return profile;
-}
-
 /* The profile of this machine and the file it is from, `path` empty for none. */
 static struct servet_profile *find(char *path, size_t size)
 {
@@ -124,16 +103,13 @@ static struct servet_profile *find(char *path, size_t size)
     int rc = profile_find(path, size);
     if (rc == -ENOENT) {
         *path = '\0';
-        rc = profile_from_hwloc(NULL, &profile, &error);
-        if (rc < 0) {
-            give_up(rc, &error);
-        }
+        cli_check(profile_from_hwloc(NULL, &profile, &error), &error);
         return profile;
     }
     if (rc < 0) {
         cli_usage("SERVET_PROFILE: %s", strerrordesc_np(-rc));
     }
-    profile = load(path);
+    profile = cli_load(path);
     if (profile_matches(profile, "", NULL, &error) < 0) {
         cli_note("%s: %s", path, error.text);
     }
@@ -215,7 +191,7 @@ static void write_hwloc(const struct servet_profile *profile, const char *path)
 static void show_diff(const struct options *options)
 {
     struct servet_error error;
-    struct servet_profile *old = load(options->file), *new = load(options->second);
+    struct servet_profile *old = cli_load(options->file), *new = cli_load(options->second);
     json_t *diff;
     int rc = report_diff_profiles(old, new, &diff, &error);
     profile_free(old);
@@ -302,7 +278,8 @@ int main(int argc, char **argv)
         show_diff(&options);
         return cli_finish(CLI_OK);
     }
-    struct servet_profile *profile = options.file ? load(options.file) : find(path, sizeof path);
+    struct servet_profile *profile =
+        options.file ? cli_load(options.file) : find(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
     int rc = show_profile(&options, profile, source);
     profile_free(profile);

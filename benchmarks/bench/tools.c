@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
 
 /* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
 static const char *const build_folders[] = {
-    ".", "../../preload", "../../mapper", "../../probes", "../../report", "../../profile"};
+    ".", "../../preload", "../../mapper", "../../probes", "../../report", "../../profile", NULL};
 
 static bool is_program(const char *path)
 {
@@ -49,21 +50,6 @@ bool bench_matches(const regex_t *compiled, const char *text, size_t count, regm
     return found;
 }
 
-static bool own_folder(char folder[PATH_MAX])
-{
-    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    if (length <= 0) {
-        return false;
-    }
-    folder[length] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (!slash) {
-        return false;
-    }
-    *slash = '\0';
-    return true;
-}
-
 char *bench_tools_find(const char *name)
 {
     if (strchr(name, '/')) {
@@ -84,36 +70,16 @@ char *bench_tools_find(const char *name)
 
 char *bench_tools_ours(const char *name)
 {
-    char folder[PATH_MAX], candidate[2 * PATH_MAX];
-    if (own_folder(folder)) {
-        for (size_t i = 0; i < sizeof build_folders / sizeof *build_folders; i++) {
-            snprintf(candidate, sizeof candidate, "%s/%s/%s", folder, build_folders[i], name);
-            if (is_program(candidate)) {
-                return realpath(candidate, NULL);
-            }
-        }
-    }
-    return bench_tools_find(name);
-}
-
-/* The first of two folders, relative to that of servet-bench, that is there. */
-static char *first_folder(const char *const places[2])
-{
-    char folder[PATH_MAX], candidate[2 * PATH_MAX];
-    struct stat status;
-    for (size_t i = 0; own_folder(folder) && i < 2; i++) {
-        snprintf(candidate, sizeof candidate, "%s/%s", folder, places[i]);
-        if (stat(candidate, &status) == 0 && S_ISDIR(status.st_mode)) {
-            return realpath(candidate, NULL);
-        }
-    }
-    return NULL;
+    char path[PATH_MAX];
+    return profile_child_find(build_folders, name, X_OK, path) == 0 ? bench_copy(path)
+                                                                    : bench_tools_find(name);
 }
 
 char *bench_tools_kernels(void)
 {
-    static const char *const places[2] = {"../kernels", SERVET_KERNELS_FROM_BIN};
-    return first_folder(places);
+    static const char *const places[] = {"../kernels", SERVET_KERNELS_FROM_BIN, NULL};
+    char path[PATH_MAX];
+    return profile_child_find(places, ".", X_OK, path) == 0 ? bench_copy(path) : NULL;
 }
 
 size_t bench_tools_pus(void)

@@ -119,21 +119,6 @@ static struct servet_profile *from_topology(const char *source)
     return profile;
 }
 
-static struct servet_profile *from_file(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    int rc = profile_load(path, &profile, &error);
-    if (rc == -ENOMEM) {
-        cli_fail("%s", error.text);
-    }
-    if (rc < 0) {
-        cli_usage("%s", error.text);
-    }
-    cli_note_unknown(profile);
-    return profile;
-}
-
 /* The profile of this machine; one of another machine, or of others of its PUs than those that are
  * `usable`, is said to be so and left alone. */
 static struct servet_profile *of_this_machine(const struct profile_set *usable)
@@ -144,7 +129,7 @@ static struct servet_profile *of_this_machine(const struct profile_set *usable)
                  "the topology");
         return from_topology(NULL);
     }
-    struct servet_profile *profile = from_file(path);
+    struct servet_profile *profile = cli_load(path);
     struct servet_error error;
     if (profile_matches(profile, "", usable, &error) < 0) {
         cli_note("%s: %s: nothing measured is used, only the topology (--profile %s insists)", path,
@@ -191,7 +176,7 @@ static void keep_to_usable(const struct servet_profile *profile, const struct pr
 struct servet_profile *map_common_machine_open(struct common_machine *machine)
 {
     if (machine->profile || machine->topology) {
-        return machine->profile ? from_file(machine->profile) : from_topology(machine->topology);
+        return machine->profile ? cli_load(machine->profile) : from_topology(machine->topology);
     }
     struct profile_set usable = usable_pus();
     struct servet_profile *profile = of_this_machine(&usable);
@@ -239,40 +224,36 @@ struct job {
     struct servet_error *error;
 };
 
-/* Node number of `name`, first PU number and class; false when the profile does not have it. */
-static bool find_node(const struct servet_profile *profile, const char *name, uint32_t *first_pu,
-                      const struct profile_class **node_class)
+/* The number of the node of that name; -1: the profile does not have it. */
+static int64_t find_node(const struct servet_profile *profile, const char *name)
 {
-    *first_pu = 0;
+    uint32_t first = 0;
     for (size_t i = 0; i < profile->node_range_count; i++) {
-        const struct profile_node_range *range = &profile->nodes[i];
-        uint32_t span = profile_class_span(&profile->classes[range->class_index]);
-        int64_t position = profile_hostlist_find(range->names, name);
+        int64_t position = profile_hostlist_find(profile->nodes[i].names, name);
         if (position >= 0) {
-            *first_pu += (uint32_t)position * span;
-            *node_class = &profile->classes[range->class_index];
-            return true;
+            return first + position;
         }
-        *first_pu += range->count * span;
+        first += profile->nodes[i].count;
     }
-    return false;
+    return -1;
 }
 
 static int add_node(struct job *job, const char *name)
 {
-    const struct profile_class *node_class;
-    uint32_t first_pu;
-    if (!find_node(job->profile, name, &first_pu, &node_class)) {
+    const int64_t node = find_node(job->profile, name);
+    if (node < 0) {
         return profile_error(job->error, -EINVAL, "%s: expected nodes of the profile, got '%s'",
                              job->source, name);
     }
-    uint32_t *pus = realloc(job->pus, (job->count + node_class->pus.count) * sizeof *pus);
+    const struct profile_set *own = &profile_node_class(job->profile, (uint32_t)node)->pus;
+    const uint32_t first_pu = profile_node_first_pu(job->profile, (uint32_t)node);
+    uint32_t *pus = realloc(job->pus, (job->count + own->count) * sizeof *pus);
     if (!pus) {
         return profile_error(job->error, -ENOMEM, "out of memory");
     }
     job->pus = pus;
-    for (size_t i = 0; i < node_class->pus.count; i++) {
-        job->pus[job->count++] = first_pu + node_class->pus.ids[i];
+    for (size_t i = 0; i < own->count; i++) {
+        job->pus[job->count++] = first_pu + own->ids[i];
     }
     return 0;
 }

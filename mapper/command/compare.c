@@ -154,7 +154,7 @@ struct path {
     uint32_t depth;
 };
 
-/* Of the mapper's tree: its levels, from the widest to the narrowest, are what is filled. */
+/* Its groups are those of the mapper's tree, from the widest to the narrowest. */
 static void fill_path(const struct map_view *view, const struct map_order *trees, uint32_t leaf,
                       struct path *path)
 {

@@ -13,16 +13,6 @@
 
 /* -- mapping -- */
 
-static void refuse(int rc, const struct servet_error *error)
-{
-    if (rc == -EINVAL || rc == -ENODATA) {
-        cli_usage("%s", error->text);
-    }
-    if (rc < 0) {
-        cli_fail("%s", error->text);
-    }
-}
-
 static enum map_priority priority_of(const struct map_options *options)
 {
     return options->communication ? MAP_COMMUNICATION : MAP_MEMORY;
@@ -72,12 +62,12 @@ static void map(const struct map_options *options, const struct servet_profile *
         beside.ranks.ranks = options->workers;
         beside.ranks.threads_each = 1;
     }
-    int rc = wants_devices(options) ? map_devices(profile, &beside, pus, devices, &error)
-             : options->threads     ? map_domains(profile, &ranks, pus, &error)
-             : wants_table(options, allowed)
-                 ? map_explain_table(out, profile, &workers, pus, &error)
-                 : map_workers(profile, &workers, pus, NULL, &error);
-    refuse(rc, &error);
+    const int rc = wants_devices(options) ? map_devices(profile, &beside, pus, devices, &error)
+                   : options->threads     ? map_domains(profile, &ranks, pus, &error)
+                   : wants_table(options, allowed)
+                       ? map_explain_table(out, profile, &workers, pus, &error)
+                       : map_workers(profile, &workers, pus, NULL, &error);
+    cli_check(rc, &error);
 }
 
 /* -- by traffic -- */
@@ -208,7 +198,7 @@ static struct traffic_choice place_by_traffic(const struct map_matrix *matrix,
     struct servet_error error;
     struct traffic_choice choice;
     uint32_t ranks = matrix->ranks;
-    refuse(map_view_make(plan->profile, plan->priority, ranks, &view, &error), &error);
+    cli_check(map_view_make(plan->profile, plan->priority, ranks, &view, &error), &error);
     uint32_t *given = map_needed(calloc(ranks, sizeof *given));
     uint32_t *placed = map_needed(calloc(ranks, sizeof *placed));
     for (size_t r = 0; r < ranks; r++) {
@@ -253,14 +243,14 @@ static void answer_worth(const struct map_options *options, const struct servet_
     size_t count = 0;
     struct map_mapping plan;
     if (!options->format) {
-        refuse(map_worth_table(out, profile, allowed, options->json, &error), &error);
+        cli_check(map_worth_table(out, profile, allowed, options->json, &error), &error);
         return;
     }
-    refuse(map_worth_places(profile, allowed, &pus, &count, &error), &error);
+    cli_check(map_worth_places(profile, allowed, &pus, &count, &error), &error);
     if (map_mapping_make(profile, pus, count, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
-    refuse(map_format_print(out, options->format, &plan, &error), &error);
+    cli_check(map_format_print(out, options->format, &plan, &error), &error);
     map_mapping_free(&plan);
     free(pus);
 }
@@ -271,7 +261,7 @@ static void answer_suggest(const struct map_options *options, const struct serve
     struct servet_error error;
     const struct map_suggest_request request = {
         .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
-    refuse(map_suggest_table(out, profile, &request, options->json, &error), &error);
+    cli_check(map_suggest_table(out, profile, &request, options->json, &error), &error);
 }
 
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
@@ -298,12 +288,12 @@ static void answer(const struct map_options *options, const struct servet_profil
         plan_by_traffic(options, matrix, out, &plan);
     }
     if (options->explain && !wants_table(options, allowed)) {
-        refuse(map_explain_summary(out, &plan, &error), &error);
+        cli_check(map_explain_summary(out, &plan, &error), &error);
     }
     if (options->compare) {
-        refuse(map_compare(out, &plan, allowed, &error), &error);
+        cli_check(map_compare(out, &plan, allowed, &error), &error);
     }
-    refuse(map_format_print(out, options->format, &plan, &error), &error);
+    cli_check(map_format_print(out, options->format, &plan, &error), &error);
     if (places > allowed->count) {
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
     }
@@ -325,9 +315,9 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
     if (!options->nodes && !options->slurm) {
         return;
     }
-    int rc = options->slurm ? map_job_from_slurm(profile, &nodes, &error)
-                            : map_job_from_file(profile, options->nodes, &nodes, &error);
-    refuse(rc == -ENOENT || rc == -EACCES || rc == -EISDIR ? -EINVAL : rc, &error);
+    cli_check(options->slurm ? map_job_from_slurm(profile, &nodes, &error)
+                             : map_job_from_file(profile, options->nodes, &nodes, &error),
+              &error);
     if (options->machine.cpuset.count) {
         if (profile_set_intersect(&options->machine.cpuset, &nodes, &both) < 0) {
             cli_fail("out of memory");
@@ -369,7 +359,7 @@ int main(int argc, char **argv)
                                 options.smt, options.kind};
     struct profile_set allowed;
     struct servet_error error;
-    refuse(map_allowed_pus(profile, &limits, &allowed, &error), &error);
+    cli_check(map_allowed_pus(profile, &limits, &allowed, &error), &error);
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));

@@ -33,21 +33,17 @@ void map_format_names(char *text, size_t size)
 static int print_processes(FILE *out, const struct map_format *format,
                            const struct map_mapping *mapping, struct servet_error *error)
 {
-    if (!mapping->hybrid) {
-        if (!map_mapping_one_node(mapping)) {
-            return profile_error(
-                error, -EINVAL,
-                "--format %s: expected a mapping on one node (this one spans several); rankfile, "
-                "hostfile, list and json can say it",
-                format->name);
-        }
-        int rc = map_print_words(out, format, mapping, 0, mapping->place_count);
-        fputc('\n', out);
-        return rc;
+    if (!mapping->hybrid && !map_mapping_one_node(mapping)) {
+        return profile_error(
+            error, -EINVAL,
+            "--format %s: expected a mapping on one node (this one spans several); rankfile, "
+            "hostfile, list and json can say it",
+            format->name);
     }
     int rc = 0;
-    for (size_t r = 0; rc == 0 && r < mapping->rank_count; r++) {
-        rc = map_print_words(out, format, mapping, mapping->first[r], mapping->first[r + 1]);
+    for (size_t r = 0, end; rc == 0 && r < mapping->rank_count; r = end) {
+        end = mapping->hybrid ? r + 1 : mapping->rank_count;
+        rc = map_print_words(out, format, mapping, mapping->first[r], mapping->first[end]);
         fputc('\n', out);
     }
     return rc;
@@ -245,12 +241,7 @@ void map_mapping_free(struct map_mapping *mapping)
 
 bool map_mapping_one_node(const struct map_mapping *mapping)
 {
-    for (size_t i = 1; i < mapping->place_count; i++) {
-        if (mapping->places[i].node != mapping->places[0].node) {
-            return false;
-        }
-    }
-    return true;
+    return map_mapping_next_node(mapping, 0) == mapping->rank_count;
 }
 
 void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, char *name,

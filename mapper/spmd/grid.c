@@ -186,34 +186,27 @@ static unsigned char *layer_matrix(const struct servet_profile *profile, const u
     return layer;
 }
 
+static uint32_t node_of(const struct servet_profile *profile, uint32_t pu)
+{
+    struct profile_place place = {0};
+    return profile_locate(profile, pu, &place) ? place.node : UINT32_MAX;
+}
+
 /* The mapper's choice, put together by node: within a node it follows the mapper, who goes to the
  * nearest PU next. */
-static int order_by_node(const struct servet_profile *profile, uint32_t *pus, uint64_t count)
+static void order_by_node(const struct servet_profile *profile, uint32_t *pus, uint64_t count)
 {
-    uint32_t *nodes = malloc(count * sizeof *nodes), *sorted = malloc(count * sizeof *sorted);
-    uint64_t used = 0;
-    if (!nodes || !sorted) {
-        free(nodes);
-        free(sorted);
-        return -ENOMEM;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        struct profile_place place = {0};
-        nodes[i] = profile_locate(profile, pus[i], &place) ? place.node : UINT32_MAX - 1;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t node = nodes[i];
-        for (uint64_t k = i; node != UINT32_MAX && k < count; k++) {
-            if (nodes[k] == node) {
-                sorted[used++] = pus[k];
-                nodes[k] = UINT32_MAX;
+    for (uint64_t begin = 0, end; begin < count; begin = end) {
+        const uint32_t node = node_of(profile, pus[begin]);
+        end = begin + 1;
+        for (uint64_t i = end; i < count; i++) {
+            const uint32_t pu = pus[i];
+            if (node_of(profile, pu) == node) {
+                memmove(pus + end + 1, pus + end, (i - end) * sizeof *pus);
+                pus[end++] = pu;
             }
         }
     }
-    memcpy(pus, sorted, count * sizeof *pus);
-    free(nodes);
-    free(sorted);
-    return 0;
 }
 
 static int place_processes(const struct servet_profile *profile, const struct spmd_stencil *stencil,
@@ -256,8 +249,8 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
     int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error)
                       : profile_error(error, -ENOMEM, "out of memory");
     if (rc == 0) {
-        rc = order_by_node(profile, grid.pus, n * m);
-        rc = rc < 0 ? rc : place_processes(profile, stencil, &grid);
+        order_by_node(profile, grid.pus, n * m);
+        rc = place_processes(profile, stencil, &grid);
         rc = rc < 0 ? profile_error(error, rc, "out of memory") : 0;
     }
     if (rc < 0) {

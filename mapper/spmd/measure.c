@@ -38,27 +38,6 @@ struct spmd_measured {
     double bytes;        /* largest message of any rank */
 };
 
-/* -- finding -- */
-
-/* In the preload folder beside this command's (build folder), in its prefix's library folder, or
- * where it was to be installed. */
-static int find_trace(char *path, size_t size)
-{
-    static const char *const beside[] = {"/../preload/", "/../" SERVET_SPMD_LIBDIR "/"};
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
-        self[length] = '\0';
-        int folder = (int)(strrchr(self, '/') - self);
-        int needed = snprintf(path, size, "%.*s%s" TRACE_LIBRARY, folder, self, beside[i]);
-        if (needed < (int)size && access(path, R_OK) == 0) {
-            return 0;
-        }
-    }
-    snprintf(path, size, "%s", SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR "/" TRACE_LIBRARY);
-    return access(path, R_OK) == 0 ? 0 : -ENOENT;
-}
-
 /* -- command line -- */
 
 static void expand_word(const struct spmd_run *run, const char *word, char *out, size_t size)
@@ -234,7 +213,10 @@ static int run_program(const struct spmd_run *run, struct spmd_measured *out,
 {
     char library[PATH_MAX], trace[FILE_NAME] = "/tmp/servet-spmd-XXXXXX";
     struct words words = {0};
-    if (find_trace(library, sizeof library) < 0) {
+    /* in the build folder, in this command's prefix, or where it was to be installed */
+    static const char *const places[] = {"../preload", "../" SERVET_SPMD_LIBDIR,
+                                         SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR, NULL};
+    if (profile_child_find(places, TRACE_LIBRARY, R_OK, library) < 0) {
         return profile_error(error, -ENOENT, "%s is not installed", TRACE_LIBRARY);
     }
     int fd = mkstemp(trace);

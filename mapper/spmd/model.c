@@ -233,17 +233,13 @@ int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exa
 {
     struct spmd_choice *best = calloc(cores_max + 1, sizeof *best);
     int rc = best ? try_all(problem, cores_max, exactly, comm, context, best) : -ENOMEM;
-    uint64_t cores = cores_max;
-    while (rc == 0 && cores > 0 &&
-           (!best[cores].times.cores || (!exactly && !best[cores].times.kept))) {
+    uint64_t cores = rc == 0 ? cores_max : 0;
+    while (cores > 0 && (!best[cores].times.cores || (!exactly && !best[cores].times.kept))) {
         cores--;
     }
-    if (rc == 0 && cores == 0) {
-        rc = -ERANGE;
-    }
-    if (rc == 0) {
+    if (cores > 0) {
         *out = best[cores];
     }
     free(best);
-    return rc;
+    return rc < 0 || cores > 0 ? rc : -ERANGE;
 }

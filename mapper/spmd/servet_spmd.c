@@ -10,14 +10,6 @@
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 
-static _Noreturn void give_up(int rc, const struct servet_error *error)
-{
-    if (rc == -EINVAL || rc == -ENOENT || rc == -EACCES || rc == -EISDIR) {
-        cli_usage("%s", error->text);
-    }
-    cli_fail("%s", error->text);
-}
-
 /* -- the machine -- */
 
 static uint64_t count_pus(const struct servet_profile *profile, const struct profile_set *allowed)
@@ -38,12 +30,7 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
                                 const struct spmd_tile *tile)
 {
     const struct spmd_planner *planner = context;
-    struct spmd_grid grid = {.n = tile->n, .m = tile->m};
-    struct servet_error error;
-    int rc = spmd_grid_map(planner->profile, planner->allowed, &problem->stencil, &grid, &error);
-    if (rc < 0) {
-        give_up(rc, &error);
-    }
+    struct spmd_grid grid = spmd_planner_grid(planner, tile);
     double seconds = spmd_grid_comm(planner->profile, problem, tile, &grid);
     spmd_grid_free(&grid);
     return seconds;
@@ -124,10 +111,8 @@ struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct sp
 {
     struct spmd_grid grid = {.n = tile->n, .m = tile->m};
     struct servet_error error;
-    int rc = spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error);
-    if (rc < 0) {
-        give_up(rc, &error);
-    }
+    cli_check(spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error),
+              &error);
     return grid;
 }
 
@@ -218,9 +203,7 @@ static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *
     plan.priority = MAP_COMMUNICATION;
     int rc = map_format_print(stdout, p->options.format, &plan, &error);
     map_mapping_free(&plan);
-    if (rc < 0) {
-        give_up(rc, &error);
-    }
+    cli_check(rc, &error);
 }
 
 int main(int argc, char **argv)

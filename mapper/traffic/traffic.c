@@ -89,16 +89,21 @@ const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scot
 
 /* -- the time of a message -- */
 
-double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
+static double seconds_of(const struct map_view *view, const struct map_between *between,
+                         double bytes)
 {
-    struct map_between between = map_between(view, a, b);
-    if (!between.layer) {
+    if (!between->layer) {
         return 0;
     }
-    if (!view->latencies_known) {
-        return between.distance * bytes;
-    }
-    return profile_message_seconds(between.layer, between.communication->message_bytes, bytes);
+    return view->latencies_known ? profile_message_seconds(
+                                       between->layer, between->communication->message_bytes, bytes)
+                                 : between->distance * bytes;
+}
+
+double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
+{
+    const struct map_between between = map_between(view, a, b);
+    return seconds_of(view, &between, bytes);
 }
 
 /* -- the time of a placement -- */
@@ -160,40 +165,31 @@ static uint32_t layer_of(const struct map_traffic *t, uint32_t a, uint32_t b)
     return t->first_layer[t->view->nodes[map_view_node(t->view, a)].class_index] + level;
 }
 
-static double layer_seconds(const struct map_view *view, const struct profile_communication *in,
-                            size_t layer, double bytes)
+/* The costs of a message on each layer of `in`; returns where they end. */
+static double *add_costs(const struct map_view *view, const struct profile_communication *in,
+                         double bytes, double *cost)
 {
-    return view->latencies_known
-               ? profile_message_seconds(&in->layers[layer], in->message_bytes, bytes)
-               : profile_layer_distance(view->profile, in, layer) * bytes;
-}
-
-/* One message of the farthest layer of all. */
-static double farthest_seconds(const struct map_view *view, double bytes)
-{
-    struct map_between far = map_farthest(view->profile);
-    if (!far.layer) {
-        return 0;
+    for (size_t i = 0; i < in->layer_count; i++) {
+        struct map_between layer = {.communication = in, .layer = &in->layers[i]};
+        if (!view->latencies_known) {
+            layer.distance = profile_layer_distance(view->profile, in, i);
+        }
+        *cost++ = seconds_of(view, &layer, bytes);
     }
-    return layer_seconds(view, far.communication, (size_t)(far.layer - far.communication->layers),
-                         bytes);
+    return cost;
 }
 
 static void fill_costs(struct map_traffic *t)
 {
     const struct map_view *view = t->view;
+    const struct map_between farthest = map_farthest(view->profile);
     for (size_t e = 0; e < t->matrix->start[t->matrix->ranks]; e++) {
         double *cost = t->cost + e * t->layers, bytes = t->matrix->bytes[e];
         for (size_t c = 0; c < view->class_count; c++) {
-            const struct profile_communication *in = &view->classes[c].of->communication;
-            for (size_t i = 0; i < in->layer_count; i++) {
-                *cost++ = layer_seconds(view, in, i, bytes);
-            }
+            cost = add_costs(view, &view->classes[c].of->communication, bytes, cost);
         }
-        for (size_t i = 0; i < view->network_count; i++) {
-            *cost++ = layer_seconds(view, &view->profile->network, i, bytes);
-        }
-        *cost = farthest_seconds(view, bytes);
+        cost = add_costs(view, &view->profile->network, bytes, cost);
+        *cost = seconds_of(view, &farthest, bytes);
     }
 }
 

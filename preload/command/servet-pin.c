@@ -13,6 +13,7 @@
 #include "preload/node/node.h"
 #include "preload/place/options.h"
 #include "preload/place/process.h"
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
@@ -159,31 +160,6 @@ static int print_variables(void)
     return cli_finish(CLI_OK);
 }
 
-/* Where our libraries can be, as seen from the folder of this command: beside it (build tree), and
- * where `meson install` put them relative to the command (so that a moved installation still
- * works). */
-static bool find_library(const char *name, char *path, size_t size)
-{
-    static const char *const places[] = {"", SERVET_LIBRARIES_FROM_BIN "/"};
-    char self[PATH_MAX], candidate[2 * PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) {
-        return false;
-    }
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        char resolved[PATH_MAX];
-        snprintf(candidate, sizeof candidate, "%s/%s%s", self, places[i], name);
-        if (realpath(candidate, resolved) && access(resolved, R_OK) == 0 &&
-            strlen(resolved) < size) {
-            strcpy(path, resolved);
-            return true;
-        }
-    }
-    return false;
-}
-
 static void set(const char *name, const char *value)
 {
     if (setenv(name, value, 1) < 0) {
@@ -237,8 +213,11 @@ static void link_library(const char *name, char library[PATH_MAX])
 /* Puts a library before what LD_PRELOAD holds already. */
 static void set_preload(const char *name)
 {
+    /* beside it (build tree), and where `meson install` put them relative to the command, so that a
+     * moved installation still works */
+    static const char *const places[] = {".", SERVET_LIBRARIES_FROM_BIN, NULL};
     char library[PATH_MAX];
-    if (!find_library(name, library, sizeof library)) {
+    if (profile_child_find(places, name, R_OK, library) < 0) {
         cli_fail("%s not found beside this command or in its library folder", name);
     }
     if (strpbrk(library, separators)) {

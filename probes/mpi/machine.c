@@ -37,21 +37,10 @@ struct child {
 
 /* -- finding -- */
 
-int probe_network_find(const char *program, char *path, size_t size)
+int probe_network_find(const char *program, char path[PATH_MAX])
 {
-    static const char *const beside[] = {"", "/../libexec/servet"};
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    for (size_t i = 0; length > 0 && i < sizeof beside / sizeof *beside; i++) {
-        self[length] = '\0';
-        int folder = (int)(strrchr(self, '/') - self);
-        int needed = snprintf(path, size, "%.*s%s/%s", folder, self, beside[i], program);
-        if (needed < (int)size && access(path, X_OK) == 0) {
-            return 0;
-        }
-    }
-    snprintf(path, size, SERVET_LIBEXECDIR "/%s", program);
-    return access(path, X_OK) == 0 ? 0 : -ENOENT;
+    static const char *const places[] = {".", "../libexec/servet", SERVET_LIBEXECDIR, NULL};
+    return profile_child_find(places, program, X_OK, path);
 }
 
 /* -- starting -- */
@@ -110,7 +99,7 @@ static int child_start(size_t ranks, const char *pus, struct child *child,
                        struct servet_error *error)
 {
     char helper[PATH_MAX];
-    if (probe_network_find(SERVET_RANKS, helper, sizeof helper) < 0) {
+    if (probe_network_find(SERVET_RANKS, helper) < 0) {
         return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)",
                              SERVET_RANKS);
     }

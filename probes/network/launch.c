@@ -77,7 +77,7 @@ _Noreturn void probe_network_become(int argc, char **argv)
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = '\0';
     snprintf(name, sizeof name, "servet-ranks-%s", launcher->library);
-    if (probe_network_find(name, program, sizeof program) < 0) {
+    if (probe_network_find(name, program) < 0) {
         cli_fail("--cluster: servet-ranks-%s is not installed (built without %s)",
                  launcher->library, strcmp(launcher->library, "mpich") == 0 ? "MPICH" : "Open MPI");
     }

@@ -2,6 +2,7 @@
 #ifndef SERVET_PROBES_NETWORK_NETWORK_H
 #define SERVET_PROBES_NETWORK_NETWORK_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -218,7 +219,7 @@ bool probe_network_wanted(int argc, char **argv);
 
 /* The path of a program of ours: beside this command (build folder), in its prefix's libexec, or
  * where it was to be installed. 0 or -ENOENT. */
-int probe_network_find(const char *program, char *path, size_t size);
+int probe_network_find(const char *program, char path[PATH_MAX]);
 
 /* Becomes servet-ranks-openmpi or -mpich, whichever fits the launcher that started this
  * rank; does not return. Not started by mpirun or srun: status 2. The program is not installed:

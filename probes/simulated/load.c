@@ -575,7 +575,7 @@ static int load_file(const char *path, struct sim *sim, struct servet_error *err
     if (rc < 0) {
         return rc;
     }
-    rc = profile_check_fields(&JSON_PATH_ROOT, &probe_sim_description, sim, &why);
+    rc = profile_check_members(&JSON_PATH_ROOT, &probe_sim_description, sim, NULL, &why);
     return rc < 0 ? profile_error(error, rc, "%s: %s", path, why.text) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,23 @@
 #include <unistd.h>
 
 #define CANNOT_START 127 /* as shells say it */
+
+int profile_child_find(const char *const *places, const char *name, int mode, char path[PATH_MAX])
+{
+    char self[PATH_MAX], candidate[3 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    self[slash ? slash - self : 0] = '\0';
+    for (; *places; places++) {
+        snprintf(candidate, sizeof candidate, "%s/%s/%s", **places == '/' ? "" : self, *places,
+                 name);
+        if (realpath(candidate, path) && access(path, mode) == 0) {
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
 
 static int set_environment(const char *const *environment)
 {

@@ -2,11 +2,17 @@
 #ifndef SERVET_PROFILE_BASE_CHILD_H
 #define SERVET_PROFILE_BASE_CHILD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "profile/base/error.h"
+
+/* Where a file is that is installed with this program: in the first of `places` (folders, from this
+ * program's own or absolute; the last is NULL) in which it may be read or run (`mode`: R_OK, X_OK).
+ * 0, or -ENOENT. */
+int profile_child_find(const char *const *places, const char *name, int mode, char path[PATH_MAX]);
 
 /* In the place of a descriptor: /dev/null. */
 #define PROFILE_CHILD_NOTHING (-1)

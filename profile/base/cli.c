@@ -194,6 +194,25 @@ bool cli_set_member(int key, const char *argument, void *members)
     return false;
 }
 
+void cli_check(int rc, const struct servet_error *error)
+{
+    if (rc == -ENOMEM || rc == -EIO) {
+        cli_fail("%s", error->text);
+    }
+    if (rc < 0) {
+        cli_usage("%s", error->text);
+    }
+}
+
+struct servet_profile *cli_load(const char *path)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    cli_check(profile_load(path, &profile, &error), &error);
+    cli_note_unknown(profile);
+    return profile;
+}
+
 void cli_note_unknown(const struct servet_profile *profile)
 {
     if (profile->unknown) {

@@ -34,6 +34,13 @@ _Noreturn void cli_fail(const char *format, ...) __attribute__((format(printf, 1
 /* "servet-map: …" on stderr, goes on. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Ends the program on an error: with status 1 where it is one of the system's (no memory, input or
+ * output), else 2. */
+void cli_check(int rc, const struct servet_error *error);
+
+/* The profile in a file, or the end of the program. */
+struct servet_profile *cli_load(const char *path);
+
 /* Says once that a profile has keys which are not known, if it has. */
 void cli_note_unknown(const struct servet_profile *profile);
 

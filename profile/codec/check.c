@@ -123,10 +123,11 @@ static int check_group(const struct json_path *at, const struct profile_relation
     return 0;
 }
 
-static int compare_pairs(const struct profile_pair *x, const struct profile_pair *y)
+static int compare_pairs(const void *a, const void *b)
 {
-    int a = (x->a > y->a) - (x->a < y->a);
-    return a ? a : (x->b > y->b) - (x->b < y->b);
+    const struct profile_pair *x = a, *y = b;
+    int order = (x->a > y->a) - (x->a < y->a);
+    return order ? order : (x->b > y->b) - (x->b < y->b);
 }
 
 static int check_pair(const struct json_path *at, const struct profile_relation *relation,
@@ -174,21 +175,9 @@ int profile_check_relation(const struct json_path *at, const struct profile_rela
 
 static bool listed(const struct profile_relation *relation, uint32_t a, uint32_t b)
 {
-    struct profile_pair wanted = {a < b ? a : b, a < b ? b : a};
-    size_t low = 0, high = relation->pair_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare_pairs(&relation->pairs[middle], &wanted);
-        if (order == 0) {
-            return true;
-        }
-        if (order < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return false;
+    const struct profile_pair wanted = {a < b ? a : b, a < b ? b : a};
+    return relation->pair_count &&
+           bsearch(&wanted, relation->pairs, relation->pair_count, sizeof wanted, compare_pairs);
 }
 
 static bool related(const struct profile_relation *relation, const struct relation_owners *owners,
@@ -314,7 +303,7 @@ static int check_bsp(const struct json_path *root, const struct servet_profile *
 int profile_check(const struct servet_profile *profile, struct servet_error *error)
 {
     struct json_path root = JSON_PATH_ROOT, classes = JSON_PATH_KEY(&root, "node_classes");
-    int rc = profile_check_fields(&root, &profile_document, profile, error);
+    int rc = profile_check_members(&root, &profile_document, profile, NULL, error);
     for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
         rc = profile_check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
     }

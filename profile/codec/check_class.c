@@ -120,19 +120,6 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
     return 0;
 }
 
-static int check_numa(const struct json_path *at, const struct profile_class *node_class,
-                      struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "numa");
-    for (size_t i = 1; i < node_class->numa_count; i++) {
-        if (node_class->numa[i].os_index <= node_class->numa[i - 1].os_index) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&here, i), "os_index",
-                                  "expected NUMA nodes in ascending order, each once");
-        }
-    }
-    return 0;
-}
-
 /* -- memory -- */
 
 static int check_memory_level(const struct json_path *at, const struct profile_class *node_class,
@@ -298,8 +285,7 @@ int profile_check_communication(const struct json_path *at,
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
-    int rc = check_numa(at, node_class, error);
-    rc = rc < 0 ? rc : check_caches(at, node_class, error);
+    int rc = check_caches(at, node_class, error);
     rc = rc < 0 ? rc : check_tlb(at, node_class, error);
     rc = rc < 0 ? rc : check_memory(at, node_class, error);
     rc = rc < 0 ? rc : check_numa_access(at, node_class, error);

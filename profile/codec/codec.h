@@ -191,12 +191,8 @@ void profile_memory_free(struct profile_memory *memory);
 bool profile_field_absent(const struct profile_field *field, const void *object);
 /* The words of a FIELD_WORD as people list them, cut to `size`; returns `buffer`. */
 const char *profile_field_words(const struct profile_field *field, char *buffer, size_t size);
-/* Is every field there that has to be, within its range and as its flags say? 0, -EINVAL with the
- * path, -ENOMEM. */
-int profile_check_fields(const struct json_path *at, const struct profile_object *type,
-                         const void *object, struct servet_error *error);
-/* The same of a part whose sets, relations and pairs speak of `members`; NULL: members are not
- * known. */
+/* Is every field there that has to be, within its range and as its flags say? Sets, relations and
+ * pairs speak of `members`; NULL: members are not known. 0, -EINVAL with the path, -ENOMEM. */
 int profile_check_members(const struct json_path *at, const struct profile_object *type,
                           const void *object, const struct profile_set *members,
                           struct servet_error *error);

@@ -406,7 +406,7 @@ static const struct profile_field class_fields[] = {
     PROFILE_FIELD(FIELD_OBJECT, struct profile_class, packages, "PUs of one package.",
                   .element = &relation, DISJOINT),
     PROFILE_COUNTED("numa", FIELD_ARRAY, struct profile_class, numa, numa_count,
-                    "By ascending number.", .element = &numa),
+                    "By ascending number.", .element = &numa, ASCENDING),
     PROFILE_COUNTED("kinds", FIELD_ARRAY, struct profile_class, kinds, kind_count,
                     "Absent: all PUs are of one kind.", .element = &kind),
     PROFILE_COUNTED("caches", FIELD_ARRAY, struct profile_class, caches, cache_count,

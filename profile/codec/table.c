@@ -279,9 +279,3 @@ int profile_check_members(const struct json_path *at, const struct profile_objec
     }
     return 0;
 }
-
-int profile_check_fields(const struct json_path *at, const struct profile_object *type,
-                         const void *object, struct servet_error *error)
-{
-    return profile_check_members(at, type, object, NULL, error);
-}

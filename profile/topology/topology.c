@@ -197,14 +197,11 @@ static int copy_groups(const struct profile_relation *from, struct profile_relat
 
 static bool disjoint_from(const struct profile_relation *relation, const struct profile_set *set)
 {
+    bool disjoint = true;
     for (size_t i = 0; i < relation->group_count; i++) {
-        for (size_t k = 0; k < set->count; k++) {
-            if (profile_set_has(&relation->groups[i], set->ids[k])) {
-                return false;
-            }
-        }
+        disjoint = disjoint && !profile_set_overlaps(&relation->groups[i], set);
     }
-    return true;
+    return disjoint;
 }
 
 /* PUs of one NUMA node. Nodes may overlap (slow memory beside fast, a node for a whole package

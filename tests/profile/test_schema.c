@@ -59,7 +59,7 @@ static const char *refusal(const char *text, struct reading *out)
     error.text[0] = '\0';
     ck_assert_int_eq(profile_json_read(text, strlen(text), "f", &json, NULL), 0);
     if (profile_load_object(&loader, &JSON_PATH_ROOT, json.values, &reading_object, out) == 0) {
-        profile_check_fields(&JSON_PATH_ROOT, &reading_object, out, &error);
+        profile_check_members(&JSON_PATH_ROOT, &reading_object, out, NULL, &error);
     }
     profile_json_free(&json);
     return error.text;
