@@ -48,12 +48,8 @@ void probe_scaling_order(size_t *positions, size_t count, const struct partition
 /* How capable a core of the PU is, as declared; 0 where nothing is said. */
 static uint32_t efficiency_of(const struct profile_class *declared, uint32_t pu)
 {
-    for (size_t k = 0; declared && k < declared->kind_count; k++) {
-        if (profile_set_has(&declared->kinds[k].pus, pu)) {
-            return declared->kinds[k].efficiency;
-        }
-    }
-    return 0;
+    const size_t kind = declared ? probe_kinds_declared(declared, pu) : 0;
+    return declared && kind < declared->kind_count ? declared->kinds[kind].efficiency : 0;
 }
 
 /* Appends the most capable of the members that are below `limit`, and returns how capable these
