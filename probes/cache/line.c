@@ -120,11 +120,11 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
         return 0;
     }
     struct probe_cache_level *first = &out->levels[0];
-    const struct probe_line_level level = {
-        .bytes = first->size_bytes,
-        .seconds = first->seconds,
-        .miss_seconds = first_miss_seconds(out),
-        .declared_line_bytes = probe_line_first(probe->machine, pu)};
+    const struct probe_line_level level = {.bytes = first->size_bytes,
+                                           .seconds = first->seconds,
+                                           .miss_seconds = first_miss_seconds(out),
+                                           .declared_line_bytes =
+                                               probe_line_first(probe->machine, pu)};
     return probe_line(probe, pu, &level, &first->line_bytes, error);
 }
 
