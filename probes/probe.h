@@ -112,7 +112,6 @@ size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 struct probe_levels_between {
     uint32_t above, below;
 };
-#define PROBE_ANY_LEVEL ((struct probe_levels_between){0, UINT32_MAX})
 
 /* The declared cache (of that PU; NULL: of any), of one of these levels, that a measured size is
  * taken for, or NULL. */

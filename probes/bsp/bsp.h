@@ -154,6 +154,7 @@ static inline size_t bsp_target_words(uint32_t h, uint32_t p)
 #define BSP_RUNS_MAX 64u
 #define BSP_H_MAX (1u << 22)        /* 32 MiB of words per processor */
 #define BSP_POINTS (BSP_H_HIGH + 1) /* of a curve by default: every h up to bspbench's */
+#define BSP_POINTS_MAX (1u << 16)   /* beyond this a curve takes minutes */
 #define BSP_LENGTHS 5               /* of vectors by which r is measured */
 
 struct probe_bsp_request {

@@ -44,9 +44,12 @@ static void parse_interval(struct bsp_options *options, const char *text)
         cli_usage("--h: expected LOW-HIGH with HIGH from LOW + 2 to %u, such as 0-2048, got '%s'",
                   BSP_H_MAX, text);
     }
-    if (digits[0] < '0' || digits[0] > '9' || (stepped && (step < 1 || step > (high - low) / 2))) {
-        cli_usage("--h: expected a step from 1 to %ld (at least 3 values of h), got '%s'",
-                  (high - low) / 2, text);
+    long least = (high - low + (long)BSP_POINTS_MAX - 1) / (long)BSP_POINTS_MAX;
+    if (digits[0] < '0' || digits[0] > '9' ||
+        (stepped && (step < least || step > (high - low) / 2))) {
+        cli_usage(
+            "--h: expected a step from %ld to %ld (at most %u values of h, at least 3), got '%s'",
+            least, (high - low) / 2, BSP_POINTS_MAX, text);
     }
     options->h_step = (uint32_t)step;
     options->h_low = (uint32_t)low;

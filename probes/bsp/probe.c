@@ -320,8 +320,7 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
         request->runs > BSP_RUNS_MAX) {
         return profile_error(error, -EINVAL,
                              "BSP parameters: expected 1 to %u processors, h from low to at least "
-                             "low + 2 and at most "
-                             "%u, and 3 to %u runs",
+                             "low + 2 and at most %u, and 3 to %u runs",
                              machine->processors_max, BSP_H_MAX, BSP_RUNS_MAX);
     }
     /* r drifts with the clock of the processor: the best of two looks, before and after the

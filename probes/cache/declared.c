@@ -17,13 +17,6 @@ size_t probe_cache_declared_largest(const struct profile_class *declared)
     return largest;
 }
 
-const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
-                                                      uint64_t bytes)
-{
-    const struct profile_class *declared = probe_cache_declared(machine);
-    return declared ? probe_topology_find_cache(declared, &pu, bytes, PROBE_ANY_LEVEL) : NULL;
-}
-
 static bool holds(const struct probe_cache_level *level, const struct profile_cache *cache)
 {
     return cache->declared_size_bytes == level->size_bytes ||

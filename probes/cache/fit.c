@@ -278,8 +278,7 @@ static int cache_fit_report(const struct cache_terms *terms, struct cache_soluti
         const double next = latency + solution->coefficients[1 + terms->tlbs + i];
         if (latency > 0 && next / latency >= probe_cache_least_rise && found < CACHE_LEVELS_MAX) {
             levels[found] = all[i];
-            levels[found].seconds = latency;
-            levels[found++].rise = next / latency;
+            levels[found++].seconds = latency;
         }
         latency = next;
     }

@@ -33,8 +33,6 @@ struct cache_level_fit {
     struct cache_shape shape;
     /* of a load that misses all levels before this one and hits here */
     double seconds;
-    /* latency beyond this level / latency in it */
-    double rise;
     uint64_t low_bytes, high_bytes;
 };
 

@@ -112,12 +112,6 @@ static double first_miss_seconds(const struct probe_cache *caches)
     return caches->memory_seconds;
 }
 
-static uint32_t declared_line(const struct machine *machine, uint32_t pu, uint64_t bytes)
-{
-    const struct profile_cache *cache = probe_cache_declared_near(machine, pu, bytes);
-    return cache ? cache->line_bytes : 0;
-}
-
 int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
                      struct servet_error *error)
 {
@@ -126,11 +120,11 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
         return 0;
     }
     struct probe_cache_level *first = &out->levels[0];
-    const struct probe_line_level level = {
-        .bytes = first->size_bytes,
-        .seconds = first->seconds,
-        .miss_seconds = first_miss_seconds(out),
-        .declared_line_bytes = declared_line(probe->machine, pu, first->size_bytes)};
+    const struct probe_line_level level = {.bytes = first->size_bytes,
+                                           .seconds = first->seconds,
+                                           .miss_seconds = first_miss_seconds(out),
+                                           .declared_line_bytes =
+                                               probe_line_first(probe->machine, pu)};
     return probe_line(probe, pu, &level, &first->line_bytes, error);
 }
 

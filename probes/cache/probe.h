@@ -107,10 +107,6 @@ const struct profile_class *probe_cache_declared(const struct machine *machine);
 /* Bytes of the largest of these; 0: of nothing (NULL too). */
 size_t probe_cache_declared_largest(const struct profile_class *declared);
 
-/* The declared cache of the PU that a size comes next to; NULL: none. */
-const struct profile_cache *probe_cache_declared_near(const struct machine *machine, uint32_t pu,
-                                                      uint64_t bytes);
-
 /* Which declared cache each level is taken for, and which number the profile gives it. */
 struct probe_cache_pairing {
     const struct profile_cache *declared[CACHE_LEVELS_MAX]; /* NULL: none */

@@ -256,7 +256,6 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
 
 static int start(struct sets *sets, const struct profile_memory *memory, size_t candidates)
 {
-    static const struct profile_relation nothing;
     const struct profile_class *declared = sets->probe->declared;
     sets->most_levels = memory->level_count + 2 * candidates + 4;
     sets->levels = calloc(sets->most_levels, sizeof *sets->levels);
@@ -266,7 +265,7 @@ static int start(struct sets *sets, const struct profile_memory *memory, size_t 
     }
     /* Where something else is declared than there is, each PU is for itself. */
     const bool told = declared && !sets->odd;
-    int rc = probe_partition_make(sets->pus, told ? &declared->cores : &nothing, &sets->cores);
+    int rc = probe_partition_make(sets->pus, told ? &declared->cores : NULL, &sets->cores);
     return rc < 0 ? rc : probe_sets_take_levels(sets, memory);
 }
 
@@ -308,7 +307,6 @@ static bool cores_are_clear(const struct sets *sets, const struct profile_memory
 static int settle_cores(struct sets *sets, const struct profile_memory *memory,
                         const struct partition *candidates, size_t count)
 {
-    static const struct profile_relation nothing;
     const struct domain *pairs = sets->count && !sets->levels->loose ? sets->levels : NULL;
     bool none =
         (pairs && crosses(&sets->cores, &pairs->partition)) || cores_are_clear(sets, memory);
@@ -318,7 +316,7 @@ static int settle_cores(struct sets *sets, const struct profile_memory *memory,
     int rc = 0;
     if (none) {
         probe_partition_free(&sets->cores);
-        rc = probe_partition_make(sets->pus, &nothing, &sets->cores);
+        rc = probe_partition_make(sets->pus, NULL, &sets->cores);
     }
     return rc == 0 && pairs && probe_partition_largest(&pairs->partition) == 2
                ? probe_sets_adopt_cores(sets, &pairs->partition, pairs->share)

@@ -2,6 +2,7 @@
  * its groups, its note and its curve by the number of workers. */
 #include "probes/memory/scaling.h"
 #include "probes/memory/search.h"
+#include "profile/query.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,20 +51,16 @@ static int measure_scaling(const struct sets *sets, size_t index,
 {
     const struct partition *of = &sets->levels[index].partition;
     const struct partition **inner = calloc(index + 2, sizeof *inner);
-    const uint32_t unit = probe_sets_first_group(sets, of);
-    bool *member = malloc(of->pus + 1);
-    int rc = inner && member ? 0 : -ENOMEM;
+    const size_t first = of->first[probe_sets_first_group(sets, of)];
+    const struct profile_set *group = profile_group_of(&out->collisions, sets->pus->ids[first]);
+    int rc = inner ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i <= index; i++) {
         inner[i] = i ? &sets->levels[i - 1].partition : &sets->cores;
     }
-    for (size_t i = 0; rc == 0 && i < of->pus; i++) {
-        member[i] = of->unit[i] == unit;
-    }
     if (rc == 0) {
-        rc = probe_scaling_measure(sets->probe, sets->bytes, member, inner, memory, out);
+        rc = probe_scaling_measure(sets->probe, sets->bytes, group, inner, memory, out);
     }
     free(inner);
-    free(member);
     return rc;
 }
 

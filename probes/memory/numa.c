@@ -145,14 +145,19 @@ static int pus_near(const struct matrix *matrix, size_t node, struct profile_set
     return profile_set_copy(nearest->pus, out);
 }
 
-static int copy_together(const struct matrix *matrix, size_t node, const uint32_t *pus,
-                         size_t count)
+/* Spread over those near. */
+static int measure_together(const struct matrix *matrix, size_t node,
+                            const struct profile_set *near, size_t count)
 {
     struct probe *probe = matrix->probe;
     const struct machine_copy what =
         probe_memory_what(probe, matrix->bytes, (int32_t)probe->declared->numa[node].os_index);
+    uint32_t *pus = calloc(count + 1, sizeof *pus);
     double sums[REPEAT_MEDIAN_MOST];
-    int rc = 0;
+    int rc = pus ? 0 : -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        pus[i] = near->ids[i * near->count / count];
+    }
     for (size_t round = 0;
          rc == 0 && !probe_late(probe) && !probe_repeat_median_settled(sums, round);) {
         rc = probe_memory_total(probe, &what, pus, count, &sums[round]);
@@ -160,20 +165,8 @@ static int copy_together(const struct matrix *matrix, size_t node, const uint32_
             matrix->result->together_bytes_per_s[node] = profile_median_value(sums, ++round);
         }
     }
-    return is_fault(rc) ? 0 : rc;
-}
-
-/* Spread over those near. */
-static int measure_together(const struct matrix *matrix, size_t node,
-                            const struct profile_set *near, size_t count)
-{
-    uint32_t *pus = calloc(count + 1, sizeof *pus);
-    for (size_t i = 0; pus && i < count; i++) {
-        pus[i] = near->ids[i * near->count / count];
-    }
-    int rc = pus ? copy_together(matrix, node, pus, count) : -ENOMEM;
     free(pus);
-    return rc;
+    return is_fault(rc) ? 0 : rc;
 }
 
 /* Where there is one node, its PUs together are the memory probe's. */

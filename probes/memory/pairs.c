@@ -99,31 +99,26 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const struct profile_class *declared = rounds->probe->declared;
     struct profile_memory_level *level = &memory->levels[index];
-    static const struct profile_relation nothing;
     const struct partition **inner = calloc(index + 2, sizeof *inner);
     struct partition *made = calloc(index + 1, sizeof *made);
-    bool *member = malloc(pus->count + 1);
-    int rc = inner && made && member ? 0 : -ENOMEM;
+    int rc = inner && made ? 0 : -ENOMEM;
     for (size_t i = 0; i <= index && rc == 0; i++) {
         inner[i] = &made[i];
         rc = probe_partition_make(pus,
                                   i          ? &memory->levels[i - 1].collisions
                                   : declared ? &declared->cores
-                                             : &nothing,
+                                             : NULL,
                                   &made[i]);
     }
     if (rc == 0) {
-        for (size_t i = 0; i < pus->count; i++) {
-            member[i] = profile_set_has(&level->collisions.groups[0], pus->ids[i]);
-        }
-        rc = probe_scaling_measure(rounds->probe, rounds->bytes, member, inner, memory, level);
+        rc = probe_scaling_measure(rounds->probe, rounds->bytes, level->collisions.groups, inner,
+                                   memory, level);
     }
     for (size_t i = 0; made && i <= index; i++) {
         probe_partition_free(&made[i]);
     }
     free(inner);
     free(made);
-    free(member);
     return rc;
 }
 

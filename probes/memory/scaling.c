@@ -48,28 +48,23 @@ void probe_scaling_order(size_t *positions, size_t count, const struct partition
 /* How capable a core of the PU is, as declared; 0 where nothing is said. */
 static uint32_t efficiency_of(const struct profile_class *declared, uint32_t pu)
 {
-    for (size_t k = 0; declared && k < declared->kind_count; k++) {
-        if (profile_set_has(&declared->kinds[k].pus, pu)) {
-            return declared->kinds[k].efficiency;
-        }
-    }
-    return 0;
+    const size_t kind = declared ? probe_kinds_declared(declared, pu) : 0;
+    return declared && kind < declared->kind_count ? declared->kinds[kind].efficiency : 0;
 }
 
 /* Appends the most capable of the members that are below `limit`, and returns how capable these
  * are. */
-static uint32_t add_kind(const struct probe *probe, const bool *member, uint32_t limit, size_t *at,
-                         size_t *count)
+static uint32_t add_kind(const struct probe *probe, const struct profile_set *group, uint32_t limit,
+                         size_t *at, size_t *count)
 {
-    const struct profile_set *pus = &probe->machine->pus;
     uint32_t most = 0;
-    for (size_t i = 0; i < pus->count; i++) {
-        const uint32_t mine = efficiency_of(probe->declared, pus->ids[i]);
-        most = member[i] && mine < limit && mine > most ? mine : most;
+    for (size_t i = 0; i < group->count; i++) {
+        const uint32_t mine = efficiency_of(probe->declared, group->ids[i]);
+        most = mine < limit && mine > most ? mine : most;
     }
-    for (size_t i = 0; i < pus->count; i++) {
-        if (member[i] && efficiency_of(probe->declared, pus->ids[i]) == most) {
-            at[(*count)++] = i;
+    for (size_t i = 0; i < group->count; i++) {
+        if (efficiency_of(probe->declared, group->ids[i]) == most) {
+            at[(*count)++] = profile_set_position(&probe->machine->pus, group->ids[i]);
         }
     }
     return most;
@@ -147,7 +142,7 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
     return rc == -ETIME || (rc == -EAGAIN && level->scaling_count > 1) ? 0 : rc;
 }
 
-int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
+int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profile_set *group,
                           const struct partition *const *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level)
 {
@@ -161,7 +156,7 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const bool *member,
     }
     for (uint32_t limit = UINT32_MAX; rc == 0 && limit > 0;) {
         const size_t from = count;
-        limit = add_kind(probe, member, limit, at, &count);
+        limit = add_kind(probe, group, limit, at, &count);
         probe_scaling_order(at + from, count - from, inner, inner_count);
     }
     for (size_t i = 0; rc == 0 && i < count; i++) {

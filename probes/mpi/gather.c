@@ -82,8 +82,7 @@ static void miss(const struct ranks *ranks, const double *heard, char *const *te
             probe_deadline_set(
                 0.001,
                 "%s has not been heard of for %.0f s while it was measured: no profile was "
-                "written, an older "
-                "one is untouched",
+                "written, an older one is untouched",
                 ranks->info[ranks->leaders[i]].host, ranks_answer_limit_s);
             pause();
         }

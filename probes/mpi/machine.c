@@ -294,15 +294,6 @@ static int team_ask(struct team *team, const char *order, const volatile sig_ato
 
 /* -- messages -- */
 
-static uint32_t rank_of(const struct machine *machine, uint32_t pu)
-{
-    uint32_t rank = 0;
-    while (machine->pus.ids[rank] != pu) {
-        rank++;
-    }
-    return rank;
-}
-
 static char *order_text(const struct machine *machine, const struct machine_exchange *what,
                         const struct profile_pair *pairs, size_t count)
 {
@@ -314,8 +305,9 @@ static char *order_text(const struct machine *machine, const struct machine_exch
     }
     fprintf(stream, "exchange %zu %u %u %d %zu", what->bytes, what->round_trips, what->batches,
             what->unwritten, count);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(stream, " %u %u", rank_of(machine, pairs[i].a), rank_of(machine, pairs[i].b));
+    for (size_t i = 0; i < count; i++) { /* ranks */
+        fprintf(stream, " %zu %zu", profile_set_position(&machine->pus, pairs[i].a),
+                profile_set_position(&machine->pus, pairs[i].b));
     }
     fputc('\n', stream);
     return fclose(stream) == 0 ? text : NULL;

@@ -391,8 +391,7 @@ static void wait_for_results(const struct ranks *ranks, const struct machine_exc
         probe_deadline_set(
             limit,
             "rank %u on %s and rank %u on %s have not answered for %.0f s: no profile was "
-            "written, an older one is "
-            "untouched",
+            "written, an older one is untouched",
             a, ranks->info[a].host, b, ranks->info[b].host, limit);
         wait_for(&requests[i], RANKS_SLEEP_US / 4);
     }

@@ -220,18 +220,24 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
 /* The limit in one group's folder; INFINITY: none. */
 typedef double read_limit(const char *folder);
 
-/* INFINITY: no such file, or no limit in it ("max", -1). */
-static double read_number(const char *folder, const char *name)
+/* How many numbers there are, up to two: none in no file, and where there is no limit ("max"). */
+static int read_numbers(const char *folder, const char *name, double numbers[2])
 {
     char path[4400];
-    double value;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "re");
-    int fields = file ? fscanf(file, "%lf", &value) : 0;
+    int fields = file ? fscanf(file, "%lf %lf", &numbers[0], &numbers[1]) : 0;
     if (file) {
         fclose(file);
     }
-    return fields == 1 && value >= 0 ? value : INFINITY;
+    return fields;
+}
+
+/* INFINITY: there is none, or it is -1. */
+static double read_number(const char *folder, const char *name)
+{
+    double numbers[2];
+    return read_numbers(folder, name, numbers) > 0 && numbers[0] >= 0 ? numbers[0] : INFINITY;
 }
 
 /* The group itself and all above it. */
@@ -343,15 +349,9 @@ size_t probe_native_memory_limit(void)
 /* "150000 100000" or "max 100000": microseconds, of a period. */
 static double unified_cpus(const char *folder)
 {
-    char path[4400];
-    double quota, period;
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    FILE *file = fopen(path, "re");
-    int fields = file ? fscanf(file, "%lf %lf", &quota, &period) : 0;
-    if (file) {
-        fclose(file);
-    }
-    return fields == 2 && period > 0 ? quota / period : INFINITY;
+    double numbers[2];
+    return read_numbers(folder, "cpu.max", numbers) == 2 && numbers[1] > 0 ? numbers[0] / numbers[1]
+                                                                           : INFINITY;
 }
 
 static double own_cpus(const char *folder)

@@ -153,10 +153,7 @@ static int start_pinned(struct native_worker *worker)
 
 static int worker_of(struct native *native, uint32_t pu, struct native_worker **out)
 {
-    size_t slot = 0;
-    while (native->machine->pus.ids[slot] != pu) {
-        slot++;
-    }
+    const size_t slot = profile_set_position(&native->machine->pus, pu);
     if (!native->workers[slot]) {
         struct native_worker *worker = calloc(1, sizeof *worker);
         if (!worker) {

@@ -27,11 +27,7 @@ struct node_machine {
 
 static uint32_t rank_on(const struct node_machine *node, uint32_t pu)
 {
-    size_t i = 0;
-    while (node->pus->ids[i] != pu) {
-        i++;
-    }
-    return node->ranks[i];
+    return node->ranks[profile_set_position(node->pus, pu)];
 }
 
 static int node_exchange(struct machine *machine, const struct machine_exchange *what,

@@ -94,10 +94,9 @@ static int list_pairs(const struct pair_classes *classes, uint8_t weakest,
 int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
                                 struct profile_relation *out)
 {
-    static const struct profile_relation nothing;
     struct profile_relation pairs = {0};
     struct partition units;
-    int rc = probe_partition_make(classes->pus, &nothing, &units);
+    int rc = probe_partition_make(classes->pus, NULL, &units);
     size_t *bound = calloc(classes->pus->count + 1, sizeof *bound);
     bool *keep = calloc(classes->pus->count + 1, sizeof *keep);
     rc = rc == 0 && !(bound && keep) ? -ENOMEM : rc;
@@ -211,7 +210,9 @@ static int allocate(size_t pus, struct partition *out)
 int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
                          struct partition *out)
 {
+    static const struct profile_relation nothing;
     int rc = allocate(pus->count, out);
+    relation = relation ? relation : &nothing;
     for (size_t i = 0; rc == 0 && i < pus->count; i++) {
         const uint32_t id = pus->ids[i];
         size_t g = 0;

@@ -57,8 +57,8 @@ struct partition {
     uint32_t count;  /* of units */
 };
 
-/* The groups of `relation`; PUs in none are units of their own, PUs of a listed pair are in one.
- * 0 or -ENOMEM, as the three below. */
+/* The groups of `relation` (NULL: it has none); PUs in none are units of their own, PUs of a listed
+ * pair are in one. 0 or -ENOMEM, as the three below. */
 int probe_partition_make(const struct profile_set *pus, const struct profile_relation *relation,
                          struct partition *out);
 int probe_partition_copy(const struct partition *from, struct partition *out);

@@ -146,11 +146,10 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
                             struct conditions_before *out)
 {
     *out = (struct conditions_before){.settle_spread = -1, .suspended_s = suspended_s()};
-    char *text = read_text("/proc/loadavg");
-    if (text) {
-        snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(text, " \n"), text);
+    char line[96];
+    if (profile_first_line("/proc/loadavg", line, sizeof line)) {
+        snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(line, " "), line);
     }
-    free(text);
     int rc = look(machine, declared, &out->measured, &out->siblings);
     rc = rc < 0 ? rc : settle(machine, out);
     struct machine_guard *guard = &machine->guard; /* nothing was measured yet */

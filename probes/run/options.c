@@ -18,8 +18,7 @@ static const struct argp_option table[] = {
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
      "Finish within this time (60, 60s, 1m): fewer repetitions and pairs, and no further probe "
-     "once "
-     "it is over",
+     "once it is over",
      0},
     {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
      "Measure every pair (of PUs; with --cluster, of nodes) and infer none", 0},

@@ -25,10 +25,14 @@ struct place {
     uint32_t slot;
 };
 
+/* Addresses. */
+struct node {
+    uint64_t virtual, physical;
+};
+
 struct stream {
-    size_t position;   /* of the PU */
-    uint64_t *virtual; /* addresses in the order of the visits */
-    uint64_t *physical;
+    size_t position;    /* of the PU */
+    struct node *nodes; /* in the order of the visits */
     const struct sim_path *path;
     struct place *places; /* by node, then cache of the path */
     size_t count;
@@ -120,9 +124,9 @@ static void add_node(const struct machine_traversal *what, const struct memory *
     const unsigned page_shift = (unsigned)__builtin_ctzll(memory->page);
     uint64_t at =
         node + (what->order == MACHINE_SPREAD ? machine_spread_offset(i, what->stride_bytes) : 0);
-    stream->virtual[stream->count] = memory->base + at;
-    stream->physical[stream->count++] =
-        memory->base + (memory->frames[at >> page_shift] << page_shift) + (at & (memory->page - 1));
+    stream->nodes[stream->count++] = (struct node){
+        memory->base + at, memory->base + (memory->frames[at >> page_shift] << page_shift) +
+                               (at & (memory->page - 1))};
 }
 
 static void add_nodes(const struct machine_traversal *what, const struct sample *sample,
@@ -137,18 +141,6 @@ static void add_nodes(const struct machine_traversal *what, const struct sample 
     }
 }
 
-static void shuffle_nodes(struct stream *stream, struct random *random)
-{
-    for (size_t i = stream->count; i > 1; i--) {
-        size_t j = random_below(random, i);
-        uint64_t a = stream->virtual[i - 1], b = stream->physical[i - 1];
-        stream->virtual[i - 1] = stream->virtual[j];
-        stream->physical[i - 1] = stream->physical[j];
-        stream->virtual[j] = a;
-        stream->physical[j] = b;
-    }
-}
-
 static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index,
                        struct stream *stream)
 {
@@ -158,9 +150,8 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     struct sample sample = choose_sample(sim, what);
     size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
-    stream->virtual = malloc(nodes * sizeof *stream->virtual);
-    stream->physical = malloc(nodes * sizeof *stream->physical);
-    if (!frames || !stream->virtual || !stream->physical) {
+    stream->nodes = malloc(nodes * sizeof *stream->nodes);
+    if (!frames || !stream->nodes) {
         free(frames);
         return -ENOMEM;
     }
@@ -169,7 +160,7 @@ static int make_stream(struct sim *sim, const struct machine_traversal *what, si
     add_nodes(what, &sample, &(struct memory){frames, page, base}, stream);
     free(frames);
     if (what->order != MACHINE_STRIDE) {
-        shuffle_nodes(stream, &random);
+        random_shuffle(&random, stream->nodes, stream->count, sizeof *stream->nodes);
     }
     return 0;
 }
@@ -207,9 +198,9 @@ static int find_places(const struct stage *stage, struct stream *stream)
     for (size_t i = 0; i < stream->count; i++) {
         for (size_t level = 0; level < depth; level++) {
             const struct sim_cache *cache = cache_of(stage, level, stream->position);
-            const uint64_t by =
-                cache->indexing == SIM_VIRTUAL ? stream->virtual[i] : stream->physical[i];
-            const uint64_t line = line_at(cache, stream->physical[i]);
+            const uint64_t by = cache->indexing == SIM_VIRTUAL ? stream->nodes[i].virtual
+                                                               : stream->nodes[i].physical;
+            const uint64_t line = line_at(cache, stream->nodes[i].physical);
             uint32_t slot =
                 probe_sim_ways_reserve(ways_of(stage, level, stream->position), line_at(cache, by));
             if (slot == SIM_NO_SLOT) {
@@ -441,8 +432,7 @@ int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
         run(&stage, what, streams, count, seconds_per_access);
     }
     for (size_t i = 0; streams && i < count; i++) {
-        free(streams[i].virtual);
-        free(streams[i].physical);
+        free(streams[i].nodes);
         free(streams[i].places);
     }
     free(streams);
