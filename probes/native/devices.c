@@ -149,7 +149,7 @@ int probe_native_transfer(struct machine *machine, const struct profile_device *
     if (!library || !device->bus_id) {
         return profile_error(why, -ENOTSUP, "no library of its maker is known");
     }
-    if (probe_network_find("servet-devices", program, sizeof program) < 0) {
+    if (probe_network_find("servet-devices", program) < 0) {
         return profile_error(why, -ENOTSUP, "the program servet-devices is not installed");
     }
     arguments = calloc(PLACES + count + 1, sizeof *arguments);
