@@ -77,8 +77,8 @@ struct probe_cache {
 
 int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                 struct servet_error *error);
-/* Seconds of a load, once, in memory of its own and after the usual passes; of seed 0: at a place of
- * its own. 0 or the machine's -errno. */
+/* Seconds of a load, once, in memory of its own and after the usual passes; of seed 0: at a place
+ * of its own. 0 or the machine's -errno. */
 int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
                      double *seconds);
 /* One point of the curve: the same of a working set. */

@@ -13,8 +13,9 @@
 void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
                          size_t inner_count);
 
-/* Measures the curve of `level` on one of its groups, in that order (`inner` ends with NULL); slower cores come last, or the curve would fall with the first of them. One worker gets
- * the reference of `memory`. The curve ends where the workers never ran at the same time; -EAGAIN:
+/* Measures the curve of `level` on one of its groups, in that order (`inner` ends with NULL);
+ * slower cores come last, or the curve would fall with the first of them. One worker gets the
+ * reference of `memory`. The curve ends where the workers never ran at the same time; -EAGAIN:
  * before there were two. 0, -ENOMEM or the machine's -errno. */
 int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profile_set *group,
                           const struct partition *const *inner, const struct profile_memory *memory,

@@ -224,8 +224,8 @@ static size_t largest_round(const size_t *start, size_t rounds)
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
  * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to five) of the pairs
- * whose two least figures differ by more than 5 % (stopping.h). Pairs left when time is over are not edges. 0 or
- * -errno. */
+ * whose two least figures differ by more than 5 % (stopping.h). Pairs left when time is over are
+ * not edges. 0 or -errno. */
 static int measure_rounds(struct survey *survey, const struct profile_pair *pairs,
                           const size_t *start, size_t rounds)
 {
