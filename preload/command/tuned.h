@@ -1,6 +1,6 @@
-/* The findings of servet-bench --tune about a program, kept beside the profile: which ranks, threads
- * and placement were the fastest on this machine. servet-bench writes it, servet-pin --tuned reads
- * it.
+/* The findings of servet-bench --tune about a program, kept beside the profile: which ranks,
+ * threads and placement were the fastest on this machine. servet-bench writes it, servet-pin
+ * --tuned reads it.
  *
  * One file for each program and size, HOST.tuned/NAME-HASH.json beside the profile HOST.json: NAME
  * is that of the program's file, HASH one of its arguments as they were given, {threads} among

@@ -24,8 +24,8 @@
 
 #define BIT(signal) ((uint64_t)1 << ((signal)-1))
 
-/* A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal in
- * the background SIGTTOU: each would end or stop the program for output of ours. */
+/* A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
+ * in the background SIGTTOU: each would end or stop the program for output of ours. */
 
 /* Sets of signals as the kernel takes them: signal n is bit n - 1. */
 struct signals {

@@ -19,7 +19,7 @@
 static const struct {
     uint32_t vendor;
     const char *library;
-} makers[] = {{0x10de, "cuda"}, {0x1002, "hip"}};
+} makers[] = {{PROFILE_PCI_NVIDIA, "cuda"}, {PROFILE_PCI_AMD, "hip"}};
 enum { MAKERS = sizeof makers / sizeof *makers };
 
 /* Starting the driver of a server of eight GPUs takes seconds, the copies of a node a tenth of
