@@ -21,6 +21,9 @@ static const double operation_seconds =
  * single figures. */
 static double drift_of(const struct sim *sim)
 {
+    if (sim->noise.drift <= 0) {
+        return 1;
+    }
     struct random random = {sim->seed + (uint64_t)(sim->clock_s / sim->noise.drift_seconds)};
     random_next(&random);
     return 1 + sim->noise.drift * random_unit(&random);
