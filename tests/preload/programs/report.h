@@ -23,27 +23,21 @@ static inline void report_allowed(const char *path, char *out, size_t size)
     snprintf(out, size, "?");
     while (file && fgets(line, sizeof line, file)) {
         if (strncmp(line, "Cpus_allowed_list:", 18) != 0) {
-            {
-                continue;
-            }
+            continue;
         }
         char *text = line + 18 + strspn(line + 18, " \t");
         text[strcspn(text, "\n")] = '\0';
         snprintf(out, size, "%s", text);
     }
     if (file) {
-        {
-            fclose(file);
-        }
+        fclose(file);
     }
 }
 
 static inline void report_line(const char *line)
 {
     if (write(STDOUT_FILENO, line, strlen(line)) < 0) {
-        {
-            exit(3);
-        }
+        exit(3);
     }
 }
 
@@ -51,17 +45,17 @@ static inline void report_line(const char *line)
 static inline unsigned report_work(unsigned seed)
 {
     for (int i = 0; i < 100000; i++) {
-        {
-            seed = seed * 1664525u + 1013904223u;
-        }
+        seed = seed * 1664525u + 1013904223u;
     }
     return seed;
 }
 
+/* Takes a millisecond, so that no thread that reports is one that lives briefly. */
 static inline void report_worker(int rank, int thread)
 {
     char pus[256], line[512];
     unsigned sum = report_work((unsigned)(1000 * rank + thread));
+    usleep(1000);
     report_allowed("/proc/thread-self/status", pus, sizeof pus);
     snprintf(line, sizeof line, "worker %d %d %s %u\n", rank, thread, pus, sum);
     report_line(line);
@@ -89,9 +83,7 @@ static inline void report_masks(int rank)
     while (tasks && (entry = readdir(tasks))) {
         char path[512], pus[256], line[512];
         if (entry->d_name[0] == '.') {
-            {
-                continue;
-            }
+            continue;
         }
         snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
         report_allowed(path, pus, sizeof pus);
@@ -99,9 +91,7 @@ static inline void report_masks(int rank)
         report_line(line);
     }
     if (tasks) {
-        {
-            closedir(tasks);
-        }
+        closedir(tasks);
     }
 }
 
