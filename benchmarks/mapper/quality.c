@@ -2,7 +2,7 @@
  * folders of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern
  * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores, and ranks with threads,
  * with both priorities and compares with hwloc-distrib, compact, scatter, OMP_PROC_BIND=spread and,
- * where with_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was measured;
+ * where beside_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was measured;
  * the other tools get its topology. By
  *
  *   predicted memory bandwidth of a rank and of the worker with least, where it was measured; most
@@ -16,8 +16,7 @@
  * its reason; exit status 1 when one has none. Memory priority is held against all figures,
  * communication priority against those from the distance on, which is what it is for.
  *
- * Without an argument: the topologies beside the repository (../shared), else the fixtures in it,
- * and the modern machines.
+ * Without an argument: the topologies among the fixtures, and the modern machines.
  */
 #include <dirent.h>
 #include <hwloc.h>
@@ -27,7 +26,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "benchmarks/mapper/mpibind.h"
 #include "mapper/command/command.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
@@ -108,15 +106,27 @@ static bool distribute(struct machine *m, const struct program *program)
     return all;
 }
 
+/* $MPIBIND_PLACES answers with "pu N" for each thread, rank by rank (beside_mpibind). False: it gave
+ * a rank no PU, or crashed. */
 static bool ask_mpibind(struct machine *m, const struct program *program)
 {
-    uint32_t *leaves = m->rivals[MPIBIND];
-    bool placed = bench_mpibind_place(m->source, program->ranks, program->threads, leaves);
-    for (size_t i = 0; placed && i < workers_of(program); i++) {
-        leaves[i] = map_view_leaf(&m->view, leaves[i]);
-        placed = leaves[i] != MAP_NONE;
+    const char *command = getenv("MPIBIND_PLACES");
+    char line[8192];
+    size_t count = 0;
+    uint32_t pu;
+    if (!command) {
+        return false;
     }
-    return placed;
+    snprintf(line, sizeof line, "%s '%s' %u %u 2>/dev/null", command, m->source, program->ranks,
+             program->threads);
+    FILE *answer = popen(line, "r");
+    while (answer && fgets(line, sizeof line, answer)) {
+        if (sscanf(line, "pu %u", &pu) == 1 && count < workers_of(program) &&
+            (m->rivals[MPIBIND][count] = map_view_leaf(&m->view, pu)) != MAP_NONE) {
+            count++;
+        }
+    }
+    return answer && pclose(answer) == 0 && count == workers_of(program);
 }
 
 /* One place for each core in the order of the hierarchy; worker i on the first place of its
@@ -572,8 +582,7 @@ int main(int argc, char **argv)
         do_path(argv[i], &totals);
     }
     if (argc < 2) {
-        do_path(access(SHARED_TOPOLOGIES, R_OK) == 0 ? SHARED_TOPOLOGIES : FIXTURE_TOPOLOGIES,
-                &totals);
+        do_path(FIXTURE_TOPOLOGIES, &totals);
     }
     for (size_t i = 0; i < sizeof modern / sizeof *modern; i++) {
         do_machine(modern[i].name, modern[i].description, &totals);
