@@ -149,26 +149,16 @@ static void add_kernel(struct programs *suite, const char *folder, const struct 
     }
 }
 
-static void add_all(struct programs *suite, const struct entry *list, size_t count, size_t threads)
+void bench_kernels(size_t threads, size_t most, struct programs *out)
 {
+    const size_t all = sizeof entries / sizeof *entries;
     char *folder = bench_tools_kernels();
-    *suite = (struct programs){.list = bench_memory(count, sizeof *suite->list)};
+    *out = (struct programs){.list = bench_memory(all, sizeof *out->list)};
     if (!folder) {
         cli_fail("the kernels were not built with this servet-bench");
     }
-    for (size_t i = 0; i < count; i++) {
-        add_kernel(suite, folder, &list[i], threads);
+    for (size_t i = 0; i < all && i < most; i++) {
+        add_kernel(out, folder, &entries[i], threads);
     }
     free(folder);
-}
-
-void bench_kernels(size_t threads, struct programs *out)
-{
-    add_all(out, entries, sizeof entries / sizeof *entries, threads);
-}
-
-void bench_kernels_loaded(size_t threads, struct programs *out)
-{
-    static const struct entry list[] = {{"cg", 'W', OMP}};
-    add_all(out, list, sizeof list / sizeof *list, threads);
 }
