@@ -43,7 +43,8 @@ bool bench_npb_is_name(const char *name, size_t *ranks)
     return is;
 }
 
-static void add_npb(struct programs *list, const char *path, const char *name,
+/* `fixed`: the ranks that its name says, or 0. */
+static void add_npb(struct programs *list, const char *path, size_t fixed,
                     const struct program *wanted)
 {
     struct program *room = realloc(list->list, (list->count + 1) * sizeof *room);
@@ -52,12 +53,10 @@ static void add_npb(struct programs *list, const char *path, const char *name,
     }
     list->list = room;
     struct program *program = &room[list->count++];
-    *program = (struct program){.label = bench_copy(name)};
+    *program = (struct program){.label = bench_copy(strrchr(path, '/') + 1)};
     bench_words_add(&program->argv, "%s", path);
     struct bench_linked linked;
-    size_t fixed;
     bench_linked_with(path, &linked);
-    bench_npb_is_name(name, &fixed);
     bool mpi = linked.mpi != BENCH_MPI_UNKNOWN;
     program->ranks = mpi ? (fixed ? fixed : wanted->ranks) : 0;
     program->threads = linked.openmp ? wanted->threads : (mpi ? 1 : 0);
@@ -85,7 +84,7 @@ static int scan(const char *folder, int depth, const struct program *wanted, str
             scan(path, depth + 1, wanted, out);
         } else if (S_ISREG(status.st_mode) && access(path, X_OK) == 0 &&
                    bench_npb_is_name(entry->d_name, &ranks)) {
-            add_npb(out, path, entry->d_name, wanted);
+            add_npb(out, path, ranks, wanted);
         }
     }
     closedir(directory);
