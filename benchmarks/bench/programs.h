@@ -24,9 +24,8 @@ bool bench_npb_is_name(const char *name, size_t *ranks);
 #define BENCH_NPB_METRIC "Mop/s total *= *([0-9.Ee+-]+)"
 
 /* The kernels that were built, in sizes that take about a second each on a few cores: OpenMP with
- * `threads`, MPI with `threads` ranks, hybrid with two ranks. Of all of them the first `most`, which
- * begin with one process of CG. Fails by cli_fail() when the kernels
- * are not there. */
+ * `threads`, MPI with `threads` ranks, hybrid with two ranks. Only the first `most` of them, which
+ * begin with one process of CG. Fails by cli_fail() when the kernels are not there. */
 void bench_kernels(size_t threads, size_t most, struct programs *out);
 
 /* The line that our kernels print. */

@@ -31,8 +31,8 @@ struct bench_run {
 #define BENCH_GRACE_SECONDS 0.5
 
 /* Runs `copies` of the command at the same time and fills runs[copies]; after `limit_seconds` they
- * are asked to end, and killed if they do not. This command's environment, which they inherit, loses
- * whatever places programs (see comparator.h). */
+ * are asked to end, and killed if they do not. The environment, which they inherit, loses whatever
+ * places programs (see comparator.h). */
 void bench_run(const struct words *argv, const struct words *environment, size_t copies,
                double limit_seconds, struct bench_run *runs);
 void bench_run_free(struct bench_run *run);

@@ -1,7 +1,7 @@
 /* Two ordinary programs, where_omp and where_mpi, that know nothing of Servet: each thread or rank
- * runs a triad over arrays of its own, ranks pass a message round their ring, then who ran where. It
- * is what ./quickstart puts behind servet-pin. The place is read from /proc, not from the library
- * under test. */
+ * runs a triad over arrays of its own, ranks pass a message round their ring, then who ran where.
+ * They are what ./quickstart puts behind servet-pin. The place is read from /proc, not from the
+ * library under test. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -107,8 +107,8 @@ static bool distribute(struct machine *m, const struct program *program)
     return all;
 }
 
-/* $MPIBIND_PLACES answers with "pu N" for each thread, rank by rank (beside_mpibind). False: it gave
- * a rank no PU, or crashed. */
+/* $MPIBIND_PLACES answers with "pu N" for each thread, rank by rank (beside_mpibind). False: it
+ * gave a rank no PU, or crashed. */
 static bool ask_mpibind(struct machine *m, const struct program *program)
 {
     const char *command = getenv("MPIBIND_PLACES");

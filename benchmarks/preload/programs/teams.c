@@ -1,5 +1,5 @@
-/* teams [REGIONS [nested]]: many short parallel regions, as iterative solvers and phylogenetics have.
- * Two such programs at once fill the machine twice, and the runtimes' threads spin for one
+/* teams [REGIONS [nested]]: many short parallel regions, as iterative solvers and phylogenetics
+ * have. Two such programs at once fill the machine twice, and the runtimes' threads spin for one
  * another: here pinning gains. `nested`: within parallel regions, two by two threads, so that the
  * inner teams are made anew each time. Prints the seconds. */
 #include <omp.h>
