@@ -99,62 +99,30 @@ static void add_options(const struct program *program, const char *const *option
     }
 }
 
+/* All forms of programs; those of one process, and of ranks. */
+#define ANY true, true
+#define THREADS true, false
+#define RANKS false, true
+
 const struct comparator bench_comparators[] = {
-    {.name = "default",
-     .meaning = "as the operating system, or mpirun, places it",
-     .for_threads = true,
-     .for_ranks = true},
-    {.name = "omp-close",
-     .meaning = "OMP_PROC_BIND=close OMP_PLACES=cores",
-     .for_threads = true,
-     .for_ranks = true,
-     .binding = BENCH_CORES,
+    {"default", "as the operating system, or mpirun, places it", ANY, .binding = BENCH_AS_IT_DOES},
+    {"omp-close", "OMP_PROC_BIND=close OMP_PLACES=cores", ANY, .binding = BENCH_CORES,
      .proc_bind = "close"},
-    {.name = "omp-spread",
-     .meaning = "OMP_PROC_BIND=spread OMP_PLACES=cores",
-     .for_threads = true,
-     .for_ranks = true,
-     .binding = BENCH_CORES,
+    {"omp-spread", "OMP_PROC_BIND=spread OMP_PLACES=cores", ANY, .binding = BENCH_CORES,
      .proc_bind = "spread"},
-    {.name = "bind-none",
-     .meaning = "mpirun --bind-to none",
-     .for_ranks = true,
-     .binding = BENCH_NOTHING},
-    {.name = "bind-core",
-     .meaning = "mpirun --map-by slot:PE=threads --bind-to core",
-     .for_ranks = true,
-     .binding = BENCH_CORES},
-    {.name = "by-socket",
-     .meaning = "mpirun --map-by socket:PE=threads --bind-to core",
-     .for_ranks = true,
+    {"bind-none", "mpirun --bind-to none", RANKS, .binding = BENCH_NOTHING},
+    {"bind-core", "mpirun --map-by slot:PE=threads --bind-to core", RANKS, .binding = BENCH_CORES},
+    {"by-socket", "mpirun --map-by socket:PE=threads --bind-to core", RANKS,
      .binding = BENCH_CORES_BY_SOCKET},
-    {.name = "by-numa",
-     .meaning = "mpirun --map-by numa:PE=threads --bind-to core",
-     .for_ranks = true,
+    {"by-numa", "mpirun --map-by numa:PE=threads --bind-to core", RANKS,
      .binding = BENCH_CORES_BY_NUMA},
-    {.name = "likwid-pin",
-     .meaning = "likwid-pin -c N:0-(threads-1)",
-     .for_threads = true,
-     .needs = "likwid-pin",
+    {"likwid-pin", "likwid-pin -c N:0-(threads-1)", THREADS, .needs = "likwid-pin",
      .options = {"-q", "-c", "N:0-%zu"}},
-    {.name = "hwloc-bind",
-     .meaning = "hwloc-bind core:0-(threads-1)",
-     .for_threads = true,
-     .needs = "hwloc-bind",
+    {"hwloc-bind", "hwloc-bind core:0-(threads-1)", THREADS, .needs = "hwloc-bind",
      .options = {"core:0-%zu", "--"}},
-    {.name = "servet-mem",
-     .meaning = "servet-pin --mem-prior",
-     .for_threads = true,
-     .for_ranks = true,
-     .needs = "servet-pin",
-     .ours = true,
+    {"servet-mem", "servet-pin --mem-prior", ANY, .needs = "servet-pin",
      .options = {"--mem-prior", "--"}},
-    {.name = "servet-comm",
-     .meaning = "servet-pin --comm-prior",
-     .for_threads = true,
-     .for_ranks = true,
-     .needs = "servet-pin",
-     .ours = true,
+    {"servet-comm", "servet-pin --comm-prior", ANY, .needs = "servet-pin",
      .options = {"--comm-prior", "--"}},
 };
 const size_t bench_comparator_count = sizeof bench_comparators / sizeof *bench_comparators;
@@ -169,35 +137,26 @@ const struct comparator *bench_comparator_find(const char *name)
     return NULL;
 }
 
-static char *reason(const char *format, const char *name)
-{
-    char *text = NULL;
-    if (asprintf(&text, format, name) < 0) {
-        cli_fail("out of memory");
-    }
-    return text;
-}
-
 char *bench_comparator_obstacle(const struct comparator *comparator, const struct program *program,
                                 char **tool)
 {
     *tool = NULL;
     if (program->ranks ? !comparator->for_ranks : !comparator->for_threads) {
-        return reason("not for %s", program->ranks ? "MPI programs" : "programs of one process");
+        return bench_text("not for %s",
+                          program->ranks ? "MPI programs" : "programs of one process");
     }
     if (program->obstacle) {
-        return reason("%s", program->obstacle);
+        return bench_copy(program->obstacle);
     }
-    bool binds_threads = strncmp(comparator->name, "omp-", 4) == 0;
-    if (program->ranks && program->threads <= 1 && binds_threads) {
-        return reason("%s has one thread a rank", program->label);
+    if (program->ranks && program->threads <= 1 && comparator->proc_bind) {
+        return bench_text("%s has one thread a rank", program->label);
     }
     if (!comparator->needs) {
         return NULL;
     }
-    *tool = comparator->ours ? bench_tools_ours(comparator->needs)
-                             : bench_tools_find(comparator->needs);
-    return *tool ? NULL : reason("%s is not installed", comparator->needs);
+    *tool = (bench_comparator_ours(comparator) ? bench_tools_ours
+                                               : bench_tools_find)(comparator->needs);
+    return *tool ? NULL : bench_text("%s is not installed", comparator->needs);
 }
 
 void bench_comparator_command(const struct comparator *comparator, const struct program *program,

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "benchmarks/bench/run.h"
 #include "profile/base/error.h"
@@ -38,15 +39,20 @@ struct comparator {
     const char *meaning;
     bool for_threads; /* of one process */
     bool for_ranks;
-    const char *needs; /* a command in $PATH, or NULL */
-    bool ours;         /* `needs` is a command of this project */
     enum bench_binding binding;
     const char *proc_bind;  /* OMP_PROC_BIND, of cores; or NULL */
+    const char *needs;      /* a command, or NULL */
     const char *options[4]; /* of what it needs, before the program; ends with NULL */
 };
 
 extern const struct comparator bench_comparators[];
 extern const size_t bench_comparator_count;
+
+/* Is it a way to place of this project? */
+static inline bool bench_comparator_ours(const struct comparator *comparator)
+{
+    return strncmp(comparator->name, "servet-", 7) == 0;
+}
 
 /* NULL when there is none of that name. */
 const struct comparator *bench_comparator_find(const char *name);

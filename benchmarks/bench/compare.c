@@ -3,6 +3,7 @@
 #include "benchmarks/bench/compare.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,9 +24,8 @@ static void choose(const struct request *request, const struct program *program,
     }
     for (size_t i = 0; i < bench_comparator_count; i++) {
         const struct comparator *c = &bench_comparators[i];
-        bool binds_threads = strncmp(c->name, "omp-", 4) == 0;
-        if ((program->ranks ? c->for_ranks : c->for_threads) &&
-            !(program->ranks && program->threads <= 1 && binds_threads)) {
+        if (program->ranks ? c->for_ranks && (program->threads > 1 || !c->proc_bind)
+                           : c->for_threads) {
             names[count++] = c->name;
         }
     }
@@ -148,8 +148,8 @@ static void compare_loaded(const struct request *request, const struct metric *m
     struct programs half, whole;
     struct request loaded = *request, twice = *request;
     size_t pus = request->threads ? request->threads : bench_tools_pus();
-    bench_kernels_loaded(pus > 1 ? pus / 2 : 1, &half);
-    bench_kernels_loaded(pus, &whole);
+    bench_kernels(pus > 1 ? pus / 2 : 1, 1, &half);
+    bench_kernels(pus, 1, &whole);
     loaded.conditions.load_pus = pus > 1 ? pus / 2 : 1;
     twice.conditions.jobs = 2;
     compare_under(&loaded, &half, "loaded.svg", metric, results);
@@ -162,7 +162,7 @@ void bench_compare_kernels(const struct request *request, struct results *result
 {
     struct programs suite;
     struct metric metric = {.expression = BENCH_KERNEL_METRIC};
-    bench_kernels(request->threads ? request->threads : bench_tools_pus(), &suite);
+    bench_kernels(request->threads ? request->threads : bench_tools_pus(), SIZE_MAX, &suite);
     bench_metric_compile(&metric);
     compare_under(request, &suite, NULL, &metric, results);
     if (request->conditions.load_pus == 0 && request->conditions.jobs == 1) {

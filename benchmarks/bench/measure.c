@@ -134,31 +134,15 @@ static bool find_number(const struct metric *metric, const char *text, double *v
     return found;
 }
 
-static char *text_of(const char *format, const char *name, const char *detail)
-{
-    char *text = NULL;
-    if (asprintf(&text, format, name, detail) < 0) {
-        cli_fail("out of memory");
-    }
-    return text;
-}
-
-static char *failure(const struct bench_run *run, double limit)
-{
-    char number[64];
-    if (run->timed_out) {
-        snprintf(number, sizeof number, "%g", limit);
-        return text_of("%stook more than %s s", "", number);
-    }
-    snprintf(number, sizeof number, "exit status %d", run->status);
-    return text_of("%s: %s", number, run->complaint ? run->complaint : "nothing on stderr");
-}
-
 char *bench_figure(const struct metric *metric, const struct bench_run *run, double limit,
                    double *value)
 {
-    if (run->status != 0 || run->timed_out) {
-        return failure(run, limit);
+    if (run->timed_out) {
+        return bench_text("took more than %g s", limit);
+    }
+    if (run->status != 0) {
+        return bench_text("exit status %d: %s", run->status,
+                          run->complaint ? run->complaint : "nothing on stderr");
     }
     if (!metric->expression) {
         *value = run->seconds;
@@ -166,7 +150,7 @@ char *bench_figure(const struct metric *metric, const struct bench_run *run, dou
     }
     return find_number(metric, run->out, value)
                ? NULL
-               : text_of("no number like \"%s\" in the output%s", metric->expression, "");
+               : bench_text("no number like \"%s\" in the output", metric->expression);
 }
 
 /* One run (of all jobs) under one comparator: the worst figure of the jobs. */
@@ -242,8 +226,7 @@ static void evaluate(struct comparison *comparison)
         if (series->left_out) {
             continue;
         }
-        series->median = bench_statistics_median(series->values, rounds);
-        series->interval = bench_statistics_interval(series->values, rounds);
+        series->median = bench_statistics_median(series->values, rounds, &series->interval);
         series->ratio = bench_statistics_ratio(series->values, comparison->series[first].values,
                                                rounds, &series->ratio_interval);
     }
@@ -301,7 +284,7 @@ const struct series *bench_measure_best(const struct comparison *comparison, boo
     const struct series *best = NULL;
     for (size_t i = 0; i < comparison->count; i++) {
         const struct series *series = &comparison->series[i];
-        if (series->left_out || (strncmp(series->comparator->name, "servet-", 7) == 0) != ours) {
+        if (series->left_out || bench_comparator_ours(series->comparator) != ours) {
             continue;
         }
         bool better = !best || (comparison->metric->higher ? series->median > best->median

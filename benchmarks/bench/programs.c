@@ -43,7 +43,8 @@ bool bench_npb_is_name(const char *name, size_t *ranks)
     return is;
 }
 
-static void add_npb(struct programs *list, const char *path, const char *name,
+/* `fixed`: the ranks that its name says, or 0. */
+static void add_npb(struct programs *list, const char *path, size_t fixed,
                     const struct program *wanted)
 {
     struct program *room = realloc(list->list, (list->count + 1) * sizeof *room);
@@ -52,12 +53,10 @@ static void add_npb(struct programs *list, const char *path, const char *name,
     }
     list->list = room;
     struct program *program = &room[list->count++];
-    *program = (struct program){.label = bench_copy(name)};
+    *program = (struct program){.label = bench_copy(strrchr(path, '/') + 1)};
     bench_words_add(&program->argv, "%s", path);
     struct bench_linked linked;
-    size_t fixed;
     bench_linked_with(path, &linked);
-    bench_npb_is_name(name, &fixed);
     bool mpi = linked.mpi != BENCH_MPI_UNKNOWN;
     program->ranks = mpi ? (fixed ? fixed : wanted->ranks) : 0;
     program->threads = linked.openmp ? wanted->threads : (mpi ? 1 : 0);
@@ -85,7 +84,7 @@ static int scan(const char *folder, int depth, const struct program *wanted, str
             scan(path, depth + 1, wanted, out);
         } else if (S_ISREG(status.st_mode) && access(path, X_OK) == 0 &&
                    bench_npb_is_name(entry->d_name, &ranks)) {
-            add_npb(out, path, entry->d_name, wanted);
+            add_npb(out, path, ranks, wanted);
         }
     }
     closedir(directory);
@@ -149,26 +148,16 @@ static void add_kernel(struct programs *suite, const char *folder, const struct 
     }
 }
 
-static void add_all(struct programs *suite, const struct entry *list, size_t count, size_t threads)
+void bench_kernels(size_t threads, size_t most, struct programs *out)
 {
+    const size_t all = sizeof entries / sizeof *entries;
     char *folder = bench_tools_kernels();
-    *suite = (struct programs){.list = bench_memory(count, sizeof *suite->list)};
+    *out = (struct programs){.list = bench_memory(all, sizeof *out->list)};
     if (!folder) {
         cli_fail("the kernels were not built with this servet-bench");
     }
-    for (size_t i = 0; i < count; i++) {
-        add_kernel(suite, folder, &list[i], threads);
+    for (size_t i = 0; i < all && i < most; i++) {
+        add_kernel(out, folder, &entries[i], threads);
     }
     free(folder);
-}
-
-void bench_kernels(size_t threads, struct programs *out)
-{
-    add_all(out, entries, sizeof entries / sizeof *entries, threads);
-}
-
-void bench_kernels_loaded(size_t threads, struct programs *out)
-{
-    static const struct entry list[] = {{"cg", 'W', OMP}};
-    add_all(out, list, sizeof list / sizeof *list, threads);
 }

@@ -24,11 +24,9 @@ bool bench_npb_is_name(const char *name, size_t *ranks);
 #define BENCH_NPB_METRIC "Mop/s total *= *([0-9.Ee+-]+)"
 
 /* The kernels that were built, in sizes that take about a second each on a few cores: OpenMP with
- * `threads`, MPI with `threads` ranks, hybrid with two ranks. Fails by cli_fail() when the kernels
- * are not there. */
-void bench_kernels(size_t threads, struct programs *out);
-/* Programs for a loaded machine: kernels of one process. */
-void bench_kernels_loaded(size_t threads, struct programs *out);
+ * `threads`, MPI with `threads` ranks, hybrid with two ranks. Only the first `most` of them, which
+ * begin with one process of CG. Fails by cli_fail() when the kernels are not there. */
+void bench_kernels(size_t threads, size_t most, struct programs *out);
 
 /* The line that our kernels print. */
 #define BENCH_KERNEL_METRIC "^time +([0-9.]+) s$"

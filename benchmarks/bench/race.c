@@ -83,8 +83,7 @@ static void take(struct racer *racer, size_t round, const struct race_run *run)
 {
     racer->values[round] = run->value;
     racer->rounds = round + 1;
-    racer->median = bench_statistics_median(racer->values, racer->rounds);
-    racer->interval = bench_statistics_interval(racer->values, racer->rounds);
+    racer->median = bench_statistics_median(racer->values, racer->rounds, &racer->interval);
     racer->longest_s = run->seconds > racer->longest_s ? run->seconds : racer->longest_s;
 }
 

@@ -8,10 +8,9 @@
 #include "benchmarks/bench/report.h"
 #include "benchmarks/bench/tools.h"
 #include "profile/base/cli.h"
+#include "profile/topology/topology.h"
 
 /* -- verdicts, tables, JSON -- */
-
-#define LINE_SIZE 512
 
 /* The same of two of its series that have figures; the interval says 95 % only from
  * BENCH_LEAST_ROUNDS on. */
@@ -32,7 +31,7 @@ bool bench_verdict(const struct comparison *comparison, struct verdict *out)
     *out = (struct verdict){.best = bench_measure_best(comparison, false)};
     for (size_t i = 0; i < comparison->count && !out->ours; i++) {
         const struct series *series = &comparison->series[i];
-        if (!series->left_out && strncmp(series->comparator->name, "servet-", 7) == 0) {
+        if (!series->left_out && bench_comparator_ours(series->comparator)) {
             out->ours = series;
         }
     }
@@ -165,34 +164,20 @@ json_t *bench_json(const struct comparison *comparison)
     return object;
 }
 
-static void cpu_model(char *text, size_t size)
-{
-    char line[LINE_SIZE];
-    snprintf(text, size, "unknown");
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strstr(line, ": ");
-        if (strncmp(line, "model name", 10) == 0 && colon) {
-            snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-}
-
 json_t *bench_json_machine(void)
 {
     struct utsname name;
-    char cpu[LINE_SIZE], date[32];
+    struct sysfs fs = {.root = ""};
+    char *cpu = profile_sysfs_processor(&fs), date[32];
     time_t now = time(NULL);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-    cpu_model(cpu, sizeof cpu);
     uname(&name);
-    return json_pack("{s:s,s:s,s:s,s:I,s:s}", "host", name.nodename, "cpu", cpu, "kernel",
-                     name.release, "pus", (json_int_t)bench_tools_pus(), "date", date);
+    json_t *machine =
+        json_pack("{s:s,s:s,s:s,s:I,s:s}", "host", name.nodename, "cpu", cpu ? cpu : "unknown",
+                  "kernel", name.release, "pus", (json_int_t)bench_tools_pus(), "date", date);
+    free(cpu);
+    return machine;
 }
 
 /* -- reasons -- */

@@ -4,13 +4,11 @@
  * A run is polled for its end, every 0.2 ms: a signal handler or a thread of ours would be one more
  * thing that the machine does while it is measured. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +16,7 @@
 
 #include "benchmarks/bench/run.h"
 #include "benchmarks/bench/tools.h"
+#include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
@@ -96,12 +95,10 @@ char *bench_words_text(const struct words *words)
 
 /* -- runs -- */
 
-extern char **environ;
-
 #define CANNOT_START 127
 #define POLL_NANOSECONDS 200000 /* how often a run is looked at: 0.2 ms */
 
-/* Variables that place programs: a comparison starts without the user's. */
+/* Variables that place programs: from the first run on, this command is without the user's. */
 static const char *const placing[] = {
     "OMP_PROC_BIND",     "OMP_PLACES",   "GOMP_CPU_AFFINITY", "KMP_AFFINITY",   "SERVET_MEM_PRIOR",
     "SERVET_COMM_PRIOR", "SERVET_FORCE", "SERVET_VERBOSE",    "SERVET_DISABLE", "LD_PRELOAD"};
@@ -112,54 +109,39 @@ struct child {
     bool ended;
 };
 
-static _Noreturn void become(const struct words *argv, const struct words *environment,
-                             const struct child *child)
+/* False: it cannot be started, and the reason is in its errors. */
+static bool start(const struct words *argv, const struct words *environment, struct child *child)
 {
-    setpgid(0, 0);
+    *child = (struct child){.out = profile_child_file(), .err = profile_child_file()};
+    if (child->out < 0 || child->err < 0) {
+        cli_fail("cannot keep the output of %s", argv->list[0]);
+    }
     /* Out of the terminal's process group Ctrl-C does not reach it: it ends when this command
      * does. */
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(child->out, STDOUT_FILENO) < 0 ||
-        dup2(child->err, STDERR_FILENO) < 0) {
-        _exit(CANNOT_START);
+    const struct profile_child started = {.argv = argv->list,
+                                          .environment = (const char *const *)environment->list,
+                                          .in = PROFILE_CHILD_NOTHING,
+                                          .out = child->out,
+                                          .errors = child->err,
+                                          .own_group = true,
+                                          .dies_with_us = SIGTERM};
+    int rc = profile_child_start(&started, &child->pid);
+    if (rc == -EAGAIN || rc == -ENOMEM) {
+        cli_fail("cannot start %s: %s", argv->list[0], strerror(-rc));
     }
-    for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
-        unsetenv(placing[i]);
+    if (rc < 0) {
+        dprintf(child->err, "%s: %s\n", argv->list[0], strerror(-rc));
     }
-    for (size_t i = 0; i < environment->count; i++) {
-        putenv(environment->list[i]);
-    }
-    execvp(argv->list[0], argv->list);
-    dprintf(STDERR_FILENO, "%s: %s\n", argv->list[0], strerror(errno));
-    _exit(CANNOT_START);
-}
-
-static void start(const struct words *argv, const struct words *environment, struct child *child)
-{
-    *child = (struct child){.out = memfd_create("out", MFD_CLOEXEC),
-                            .err = memfd_create("err", MFD_CLOEXEC)};
-    if (child->out < 0 || child->err < 0) {
-        cli_fail("cannot keep the output of %s: %s", argv->list[0], strerror(errno));
-    }
-    child->pid = fork();
-    if (child->pid < 0) {
-        cli_fail("cannot start %s: %s", argv->list[0], strerror(errno));
-    }
-    if (child->pid == 0) {
-        become(argv, environment, child);
-    }
-    setpgid(child->pid, child->pid); /* both do it: the group must exist before it is killed */
+    return rc == 0;
 }
 
 static char *text_of(int fd)
 {
-    off_t size = lseek(fd, 0, SEEK_END);
-    size_t length = size > 0 ? (size_t)size : 0;
-    length = length < BENCH_OUTPUT_LIMIT ? length : BENCH_OUTPUT_LIMIT;
-    char *text = bench_memory(length + 1, 1);
-    ssize_t got = pread(fd, text, length, 0);
-    text[got > 0 ? got : 0] = '\0';
+    char *text;
+    int rc = profile_child_read(fd, &text, NULL);
+    if (rc < 0) {
+        cli_fail("output of a program: %s", strerror(-rc));
+    }
     return text;
 }
 
@@ -178,7 +160,7 @@ static void finish(struct child *child, int status, double seconds, struct bench
 {
     child->ended = true;
     run->seconds = seconds;
-    run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    run->status = status;
     run->out = text_of(child->out);
     char *err = text_of(child->err);
     run->complaint = last_line(err);
@@ -196,6 +178,7 @@ static size_t collect(struct child *children, size_t copies, double started, str
             continue;
         }
         if (waitpid(children[i].pid, &status, WNOHANG) == children[i].pid) {
+            status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             finish(&children[i], status, profile_now_s() - started, &runs[i]);
         } else {
             running++;
@@ -263,8 +246,13 @@ void bench_run(const struct words *argv, const struct words *environment, size_t
     struct child *children = bench_memory(copies, sizeof *children);
     memset(runs, 0, copies * sizeof *runs);
     double started = profile_now_s(), end = started + limit_seconds;
+    for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
+        unsetenv(placing[i]);
+    }
     for (size_t i = 0; i < copies; i++) {
-        start(argv, environment, &children[i]);
+        if (!start(argv, environment, &children[i])) {
+            finish(&children[i], CANNOT_START, 0, &runs[i]);
+        }
     }
     bool asked = false, killed = false;
     while (collect(children, copies, started, runs)) {

@@ -23,18 +23,16 @@ struct bench_run {
     int status;      /* exit status; 128 + signal; 127 when it cannot be started */
     bool timed_out;  /* it, and its process group, were ended */
     double seconds;  /* wall time from before fork to after wait */
-    char *out;       /* what it wrote on stdout, as much as BENCH_OUTPUT_LIMIT bytes */
+    char *out;       /* what it wrote on stdout */
     char *complaint; /* the last line of stderr that is not empty, or NULL */
 };
-
-#define BENCH_OUTPUT_LIMIT (1u << 20)
 
 /* A launcher that is asked to end its ranks gets so long for it before it is killed. */
 #define BENCH_GRACE_SECONDS 0.5
 
 /* Runs `copies` of the command at the same time and fills runs[copies]; after `limit_seconds` they
- * are asked to end, and killed if they do not. The inherited environment loses whatever places
- * programs (see comparator.h). */
+ * are asked to end, and killed if they do not. The environment, which they inherit, loses whatever
+ * places programs (see comparator.h). */
 void bench_run(const struct words *argv, const struct words *environment, size_t copies,
                double limit_seconds, struct bench_run *runs);
 void bench_run_free(struct bench_run *run);

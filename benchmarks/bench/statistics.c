@@ -2,8 +2,8 @@
 #include "benchmarks/bench/statistics.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "benchmarks/bench/tools.h"
 #include "profile/base/random.h"
@@ -18,60 +18,39 @@ static double *memory(size_t count)
     return bench_memory(count, sizeof(double));
 }
 
-double bench_statistics_median(const double *values, size_t count)
-{
-    double *copy = memory(count);
-    memcpy(copy, values, count * sizeof *copy);
-    double median = profile_median_value(copy, count);
-    free(copy);
-    return median;
-}
-
 /* A modulo's bias does not matter: count is below 2^20. */
 static size_t draw(struct random *random, size_t count)
 {
     return (size_t)(random_next(random) % count);
 }
 
-static struct interval middle(double *figures, size_t count)
-{
-    profile_sort(figures, count);
-    size_t low = (size_t)floor(OUTSIDE * (double)(count - 1));
-    return (struct interval){figures[low], figures[count - 1 - low]};
-}
-
 double bench_statistics_ratio(const double *a, const double *b, size_t count,
                               struct interval *interval)
 {
-    double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count);
+    double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count), ratio = 0;
     struct random state = {SEED};
-    for (size_t sample = 0; sample < RESAMPLES; sample++) {
+    for (size_t sample = 0; sample <= RESAMPLES; sample++) {
+        const bool last = sample == RESAMPLES; /* all rounds as they were: the ratio itself */
         for (size_t i = 0; i < count; i++) {
-            size_t round = draw(&state, count);
+            size_t round = last ? i : draw(&state, count);
             x[i] = a[round];
-            y[i] = b[round];
+            y[i] = b ? b[round] : 1;
         }
-        ratios[sample] = profile_median_value(x, count) / profile_median_value(y, count);
+        ratio = profile_median_value(x, count) / profile_median_value(y, count);
+        if (!last) {
+            ratios[sample] = ratio;
+        }
     }
-    *interval = middle(ratios, RESAMPLES);
+    profile_sort(ratios, RESAMPLES);
+    size_t low = (size_t)floor(OUTSIDE * (RESAMPLES - 1));
+    *interval = (struct interval){ratios[low], ratios[RESAMPLES - 1 - low]};
     free(ratios);
     free(x);
     free(y);
-    return bench_statistics_median(a, count) / bench_statistics_median(b, count);
+    return ratio;
 }
 
-struct interval bench_statistics_interval(const double *values, size_t count)
+double bench_statistics_median(const double *values, size_t count, struct interval *interval)
 {
-    double *medians = memory(RESAMPLES), *x = memory(count);
-    struct random state = {SEED};
-    for (size_t sample = 0; sample < RESAMPLES; sample++) {
-        for (size_t i = 0; i < count; i++) {
-            x[i] = values[draw(&state, count)];
-        }
-        medians[sample] = profile_median_value(x, count);
-    }
-    struct interval interval = middle(medians, RESAMPLES);
-    free(medians);
-    free(x);
-    return interval;
+    return bench_statistics_ratio(values, NULL, count, interval);
 }

@@ -16,9 +16,6 @@ struct interval {
     double low, high;
 };
 
-/* The middle one of count > 0 values, or the mean of both. */
-double bench_statistics_median(const double *values, size_t count);
-
 /* Median of `a` over median of `b`, count > 0 rounds each: a[i] and b[i] were measured in the same
  * round, and a resample draws rounds, so that a slow spell of the machine that hit both does not
  * look like a difference. `interval`: percentile bootstrap, 95 %. The draws are the same for the
@@ -26,7 +23,8 @@ double bench_statistics_median(const double *values, size_t count);
 double bench_statistics_ratio(const double *a, const double *b, size_t count,
                               struct interval *interval);
 
-/* The 95 % interval of a median by the same bootstrap. */
-struct interval bench_statistics_interval(const double *values, size_t count);
+/* The middle one of count > 0 values, or the mean of both, with the interval by the same
+ * bootstrap. */
+double bench_statistics_median(const double *values, size_t count, struct interval *interval);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,18 @@ char *bench_copy(const char *text)
 {
     size_t size = strlen(text) + 1;
     return memcpy(bench_memory(size, 1), text, size);
+}
+
+char *bench_text(const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0) {
+        cli_fail("out of memory");
+    }
+    va_end(arguments);
+    return text;
 }
 
 bool bench_matches(const regex_t *compiled, const char *text, size_t count, regmatch_t *match,

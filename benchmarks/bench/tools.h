@@ -14,10 +14,11 @@ char *bench_tools_ours(const char *name);
 char *bench_tools_find(const char *name);
 /* The folder of our kernels, as a new string, or NULL. */
 char *bench_tools_kernels(void);
-/* `count` zeroed things of `size` bytes (one, where count is 0), and a copy of a text. Where there
- * is no memory the command ends: one line, status 1. */
+/* `count` zeroed things of `size` bytes (one, where count is 0), a copy of a text, and a text as
+ * printf() writes it. Where there is no memory the command ends: one line, status 1. */
 void *bench_memory(size_t count, size_t size);
 char *bench_copy(const char *text);
+char *bench_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* regexec(3): does `text` match? It needs memory, too. */
 bool bench_matches(const regex_t *compiled, const char *text, size_t count, regmatch_t *match,
                    int flags);

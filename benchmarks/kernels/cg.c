@@ -9,6 +9,7 @@
 
 #include "benchmarks/kernels/kernel.h"
 #include "benchmarks/kernels/par.h"
+#include "profile/base/clock.h"
 
 const char kernel_name[] = "CG";
 
@@ -44,8 +45,7 @@ static double dot(const double *a, const double *b, size_t count)
     for (size_t i = 0; i < count; i++) {
         sum += a[i] * b[i];
     }
-    par_sum(&sum, 1);
-    return sum;
+    return par_sum(sum);
 }
 
 /* Own rows of the product of the matrix and the gathered vector. */
@@ -111,27 +111,24 @@ static void make(struct solver *s, size_t n)
     s->q = kernel_memory(s->rows, sizeof *s->q);
 }
 
-bool kernel_run(char problem, struct kernel_result *result, const char **reason)
+bool kernel_run(char problem, struct kernel_result *result)
 {
     const struct problem *what = &problems[kernel_class_index(problem)];
     struct solver s;
-    (void)reason; /* a rank may have no rows */
     make(&s, what->n);
     solve(&s); /* untimed: touches everything once */
     par_barrier();
-    double start = par_seconds(), worst = 0;
+    double start = profile_now_s(), worst = 0;
     for (int i = 0; i < what->solves; i++) {
         solve(&s);
     }
-    result->seconds = par_seconds() - start;
+    result->seconds = par_maximum(profile_now_s() - start);
     for (size_t row = 0; row < s.rows; row++) {
         worst = fmax(worst, fabs(s.x[row] - solution(s.first + row)));
     }
-    double slowest = result->seconds;
-    par_maximum(&worst, 1);
-    par_maximum(&slowest, 1);
+    worst = par_maximum(worst);
     result->rate =
-        what->solves * ITERATIONS * (double)what->n * (4 * DISTANCES + 12) / slowest * 1e-6;
+        what->solves * ITERATIONS * (double)what->n * (4 * DISTANCES + 12) / result->seconds * 1e-6;
     result->unit = "Mop/s";
     result->verified = worst < tolerance;
     result->checked = "the solution is the one that the right side was made of";

@@ -6,32 +6,6 @@
 #include <string.h>
 
 #include "benchmarks/kernels/par.h"
-#include "profile/base/clock.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-size_t par_threads(void)
-{
-#ifdef _OPENMP
-    return (size_t)omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
-double par_seconds(void)
-{
-    return profile_now_s();
-}
-
-void par_share(size_t total, size_t rank, size_t *first, size_t *count)
-{
-    size_t each = total / par_size(), rest = total % par_size();
-    *first = rank * each + (rank < rest ? rank : rest);
-    *count = each + (rank < rest ? 1 : 0);
-}
 
 static const char classes[] = "SWAB";
 
@@ -88,15 +62,13 @@ int main(int argc, char **argv)
         printf("%s\n", kernel_name);
     }
     struct kernel_result result = {0};
-    const char *reason = "";
-    if (!kernel_run(text[0], &result, &reason)) {
+    if (!kernel_run(text[0], &result)) {
         if (par_rank() == 0) {
-            fprintf(stderr, "%s: %s, got %zu ranks\n", kernel_name, reason, par_size());
+            fprintf(stderr, "%s: %s, got %zu ranks\n", kernel_name, result.checked, par_size());
         }
         par_finish();
         return 2;
     }
-    par_maximum(&result.seconds, 1);
     if (par_rank() == 0) {
         report(text[0], &result);
     }

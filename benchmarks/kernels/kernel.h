@@ -14,16 +14,16 @@
 
 struct kernel_result {
     double seconds;      /* of the timed part, slowest rank */
-    double rate;         /* in rate_unit */
+    double rate;         /* in `unit` */
     const char *unit;    /* "Mop/s", "GB/s", … */
     bool verified;       /* on every rank */
-    const char *checked; /* what was checked */
+    const char *checked; /* what was checked; why it cannot run */
 };
 
-/* Defined by each kernel. `problem` is 'S', 'W', 'A' or 'B'. run() gives false and one line in
- * *reason when it cannot run on so many ranks. */
+/* Defined by each kernel. `problem` is 'S', 'W', 'A' or 'B'. False when it cannot run on so many
+ * ranks. */
 extern const char kernel_name[];
-bool kernel_run(char problem, struct kernel_result *result, const char **reason);
+bool kernel_run(char problem, struct kernel_result *result);
 
 /* Memory that is not there ends the program (status 1): a benchmark cannot go on. Zeroed, by the
  * threads that will use it (static schedule over the bytes), so that pages lie near them; 64-byte

@@ -1,5 +1,5 @@
-/* The ranks of a kernel: everything that it says to other processes. Threads are OpenMP pragmas in
- * the kernels.
+/* The ranks and threads of a kernel: everything that it says to other processes. Work is dealt out
+ * to threads by OpenMP pragmas in the kernels.
  *
  * One kernel source gives three programs:
  *   NAME_omp     par_one.c, compiled with OpenMP       1 process, many threads
@@ -13,7 +13,10 @@
 #define SERVET_BENCHMARKS_PAR_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 void par_start(int *argc, char ***argv);
 void par_finish(void);
@@ -22,28 +25,38 @@ size_t par_rank(void);
 size_t par_size(void);
 /* "OpenMP", "MPI", "MPI + OpenMP": of the program that this is. */
 const char *par_form(void);
-/* OpenMP threads that a parallel region gets: 1 without OpenMP. */
-size_t par_threads(void);
 
 void par_barrier(void);
-double par_seconds(void);
 
-/* Sum, or maximum, over all ranks, on every rank, in place. */
-void par_sum(double *values, size_t count);
-void par_sum_integers(int64_t *values, size_t count);
-void par_maximum(double *values, size_t count);
+/* Sum, or maximum, over all ranks, on every rank. */
+double par_sum(double value);
+double par_maximum(double value);
 
 /* Parts of different sizes of all ranks, in place: part r is bytes first[r] to first[r + 1] of
  * `all`. */
 void par_gather_parts(void *all, const size_t *first);
 
-/* Sends to one neighbour on the ring of ranks while receiving from the other; on one rank a
- * copy. */
-void par_to_next(const void *send, void *receive, size_t bytes);
-void par_to_previous(const void *send, void *receive, size_t bytes);
+/* Sends to the rank that is `step` (1 or -1) farther on the ring of ranks while receiving from the
+ * other neighbour; on one rank a copy. */
+void par_pass(int step, const void *send, void *receive, size_t bytes);
+
+/* OpenMP threads that a parallel region gets: 1 without OpenMP. */
+static inline size_t par_threads(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
 
 /* Items of `total` that rank `rank` has when they are dealt out evenly: from *first on, *count of
  * them. */
-void par_share(size_t total, size_t rank, size_t *first, size_t *count);
+static inline void par_share(size_t total, size_t rank, size_t *first, size_t *count)
+{
+    size_t each = total / par_size(), rest = total % par_size();
+    *first = rank * each + (rank < rest ? rank : rest);
+    *count = each + (rank < rest ? 1 : 0);
+}
 
 #endif

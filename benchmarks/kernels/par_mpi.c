@@ -4,7 +4,6 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "benchmarks/kernels/par.h"
 
@@ -60,56 +59,38 @@ static int as_count(size_t count)
     return (int)count;
 }
 
-void par_sum(double *values, size_t count)
+double par_sum(double value)
 {
-    MPI_Allreduce(MPI_IN_PLACE, values, as_count(count), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return value;
 }
 
-void par_sum_integers(int64_t *values, size_t count)
+double par_maximum(double value)
 {
-    MPI_Allreduce(MPI_IN_PLACE, values, as_count(count), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-}
-
-void par_maximum(double *values, size_t count)
-{
-    MPI_Allreduce(MPI_IN_PLACE, values, as_count(count), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-}
-
-/* Counts and places of parts as MPI wants them: one array of 2 x ranks. */
-static int *parts_of(const size_t *first)
-{
-    int *parts = malloc(2 * ranks * sizeof *parts);
-    if (!parts) {
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        abort();
-    }
-    for (size_t r = 0; r < ranks; r++) {
-        parts[r] = as_count(first[r + 1] - first[r]);
-        parts[ranks + r] = as_count(first[r]);
-    }
-    return parts;
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return value;
 }
 
 void par_gather_parts(void *all, const size_t *first)
 {
-    int *parts = parts_of(first);
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, parts, parts + ranks, MPI_BYTE,
+    int *counts = malloc(2 * ranks * sizeof *counts), *places = counts + ranks;
+    if (!counts) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        abort();
+    }
+    for (size_t r = 0; r < ranks; r++) {
+        counts[r] = as_count(first[r + 1] - first[r]);
+        places[r] = as_count(first[r]);
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, places, MPI_BYTE,
                    MPI_COMM_WORLD);
-    free(parts);
+    free(counts);
 }
 
-static void to_neighbour(const void *send, void *receive, size_t bytes, size_t to, size_t from)
+void par_pass(int step, const void *send, void *receive, size_t bytes)
 {
-    MPI_Sendrecv(send, as_count(bytes), MPI_BYTE, (int)to, 0, receive, as_count(bytes), MPI_BYTE,
-                 (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-void par_to_next(const void *send, void *receive, size_t bytes)
-{
-    to_neighbour(send, receive, bytes, (rank_here + 1) % ranks, (rank_here + ranks - 1) % ranks);
-}
-
-void par_to_previous(const void *send, void *receive, size_t bytes)
-{
-    to_neighbour(send, receive, bytes, (rank_here + ranks - 1) % ranks, (rank_here + 1) % ranks);
+    const int size = (int)ranks, to = ((int)rank_here + size + step) % size,
+              from = ((int)rank_here + size - step) % size;
+    MPI_Sendrecv(send, as_count(bytes), MPI_BYTE, to, 0, receive, as_count(bytes), MPI_BYTE, from,
+                 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }

@@ -2,11 +2,11 @@
  * as STREAM's triad counts it (3 x 8 bytes an element; the line fetched because it is written to is
  * not counted). Each rank has its share of the arrays; pages are touched first by the thread that
  * uses them. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "benchmarks/kernels/kernel.h"
 #include "benchmarks/kernels/par.h"
+#include "profile/base/clock.h"
 
 const char kernel_name[] = "TRIAD";
 
@@ -20,21 +20,19 @@ static double best_pass(double *a, const double *b, const double *c, size_t coun
     double best = 0.0;
     for (int pass = 0; pass < PASSES; pass++) {
         par_barrier();
-        double start = par_seconds();
+        double start = profile_now_s();
 #pragma omp parallel for schedule(static)
         for (size_t i = 0; i < count; i++) {
             a[i] = b[i] + SCALAR * c[i];
         }
-        double seconds = par_seconds() - start;
-        par_maximum(&seconds, 1);
+        double seconds = par_maximum(profile_now_s() - start);
         best = pass == 0 || seconds < best ? seconds : best;
     }
     return best;
 }
 
-bool kernel_run(char problem, struct kernel_result *result, const char **reason)
+bool kernel_run(char problem, struct kernel_result *result)
 {
-    (void)reason;
     size_t total = elements[kernel_class_index(problem)], first, count;
     par_share(total, par_rank(), &first, &count);
     double *a = kernel_memory(count, sizeof *a), *b = kernel_memory(count, sizeof *b);
@@ -45,15 +43,14 @@ bool kernel_run(char problem, struct kernel_result *result, const char **reason)
         c[i] = 2.0;
     }
     par_barrier();
-    double start = par_seconds(), best = best_pass(a, b, c, count), wrong = 0.0;
-    result->seconds = par_seconds() - start;
+    double start = profile_now_s(), best = best_pass(a, b, c, count), wrong = 0.0;
+    result->seconds = par_maximum(profile_now_s() - start);
     for (size_t i = 0; i < count; i++) {
         wrong += a[i] != (double)(first + i) + 2.0 * SCALAR;
     }
-    par_sum(&wrong, 1);
     result->rate = 3.0 * sizeof(double) * (double)total / best * 1e-9;
     result->unit = "GB/s (best pass)";
-    result->verified = wrong == 0.0;
+    result->verified = par_sum(wrong) == 0.0;
     result->checked = "every element has its exact value";
     free(a);
     free(b);

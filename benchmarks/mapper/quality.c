@@ -2,7 +2,7 @@
  * folders of them, or descriptions such as "package:2 l3:8 core:8 pu:2") and for the modern
  * machines below, maps 2, 3, 4, 7, 13, half, all but one and all cores, and ranks with threads,
  * with both priorities and compares with hwloc-distrib, compact, scatter, OMP_PROC_BIND=spread and,
- * where with_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was measured;
+ * where beside_mpibind has built it, mpibind. PROFILE.json=TOPOLOGY is a machine that was measured;
  * the other tools get its topology. By
  *
  *   predicted memory bandwidth of a rank and of the worker with least, where it was measured; most
@@ -16,18 +16,17 @@
  * its reason; exit status 1 when one has none. Memory priority is held against all figures,
  * communication priority against those from the distance on, which is what it is for.
  *
- * Without an argument: the topologies beside the repository (../shared), else the fixtures in it,
- * and the modern machines.
+ * Without an argument: the topologies among the fixtures, and the modern machines.
  */
 #include <dirent.h>
 #include <hwloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "benchmarks/mapper/mpibind.h"
 #include "mapper/command/command.h"
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
@@ -108,15 +107,27 @@ static bool distribute(struct machine *m, const struct program *program)
     return all;
 }
 
+/* $MPIBIND_PLACES answers with "pu N" for each thread, rank by rank (beside_mpibind). False: it
+ * gave a rank no PU, or crashed. */
 static bool ask_mpibind(struct machine *m, const struct program *program)
 {
-    uint32_t *leaves = m->rivals[MPIBIND];
-    bool placed = bench_mpibind_place(m->source, program->ranks, program->threads, leaves);
-    for (size_t i = 0; placed && i < workers_of(program); i++) {
-        leaves[i] = map_view_leaf(&m->view, leaves[i]);
-        placed = leaves[i] != MAP_NONE;
+    const char *command = getenv("MPIBIND_PLACES");
+    char line[8192];
+    size_t count = 0;
+    uint32_t pu;
+    if (!command) {
+        return false;
     }
-    return placed;
+    snprintf(line, sizeof line, "%s '%s' %u %u 2>/dev/null", command, m->source, program->ranks,
+             program->threads);
+    FILE *answer = popen(line, "r");
+    while (answer && fgets(line, sizeof line, answer)) {
+        if (sscanf(line, "pu %u", &pu) == 1 && count < workers_of(program) &&
+            (m->rivals[MPIBIND][count] = map_view_leaf(&m->view, pu)) != MAP_NONE) {
+            count++;
+        }
+    }
+    return answer && pclose(answer) == 0 && count == workers_of(program);
 }
 
 /* One place for each core in the order of the hierarchy; worker i on the first place of its
@@ -155,11 +166,6 @@ static void map_with(struct machine *m, enum map_priority priority, const struct
     for (size_t i = 0; i < workers; i++) {
         leaves[i] = map_view_leaf(&m->view, leaves[i]);
     }
-}
-
-static double llc_of(const struct machine *m, const struct map_figures *f)
-{
-    return m->llc < 0 ? 0 : f->cache_worst_bytes[m->llc];
 }
 
 enum figure {
@@ -205,15 +211,6 @@ static double crowd_of(const struct machine *m, const uint32_t *leaves, size_t w
     return sum / (double)workers;
 }
 
-static double most_of(const struct map_figures *figures)
-{
-    double sum = 0;
-    for (size_t level = 0; level < figures->memory_levels; level++) {
-        sum += figures->memory_most[level];
-    }
-    return sum;
-}
-
 /* Last-level caches and memory domains that threads of several ranks use: a rank's region should be
  * its own. */
 static uint32_t count_shared(const struct machine *m, const uint32_t *leaves,
@@ -257,35 +254,13 @@ static double distance_within(const struct machine *m, const uint32_t *leaves,
     return count ? sum / (double)count : 0;
 }
 
-/* A placement with its figures. */
+/* A placement with its figures, all so that less is better. */
 struct scored {
     bool there;
-    struct map_figures figures;
-    double crowd, within;
-    uint32_t threads; /* of a rank */
+    double figures[FIGURES];
     uint32_t shared;
     uint64_t kinds, far, caches; /* sums over the workers: slower kinds, far memory, less cache */
 };
-
-/* All figures so that less is better. */
-static void list_figures(const struct machine *m, const struct scored *s, double *out)
-{
-    const struct map_figures *f = &s->figures;
-    out[BANDWIDTH] = -f->memory_mean_bytes_per_s * s->threads / 1e9;
-    out[LEAST] = -f->memory_worst_bytes_per_s / 1e9;
-    out[DOMAIN] = most_of(f);
-    out[CROWD] = s->crowd;
-    out[CACHE_MEAN] = m->llc < 0 ? 0 : -f->cache_mean_bytes[m->llc] / 1024;
-    out[CACHE] = -llc_of(m, f) / 1024;
-    out[INNER] = 0;
-    for (int level = 0; level < m->llc; level++) {
-        out[INNER] -= f->cache_mean_bytes[level] / 1024;
-    }
-    out[DISTANCE] = f->neighbour_mean;
-    out[WITHIN] = s->within;
-    out[SHARED] = s->shared;
-    out[CORE] = f->core_most;
-}
 
 /* Why a case may fall short, or NULL: then it is a defect. A gain on worse PUs does not count. */
 static const char *reason(const struct scored *ours, const struct scored *rival)
@@ -309,12 +284,11 @@ static void judge(const struct machine *m, enum map_priority priority,
                   const struct program *program, const struct scored *ours,
                   const struct scored *rivals, struct totals *totals)
 {
-    double own[FIGURES], other[FIGURES];
-    list_figures(m, ours, own);
+    const double *own = ours->figures;
     for (enum rival r = 0; r < RIVALS; r++) {
         enum figure better = FIGURES;
         bool worse = !rivals[r].there;
-        list_figures(m, &rivals[r], other);
+        const double *other = rivals[r].figures;
         for (enum figure f = priority == MAP_MEMORY ? BANDWIDTH : DISTANCE; f < FIGURES; f++) {
             double margin = SAME * (own[f] < 0 ? -own[f] : own[f]);
             better = better == FIGURES && other[f] < own[f] - margin ? f : better;
@@ -336,13 +310,27 @@ static void judge(const struct machine *m, enum map_priority priority,
 static struct scored score(struct machine *m, const uint32_t *leaves, const struct program *program)
 {
     const struct map_class *class = &m->view.classes[0];
-    size_t workers = workers_of(program);
-    struct scored scored = {.there = true,
-                            .figures = figures(m, leaves, workers),
-                            .crowd = crowd_of(m, leaves, workers),
-                            .within = distance_within(m, leaves, program),
-                            .threads = program->threads,
-                            .shared = count_shared(m, leaves, program)};
+    const size_t workers = workers_of(program);
+    const struct map_figures f = figures(m, leaves, workers);
+    const uint32_t shared = count_shared(m, leaves, program);
+    struct scored scored = {
+        .there = true,
+        .figures = {[BANDWIDTH] = -f.memory_mean_bytes_per_s * program->threads / 1e9,
+                    [LEAST] = -f.memory_worst_bytes_per_s / 1e9,
+                    [CROWD] = crowd_of(m, leaves, workers),
+                    [CACHE] = m->llc < 0 ? 0 : -f.cache_worst_bytes[m->llc] / 1024,
+                    [CACHE_MEAN] = m->llc < 0 ? 0 : -f.cache_mean_bytes[m->llc] / 1024,
+                    [DISTANCE] = f.neighbour_mean,
+                    [WITHIN] = distance_within(m, leaves, program),
+                    [SHARED] = shared,
+                    [CORE] = f.core_most},
+        .shared = shared};
+    for (size_t level = 0; level < f.memory_levels; level++) {
+        scored.figures[DOMAIN] += f.memory_most[level];
+    }
+    for (int level = 0; level < m->llc; level++) {
+        scored.figures[INNER] -= f.cache_mean_bytes[level] / 1024;
+    }
     for (size_t i = 0; i < workers; i++) {
         scored.kinds += class->kind[leaves[i]];
         scored.far += class->far[leaves[i]];
@@ -351,17 +339,11 @@ static struct scored score(struct machine *m, const uint32_t *leaves, const stru
     return scored;
 }
 
-/* Figures that are printed; llc in KiB, memory in GB/s of a rank. */
-enum shown { SHOWN_DOMAIN, SHOWN_LLC, SHOWN_DISTANCE, SHOWN_MEMORY, SHOWN };
-
-static void print_figure(const struct machine *m, const struct scored *s, enum shown which)
+static void print_figure(const struct scored *s, enum figure which)
 {
-    const struct map_figures *f = &s->figures;
-    const double values[SHOWN] = {f->memory_most[0], llc_of(m, f) / 1024, f->neighbour_mean,
-                                  f->memory_mean_bytes_per_s * s->threads / 1e9};
-    static const int digits[SHOWN] = {0, 0, 2, 1};
+    static const int digits[FIGURES] = {[DISTANCE] = 2, [BANDWIDTH] = 1};
     char text[32];
-    snprintf(text, sizeof text, "%.*f", digits[which], values[which]);
+    snprintf(text, sizeof text, "%.*f", digits[which], fabs(s->figures[which]));
     printf(" %7s", s->there ? text : "-");
 }
 
@@ -369,16 +351,17 @@ static void print_case(const struct machine *m, const struct program *program,
                        const struct scored *memory, const struct scored *communication,
                        const struct scored *rivals)
 {
-    bool measured = memory->figures.memory_mean_bytes_per_s > 0;
+    static const enum figure shown[] = {DOMAIN, CACHE, DISTANCE, BANDWIDTH};
+    const size_t count = memory->figures[BANDWIDTH] < 0 ? 4 : 3;
     printf("%-44.44s %3u x %-3u", m->name, program->ranks, program->threads);
-    for (enum shown which = 0; which < (measured ? SHOWN : SHOWN_MEMORY); which++) {
+    for (size_t i = 0; i < count; i++) {
         fputs(" |", stdout);
-        print_figure(m, memory, which);
-        if (which == SHOWN_DISTANCE) {
-            print_figure(m, communication, which);
+        print_figure(memory, shown[i]);
+        if (shown[i] == DISTANCE) {
+            print_figure(communication, shown[i]);
         }
         for (enum rival r = 0; r < RIVALS; r++) {
-            print_figure(m, &rivals[r], which);
+            print_figure(&rivals[r], shown[i]);
         }
     }
     putchar('\n');
@@ -564,16 +547,16 @@ static const struct {
 int main(int argc, char **argv)
 {
     struct totals totals = {0};
-    printf("%-44s %9s | most in a domain: memory priority, hwloc-distrib, compact, scatter, OMP "
-           "spread, mpibind | least last-level cache, KiB: the same | mean distance of neighbours: "
-           "memory and communication priority, the others | where measured, GB/s of a rank\n",
+    printf("%-44s %9s | most in a domain, all levels: memory priority, hwloc-distrib, compact, "
+           "scatter, OMP spread, mpibind | least last-level cache, KiB: the same | mean distance "
+           "of neighbours: memory and communication priority, the others | where measured, GB/s of "
+           "a rank\n",
            "machine", "ranks x t");
     for (int i = 1; i < argc; i++) {
         do_path(argv[i], &totals);
     }
     if (argc < 2) {
-        do_path(access(SHARED_TOPOLOGIES, R_OK) == 0 ? SHARED_TOPOLOGIES : FIXTURE_TOPOLOGIES,
-                &totals);
+        do_path(FIXTURE_TOPOLOGIES, &totals);
     }
     for (size_t i = 0; i < sizeof modern / sizeof *modern; i++) {
         do_machine(modern[i].name, modern[i].description, &totals);

@@ -316,7 +316,7 @@ def ours(name, built, figure=LAST_NUMBER, label=None, drop=(), before=""):
 
 def kernel(name, form):
     started = "exec mpirun --oversubscribe -n 2 " if form == "mpi" else "exec "
-    size = {"mz": "S", "is": "A"}.get(name, "W")
+    size = "S" if name == "cg" else "W"
     return Program(f"kernel {name} {form}", (), (f"$BUILT/kernels/{name}_{form}",), f"{started}$BUILT/kernels/{name}_{form} {size}",
                    drop=(r"(time|rate) .*\n",), leaves=form == "mpi")
 
@@ -469,16 +469,16 @@ OURS = [
     ours("pipeline", "pipeline 600"),
     ours("teams", "teams 8000"),
     ours("serial_parts", "serial_parts 3 80000", drop=(r"[0-9.e+-]+\n",)),
-    ours("nested", "nested 300"),
-    ours("short_threads", "short_threads 5000 0", drop=(r"[0-9.]+",)),
-    ours("start_latency", "start_latency 1000 0", r"median ([0-9]+)", drop=(r"[0-9]+",)),
+    ours("teams", "teams 300 nested", label="nested"),
+    ours("overhead_child", "overhead_child loop 5000 nobody", label="short_threads"),
+    ours("overhead_child", "overhead_child latency 1000 nobody", r"median ([0-9]+)", "start_latency", drop=(r"[0-9]+",)),
     ours("fork_join_async", "fork_join_async 5000 2 1000", label="fork_join_async 3 us"),
     ours("fork_join_async", "fork_join_async 3000 2 30000 1", label="fork_join_async 30 us"),
     ours("fork_join_async", "fork_join_async 1000 2 300000 1", label="fork_join_async 300 us"),
     Program("mpirun ranks", ("openmpi-bin",), ("$BUILT/preload/ranks", "mpirun"), "exec mpirun --oversubscribe -n 2 $BUILT/preload/ranks", figure=r"(?m)^([0-9.]+)$", drop=(r"rank \d on PU \d+\n",), leaves=True),
 ]
 
-KERNELS = [kernel(name, "omp") for name in ("ep", "cg", "mg", "ft", "is")] + [kernel(name, "mpi") for name in ("cg", "mg", "mz")]
+KERNELS = [kernel(name, form) for form in ("omp", "mpi") for name in ("cg", "triad", "random_access", "halo")]
 
 PROGRAMS = COMPRESSORS + PICTURES + FILMS + BIOLOGY + SCIENCE + NUMERICS + LANGUAGES + TOOLS + SERVERS + KERNELS + OURS
 

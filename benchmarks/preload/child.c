@@ -1,5 +1,5 @@
 /* The program that the benchmarks run:
- *   child nothing | first | loop N by | burst N by | million N | crowd A B [NUMBER]
+ *   child nothing | first | loop N by | burst N by | million N | latency N by | crowd A B [NUMBER]
  *
  *   nothing   returns at once
  *   first     prints the nanoseconds of the first pthread_create and join
@@ -7,13 +7,16 @@
  *   burst     8 threads create 8 each, N times, prints nanoseconds for each thread
  *   million   as loop, and prints the growth of the resident memory in kB and where the last thread
  *             ran
+ *   latency   prints the microseconds from pthread_create() to the thread's first instruction while
+ *             its creator goes on computing: median, 90th percentile and longest of N
  *   crowd     says that it is there, waits until the other end of pipe A is closed, prints what
  *             `first` does, and stays until the other end of pipe B is closed. With its NUMBER it
  *             pins main and thread by hand, to the PUs in turn, main first and the thread before it
  *             begins
  *
  * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
- * knows where it belongs would; main does for PU 0) or any other word: not at all.
+ * knows where it belongs would, or has it by its attribute for `latency`; main does for PU 0) or
+ * any other word: not at all.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -25,9 +28,9 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 
-#define CREATORS 8
-#define EACH 8
+enum { EIGHT = 8 }; /* creators, each of as many threads */
 
 static bool by_hand;
 static atomic_int next_pu;
@@ -62,40 +65,46 @@ static void *brief_in_turn(void *unused)
     return unused;
 }
 
-static void one(void *(*start)(void *))
+/* On that PU from its first instruction on; -1: wherever the kernel, or the shim, places it. */
+static pthread_t create(void *(*start)(void *), int pu)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, start, NULL) != 0) {
+    pthread_attr_t attributes;
+    cpu_set_t set;
+    if (pu >= 0) {
+        CPU_ZERO(&set);
+        CPU_SET((size_t)pu, &set);
+        if (pthread_attr_init(&attributes) != 0 ||
+            pthread_attr_setaffinity_np(&attributes, sizeof set, &set) != 0) {
+            exit(1);
+        }
+    }
+    if (pthread_create(&thread, pu >= 0 ? &attributes : NULL, start, NULL) != 0) {
         exit(1);
     }
-    pthread_join(thread, NULL);
+    return thread;
+}
+
+static void one(void *(*start)(void *))
+{
+    pthread_join(create(start, -1), NULL);
+}
+
+static void eight(void *(*start)(void *))
+{
+    pthread_t thread[EIGHT];
+    for (int i = 0; i < EIGHT; i++) {
+        thread[i] = create(start, -1);
+    }
+    for (int i = 0; i < EIGHT; i++) {
+        pthread_join(thread[i], NULL);
+    }
 }
 
 static void *creator(void *unused)
 {
-    pthread_t thread[EACH];
-    for (int i = 0; i < EACH; i++) {
-        if (pthread_create(&thread[i], NULL, brief_in_turn, NULL) != 0) {
-            exit(1);
-        }
-    }
-    for (int i = 0; i < EACH; i++) {
-        pthread_join(thread[i], NULL);
-    }
+    eight(brief_in_turn);
     return unused;
-}
-
-static void burst(void)
-{
-    pthread_t thread[CREATORS];
-    for (int i = 0; i < CREATORS; i++) {
-        if (pthread_create(&thread[i], NULL, creator, NULL) != 0) {
-            exit(1);
-        }
-    }
-    for (int i = 0; i < CREATORS; i++) {
-        pthread_join(thread[i], NULL);
-    }
 }
 
 static long resident_kb(void)
@@ -139,12 +148,44 @@ static void measure_loop(long count)
 
 static void measure_burst(long count)
 {
-    burst();
+    eight(creator);
     double start = now_ns();
     for (long i = 0; i < count; i++) {
-        burst();
+        eight(creator);
     }
-    printf("%.0f\n", (now_ns() - start) / (double)(count * (CREATORS * EACH + CREATORS)));
+    printf("%.0f\n", (now_ns() - start) / (double)(count * (EIGHT * EIGHT + EIGHT)));
+}
+
+static atomic_int started;
+static double started_ns;
+
+static void *note_start(void *unused)
+{
+    started_ns = now_ns();
+    atomic_store(&started, 1);
+    return unused;
+}
+
+static void measure_latency(long count)
+{
+    double *took_us = calloc((size_t)count, sizeof *took_us);
+    for (long i = -1; took_us && i < count; i++) { /* the first is not counted */
+        atomic_store(&started, 0);
+        double start = now_ns();
+        pthread_t thread = create(note_start, by_hand ? pus[1] : -1);
+        while (!atomic_load(&started)) {
+        }
+        if (i >= 0) {
+            took_us[i] = (started_ns - start) / 1000;
+        }
+        pthread_join(thread, NULL);
+    }
+    if (took_us) {
+        printf("median %.0f p90 %.0f max %.0f us\n", profile_quantile(took_us, (size_t)count, 0.5),
+               profile_quantile(took_us, (size_t)count, 0.9),
+               profile_quantile(took_us, (size_t)count, 1));
+    }
+    free(took_us);
 }
 
 static void measure_million(long count)
@@ -167,35 +208,17 @@ static void wait_for_end(int pipe)
     }
 }
 
-/* As `one`, with a thread that begins where it belongs. */
-static void one_pinned(int main_pu, int thread_pu)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    cpu_set_t set;
-    pin(main_pu);
-    CPU_ZERO(&set);
-    CPU_SET((size_t)thread_pu, &set);
-    if (pthread_attr_init(&attributes) != 0 ||
-        pthread_attr_setaffinity_np(&attributes, sizeof set, &set) != 0 ||
-        pthread_create(&thread, &attributes, brief, NULL) != 0) {
-        exit(1);
-    }
-    pthread_join(thread, NULL);
-}
-
 /* `number` -1: the kernel, or the shim, places. */
-static void measure_crowd(int begin, int end, int number)
+static void measure_crowd(int go, int end, int number)
 {
     printf("here\n");
     fflush(stdout);
-    wait_for_end(begin);
+    wait_for_end(go);
     double start = now_ns();
-    if (number < 0) {
-        one(brief);
-    } else {
-        one_pinned(pus[number % 2], pus[(number + 1) % 2]);
+    if (number >= 0) {
+        pin(pus[number % 2]);
     }
+    pthread_join(create(brief, number < 0 ? -1 : pus[(number + 1) % 2]), NULL);
     printf("%.0f\n", now_ns() - start);
     fflush(stdout);
     wait_for_end(end);
@@ -222,6 +245,8 @@ int main(int argc, char **argv)
         measure_loop(count);
     } else if (strcmp(argv[1], "burst") == 0) {
         measure_burst(count);
+    } else if (strcmp(argv[1], "latency") == 0) {
+        measure_latency(count);
     } else {
         measure_million(count);
     }

@@ -11,7 +11,6 @@
  * size: each found one with the nearest true one. Each kind of cores counts as a machine of its
  * own.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "probes/cache/probe.h"
+#include "probes/simulated/simulated.h"
 #include "profile/base/cli.h"
 
 enum { LEVELS = 5, JOBS_MAX = 64 };
@@ -36,6 +36,7 @@ struct table {
 };
 
 enum { FIT, PAPER, METHODS };
+static const char *const method_names[METHODS] = {"default", "paper"};
 
 struct truth {
     uint64_t bytes[LEVELS];
@@ -44,45 +45,24 @@ struct truth {
 };
 
 struct arguments {
-    bool paper, fit, list;
+    bool methods[METHODS], list;
     double least; /* percent of the levels that must be right */
     uint64_t seed;
     unsigned jobs;
 };
 
-static bool has(const json_t *cache, uint32_t pu)
-{
-    const json_t *list = json_object_get(cache, "pus");
-    struct profile_set pus;
-    if (!list || profile_set_parse(json_string_value(list), &pus) < 0) {
-        return true;
-    }
-    bool inside = profile_set_has(&pus, pu);
-    profile_set_free(&pus);
-    return inside;
-}
-
 /* Sizes of the caches in front of one PU. */
-static struct truth read_truth(const char *path, uint32_t pu)
+static struct truth truth_of(const struct machine *machine, uint32_t pu)
 {
+    const struct sim *sim = machine->state;
     struct truth truth = {0};
-    json_error_t error;
-    json_t *root = json_load_file(path, 0, &error);
-    size_t index;
-    json_t *cache;
-    if (!root) {
-        cli_usage("%s:%d: %s", path, error.line, error.text);
-    }
-    json_array_foreach(json_object_get(root, "caches"), index, cache)
-    {
-        const char *inclusion = json_string_value(json_object_get(cache, "inclusion"));
-        if (has(cache, pu)) {
-            truth.bytes[truth.count] =
-                (uint64_t)json_number_value(json_object_get(cache, "size_bytes"));
-            truth.victim[truth.count++] = inclusion && strcmp(inclusion, "victim") == 0;
+    for (size_t i = 0; i < sim->cache_count; i++) {
+        const struct sim_cache *cache = &sim->caches[i];
+        if (profile_set_has(&cache->pus, pu)) {
+            truth.bytes[truth.count] = cache->size_bytes;
+            truth.victim[truth.count++] = cache->inclusion == SIM_VICTIM;
         }
     }
-    json_decref(root);
     return truth;
 }
 
@@ -139,22 +119,20 @@ static void compare(const struct truth *truth, const struct probe_cache_level *f
 }
 
 static void run_pu(const struct arguments *arguments, const char *path, struct machine *machine,
-                   uint32_t pu, bool paper, struct table *table)
+                   uint32_t pu, size_t method, struct table *table)
 {
     struct servet_error error;
     struct probe_cache result;
     struct probe probe = {.machine = machine, .seed = arguments->seed};
-    int rc = paper ? probe_cache_paper(&probe, pu, &result, &error)
-                   : probe_cache(&probe, pu, &result, &error);
+    int rc = (method == PAPER ? probe_cache_paper : probe_cache)(&probe, pu, &result, &error);
     if (rc < 0) {
         cli_fail("%s: %s", path, error.text);
     }
-    struct truth truth = read_truth(path, pu);
+    struct truth truth = truth_of(machine, pu);
     char verdicts[32];
     compare(&truth, result.levels, result.count, table, verdicts);
     if (arguments->list) {
-        printf("%-8s %-5s %-45s", paper ? "paper" : "default", verdicts,
-               machine->declared->host_name);
+        printf("%-8s %-5s %-45s", method_names[method], verdicts, machine->declared->host_name);
         for (size_t i = 0; i < result.count; i++) {
             printf(" %g (%g-%g)", (double)result.levels[i].size_bytes / 1024,
                    (double)result.levels[i].low_bytes / 1024,
@@ -170,7 +148,7 @@ static void run_pu(const struct arguments *arguments, const char *path, struct m
     probe_cache_free(&result);
 }
 
-static void run(const struct arguments *arguments, const char *path, bool paper,
+static void run(const struct arguments *arguments, const char *path, size_t method,
                 struct table *table)
 {
     struct machine machine;
@@ -179,11 +157,11 @@ static void run(const struct arguments *arguments, const char *path, bool paper,
         cli_fail("%s", error.text);
     }
     const struct profile_class *node_class = &machine.declared->classes[0];
-    run_pu(arguments, path, &machine, 0, paper, table);
+    run_pu(arguments, path, &machine, 0, method, table);
     for (size_t i = 0; i < node_class->kind_count; i++) {
         uint32_t first = node_class->kinds[i].pus.ids[0];
         if (first > 0) {
-            run_pu(arguments, path, &machine, first, paper, table);
+            run_pu(arguments, path, &machine, first, method, table);
         }
     }
     probe_machine_close(&machine);
@@ -207,11 +185,10 @@ static void run_share(const struct arguments *arguments, char **paths, size_t co
                       struct table tables[METHODS])
 {
     for (size_t i = job; i < count; i += arguments->jobs) {
-        if (arguments->fit) {
-            run(arguments, paths[i], false, &tables[FIT]);
-        }
-        if (arguments->paper) {
-            run(arguments, paths[i], true, &tables[PAPER]);
+        for (size_t m = 0; m < METHODS; m++) {
+            if (arguments->methods[m]) {
+                run(arguments, paths[i], m, &tables[m]);
+            }
         }
     }
 }
@@ -248,15 +225,6 @@ static void run_all(const struct arguments *arguments, char **paths, size_t coun
     }
 }
 
-static unsigned all_of(const unsigned *count)
-{
-    unsigned sum = 0;
-    for (size_t v = 0; v < VERDICTS; v++) {
-        sum += count[v];
-    }
-    return sum;
-}
-
 /* Returns the percentage of levels that are right or within what is asked of them. */
 static double print(const char *method, const struct table *table)
 {
@@ -265,7 +233,8 @@ static double print(const char *method, const struct table *table)
            "holds\n",
            method, table->machines);
     for (size_t i = 0; i < LEVELS; i++) {
-        const unsigned *c = table->count[i], sum = all_of(c);
+        const unsigned *c = table->count[i],
+                       sum = c[RIGHT] + c[WITHIN] + c[NEAR] + c[WRONG] + c[MISSED];
         if (sum > 0) {
             printf("  L%zu      %6u %6u %6u %6u %6u %5.1f  %u of %u\n", i + 1, c[RIGHT], c[WITHIN],
                    c[NEAR], c[WRONG], c[MISSED], 100.0 * (c[RIGHT] + c[WITHIN]) / sum,
@@ -289,8 +258,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             strcmp(argument, "both") != 0) {
             cli_usage("--method: expected default, paper or both, got '%s'", argument);
         }
-        arguments->paper = strcmp(argument, "default") != 0;
-        arguments->fit = strcmp(argument, "paper") != 0;
+        arguments->methods[PAPER] = strcmp(argument, "default") != 0;
+        arguments->methods[FIT] = strcmp(argument, "paper") != 0;
         return 0;
     case 'l':
         arguments->list = true;
@@ -328,7 +297,7 @@ int main(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct arguments arguments = {.paper = true, .fit = true, .seed = 1, .jobs = 1};
+    struct arguments arguments = {.methods = {true, true}, .seed = 1, .jobs = 1};
     struct table tables[METHODS] = {0};
     int first;
     cli_parse(&argp, argc, argv, 0, &first, &arguments);
@@ -336,12 +305,11 @@ int main(int argc, char **argv)
         cli_usage("expected machine descriptions");
     }
     run_all(&arguments, argv + first, (size_t)(argc - first), tables);
-    double right = 100;
-    if (arguments.fit) {
-        right = print("default", &tables[FIT]);
+    double right[METHODS] = {100};
+    for (size_t m = 0; m < METHODS; m++) {
+        if (arguments.methods[m]) {
+            right[m] = print(method_names[m], &tables[m]);
+        }
     }
-    if (arguments.paper) {
-        print("paper", &tables[PAPER]);
-    }
-    return cli_finish(right < arguments.least ? CLI_FAILED : CLI_OK);
+    return cli_finish(right[FIT] < arguments.least ? CLI_FAILED : CLI_OK);
 }

@@ -15,7 +15,17 @@ BED_NETWORK=10.78.0
 
 bed_skip() { echo "SKIP: $*"; exit 77; }
 
-bed_need() {
+# A test ends with "exit $failed".
+failed=0
+expect() { # what, command …
+	local what=$1
+	shift
+	if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failed=1; fi
+}
+
+bed_need() { # programs …
+	local program
+	for program in "$@"; do command -v "$program" >/dev/null || bed_skip "no $program"; done
 	[ "$(id -u)" = 0 ] || bed_skip "network namespaces need root"
 	command -v ip >/dev/null || bed_skip "no ip command (package iproute2)"
 	command -v unshare nsenter setpriv chrt flock >/dev/null || bed_skip "no unshare, nsenter, setpriv or flock (package util-linux)"
@@ -120,6 +130,16 @@ bed_environment() {
 }
 
 bed_run() { (bed_environment; bed_on node1 "$@"); }
+
+# Three ranks by a rankfile: what the shell says in each. PUS is what the rank may use.
+bed_ranks() { # rankfile, text
+	(
+		bed_environment
+		unset OMPI_MCA_hwloc_base_binding_policy
+		bed_on node1 timeout 60 mpirun.openmpi -np 3 --mca rmaps_rank_file_physical 1 --rankfile "$1" sh -c \
+			"PUS=\$(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status); $2"
+	) 2>"$BED/err"
+}
 
 # By a control group, of either version, which a rank cannot leave as it can the mask of taskset.
 bed_cpuset() { # node cpus

@@ -3,15 +3,7 @@
 # process left? What of two versions, a full disk, nodes with fewer cores, a budget that is too small?
 set -u
 . "$(dirname "$0")/bed.sh"
-bed_need
-command -v mpirun.openmpi >/dev/null || bed_skip "no mpirun.openmpi"
-
-failed=0
-expect() { # what, command …
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failed=1; fi
-}
+bed_need mpirun.openmpi
 
 # Slow links, so that the network takes long to measure.
 start() {

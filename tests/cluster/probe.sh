@@ -5,16 +5,7 @@
 set -u
 . "$(dirname "$0")/bed.sh"
 mpi=$1
-bed_need
-command -v "mpirun.$mpi" >/dev/null || bed_skip "no mpirun.$mpi"
-command -v python3 >/dev/null || bed_skip "no python3 to look into the profile"
-
-failed=0
-expect() { # what, command …
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failed=1; fi
-}
+bed_need "mpirun.$mpi" python3
 
 # 2 ms from node to node, 10 ms between node1 and node3: far above what a busy machine adds.
 BED_SLOTS=1 bed_up 3 2000 1:3:10000 || exit 1

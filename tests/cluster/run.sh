@@ -2,16 +2,8 @@
 # From the profile of a cluster to a run: do the ranks sit where servet-map planned them?
 set -u
 . "$(dirname "$0")/bed.sh"
-bed_need
-command -v mpirun.openmpi >/dev/null || bed_skip "no mpirun.openmpi"
+bed_need mpirun.openmpi
 [ "$(nproc)" -ge 2 ] || bed_skip "one PU: there is nothing to choose"
-
-failed=0
-expect() { # what, command …
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failed=1; fi
-}
 
 BED_SLOTS=2 bed_up 3 2000 || exit 1
 # Tried again where the machine is so busy with other work that a node was given up (probe.sh asks how that ends).
@@ -31,14 +23,8 @@ check_run() { # priority
 	"$SERVET_MAP" --profile "$BED/profile.json" -n 3 --cluster --nodes "$BED/job" "$1" --format rankfile >"$BED/ranks"
 	expect "$1: a rankfile of three ranks" [ "$(wc -l <"$BED/ranks")" = 3 ]
 	expect "$1: nodes of the job only" [ -z "$(grep node2 "$BED/ranks")" ]
-	# The inner shell is the rank.
-	# shellcheck disable=SC2016
-	(
-		bed_environment
-		unset OMPI_MCA_hwloc_base_binding_policy
-		bed_on node1 timeout 60 mpirun.openmpi -np 3 --mca rmaps_rank_file_physical 1 --rankfile "$BED/ranks" sh -c \
-			'echo "rank $OMPI_COMM_WORLD_RANK=$(hostname) slot=$(sed -n "s/Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)"'
-	) >"$BED/where" 2>"$BED/err" || cat "$BED/err"
+	# shellcheck disable=SC2016 # the inner shell is the rank
+	bed_ranks "$BED/ranks" 'echo "rank $OMPI_COMM_WORLD_RANK=$(hostname) slot=$PUS"' >"$BED/where" || cat "$BED/err"
 	sort "$BED/where" >"$BED/sorted"
 	expect "$1: every rank sits where the rankfile says" cmp "$BED/ranks" "$BED/sorted"
 	[ $failed = 0 ] || cat "$BED/ranks" "$BED/sorted"

@@ -1,7 +1,8 @@
 /* one: one computing thread, and a main thread that only joins it. Prints the seconds. */
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "profile/base/clock.h"
 
 /* `volatile`: the loop stays. */
 static volatile long sum;
@@ -16,13 +17,10 @@ static void *compute(void *argument)
 
 int main(void)
 {
-    struct timespec begun, ended;
     pthread_t thread;
-    clock_gettime(CLOCK_MONOTONIC, &begun);
+    double begun = profile_now_s();
     pthread_create(&thread, NULL, compute, NULL);
     pthread_join(thread, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &ended);
-    printf("%f\n",
-           (double)(ended.tv_sec - begun.tv_sec) + 1e-9 * (double)(ended.tv_nsec - begun.tv_nsec));
+    printf("%f\n", profile_now_s() - begun);
     return 0;
 }

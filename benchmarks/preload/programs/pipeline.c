@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "profile/base/clock.h"
 
 enum { MOST = 64, ROOM = 8, HEAVY_EACH = 6, HEAVY_STEPS = 60000, LIGHT_STEPS = 3000 };
 
@@ -42,7 +43,6 @@ static void *stage(void *argument)
 int main(int argc, char **argv)
 {
     pthread_t thread[MOST];
-    struct timespec begun, ended;
     if (argc > 1) {
         items = atoi(argv[1]);
     }
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         pthread_mutex_init(&queues[k].lock, NULL);
         pthread_cond_init(&queues[k].changed, NULL);
     }
-    clock_gettime(CLOCK_MONOTONIC, &begun);
+    double begun = profile_now_s();
     for (long k = 0; k < stages; k++) {
         pthread_create(&thread[k], NULL, stage, (void *)k);
     }
@@ -69,8 +69,6 @@ int main(int argc, char **argv)
     for (int k = 0; k < stages; k++) {
         pthread_join(thread[k], NULL);
     }
-    clock_gettime(CLOCK_MONOTONIC, &ended);
-    printf("%.4f\n",
-           (double)(ended.tv_sec - begun.tv_sec) + 1e-9 * (double)(ended.tv_nsec - begun.tv_nsec));
+    printf("%.4f\n", profile_now_s() - begun);
     return 0;
 }
