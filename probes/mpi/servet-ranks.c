@@ -179,6 +179,7 @@ struct job {
     struct cluster_node *nodes;
     char **names;
     struct cluster_classes classes;
+    struct conditions conditions; /* of its profile */
     struct survey_layout layout;
     uint32_t *first, *pus;
     FILE *outliers;
@@ -290,42 +291,30 @@ static void measure_inside(struct job *job, struct probe *probe)
 
 /* -- network -- */
 
-static void condition(struct job *job, const char *key, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void condition(struct job *job, const char *key, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (probe_conditions_add(job->classes.profile, key, text) < 0) {
-        fail(job, "not enough memory");
-    }
-}
-
 static void describe_network(struct job *job, const struct survey *survey,
                              const struct survey_result *result)
 {
-    condition(job, "network_pairs", "%zu of %zu pairs of nodes measured, the others inferred",
-              result->measured_pairs, result->all_pairs);
-    condition(job, "network_concurrent_pairs",
-              "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
-              survey->disturbance);
+    probe_conditions_add(&job->conditions, "network_pairs",
+                         "%zu of %zu pairs of nodes measured, the others inferred",
+                         result->measured_pairs, result->all_pairs);
+    probe_conditions_add(&job->conditions, "network_concurrent_pairs",
+                         "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
+                         survey->disturbance);
     if (result->checked) {
-        condition(job, "network_check", "%zu of %zu random inferred pairs were in another layer",
-                  result->elsewhere, result->checked);
+        probe_conditions_add(&job->conditions, "network_check",
+                             "%zu of %zu random inferred pairs were in another layer",
+                             result->elsewhere, result->checked);
     }
     if (result->contradictions) {
-        condition(job, "network_contradictions",
-                  "%zu measured pairs are slower than their group, such as %s and %s",
-                  result->contradictions, job->names[result->slower.a],
-                  job->names[result->slower.b]);
+        probe_conditions_add(&job->conditions, "network_contradictions",
+                             "%zu measured pairs are slower than their group, such as %s and %s",
+                             result->contradictions, job->names[result->slower.a],
+                             job->names[result->slower.b]);
     }
     if (survey->out_of_time) {
-        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached",
-                  job->options.run.budget_s, result->unreached);
+        probe_conditions_add(&job->conditions, "budget",
+                             "time was over after %.0f s; %u nodes were not reached",
+                             job->options.run.budget_s, result->unreached);
         cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not "
                  "reached",
                  job->options.run.budget_s, result->measured_pairs, result->all_pairs,
@@ -346,8 +335,9 @@ static void measure_network(struct job *job, struct probe *probe)
     rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
     rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
-        condition(job, "budget", "time was over after %.0f s, before the network was measured",
-                  job->options.run.budget_s);
+        probe_conditions_add(&job->conditions, "budget",
+                             "time was over after %.0f s, before the network was measured",
+                             job->options.run.budget_s);
         cli_note("the budget of %.0f s was over before the network was measured",
                  job->options.run.budget_s);
     } else if (rc < 0) {
@@ -378,6 +368,7 @@ static void describe(struct job *job)
     profile->kernel = usual->kernel;
     profile->conditions = usual->conditions;
     profile->condition_count = usual->condition_count;
+    job->conditions.profile = profile;
     usual->architecture = usual->cpu_model = usual->kernel = NULL;
     usual->conditions = NULL;
     usual->condition_count = 0;
@@ -385,8 +376,8 @@ static void describe(struct job *job)
     profile->started = strdup(job->started);
     profile->measured = true;
     need(job, profile->host_name && profile->tool && profile->started ? profile : NULL);
-    condition(job, "mpi", "%s, %d ranks on %d nodes", probe_ranks_library(), job->ranks.size,
-              job->ranks.node_count);
+    probe_conditions_add(&job->conditions, "mpi", "%s, %d ranks on %d nodes", probe_ranks_library(),
+                         job->ranks.size, job->ranks.node_count);
 }
 
 static void report_outliers(struct job *job)
@@ -396,7 +387,7 @@ static void report_outliers(struct job *job)
     }
     for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
         cli_note("outlier: %s", line);
-        condition(job, "outlier", "%s", line);
+        probe_conditions_add(&job->conditions, "outlier", "%s", line);
     }
 }
 
@@ -405,6 +396,9 @@ static void save(struct job *job, double seconds)
     struct servet_error error;
     struct servet_profile *profile = job->classes.profile;
     profile->seconds = seconds;
+    if (job->conditions.rc < 0) {
+        fail(job, "not enough memory");
+    }
     if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
         fail(job, "%s", error.text);
     }
