@@ -454,18 +454,8 @@ static void read_options(struct job *job, int argc, char **argv)
         close(null);
         return;
     }
-    struct servet_error error;
     probe_network_parse(argc, argv, &job->options);
-    bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
-    int place = to_stdout ? 0
-                          : probe_output_choose(job->options.run.output, job->path,
-                                                sizeof job->path, &error);
-    if (place == -EINVAL) {
-        cli_usage("%s", error.text);
-    }
-    if (place < 0) {
-        cli_fail("%s", error.text);
-    }
+    probe_output_choose(job->options.run.output, job->path, sizeof job->path);
 }
 
 int main(int argc, char **argv)

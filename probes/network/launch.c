@@ -88,12 +88,12 @@ _Noreturn void probe_network_become(int argc, char **argv)
 
 /* -- options -- */
 
-enum { OPTION_CLUSTER = 0x100, OPTION_PER_NODE, OPTION_PROBES };
+enum { OPTION_CLUSTER = 0x100, OPTION_PROBES };
 
 static const struct argp_option table[] = {
     {"cluster", OPTION_CLUSTER, NULL, 0,
      "Measure all nodes of this MPI job, and the network between them", 0},
-    {"per-node", OPTION_PER_NODE, NULL, 0,
+    {"per-node", CLI_FLAG(struct cluster_options, per_node), NULL, 0,
      "One rank on each node (default: one on each PU); messages inside a node are measured between "
      "threads",
      0},
@@ -113,15 +113,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_CLUSTER:
         return 0;
-    case OPTION_PER_NODE:
-        options->per_node = true;
-        return 0;
     case OPTION_PROBES:
         options->probes =
             strcmp(argument, "none") == 0 ? 0 : probe_run_parse(argument, "none, or ");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

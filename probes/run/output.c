@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/base/cli.h"
 #include "profile/model.h"
 
 static int make_folders(const char *folder)
@@ -72,10 +73,14 @@ static int check_place(const char *path, struct servet_error *error)
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
 }
 
-int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error)
+static int choose(const char *wanted, char *path, size_t size, struct servet_error *error)
 {
     char folder[PATH_MAX];
     int rc = 0;
+    path[0] = '\0';
+    if (wanted && strcmp(wanted, "-") == 0) {
+        return 0;
+    }
     if (wanted && wanted[0] == '\0') {
         return profile_error(error, -EINVAL,
                              "--output: expected a file, or '-' for standard output, got ''");
@@ -102,4 +107,16 @@ int probe_output_choose(const char *wanted, char *path, size_t size, struct serv
     }
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc))
                   : check_place(path, error);
+}
+
+void probe_output_choose(const char *wanted, char *path, size_t size)
+{
+    struct servet_error error;
+    int rc = choose(wanted, path, size, &error);
+    if (rc == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
 }

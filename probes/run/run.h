@@ -33,9 +33,10 @@ extern const struct argp probe_options_argp;
 /* Where the profile goes. */
 
 /* The default place, whose folder is made if need be, or `wanted` (not NULL), whose folder must be
- * there. Fails now and not after the measurement when nothing can be written there. 0; -EINVAL: an
- * empty name, or something that is no regular file; -errno. */
-int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error);
+ * there; "" for standard output ("-"). Ends the command now and not after the measurement when
+ * nothing can be written there: with status 2 for an empty name, or something that is no regular
+ * file. */
+void probe_output_choose(const char *wanted, char *path, size_t size);
 
 /* How a profile says when its measurement began (strftime(), in UTC). */
 #define PROBE_STARTED_FORMAT "%Y-%m-%dT%H:%M:%SZ"
