@@ -244,12 +244,18 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
-void probe_result_free_cache(struct profile_cache *cache)
+void probe_result_free_caches(struct profile_class *node_class)
 {
-    probe_relation_free(&cache->sharing);
-    profile_set_free(&cache->pus);
-    free(cache->pair_ratios);
-    free(cache->quality.note);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        struct profile_cache *cache = &node_class->caches[i];
+        probe_relation_free(&cache->sharing);
+        profile_set_free(&cache->pus);
+        free(cache->pair_ratios);
+        free(cache->quality.note);
+    }
+    free(node_class->caches);
+    node_class->caches = NULL;
+    node_class->cache_count = 0;
 }
 
 /* A declared cache moved over as it is. */
@@ -265,47 +271,34 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
 int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
                             struct probe_sharing *sharing, const struct measured_on *where)
 {
-    struct profile_cache *result =
-        calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    const size_t most = caches->count + node_class->cache_count;
+    struct profile_class made = {.caches = calloc(most + 1, sizeof *made.caches)};
     struct probe_cache_pairing pairs;
-    size_t count = 0, next = 0;
     uint32_t last = 0;
-    int rc = result ? 0 : -ENOMEM;
+    int rc = made.caches ? 0 : -ENOMEM;
     probe_cache_pair(caches, node_class, NULL, &pairs);
-    for (size_t i = 0; i < caches->count && rc == 0; i++) {
-        const uint32_t number = pairs.numbers[i];
+    for (size_t i = 0, next = 0; i <= caches->count && rc == 0; i++) {
+        const uint32_t number = i < caches->count ? pairs.numbers[i] : UINT32_MAX;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
              next++) {
             if (node_class->caches[next].level > last) {
-                rc = keep_declared(&node_class->caches[next], &result[count++]);
+                rc = keep_declared(&node_class->caches[next], &made.caches[made.cache_count++]);
             }
         }
-        if (rc == 0) {
-            result[count].level = number;
+        if (i < caches->count && rc == 0) {
+            struct profile_cache *cache = &made.caches[made.cache_count++];
+            cache->level = number;
             rc = make_cache(caches, i, pairs.declared[i], sharing ? &sharing->levels[i] : NULL,
-                            where, &result[count++]);
+                            where, cache);
         }
         last = number;
     }
-    for (; next < node_class->cache_count && rc == 0; next++) {
-        if (node_class->caches[next].level > last) {
-            rc = keep_declared(&node_class->caches[next], &result[count++]);
-        }
+    probe_result_free_caches(rc < 0 ? &made : node_class);
+    if (rc == 0) {
+        node_class->caches = made.caches;
+        node_class->cache_count = made.cache_count;
     }
-    if (rc < 0) {
-        for (size_t i = 0; i < count; i++) {
-            probe_result_free_cache(&result[i]);
-        }
-        free(result);
-        return rc;
-    }
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        probe_result_free_cache(&node_class->caches[i]);
-    }
-    free(node_class->caches);
-    node_class->caches = result;
-    node_class->cache_count = count;
-    return 0;
+    return rc;
 }
 
 int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
