@@ -334,8 +334,9 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_copy *what = job->what;
     const size_t bytes = what->bytes & ~(size_t)4095;
-    int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
-    const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
+    struct native_region *region = &worker->regions[NATIVE_COPY];
+    int rc = probe_native_region_place(worker, region, what->numa, what->pages, 2 * bytes);
+    const struct loop loop = loop_of(what->kernel, region->start, bytes);
     const size_t most = what->passes * (loop.bytes / burst_of(what) + 1) + 1;
     struct rates rates = {.of = calloc(most, sizeof *rates.of)};
     double rate;

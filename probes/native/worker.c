@@ -162,8 +162,10 @@ static int worker_of(struct native *native, uint32_t pu, struct native_worker **
         const struct profile_set *folded = &native->folded;
         worker->pu = folded->count > 0 ? folded->ids[slot % folded->count] : pu;
         worker->native = native;
-        worker->pool.numa = worker->huge_pool.numa = worker->copy.numa = -1;
-        worker->huge_pool.pages = MACHINE_PAGES_HUGE;
+        for (size_t kind = 0; kind < NATIVE_REGIONS; kind++) {
+            worker->regions[kind].numa = -1;
+        }
+        worker->regions[NATIVE_HUGE_POOL].pages = MACHINE_PAGES_HUGE;
         sem_init(&worker->start, 0, 0);
         int rc = start_pinned(worker);
         if (rc < 0) {
@@ -271,9 +273,7 @@ void probe_native_end_workers(struct native *native)
         sem_post(&worker->start);
         pthread_join(worker->thread, NULL);
         sem_destroy(&worker->start);
-        probe_native_region_free(&worker->pool);
-        probe_native_region_free(&worker->huge_pool);
-        probe_native_region_free(&worker->copy);
+        probe_native_regions_free(worker, NATIVE_REGIONS);
         free(worker);
     }
 }
