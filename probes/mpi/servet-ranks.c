@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "probes/mpi/mpi.h"
-#include "probes/network/network.h"
 #include "probes/pairs/messages.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
@@ -494,8 +493,7 @@ int main(int argc, char **argv)
                                   probes, sizeof probes);
         probe_node_run_start(&run, command, probes, job.options.run.seed, &job.ranks.allowed);
     }
-    const struct ranks_teller teller = {probe_node_run_busy, probe_node_run_text, &run};
-    char **texts = probe_ranks_gather(&job.ranks, &teller);
+    char **texts = probe_ranks_gather(&job.ranks, &run);
     if (job.ranks.rank == 0) {
         lead(&job, texts);
     }

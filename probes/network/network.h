@@ -195,10 +195,10 @@ struct node_run {
  * answer. Trouble becomes the answer too. */
 void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
                           uint64_t seed, const struct profile_set *pus);
-/* True as long as it runs. `run` is a struct node_run. */
-bool probe_node_run_busy(void *run);
+/* True as long as it runs. */
+bool probe_node_run_busy(struct node_run *run);
 /* A profile in JSON, or "! reason". free() it. */
-char *probe_node_run_text(void *run);
+char *probe_node_run_text(struct node_run *run);
 
 /* -- launch -- */
 
