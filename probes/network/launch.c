@@ -11,14 +11,19 @@
 
 #include "profile/base/cli.h"
 
-bool probe_network_wanted(int argc, char **argv)
+static bool is_among(const char *option, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--cluster") == 0) {
+        if (strcmp(argv[i], option) == 0) {
             return true;
         }
     }
     return false;
+}
+
+bool probe_network_wanted(int argc, char **argv)
+{
+    return is_among("--cluster", argc, argv);
 }
 
 /* -- which MPI -- */
@@ -57,10 +62,8 @@ long probe_network_rank(void)
 static _Noreturn void refuse_alone(int argc, char **argv)
 {
     struct cluster_options options;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            probe_network_parse(argc, argv, &options);
-        }
+    if (is_among("--help", argc, argv)) {
+        probe_network_parse(argc, argv, &options);
     }
     cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
               "mpirun -n 8 servet-probe --cluster");
