@@ -68,9 +68,9 @@ int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
 /* Does rank i of the node of `leader` sit on its i-th PU, for all its PUs? */
 bool probe_ranks_cover_node(const struct ranks *ranks, int leader);
 
-/* Collective: on the leader of each node `run` is that node's own run; rank 0 gets the answers of all
- * in the order of ranks->leaders (others NULL). A leader is asked again and again until its run has
- * ended. A node that falls silent ends the job. */
+/* Collective: on the leader of each node `run` is that node's own run; rank 0 gets the answers of
+ * all in the order of ranks->leaders (others NULL). A leader is asked again and again until its
+ * run has ended. A node that falls silent ends the job. */
 char **probe_ranks_gather(struct ranks *ranks, struct node_run *run);
 
 /* On rank 0: the machine. On the others: obey until the order to end; returns the exit status. A

@@ -52,8 +52,8 @@ static MPI_Comm team_of(uint32_t processors)
     return teams[processors];
 }
 
-/* Words that `from` sends to `to`: all in a packet to the next; else the i with destination `to` are
- * those of one remainder of p - 1. */
+/* Words that `from` sends to `to`: all in a packet to the next; else the i with destination `to`
+ * are those of one remainder of p - 1. */
 static int count_between(uint32_t from, uint32_t to, const struct bsp_superstep *what, uint32_t p)
 {
     const uint32_t h = what->h, ahead = (to + p - from - 1) % p;
