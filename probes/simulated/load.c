@@ -309,14 +309,12 @@ static void place_caches(struct sim_reader *reader, struct sim *sim)
 /* A relative name is meant from the description's folder. To be freed; NULL: no memory. */
 static char *beside(const char *description, const char *name)
 {
-    const char *slash = strrchr(description, '/');
-    size_t folder = *name == '/' || !slash ? 0 : (size_t)(slash + 1 - description);
-    char *path = malloc(folder + strlen(name) + 1);
-    if (path) {
-        memcpy(path, description, folder);
-        memcpy(path + folder, name, strlen(name) + 1);
-    }
-    return path;
+    const char *slash = *name == '/' ? NULL : strrchr(description, '/');
+    char *path;
+    return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - description) : 0, description,
+                    name) < 0
+               ? NULL
+               : path;
 }
 
 /* Cells of one line; what stands on the diagonal is not looked at. */
