@@ -23,33 +23,27 @@ static const char *separator(FILE *stream)
     return ftell(stream) > 0 ? "; " : "";
 }
 
-/* Pairs that trials leave open. */
-static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
-{
-    if (sharing && sharing->as_declared > 0) {
-        fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
-                separator(stream), sharing->as_declared, sharing->pairs);
-    }
-    if (sharing && sharing->undecided > sharing->as_declared) {
-        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
-                sharing->undecided - sharing->as_declared, sharing->pairs);
-    }
-}
-
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
 {
-    if (sharing && sharing->limited_bytes > 0) {
+    if (sharing->limited_bytes > 0) {
         fprintf(stream,
                 "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
                 "be missing",
                 separator(stream), sharing->limited_bytes >> 10);
     }
-    note_voided(stream, sharing);
-    if (sharing && sharing->contradictions > 0) {
+    if (sharing->as_declared > 0) {
+        fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
+                separator(stream), sharing->as_declared, sharing->pairs);
+    }
+    if (sharing->undecided > sharing->as_declared) {
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
+                sharing->undecided - sharing->as_declared, sharing->pairs);
+    }
+    if (sharing->contradictions > 0) {
         fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", separator(stream),
                 sharing->contradictions);
     }
-    if (sharing && sharing->measured < sharing->pairs) {
+    if (sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
                 separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
                 sharing->measured, sharing->pairs,
@@ -57,7 +51,7 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 : sharing->by_messages ? "pairs with similar messages"
                                        : "pairs in similar places of the topology");
     }
-    if (sharing && sharing->at_once > 1) {
+    if (sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),
                 sharing->at_once);
     }
@@ -156,10 +150,11 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     note_mismatch(stream, level, cache, sharing, where);
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
-    if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
+    if (sharing) {
+        note_sharing(stream, sharing);
+    } else if (cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
         fprintf(stream, "%ssharing as declared, not measured", separator(stream));
     }
-    note_sharing(stream, sharing);
     if (fclose(stream) != 0) {
         return -ENOMEM;
     }

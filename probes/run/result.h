@@ -52,9 +52,7 @@ int probe_result_through_threads(struct profile_class *node_class);
 /* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
 void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
-/* Caches of several kinds of cores in one class. */
-
-/* Results of one kind. */
+/* Results of one kind of cores. */
 struct kind_results {
     struct probe_cache caches;
     struct probe_sharing sharing; /* empty: the declared groups are kept */
