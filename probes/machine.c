@@ -219,20 +219,9 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
     if (rc < 0) {
         return rc;
     }
-    if (what->bytes == 0 || what->round_trips == 0 || what->batches == 0 || count == 0) {
+    if (what->bytes == 0 || what->round_trips == 0 || what->batches == 0 ||
+        !distinct_and_known(machine, machine_pair_pus(pairs), 2 * count)) {
         return -EINVAL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t both[] = {pairs[i].a, pairs[i].b};
-        if (!distinct_and_known(machine, both, 2)) {
-            return -EINVAL;
-        }
-        for (size_t j = 0; j < i; j++) {
-            if (pairs[j].a == both[0] || pairs[j].b == both[0] || pairs[j].a == both[1] ||
-                pairs[j].b == both[1]) {
-                return -EINVAL;
-            }
-        }
     }
     return guarded(machine, &(struct machine_question){run_exchange, what, pairs, count, 2 * count},
                    seconds);

@@ -113,6 +113,13 @@ struct machine_exchange {
     bool unwritten;
 };
 
+/* The PUs of pairs, both of the first before those of the next. */
+static inline const uint32_t *machine_pair_pus(const struct profile_pair *pairs)
+{
+    _Static_assert(sizeof *pairs == 2 * sizeof(uint32_t), "a pair is two numbers");
+    return (const void *)pairs;
+}
+
 /* Copies between a device and pinned memory of one NUMA node. TRANSFER_BYTES: of a large copy;
  * 64 MiB last 0.15 ms on the fastest link there is (NVLink-C2C, 450 GB/s), where starting one takes
  * 10 us. */
@@ -130,6 +137,10 @@ struct machine_transferred {
         from_device_bytes_per_s[MACHINE_TRANSFER_ROUNDS];
     double seconds[MACHINE_TRANSFER_ROUNDS]; /* of the smallest copy that is waited for */
 };
+
+/* Starting many ranks, or the driver of a server of eight GPUs, takes seconds, an answer much less.
+ * A program of ours that is silent for longer hangs. */
+#define MACHINE_ANSWER_S 60.0
 
 struct machine;
 

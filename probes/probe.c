@@ -88,17 +88,16 @@ int probe_relation_narrow(struct profile_relation *relation, const struct profil
 {
     size_t groups = 0, pairs = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
-        int rc = narrow_set(&relation->groups[i], pus);
+        struct profile_set left;
+        int rc = profile_set_intersect(&relation->groups[i], pus, &left);
         if (rc < 0) {
             return rc;
         }
-    }
-    for (size_t i = 0; i < relation->group_count; i++) {
-        struct profile_set set = relation->groups[i];
-        if (set.count >= 2) {
-            relation->groups[groups++] = set;
+        profile_set_free(&relation->groups[i]);
+        if (left.count >= 2) {
+            relation->groups[groups++] = left;
         } else {
-            profile_set_free(&set);
+            profile_set_free(&left);
         }
     }
     for (size_t i = 0; i < relation->pair_count; i++) {
@@ -162,16 +161,16 @@ static int narrow_kinds(struct profile_class *node_class, const struct profile_s
 {
     size_t kept = 0;
     for (size_t i = 0; i < node_class->kind_count; i++) {
-        int rc = narrow_set(&node_class->kinds[i].pus, pus);
+        struct profile_kind kind = node_class->kinds[i];
+        int rc = profile_set_intersect(&node_class->kinds[i].pus, pus, &kind.pus);
         if (rc < 0) {
             return rc;
         }
-    }
-    for (size_t i = 0; i < node_class->kind_count; i++) {
-        if (node_class->kinds[i].pus.count > 0) {
-            node_class->kinds[kept++] = node_class->kinds[i];
+        profile_set_free(&node_class->kinds[i].pus);
+        if (kind.pus.count > 0) {
+            node_class->kinds[kept++] = kind;
         } else {
-            profile_set_free(&node_class->kinds[i].pus);
+            profile_set_free(&kind.pus);
         }
     }
     node_class->kind_count = kept;
@@ -237,11 +236,11 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu)
     return kind;
 }
 
-/* All PUs of the kind that the i-th PU is of. */
-static int add(const struct profile_class *declared, const struct profile_set *pus, size_t i,
+/* All PUs of the kind. */
+static int add(const struct profile_class *declared, const struct profile_set *pus, size_t kind,
                struct kinds *kinds)
 {
-    size_t kind = probe_kinds_declared(declared, pus->ids[i]), count = 0;
+    size_t count = 0;
     uint32_t *ids = malloc(pus->count * sizeof *ids);
     int rc = ids ? 0 : -ENOMEM;
     for (size_t other = 0; rc == 0 && other < pus->count; other++) {
@@ -255,24 +254,17 @@ static int add(const struct profile_class *declared, const struct profile_set *p
     return rc;
 }
 
-static bool is_known(const struct kinds *kinds, uint32_t pu)
-{
-    for (size_t kind = 0; kind < kinds->count; kind++) {
-        if (profile_set_has(&kinds->pus[kind], pu)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int probe_kinds_of(const struct profile_class *declared, const struct profile_set *pus,
                    struct kinds *out)
 {
     struct kinds kinds = {0};
+    bool known[KINDS_MAX] = {false};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX;
          i++) {
-        rc = is_known(&kinds, pus->ids[i]) ? 0 : add(declared, pus, i, &kinds);
+        const size_t kind = probe_kinds_declared(declared, pus->ids[i]);
+        rc = known[kind] ? 0 : add(declared, pus, kind, &kinds);
+        known[kind] = true;
     }
     if (rc == 0 && kinds.count == 0) {
         rc = profile_set_copy(pus, &kinds.pus[0]);

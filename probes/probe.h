@@ -76,10 +76,8 @@ double probe_spread_rounded(double spread);
  * environment. */
 int probe_topology_own(struct servet_profile **out, struct servet_error *error);
 
-/* A class narrowed to some of its PUs, for a run inside a cpuset. */
-
-/* Drops every other PU from all sets, groups and pairs, and what is left without any. 0 or
- * -ENOMEM. */
+/* For a run inside a cpuset: drops every other PU from all sets, groups and pairs, and what is
+ * left without any. 0 or -ENOMEM. */
 int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus);
 
 /* Kinds of cores (performance and efficiency cores) have caches and a share of the memory of their

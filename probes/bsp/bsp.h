@@ -91,7 +91,7 @@ struct bsp_machine_ops {
     /* Seconds of one superstep. */
     int (*superstep)(struct bsp_machine *machine, uint32_t processors,
                      const struct bsp_superstep *what, double *seconds);
-    void (*close)(struct bsp_machine *machine);
+    void (*close)(struct bsp_machine *machine); /* NULL: there is nothing to close */
 };
 
 struct bsp_machine {
@@ -212,8 +212,6 @@ void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size);
 int probe_bsp_store(const struct probe_bsp *found, const char *backend,
                     struct servet_profile *profile);
 
-/* -- plot -- */
-
 /* Writes data (.dat) and pictures (.svg): bsp-BACKEND-pP, T(h) with its fit, for each result;
  * bsp-BACKEND (g against p; the data of l, too), bsp-BACKEND-l (l against p, a picture only) and
  * bsp-BACKEND-r (r against the length of the vectors) for all. 0, -errno (a file cannot be
@@ -221,10 +219,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
 int probe_bsp_plot(const char *folder, const char *backend, const struct probe_bsp *found,
                    size_t count, struct servet_error *error);
 
-/* -- run -- */
-
-/* servet-probe --bsp: its options, and one run of the BSP probe over backends and numbers of
- * processors. */
+/* -- servet-probe --bsp: one run over backends and numbers of processors -- */
 
 enum { BSP_BACKEND_THREADS = 1, BSP_BACKEND_MPI = 2 };
 

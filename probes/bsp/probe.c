@@ -47,6 +47,11 @@ struct study {
     uint32_t run_count;
 };
 
+static int fail(struct servet_error *error, int rc)
+{
+    return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
+}
+
 static void free_fit(struct probe_bsp_fit *fit)
 {
     free(fit->curve.h);
@@ -87,7 +92,7 @@ static int choose_h(struct study *study, uint32_t low, uint32_t high, uint32_t s
     study->curve.h = malloc(points * sizeof *study->curve.h);
     study->curve.time = malloc(points * sizeof *study->curve.time);
     if (!study->curve.h || !study->curve.time) {
-        return profile_error(study->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+        return fail(study->error, -ENOMEM);
     }
     for (uint32_t i = 0; i < points; i++) {
         uint32_t far = step ? i * step : (uint32_t)((uint64_t)span * i / (points - 1));
@@ -141,9 +146,7 @@ static int make_run(struct study *study)
     size_t count = study->curve.count;
     size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
-    int rc = order && run->time
-                 ? 0
-                 : profile_error(study->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    int rc = order && run->time ? 0 : fail(study->error, -ENOMEM);
     study->run_count++;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         run->time[i] = INFINITY;
@@ -161,7 +164,7 @@ static int make_run(struct study *study)
     }
     struct bsp_curve curve = {study->curve.h, run->time, count};
     rc = probe_bsp_least_squares(&curve, &run->line);
-    return rc < 0 ? profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc)) : 0;
+    return rc < 0 ? fail(study->error, rc) : 0;
 }
 
 /* -- judging -- */
@@ -200,7 +203,7 @@ static int conclude(struct study *study, struct probe_bsp_fit *out)
     fit.negative = rc == 0 && (fit.line.g < 0 || fit.line.l < 0);
     rc = rc < 0 ? rc : probe_bsp_find_bend(&fit.curve, &fit.bend);
     if (rc < 0) {
-        return profile_error(study->error, rc, "BSP parameters: %s", strerror(-rc));
+        return fail(study->error, rc);
     }
     study->curve = (struct bsp_curve){0};
     *out = fit;
@@ -262,7 +265,7 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
     struct probe_bsp_fit *out = packing == BSP_WORDS ? &found->words : &found->packets;
     struct study *study = calloc(1, sizeof *study);
     if (!study) {
-        return profile_error(error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+        return fail(error, -ENOMEM);
     }
     *study = (struct study){.machine = machine,
                             .processors = found->processors,
@@ -339,7 +342,7 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
 
 void probe_bsp_machine_close(struct bsp_machine *machine)
 {
-    if (machine->ops) {
+    if (machine->ops && machine->ops->close) {
         machine->ops->close(machine);
     }
     machine->ops = NULL;

@@ -12,10 +12,8 @@
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 
-static void append(char *text, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void append(char *text, size_t size, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,
+                                                         const char *format, ...)
 {
     size_t used = strlen(text);
     va_list args;
@@ -64,6 +62,12 @@ void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size)
     note_fit(&found->packets, "packets: ", found->flop_per_s, text, size);
 }
 
+static void free_entry(struct profile_bsp *entry)
+{
+    free(entry->backend);
+    free(entry->quality.note);
+}
+
 static int make_entry(const struct probe_bsp *found, const char *backend, struct profile_bsp *out)
 {
     char note[1024];
@@ -88,8 +92,7 @@ static int make_entry(const struct probe_bsp *found, const char *backend, struct
                     .note = note[0] ? strdup(note) : NULL},
     };
     if (!out->backend || (note[0] && !out->quality.note)) {
-        free(out->backend);
-        free(out->quality.note);
+        free_entry(out);
         return -ENOMEM;
     }
     return 0;
@@ -100,59 +103,47 @@ static bool same_backend(const struct profile_bsp *bsp, const char *backend)
     return bsp->backend && strcmp(bsp->backend, backend) == 0;
 }
 
-/* Where an entry belongs; *replace: one of the same backend and processors is there. */
-static size_t place_of(const struct servet_profile *profile, const char *backend,
-                       uint32_t processors, bool *replace)
+/* Where an entry belongs: before the first of its backend with as many processors or more. */
+static size_t place_of(const struct servet_profile *profile, const struct profile_bsp *entry)
 {
-    size_t after = profile->bsp_count;
-    bool met = false;
-    *replace = false;
+    size_t place = profile->bsp_count;
     for (size_t i = 0; i < profile->bsp_count; i++) {
-        const struct profile_bsp *bsp = &profile->bsp[i];
-        if (!same_backend(bsp, backend)) {
-            if (met) {
+        if (same_backend(&profile->bsp[i], entry->backend)) {
+            if (profile->bsp[i].processors >= entry->processors) {
                 return i;
             }
-            continue;
-        }
-        met = true;
-        *replace = bsp->processors == processors;
-        if (bsp->processors >= processors) {
-            return i;
+            place = i + 1;
         }
     }
-    return after;
+    return place;
 }
 
 int probe_bsp_store(const struct probe_bsp *found, const char *backend,
                     struct servet_profile *profile)
 {
     struct profile_bsp entry;
-    bool replace;
     if (found->words.line.g < 0) {
         return -ERANGE;
     }
-    size_t place = place_of(profile, backend, found->processors, &replace);
     int rc = make_entry(found, backend, &entry);
     if (rc < 0) {
         return rc;
     }
-    if (replace) {
-        free(profile->bsp[place].backend);
-        free(profile->bsp[place].quality.note);
-        profile->bsp[place] = entry;
-        return 0;
-    }
     struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
     if (!grown) {
-        free(entry.backend);
-        free(entry.quality.note);
+        free_entry(&entry);
         return -ENOMEM;
     }
-    memmove(grown + place + 1, grown + place, (profile->bsp_count - place) * sizeof *grown);
-    grown[place] = entry;
     profile->bsp = grown;
-    profile->bsp_count++;
+    const size_t place = place_of(profile, &entry);
+    if (place < profile->bsp_count && same_backend(&grown[place], backend) &&
+        grown[place].processors == entry.processors) {
+        free_entry(&grown[place]);
+    } else {
+        memmove(grown + place + 1, grown + place, (profile->bsp_count - place) * sizeof *grown);
+        profile->bsp_count++;
+    }
+    grown[place] = entry;
     return 0;
 }
 

@@ -20,12 +20,12 @@ static void listen_to_root(struct ranks *ranks)
     }
 }
 
-static void tell_text(struct ranks *ranks, const struct ranks_teller *teller)
+static void tell_text(struct ranks *ranks, struct node_run *run)
 {
     double beat = 0;
     int nothing = 0;
     probe_ranks_limit_silence(ranks);
-    while (teller->busy && teller->busy(teller->context)) {
+    while (probe_node_run_busy(run)) {
         listen_to_root(ranks);
         if (MPI_Wtime() - beat > ranks_speak_every_s) {
             beat = MPI_Wtime();
@@ -33,7 +33,7 @@ static void tell_text(struct ranks *ranks, const struct ranks_teller *teller)
         }
         usleep(RANKS_SLEEP_US);
     }
-    char *text = teller->text(teller->context);
+    char *text = probe_node_run_text(run);
     probe_ranks_limit_silence(ranks);
     MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, TAG_TEXT, MPI_COMM_WORLD);
     free(text);
@@ -100,8 +100,7 @@ static void excuse(const struct ranks *ranks, double *heard, double *looked)
 }
 
 /* `heard`: an array for the time of each node's last sign of life. */
-static void collect(struct ranks *ranks, const struct ranks_teller *teller, char **texts,
-                    double *heard)
+static void collect(struct ranks *ranks, struct node_run *run, char **texts, double *heard)
 {
     double looked = MPI_Wtime();
     int missing = ranks->node_count, mine = node_of(ranks, 0);
@@ -109,9 +108,8 @@ static void collect(struct ranks *ranks, const struct ranks_teller *teller, char
         heard[i] = looked;
     }
     while (missing > 0) {
-        bool busy = !texts[mine] && teller->busy && teller->busy(teller->context);
-        if (!texts[mine] && !busy) {
-            texts[mine] = teller->text(teller->context);
+        if (!texts[mine] && !probe_node_run_busy(run)) {
+            texts[mine] = probe_node_run_text(run);
             missing--;
         }
         heard[mine] = MPI_Wtime();
@@ -127,7 +125,7 @@ static void collect(struct ranks *ranks, const struct ranks_teller *teller, char
     }
 }
 
-char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller)
+char **probe_ranks_gather(struct ranks *ranks, struct node_run *run)
 {
     if (ranks->rank == 0) {
         char **texts = calloc((size_t)ranks->node_count, sizeof *texts);
@@ -137,12 +135,12 @@ char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller
             free(heard);
             return NULL;
         }
-        collect(ranks, teller, texts, heard);
+        collect(ranks, run, texts, heard);
         free(heard);
         return texts;
     }
     if (ranks->info[ranks->rank].leader == ranks->rank) {
-        tell_text(ranks, teller);
+        tell_text(ranks, run);
     }
     return NULL;
 }

@@ -22,17 +22,17 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 
-/* Starting many ranks takes seconds, an answer milliseconds, supersteps a second at most. Longer
- * than this and something hangs. */
-static const double answer_timeout_s = 60;
 enum { POLL_MS = 100, END_TRIES = 50 /* of a quarter of POLL_MS */ };
 
-/* mpirun with its ranks, as a child that answers line by line. */
-struct child {
+/* mpirun with its ranks, as a child that answers line by line: what both machines share. */
+struct team {
     pid_t pid;
     int to, from, errors; /* pipes, and a memory file with its stderr */
     char pending[4096];   /* read but not yet handed out */
     size_t pending_count;
+    bool broken;
+    double waited_s; /* by ranks that had messages to send: ready, and without their PU */
+    double opened_s;
 };
 
 /* -- finding -- */
@@ -46,7 +46,7 @@ int probe_network_find(const char *program, char path[PATH_MAX])
 /* -- starting -- */
 
 /* With the mpirun of the library that the ranks are linked with; several may be installed. */
-static int run_mpirun(struct child *child, size_t ranks, char *helper, const char *pus)
+static int run_mpirun(struct team *team, size_t ranks, char *helper, const char *pus)
 {
     /* As variables and not as options: another MPI's mpirun ignores them. The ranks pin themselves;
      * slots are cores there, and we want one rank per PU, without the yielding that Open MPI then
@@ -67,7 +67,7 @@ static int run_mpirun(struct child *child, size_t ranks, char *helper, const cha
         return rc;
     }
     snprintf(count, sizeof count, "%zu", ranks);
-    *child = (struct child){.to = in[1], .from = out[0], .errors = profile_child_file()};
+    *team = (struct team){.to = in[1], .from = out[0], .errors = profile_child_file()};
     for (size_t i = 0; i < sizeof mpirun / sizeof *mpirun && rc == -ENOENT; i++) {
         char *arguments[] = {mpirun[i],           (char[]){"-np"},        count, helper,
                              (char[]){"--serve"}, (char *)(uintptr_t)pus, NULL};
@@ -77,17 +77,17 @@ static int run_mpirun(struct child *child, size_t ranks, char *helper, const cha
                                                          .environment = environment,
                                                          .in = in[0],
                                                          .out = out[1],
-                                                         .errors = child->errors,
+                                                         .errors = team->errors,
                                                          .own_group = true,
                                                          .dies_with_us = SIGTERM},
-                                 &child->pid);
+                                 &team->pid);
     }
     close(in[0]);
     close(out[1]);
     if (rc < 0) {
-        close(child->to);
-        close(child->from);
-        close(child->errors);
+        close(team->to);
+        close(team->from);
+        close(team->errors);
     }
     return rc;
 }
@@ -95,15 +95,14 @@ static int run_mpirun(struct child *child, size_t ranks, char *helper, const cha
 /* Starts one rank on each PU of the list. -ENOENT (mpirun or the ranks are not installed, `error`
  * says which), -errno. As root the two variables that Open MPI asks for are set, for the child
  * only. */
-static int child_start(size_t ranks, const char *pus, struct child *child,
-                       struct servet_error *error)
+static int team_start(size_t ranks, const char *pus, struct team *team, struct servet_error *error)
 {
     char helper[PATH_MAX];
     if (probe_network_find(SERVET_RANKS, helper) < 0) {
         return profile_error(error, -ENOENT, "the program %s is not installed (built without MPI)",
                              SERVET_RANKS);
     }
-    int rc = run_mpirun(child, ranks, helper, pus);
+    int rc = run_mpirun(team, ranks, helper, pus);
     if (rc == -ENOENT) {
         return profile_error(error, rc, "%s is not installed", SERVET_MPIRUN);
     }
@@ -122,11 +121,11 @@ static int child_start(size_t ranks, const char *pus, struct child *child,
 /* -- talking -- */
 
 /* One line. 0 or -EIO. */
-static int child_send(struct child *child, const char *line)
+static int team_send(struct team *team, const char *line)
 {
     size_t length = strlen(line);
     while (length > 0) {
-        ssize_t sent = write(child->to, line, length);
+        ssize_t sent = write(team->to, line, length);
         if (sent < 0 && errno == EINTR) {
             continue;
         }
@@ -139,26 +138,26 @@ static int child_send(struct child *child, const char *line)
     return 0;
 }
 
-static bool take_line(struct child *child, char *line, size_t size)
+static bool take_line(struct team *team, char *line, size_t size)
 {
-    char *end = memchr(child->pending, '\n', child->pending_count);
+    char *end = memchr(team->pending, '\n', team->pending_count);
     if (!end) {
         return false;
     }
-    size_t length = (size_t)(end - child->pending);
-    snprintf(line, size, "%.*s", (int)length, child->pending);
-    child->pending_count -= length + 1;
-    memmove(child->pending, end + 1, child->pending_count);
+    size_t length = (size_t)(end - team->pending);
+    snprintf(line, size, "%.*s", (int)length, team->pending);
+    team->pending_count -= length + 1;
+    memmove(team->pending, end + 1, team->pending_count);
     return true;
 }
 
 /* One line, without its end. 0, -EINTR (*cancel), -ETIMEDOUT, -EIO (it ended). */
-static int child_receive(struct child *child, double seconds, const volatile sig_atomic_t *cancel,
-                         char *line, size_t size)
+static int team_receive(struct team *team, double seconds, const volatile sig_atomic_t *cancel,
+                        char *line, size_t size)
 {
     double until = profile_now_s() + seconds;
-    while (!take_line(child, line, size)) {
-        struct pollfd ready = {.fd = child->from, .events = POLLIN};
+    while (!take_line(team, line, size)) {
+        struct pollfd ready = {.fd = team->from, .events = POLLIN};
         if (cancel && *cancel) {
             return -EINTR;
         }
@@ -168,25 +167,25 @@ static int child_receive(struct child *child, double seconds, const volatile sig
         if (poll(&ready, 1, POLL_MS) <= 0) {
             continue;
         }
-        ssize_t got = read(child->from, child->pending + child->pending_count,
-                           sizeof child->pending - child->pending_count);
+        ssize_t got = read(team->from, team->pending + team->pending_count,
+                           sizeof team->pending - team->pending_count);
         if (got < 0 && errno == EINTR) {
             continue;
         }
         if (got <= 0) {
             return -EIO;
         }
-        child->pending_count += (size_t)got;
+        team->pending_count += (size_t)got;
     }
     return 0;
 }
 
 /* Waits for its first line. 0, -EINTR, -EIO with what it or mpirun said instead. */
-static int child_greet(struct child *child, const volatile sig_atomic_t *cancel,
-                       struct servet_error *error)
+static int team_greet(struct team *team, const volatile sig_atomic_t *cancel,
+                      struct servet_error *error)
 {
     char line[256], complaint[256];
-    int rc = child_receive(child, answer_timeout_s, cancel, line, sizeof line);
+    int rc = team_receive(team, MACHINE_ANSWER_S, cancel, line, sizeof line);
     if (rc == 0 && strncmp(line, "ready ", strlen("ready ")) == 0) {
         return 0;
     }
@@ -196,62 +195,43 @@ static int child_greet(struct child *child, const volatile sig_atomic_t *cancel,
     if (rc == 0) {
         return profile_error(error, -EIO, "mpirun: %s", line + strspn(line, "! "));
     }
-    profile_child_complaint(child->errors, complaint, sizeof complaint);
+    profile_child_complaint(team->errors, complaint, sizeof complaint);
     return profile_error(
         error, -EIO, "mpirun: %s",
         complaint[0] ? complaint : (rc == -ETIMEDOUT ? "no answer within a minute" : "it ended"));
 }
 
-static bool reaped(pid_t pid)
-{
-    return waitpid(pid, NULL, WNOHANG) != 0;
-}
-
-/* Lets it end by itself (`patient`) or not, and reaps it: afterwards no process of it is left. */
-static void child_end(struct child *child, bool patient)
+/* Lets it end by itself, or not, and reaps it: afterwards no process of it is left. */
+static void team_close(struct team *team, const volatile sig_atomic_t *cancel)
 {
     const struct timespec step = {.tv_nsec = POLL_MS * 1000000L / 4};
-    close(child->to);
-    close(child->from);
+    close(team->to);
+    close(team->from);
     bool ended = false;
-    if (!patient) {
-        kill(child->pid, SIGTERM); /* mpirun passes it on to its ranks */
+    if (team->broken || (cancel && *cancel)) {
+        kill(team->pid, SIGTERM); /* mpirun passes it on to its ranks */
     }
     for (int i = 0; i < END_TRIES && !ended; i++) {
-        ended = reaped(child->pid);
+        ended = waitpid(team->pid, NULL, WNOHANG) != 0;
         if (!ended) {
             nanosleep(&step, NULL);
         }
     }
     if (!ended) {
-        kill(-child->pid, SIGKILL); /* the ranks die with mpirun: they asked the kernel for it */
-        waitpid(child->pid, NULL, 0);
+        kill(-team->pid, SIGKILL); /* the ranks die with mpirun: they asked the kernel for it */
+        waitpid(team->pid, NULL, 0);
     }
-    close(child->errors);
-}
-
-/* -- what both machines share -- */
-
-struct team {
-    struct child child;
-    bool broken;
-    double waited_s; /* by ranks that had messages to send: ready, and without their PU */
-    double opened_s;
-};
-
-static void team_close(struct team *team, const volatile sig_atomic_t *cancel)
-{
-    child_end(&team->child, !team->broken && !(cancel && *cancel));
+    close(team->errors);
     free(team);
 }
 
-/* 0, -ENOMEM, or as child_start() and child_greet(). */
+/* 0, -ENOMEM, or as team_start() and team_greet(). */
 static int team_open(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                      struct team **out, struct servet_error *error)
 {
     struct team *team = calloc(1, sizeof *team);
     char *text = profile_set_text(pus);
-    int rc = team && text ? child_start(pus->count, text, &team->child, error)
+    int rc = team && text ? team_start(pus->count, text, team, error)
                           : profile_error(error, -ENOMEM, "starting mpirun: %s", strerror(ENOMEM));
     free(text);
     if (rc < 0) {
@@ -259,7 +239,7 @@ static int team_open(const struct profile_set *pus, const volatile sig_atomic_t 
         return rc;
     }
     team->opened_s = profile_now_s();
-    rc = child_greet(&team->child, cancel, error);
+    rc = team_greet(team, cancel, error);
     if (rc < 0) {
         team->broken = true;
         team_close(team, cancel);
@@ -275,9 +255,9 @@ static int team_ask(struct team *team, const char *order, const volatile sig_ato
                     double *numbers, size_t count)
 {
     char line[4096], *at = line + 1;
-    int rc = team->broken ? -EIO : child_send(&team->child, order);
+    int rc = team->broken ? -EIO : team_send(team, order);
     if (rc == 0) {
-        rc = child_receive(&team->child, answer_timeout_s, cancel, line, sizeof line);
+        rc = team_receive(team, MACHINE_ANSWER_S, cancel, line, sizeof line);
     }
     if (rc == 0 && line[0] != '=') {
         rc = strcmp(line, "! moved") == 0 ? -ENODEV : -EIO;

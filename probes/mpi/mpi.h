@@ -8,6 +8,7 @@
 
 #include "probes/bsp/bsp.h"
 #include "probes/machine.h"
+#include "probes/network/network.h"
 
 /* -- deadline -- */
 
@@ -67,16 +68,10 @@ int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
 /* Does rank i of the node of `leader` sit on its i-th PU, for all its PUs? */
 bool probe_ranks_cover_node(const struct ranks *ranks, int leader);
 
-/* Collective: on the leader of each node `text` is that node's; rank 0 gets all in the order of
- * ranks->leaders (others NULL). While `busy` (may be NULL) says so, a leader has nothing to tell
- * yet; it is asked again and again, and gives its text when it is no more busy. A node that falls
- * silent ends the job. */
-struct ranks_teller {
-    bool (*busy)(void *context);
-    char *(*text)(void *context); /* malloc()ed */
-    void *context;
-};
-char **probe_ranks_gather(struct ranks *ranks, const struct ranks_teller *teller);
+/* Collective: on the leader of each node `run` is that node's own run; rank 0 gets the answers of
+ * all in the order of ranks->leaders (others NULL). A leader is asked again and again until its
+ * run has ended. A node that falls silent ends the job. */
+char **probe_ranks_gather(struct ranks *ranks, struct node_run *run);
 
 /* On rank 0: the machine. On the others: obey until the order to end; returns the exit status. A
  * message's figure is the smallest batch of its pair. A pair that is done goes on until all are, so

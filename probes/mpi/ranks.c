@@ -144,15 +144,16 @@ static double batch(char *buffer, const struct order *order)
     return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
 }
 
-static double time_for(const struct order *order)
+static double time_for(uint64_t bytes, uint64_t round_trips)
 {
-    return (double)(order->exchange.bytes * order->exchange.round_trips * 2) / slowest_bytes_per_s;
+    return (double)(bytes * round_trips * 2) / slowest_bytes_per_s;
 }
 
 static double limited_batch(const struct ranks *ranks, char *buffer, const struct order *order)
 {
     const struct rank_info *partner = &ranks->info[order->exchange.partner];
-    probe_deadline_set(ranks_answer_limit_s + 5 + time_for(order),
+    const double batch_s = time_for(order->exchange.bytes, order->exchange.round_trips);
+    probe_deadline_set(ranks_answer_limit_s + 5 + batch_s,
                        "%s: no message from rank %d on %s for %.0f s",
                        ranks->info[ranks->rank].host, (int)order->exchange.partner, partner->host,
                        ranks_answer_limit_s + 5);
@@ -188,30 +189,26 @@ static struct result play(const struct ranks *ranks, const struct order *order, 
     return result;
 }
 
-/* Does rank 0 say that all pairs have their figure? Rank 0 itself looks whether it has them all. */
-struct answers {
-    MPI_Request *requests; /* on rank 0, otherwise NULL */
-    int count;
-};
-
-static bool is_enough(const struct answers *answers)
+/* Does rank 0 say that all pairs have their figure? Rank 0 itself looks whether it has them all:
+ * `count` answers (0 on the others). */
+static bool is_enough(MPI_Request *answers, size_t count)
 {
-    bool all = answers->requests || probe_ranks_there_is(0, TAG_ENOUGH, MPI_STATUS_IGNORE);
-    for (int i = 0; i < answers->count && all; i++) {
-        all = is_done(&answers->requests[i]);
+    bool all = count > 0 || probe_ranks_there_is(0, TAG_ENOUGH, MPI_STATUS_IGNORE);
+    for (size_t i = 0; i < count && all; i++) {
+        all = is_done(&answers[i]);
     }
     return all;
 }
 
 /* The first of a pair sees when it is enough, and tells the other. */
 static void go_on(const struct ranks *ranks, const struct order *order, char *buffer,
-                  const struct answers *answers)
+                  MPI_Request *answers, size_t count)
 {
     int partner = (int)order->exchange.partner, nothing;
     char more = 1;
     while (more) {
         if (order->exchange.first) {
-            more = !is_enough(answers);
+            more = !is_enough(answers, count);
             MPI_Send(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD);
         } else {
             MPI_Recv(&more, 1, MPI_CHAR, partner, TAG_MORE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -221,7 +218,7 @@ static void go_on(const struct ranks *ranks, const struct order *order, char *bu
         }
     }
     probe_deadline_clear();
-    if (order->exchange.first && !answers->requests) {
+    if (order->exchange.first && count == 0) {
         MPI_Recv(&nothing, 1, MPI_INT, 0, TAG_ENOUGH, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
 }
@@ -261,7 +258,7 @@ static void obey_exchange(const struct ranks *ranks, const struct order *order)
     struct result result = play(ranks, order, buffer);
     MPI_Send(&result, RESULT_WORDS, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD);
     if (order->exchange.together) {
-        go_on(ranks, order, buffer, &(struct answers){0});
+        go_on(ranks, order, buffer, NULL, 0);
         say_ready(); /* or the next order would be measured beside this one's last messages */
     }
     free(buffer);
@@ -383,9 +380,8 @@ static void order_exchange(const struct machine_exchange *what, const struct pro
 static void wait_for_results(const struct ranks *ranks, const struct machine_exchange *what,
                              const struct profile_pair *pairs, size_t count, MPI_Request *requests)
 {
-    const struct order longest = {
-        .exchange = {.bytes = what->bytes, .round_trips = what->round_trips}};
-    double limit = ranks_answer_limit_s + (what->batches + 1) * time_for(&longest);
+    const double batch_s = time_for(what->bytes, what->round_trips),
+                 limit = ranks_answer_limit_s + (what->batches + 1) * batch_s;
     for (size_t i = 0; i < 2 * count; i++) {
         uint32_t a = pairs[i / 2].a, b = pairs[i / 2].b;
         probe_deadline_set(
@@ -424,7 +420,7 @@ static void lead_exchange(struct ranks *ranks, const struct machine_exchange *wh
             results[2 * i] = end_of(&pairs[i], false) == 0 ? own : results[2 * i];
         }
         if (together) {
-            go_on(ranks, &mine, buffer, &(struct answers){requests, (int)(2 * count)});
+            go_on(ranks, &mine, buffer, requests, 2 * count);
         }
     }
     wait_for_results(ranks, what, pairs, count, requests);

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "probes/mpi/mpi.h"
-#include "probes/network/network.h"
 #include "probes/pairs/messages.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
@@ -179,6 +178,7 @@ struct job {
     struct cluster_node *nodes;
     char **names;
     struct cluster_classes classes;
+    struct conditions conditions; /* of its profile */
     struct survey_layout layout;
     uint32_t *first, *pus;
     FILE *outliers;
@@ -290,42 +290,30 @@ static void measure_inside(struct job *job, struct probe *probe)
 
 /* -- network -- */
 
-static void condition(struct job *job, const char *key, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void condition(struct job *job, const char *key, const char *format, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (probe_conditions_add(job->classes.profile, key, text) < 0) {
-        fail(job, "not enough memory");
-    }
-}
-
 static void describe_network(struct job *job, const struct survey *survey,
                              const struct survey_result *result)
 {
-    condition(job, "network_pairs", "%zu of %zu pairs of nodes measured, the others inferred",
-              result->measured_pairs, result->all_pairs);
-    condition(job, "network_concurrent_pairs",
-              "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
-              survey->disturbance);
+    probe_conditions_add(&job->conditions, "network_pairs",
+                         "%zu of %zu pairs of nodes measured, the others inferred",
+                         result->measured_pairs, result->all_pairs);
+    probe_conditions_add(&job->conditions, "network_concurrent_pairs",
+                         "%zu pairs at the same time, %.2f times as slow as alone", survey->width,
+                         survey->disturbance);
     if (result->checked) {
-        condition(job, "network_check", "%zu of %zu random inferred pairs were in another layer",
-                  result->elsewhere, result->checked);
+        probe_conditions_add(&job->conditions, "network_check",
+                             "%zu of %zu random inferred pairs were in another layer",
+                             result->elsewhere, result->checked);
     }
     if (result->contradictions) {
-        condition(job, "network_contradictions",
-                  "%zu measured pairs are slower than their group, such as %s and %s",
-                  result->contradictions, job->names[result->slower.a],
-                  job->names[result->slower.b]);
+        probe_conditions_add(&job->conditions, "network_contradictions",
+                             "%zu measured pairs are slower than their group, such as %s and %s",
+                             result->contradictions, job->names[result->slower.a],
+                             job->names[result->slower.b]);
     }
     if (survey->out_of_time) {
-        condition(job, "budget", "time was over after %.0f s; %u nodes were not reached",
-                  job->options.run.budget_s, result->unreached);
+        probe_conditions_add(&job->conditions, "budget",
+                             "time was over after %.0f s; %u nodes were not reached",
+                             job->options.run.budget_s, result->unreached);
         cli_note("the budget of %.0f s is over: %zu of %zu pairs of nodes measured, %u nodes not "
                  "reached",
                  job->options.run.budget_s, result->measured_pairs, result->all_pairs,
@@ -342,12 +330,13 @@ static void measure_network(struct job *job, struct probe *probe)
         .exhaustive = job->options.run.exhaustive,
         .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
-    int rc = probe_survey_open(&survey, probe, &job->layout, &options);
-    rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
+    probe_survey_open(&survey, probe, &job->layout, &options);
+    int rc = probe_survey_run(&survey, &result);
     rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
-        condition(job, "budget", "time was over after %.0f s, before the network was measured",
-                  job->options.run.budget_s);
+        probe_conditions_add(&job->conditions, "budget",
+                             "time was over after %.0f s, before the network was measured",
+                             job->options.run.budget_s);
         cli_note("the budget of %.0f s was over before the network was measured",
                  job->options.run.budget_s);
     } else if (rc < 0) {
@@ -378,6 +367,7 @@ static void describe(struct job *job)
     profile->kernel = usual->kernel;
     profile->conditions = usual->conditions;
     profile->condition_count = usual->condition_count;
+    job->conditions.profile = profile;
     usual->architecture = usual->cpu_model = usual->kernel = NULL;
     usual->conditions = NULL;
     usual->condition_count = 0;
@@ -385,8 +375,8 @@ static void describe(struct job *job)
     profile->started = strdup(job->started);
     profile->measured = true;
     need(job, profile->host_name && profile->tool && profile->started ? profile : NULL);
-    condition(job, "mpi", "%s, %d ranks on %d nodes", probe_ranks_library(), job->ranks.size,
-              job->ranks.node_count);
+    probe_conditions_add(&job->conditions, "mpi", "%s, %d ranks on %d nodes", probe_ranks_library(),
+                         job->ranks.size, job->ranks.node_count);
 }
 
 static void report_outliers(struct job *job)
@@ -396,7 +386,7 @@ static void report_outliers(struct job *job)
     }
     for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
         cli_note("outlier: %s", line);
-        condition(job, "outlier", "%s", line);
+        probe_conditions_add(&job->conditions, "outlier", "%s", line);
     }
 }
 
@@ -405,6 +395,9 @@ static void save(struct job *job, double seconds)
     struct servet_error error;
     struct servet_profile *profile = job->classes.profile;
     profile->seconds = seconds;
+    if (job->conditions.rc < 0) {
+        fail(job, "not enough memory");
+    }
     if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
         fail(job, "%s", error.text);
     }
@@ -460,18 +453,8 @@ static void read_options(struct job *job, int argc, char **argv)
         close(null);
         return;
     }
-    struct servet_error error;
     probe_network_parse(argc, argv, &job->options);
-    bool to_stdout = job->options.run.output && strcmp(job->options.run.output, "-") == 0;
-    int place = to_stdout ? 0
-                          : probe_output_choose(job->options.run.output, job->path,
-                                                sizeof job->path, &error);
-    if (place == -EINVAL) {
-        cli_usage("%s", error.text);
-    }
-    if (place < 0) {
-        cli_fail("%s", error.text);
-    }
+    probe_output_choose(job->options.run.output, job->path, sizeof job->path);
 }
 
 int main(int argc, char **argv)
@@ -510,8 +493,7 @@ int main(int argc, char **argv)
                                   probes, sizeof probes);
         probe_node_run_start(&run, command, probes, job.options.run.seed, &job.ranks.allowed);
     }
-    const struct ranks_teller teller = {probe_node_run_busy, probe_node_run_text, &run};
-    char **texts = probe_ranks_gather(&job.ranks, &teller);
+    char **texts = probe_ranks_gather(&job.ranks, &run);
     if (job.ranks.rank == 0) {
         lead(&job, texts);
     }

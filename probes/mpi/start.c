@@ -12,9 +12,6 @@
 #include "probes/network/network.h"
 #include "profile/base/mask.h"
 
-/* Until every rank knows of every other one. */
-static const double start_limit_s = 60;
-
 /* Undoes the launcher's binding: the kernel leaves what the node's cpuset allows. */
 static int allow_all(struct profile_set *allowed)
 {
@@ -140,7 +137,7 @@ static int meet(struct ranks *ranks, enum rank_places places, const struct profi
 {
     struct rank_info mine;
     *ranks = (struct ranks){.patient = pus != NULL};
-    probe_deadline_set(start_limit_s, "MPI did not start within %.0f s", start_limit_s);
+    probe_deadline_set(MACHINE_ANSWER_S, "MPI did not start within %.0f s", MACHINE_ANSWER_S);
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks->size);

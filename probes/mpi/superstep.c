@@ -52,18 +52,15 @@ static MPI_Comm team_of(uint32_t processors)
     return teams[processors];
 }
 
-/* Words that `from` sends to `to`: the i with destination `to` are those of one remainder of p -
- * 1. */
-static int count_between(uint32_t from, uint32_t to, uint32_t h, uint32_t p)
+/* Words that `from` sends to `to`: all in a packet to the next; else the i with destination `to`
+ * are those of one remainder of p - 1. */
+static int count_between(uint32_t from, uint32_t to, const struct bsp_superstep *what, uint32_t p)
 {
-    if (p == 1) {
-        return (int)h;
+    const uint32_t h = what->h, ahead = (to + p - from - 1) % p;
+    if (p == 1 || what->packing == BSP_PACKETS) {
+        return ahead == 0 ? (int)h : 0;
     }
-    if (from == to) {
-        return 0;
-    }
-    uint32_t remainder = (to + p - from - 1) % p;
-    return (int)(h / (p - 1) + (remainder < h % (p - 1)));
+    return from == to ? 0 : (int)(h / (p - 1) + (ahead < h % (p - 1)));
 }
 
 static void make_relation(struct relation *r, uint32_t p, const struct bsp_superstep *what,
@@ -82,10 +79,8 @@ static void make_relation(struct relation *r, uint32_t p, const struct bsp_super
     r->receive_count = needed(p, sizeof(int));
     r->receive_at = needed(p, sizeof(int));
     for (uint32_t i = 0; i < p; i++) {
-        bool packet = what->packing == BSP_PACKETS;
-        r->send_count[i] = packet ? (i == (me + 1) % p ? (int)h : 0) : count_between(me, i, h, p);
-        r->receive_count[i] =
-            packet ? (i == (me + p - 1) % p ? (int)h : 0) : count_between(i, me, h, p);
+        r->send_count[i] = count_between(me, i, what, p);
+        r->receive_count[i] = count_between(i, me, what, p);
         r->send_at[i] = i ? r->send_at[i - 1] + r->send_count[i - 1] : 0;
         r->receive_at[i] = i ? r->receive_at[i - 1] + r->receive_count[i - 1] : 0;
     }

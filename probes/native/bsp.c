@@ -323,16 +323,10 @@ int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uin
     return rc;
 }
 
-static void threads_close(struct bsp_machine *machine)
-{
-    machine->native = NULL;
-}
-
 int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,
                            struct servet_error *error)
 {
-    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, threads_superstep,
-                                               threads_close};
+    static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, threads_superstep, NULL};
     if (strcmp(native->name, "native") != 0) {
         return profile_error(error, -ENOTSUP,
                              "BSP parameters are measured on a native machine, this one is %s",

@@ -47,9 +47,10 @@ static inline void *node_at(const struct cycle *cycle, size_t i)
 static int build_cycle(struct native_worker *worker, const struct machine_traversal *what,
                        struct cycle *cycle)
 {
-    struct native_region *region = what->on_node                       ? &worker->copy
-                                   : what->pages == MACHINE_PAGES_HUGE ? &worker->huge_pool
-                                                                       : &worker->pool;
+    const enum native_kind_of_region kind = what->on_node                       ? NATIVE_COPY
+                                            : what->pages == MACHINE_PAGES_HUGE ? NATIVE_HUGE_POOL
+                                                                                : NATIVE_POOL;
+    struct native_region *region = &worker->regions[kind];
     size_t page = what->pages == MACHINE_PAGES_HUGE && worker->native->machine->huge_page_bytes
                       ? worker->native->machine->huge_page_bytes
                       : worker->native->machine->page_bytes;
@@ -210,11 +211,12 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
 {
     enum { BEST_OF = 9 };
     const struct machine_traversal *what = job->what;
-    int rc = probe_native_region_grow(worker, &worker->pool, what->bytes);
+    struct native_region *pool = &worker->regions[NATIVE_POOL];
+    int rc = probe_native_region_grow(worker, pool, what->bytes);
     if (rc < 0) {
         return rc;
     }
-    int *array = (int *)(void *)worker->pool.start;
+    int *array = (int *)(void *)pool->start;
     size_t size = what->bytes / sizeof *array, step = what->stride_bytes / sizeof *array;
     for (size_t j = 0; j < size; j += step) {
         array[j] = (int)step;

@@ -19,36 +19,26 @@
 typedef void copy_function(void *target, const void *source, size_t bytes);
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void copy_avx2(void *target, const void *source,
-                                                      size_t bytes)
-{
-    __m256i *to = target;
-    const __m256i *from = source;
-    for (size_t i = 0; i < bytes / sizeof *to; i += 4) {
-        __m256i a = _mm256_load_si256(from + i), b = _mm256_load_si256(from + i + 1);
-        __m256i c = _mm256_load_si256(from + i + 2), d = _mm256_load_si256(from + i + 3);
-        _mm256_stream_si256(to + i, a);
-        _mm256_stream_si256(to + i + 1, b);
-        _mm256_stream_si256(to + i + 2, c);
-        _mm256_stream_si256(to + i + 3, d);
+/* One body, compiled for both widths of vector registers and chosen at run time. */
+#define DEFINE_COPY(name, attributes, vector, load, stream)                                        \
+    attributes static void name(void *target, const void *source, size_t bytes)                    \
+    {                                                                                              \
+        vector *to = target;                                                                       \
+        const vector *from = source;                                                               \
+        for (size_t i = 0; i < bytes / sizeof *to; i += 4) {                                       \
+            vector a = load(from + i), b = load(from + i + 1);                                     \
+            vector c = load(from + i + 2), d = load(from + i + 3);                                 \
+            stream(to + i, a);                                                                     \
+            stream(to + i + 1, b);                                                                 \
+            stream(to + i + 2, c);                                                                 \
+            stream(to + i + 3, d);                                                                 \
+        }                                                                                          \
+        _mm_sfence();                                                                              \
     }
-    _mm_sfence();
-}
 
-static void copy_sse2(void *target, const void *source, size_t bytes)
-{
-    __m128i *to = target;
-    const __m128i *from = source;
-    for (size_t i = 0; i < bytes / sizeof *to; i += 4) {
-        __m128i a = _mm_load_si128(from + i), b = _mm_load_si128(from + i + 1);
-        __m128i c = _mm_load_si128(from + i + 2), d = _mm_load_si128(from + i + 3);
-        _mm_stream_si128(to + i, a);
-        _mm_stream_si128(to + i + 1, b);
-        _mm_stream_si128(to + i + 2, c);
-        _mm_stream_si128(to + i + 3, d);
-    }
-    _mm_sfence();
-}
+DEFINE_COPY(copy_avx2, __attribute__((target("avx2"))), __m256i, _mm256_load_si256,
+            _mm256_stream_si256)
+DEFINE_COPY(copy_sse2, , __m128i, _mm_load_si128, _mm_stream_si128)
 #elif defined(__aarch64__)
 bool probe_native_has_long_vectors(void)
 {
@@ -334,8 +324,9 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_copy *what = job->what;
     const size_t bytes = what->bytes & ~(size_t)4095;
-    int rc = probe_native_region_place(worker, &worker->copy, what->numa, what->pages, 2 * bytes);
-    const struct loop loop = loop_of(what->kernel, worker->copy.start, bytes);
+    struct native_region *region = &worker->regions[NATIVE_COPY];
+    int rc = probe_native_region_place(worker, region, what->numa, what->pages, 2 * bytes);
+    const struct loop loop = loop_of(what->kernel, region->start, bytes);
     const size_t most = what->passes * (loop.bytes / burst_of(what) + 1) + 1;
     struct rates rates = {.of = calloc(most, sizeof *rates.of)};
     double rate;

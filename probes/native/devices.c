@@ -22,10 +22,6 @@ static const struct {
 } makers[] = {{PROFILE_PCI_NVIDIA, "cuda"}, {PROFILE_PCI_AMD, "hip"}};
 enum { MAKERS = sizeof makers / sizeof *makers };
 
-/* Starting the driver of a server of eight GPUs takes seconds, the copies of a node a tenth of
- * one. Longer than this and something hangs. */
-static const double answer_timeout_s = 60;
-
 static const char *library_of(const struct profile_device *device)
 {
     size_t i = 0;
@@ -46,7 +42,7 @@ static int end(pid_t pid, int rc)
 static int wait_for(struct machine *machine, pid_t pid, struct servet_error *why)
 {
     static const struct timespec look = {.tv_nsec = 5 * 1000 * 1000};
-    const double hangs_s = probe_machine_elapsed(machine) + answer_timeout_s;
+    const double hangs_s = probe_machine_elapsed(machine) + MACHINE_ANSWER_S;
     for (;;) {
         int status;
         const double now_s = probe_machine_elapsed(machine);
@@ -62,7 +58,7 @@ static int wait_for(struct machine *machine, pid_t pid, struct servet_error *why
         }
         if (now_s > hangs_s) {
             return end(pid, profile_error(why, -EIO, "its library did not answer within %.0f s",
-                                          answer_timeout_s));
+                                          MACHINE_ANSWER_S));
         }
         nanosleep(&look, NULL);
     }

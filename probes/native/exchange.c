@@ -1,5 +1,6 @@
 /* Messages between threads through shared memory. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -41,10 +42,7 @@ static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worke
         if (seen == value) {
             return true;
         }
-        if (seen == STOP) {
-            return false;
-        }
-        if (!native_wait_on(worker, job, spins)) {
+        if (seen == STOP || !native_wait_on(worker, job, spins)) {
             return false;
         }
     }
@@ -91,42 +89,30 @@ static long times_put_off(void)
     return usage.ru_nvcsw + usage.ru_nivcsw;
 }
 
-/* The least of the batches without another task's turn on the PU. Others measure the wait for the
- * PU, and count only if there are no better ones after the wanted number. */
-struct least {
-    double calm, disturbed; /* seconds; < 0: none */
-    uint32_t calm_count;
-};
+/* The least of the batches counts. Those with another task's turn on the PU measure the wait for
+ * it: they are not among the wanted number. */
 static const uint32_t tries_most = 20;
-
-static void add_batch(struct least *least, double seconds, bool disturbed)
-{
-    double *of = disturbed ? &least->disturbed : &least->calm;
-    *of = *of < 0 || seconds < *of ? seconds : *of;
-    least->calm_count += !disturbed;
-}
 
 static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel,
                const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
     const bool alone = worker->native->folded.count == 0;
-    struct least least = {-1, -1, 0};
+    double best = INFINITY;
+    uint32_t calm = 0;
     uint64_t turn = 0, tries = 0;
     bool alive = round_trips(worker, job, channel, own,
                              &turn); /* untimed: both run and all lines are theirs */
-    for (; least.calm_count < what->batches && tries < (uint64_t)tries_most * what->batches &&
-           alive && !probe_native_cancelled(worker);
+    for (; calm < what->batches && tries < (uint64_t)tries_most * what->batches && alive &&
+           !probe_native_cancelled(worker);
          tries++) {
         const long before = times_put_off();
         uint64_t start = profile_now_ns();
         alive = round_trips(worker, job, channel, own, &turn);
         double seconds = (double)(profile_now_ns() - start) * 1e-9 / (2.0 * what->round_trips);
-        if (alive) {
-            add_batch(&least, seconds, alone && times_put_off() != before);
-        }
+        best = alive ? fmin(best, seconds) : best;
+        calm += !alone || times_put_off() == before;
     }
-    const double best = least.calm >= 0 ? least.calm : alive ? least.disturbed : -1;
     job->result[worker->index / 2] = best;
     probe_native_done(job);
     probe_native_done(job); /* the partner as well */
@@ -136,7 +122,7 @@ static int ask(struct native_worker *worker, struct native_job *job, struct chan
     atomic_store(&channel->request, STOP);
     /* Where both wait for their PUs in turn batches of a millisecond take seconds: when the time is
      * over those that there are count. */
-    return best >= 0 ? 0 : -EINTR;
+    return isfinite(best) ? 0 : -EINTR;
 }
 
 static int run_exchange(struct native_worker *worker, struct native_job *job)
@@ -176,15 +162,10 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
                           const struct profile_pair *pairs, size_t count, double *seconds)
 {
     double *result = calloc(count, sizeof *result);
-    uint32_t *pus = calloc(2 * count, sizeof *pus);
     struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
-    int rc = result && pus && channels ? 0 : -ENOMEM;
+    int rc = result && channels ? 0 : -ENOMEM;
     if (rc == 0) {
         memset(channels, 0, count * sizeof *channels);
-        for (size_t i = 0; i < count; i++) {
-            pus[2 * i] = pairs[i].a;
-            pus[2 * i + 1] = pairs[i].b;
-        }
         const bool alone = ((struct native *)machine->state)->folded.count == 0;
         struct native_job job = {.run = run_exchange,
                                  .what = what,
@@ -192,7 +173,7 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
                                  .patience =
                                      alone ? 1 + (uint32_t)(what->bytes / patience_bytes) : 0,
                                  .shared = channels};
-        rc = probe_native_run(machine->state, &job, pus, 2 * count);
+        rc = probe_native_run(machine->state, &job, machine_pair_pus(pairs), 2 * count);
         for (size_t i = 0; i < count; i++) {
             free(channels[i].buffers[0]);
             free(channels[i].buffers[1]);
@@ -202,7 +183,6 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
         seconds[i] = result[i];
     }
     free(channels);
-    free(pus);
     free(result);
     return rc;
 }

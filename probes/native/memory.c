@@ -89,7 +89,7 @@ static void unmap(struct native_region *region)
 }
 
 /* For a worker without a job, or with the claims locked. */
-void probe_native_region_free(struct native_region *region)
+static void free_region(struct native_region *region)
 {
     unmap(region);
     region->claimed = 0;
@@ -97,66 +97,45 @@ void probe_native_region_free(struct native_region *region)
 
 static size_t claimed_bytes(const struct native_worker *worker)
 {
-    return worker->pool.claimed + worker->huge_pool.claimed + worker->copy.claimed;
+    size_t sum = 0;
+    for (size_t kind = 0; worker && kind < NATIVE_REGIONS; kind++) {
+        sum += worker->regions[kind].claimed;
+    }
+    return sum;
 }
 
-enum { REGIONS = 3 };
-
-static struct native_region *region_at(struct native_worker *worker, size_t kind)
+size_t probe_native_regions_free(struct native_worker *worker, enum native_kind_of_region but)
 {
-    struct native_region *regions[REGIONS] = {&worker->pool, &worker->huge_pool, &worker->copy};
-    return regions[kind];
-}
-
-/* An operation uses the same one region in each of its workers: the others hold nothing that it
- * needs. */
-static size_t free_other_regions(struct native *native, size_t kind)
-{
-    size_t freed = 0;
-    for (size_t i = 0; i < native->machine->pus.count; i++) {
-        for (size_t k = 0; native->workers[i] && k < REGIONS; k++) {
-            struct native_region *region = region_at(native->workers[i], k);
-            freed += k != kind ? region->claimed : 0;
-            if (k != kind) {
-                probe_native_region_free(region);
-            }
+    const size_t before = claimed_bytes(worker);
+    for (size_t kind = 0; worker && kind < NATIVE_REGIONS; kind++) {
+        if (kind != but) {
+            free_region(&worker->regions[kind]);
         }
     }
-    return freed;
+    return before - claimed_bytes(worker);
 }
 
 /* Claims the bytes of the region. Called by a worker of the running job for the region that the job
- * uses. Memory is taken of workers that are not in this job, then of the regions that it does not
- * use. */
+ * uses, the same in each of its workers. Memory is taken of workers that are not in this job, then
+ * of the regions that it does not use. */
 static int make_room(struct native_worker *self, struct native_region *region, size_t bytes)
 {
     struct native *native = self->native;
+    const size_t count = native->machine->pus.count, most = native->machine->memory_limit_bytes;
+    const enum native_kind_of_region used = (enum native_kind_of_region)(region - self->regions);
     pthread_mutex_lock(&claims);
     size_t total = bytes > region->claimed ? bytes - region->claimed : 0;
-    for (size_t i = 0; i < native->machine->pus.count; i++) {
-        if (native->workers[i]) {
-            total += claimed_bytes(native->workers[i]);
+    for (size_t i = 0; i < count; i++) {
+        total += claimed_bytes(native->workers[i]);
+    }
+    for (size_t i = 0; i < 2 * count && total > most; i++) {
+        struct native_worker *worker = native->workers[i % count];
+        const bool works = worker && worker->last_used == self->last_used;
+        if (!works || i >= count) {
+            total -= probe_native_regions_free(worker, works ? used : NATIVE_REGIONS);
         }
     }
-    for (size_t i = 0;
-         i < native->machine->pus.count && total > native->machine->memory_limit_bytes; i++) {
-        struct native_worker *worker = native->workers[i];
-        if (!worker || worker->last_used == self->last_used) {
-            continue;
-        }
-        total -= claimed_bytes(worker);
-        probe_native_region_free(&worker->pool);
-        probe_native_region_free(&worker->huge_pool);
-        probe_native_region_free(&worker->copy);
-    }
-    size_t kind = 0;
-    while (region_at(self, kind) != region) {
-        kind++;
-    }
-    if (total > native->machine->memory_limit_bytes) {
-        total -= free_other_regions(native, kind);
-    }
-    bool room = total <= native->machine->memory_limit_bytes;
+    const bool room = total <= most;
     if (room && bytes > region->claimed) {
         region->claimed = bytes;
     }
@@ -167,7 +146,7 @@ static int make_room(struct native_worker *self, struct native_region *region, s
 static void give_back(struct native_region *region)
 {
     pthread_mutex_lock(&claims);
-    probe_native_region_free(region);
+    free_region(region);
     pthread_mutex_unlock(&claims);
 }
 

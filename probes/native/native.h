@@ -36,6 +36,9 @@ enum { NATIVE_LINE_BYTES = 128 };
 bool probe_native_has_long_vectors(void);
 #endif
 
+/* Chases take a pool, copies and what is on a node NATIVE_COPY. */
+enum native_kind_of_region { NATIVE_POOL, NATIVE_HUGE_POOL, NATIVE_COPY, NATIVE_REGIONS };
+
 struct native_job;
 
 struct native_worker {
@@ -45,9 +48,8 @@ struct native_worker {
     struct native_job *job; /* what to do next; NULL: end */
     size_t index;           /* within the job */
     sem_t start;
-    struct native_region pool, huge_pool,
-        copy;           /* chases take a pool, copies and what is on a node `copy` */
-    size_t copied_to;   /* of each array in `copy`: where the next copy begins */
+    struct native_region regions[NATIVE_REGIONS];
+    size_t copied_to;   /* of each array of a copy: where the next copy begins */
     uint64_t waited_ns; /* during all jobs: ready and without its PU, or stood still */
     uint64_t still_ns;  /* during the last job: stopped, or the machine asleep */
     uint64_t ran_ns;    /* during all jobs */
@@ -121,7 +123,9 @@ int probe_native_region_grow(struct native_worker *worker, struct native_region 
  * -EACCES when it is out of reach. */
 int probe_native_region_place(struct native_worker *worker, struct native_region *region,
                               int32_t numa, enum machine_pages pages, size_t bytes);
-void probe_native_region_free(struct native_region *region);
+/* All regions of a worker (NULL: none) but one (NATIVE_REGIONS: all); the bytes that they had
+ * claimed. */
+size_t probe_native_regions_free(struct native_worker *worker, enum native_kind_of_region but);
 /* A node that has less than twice that free is left alone: bound memory that does not fit calls the
  * OOM killer. 0 (also for numa < 0), -ENOMEM, -EACCES. */
 int probe_native_node_room(int32_t numa, size_t more);

@@ -151,68 +151,72 @@ static int start_pinned(struct native_worker *worker)
     return -rc;
 }
 
-static int worker_of(struct native *native, uint32_t pu, struct native_worker **out)
+static struct native_worker **worker_of(const struct native *native, uint32_t pu)
 {
-    const size_t slot = profile_set_position(&native->machine->pus, pu);
-    if (!native->workers[slot]) {
-        struct native_worker *worker = calloc(1, sizeof *worker);
-        if (!worker) {
-            return -ENOMEM;
-        }
-        const struct profile_set *folded = &native->folded;
-        worker->pu = folded->count > 0 ? folded->ids[slot % folded->count] : pu;
-        worker->native = native;
-        worker->pool.numa = worker->huge_pool.numa = worker->copy.numa = -1;
-        worker->huge_pool.pages = MACHINE_PAGES_HUGE;
-        sem_init(&worker->start, 0, 0);
-        int rc = start_pinned(worker);
-        if (rc < 0) {
-            sem_destroy(&worker->start);
-            free(worker);
-            return rc;
-        }
-        native->workers[slot] = worker;
+    return &native->workers[profile_set_position(&native->machine->pus, pu)];
+}
+
+static int make_worker(struct native *native, uint32_t pu)
+{
+    struct native_worker **slot = worker_of(native, pu), *worker;
+    if (*slot) {
+        return 0;
     }
-    *out = native->workers[slot];
+    worker = calloc(1, sizeof *worker);
+    if (!worker) {
+        return -ENOMEM;
+    }
+    const struct profile_set *folded = &native->folded;
+    worker->pu =
+        folded->count > 0 ? folded->ids[(size_t)(slot - native->workers) % folded->count] : pu;
+    worker->native = native;
+    for (size_t kind = 0; kind < NATIVE_REGIONS; kind++) {
+        worker->regions[kind].numa = -1;
+    }
+    worker->regions[NATIVE_HUGE_POOL].pages = MACHINE_PAGES_HUGE;
+    sem_init(&worker->start, 0, 0);
+    int rc = start_pinned(worker);
+    if (rc < 0) {
+        sem_destroy(&worker->start);
+        free(worker);
+        return rc;
+    }
+    *slot = worker;
     return 0;
 }
 
 int probe_native_run(struct native *native, struct native_job *job, const uint32_t *pus,
                      size_t count)
 {
-    struct native_worker **team = calloc(count, sizeof(struct native_worker *));
-    if (!team) {
-        return -ENOMEM;
+    uint64_t still = 0;
+    for (size_t i = 0; i < count; i++) {
+        int rc = make_worker(native, pus[i]);
+        if (rc < 0) {
+            return rc;
+        }
     }
-    int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = worker_of(native, pus[i], &team[i]);
+    native->jobs++;
+    job->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct native_worker *worker = *worker_of(native, pus[i]);
+        worker->job = job;
+        worker->index = i;
+        worker->last_used = native->jobs;
     }
-    if (rc == 0) {
-        native->jobs++;
-        job->count = count;
-        for (size_t i = 0; i < count; i++) {
-            team[i]->job = job;
-            team[i]->index = i;
-            team[i]->last_used = native->jobs;
-        }
-        for (size_t i = 0; i < count; i++) {
-            sem_post(&team[i]->start);
-        }
-        for (size_t i = 0; i < count; i++) {
-            while (sem_wait(&native->finished) <
-                   0) { /* a signal; the workers see the flag themselves */
-            }
-        }
-        rc = atomic_load(&job->failed);
-        uint64_t still = 0;
-        for (size_t i = 0; i < count; i++) {
-            still = team[i]->still_ns > still ? team[i]->still_ns : still;
-        }
-        native->machine->guard.still_s += (double)still * 1e-9;
+    for (size_t i = 0; i < count; i++) {
+        sem_post(&(*worker_of(native, pus[i]))->start);
     }
-    free(team);
-    return rc;
+    for (size_t i = 0; i < count; i++) {
+        while (sem_wait(&native->finished) <
+               0) { /* a signal; the workers see the flag themselves */
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t of = (*worker_of(native, pus[i]))->still_ns;
+        still = of > still ? of : still;
+    }
+    native->machine->guard.still_s += (double)still * 1e-9;
+    return atomic_load(&job->failed);
 }
 
 bool probe_native_cancelled(const struct native_worker *worker)
@@ -271,9 +275,7 @@ void probe_native_end_workers(struct native *native)
         sem_post(&worker->start);
         pthread_join(worker->thread, NULL);
         sem_destroy(&worker->start);
-        probe_native_region_free(&worker->pool);
-        probe_native_region_free(&worker->huge_pool);
-        probe_native_region_free(&worker->copy);
+        probe_native_regions_free(worker, NATIVE_REGIONS);
         free(worker);
     }
 }

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sample.h"
-#include "profile/base/file.h"
 #include "profile/query.h"
 
 enum { PAIRS_MAX = 64 };
@@ -82,8 +82,9 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
     return 0;
 }
 
-/* N messages of S at once against one of N * S: as long as that is on the curve. */
-static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t message_bytes)
+/* The note on a measured layer, a new string, or NULL: N messages of S at once against one of N *
+ * S, as long as that is on the curve. */
+static char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
 {
     const struct profile_concurrency_point *many = NULL;
     const uint64_t last = layer->curve_count ? layer->curve[layer->curve_count - 1].bytes : 0;
@@ -94,32 +95,21 @@ static void note_scaling(FILE *out, const struct profile_layer *layer, uint64_t 
         }
     }
     if (!many || layer->curve_count < 2) {
-        fprintf(out, "only one pair at a time was possible");
-        return;
+        return strdup("only one pair at a time was possible");
     }
-    double one =
-        profile_message_seconds(layer, message_bytes, (double)(many->messages * message_bytes));
-    fprintf(out,
-            "%u messages at once take %.3g times as long as one; one of %llu bytes takes %.3g of "
-            "that: %s",
-            many->messages, many->seconds / layer->concurrency[0].seconds,
-            (unsigned long long)(many->messages * message_bytes), one / many->seconds,
-            (1 + CONCURRENT_TOLERATED) * one < many->seconds
-                ? "gather messages where the program can"
-                : "gathering gains nothing");
-}
-
-/* The note on a measured layer, a new string, or NULL. */
-static char *curve_note(const struct profile_layer *layer, uint64_t message_bytes)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = profile_stream_open(&text, &size);
-    if (!out) {
-        return NULL;
-    }
-    note_scaling(out, layer, message_bytes);
-    return fclose(out) == 0 ? text : NULL;
+    const uint64_t bytes = many->messages * message_bytes;
+    const double one = profile_message_seconds(layer, message_bytes, (double)bytes);
+    char *note;
+    return asprintf(&note,
+                    "%u messages at once take %.3g times as long as one; one of %llu bytes takes "
+                    "%.3g of that: %s",
+                    many->messages, many->seconds / layer->concurrency[0].seconds,
+                    (unsigned long long)bytes, one / many->seconds,
+                    (1 + CONCURRENT_TOLERATED) * one < many->seconds
+                        ? "gather messages where the program can"
+                        : "gathering gains nothing") < 0
+               ? NULL
+               : note;
 }
 
 int probe_survey_curves(struct survey *survey, struct profile_communication *network)
@@ -144,10 +134,9 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
         }
         if (!probe_survey_over(survey)) {
             layer->quality.note = curve_note(layer, network->message_bytes);
-            rc = layer->quality.note ? 0 : -ENOMEM;
-        }
-        if (rc < 0) {
-            return rc;
+            if (!layer->quality.note) {
+                return -ENOMEM;
+            }
         }
         probe_tell(probe, (double)(i + 1) / (double)network->layer_count,
                    "messages in network layer %zu", i);

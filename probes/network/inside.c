@@ -225,9 +225,8 @@ static void finish(struct node_run *run, int status)
     run->pid = 0;
 }
 
-bool probe_node_run_busy(void *context)
+bool probe_node_run_busy(struct node_run *run)
 {
-    struct node_run *run = context;
     int status = -1; /* killed, where nothing is known of it */
     if (!run->pid || waitpid(run->pid, &status, WNOHANG) == 0) {
         return run->pid != 0;
@@ -236,9 +235,8 @@ bool probe_node_run_busy(void *context)
     return false;
 }
 
-char *probe_node_run_text(void *context)
+char *probe_node_run_text(struct node_run *run)
 {
-    struct node_run *run = context;
     char *text = run->text ? run->text : strdup("! not enough memory");
     run->text = NULL;
     return text;

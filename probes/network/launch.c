@@ -11,14 +11,19 @@
 
 #include "profile/base/cli.h"
 
-bool probe_network_wanted(int argc, char **argv)
+static bool is_among(const char *option, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--cluster") == 0) {
+        if (strcmp(argv[i], option) == 0) {
             return true;
         }
     }
     return false;
+}
+
+bool probe_network_wanted(int argc, char **argv)
+{
+    return is_among("--cluster", argc, argv);
 }
 
 /* -- which MPI -- */
@@ -57,10 +62,8 @@ long probe_network_rank(void)
 static _Noreturn void refuse_alone(int argc, char **argv)
 {
     struct cluster_options options;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            probe_network_parse(argc, argv, &options);
-        }
+    if (is_among("--help", argc, argv)) {
+        probe_network_parse(argc, argv, &options);
     }
     cli_usage("--cluster: expected to be started by mpirun or srun on all nodes, such as "
               "mpirun -n 8 servet-probe --cluster");
@@ -88,12 +91,12 @@ _Noreturn void probe_network_become(int argc, char **argv)
 
 /* -- options -- */
 
-enum { OPTION_CLUSTER = 0x100, OPTION_PER_NODE, OPTION_PROBES };
+enum { OPTION_CLUSTER = 0x100, OPTION_PROBES };
 
 static const struct argp_option table[] = {
     {"cluster", OPTION_CLUSTER, NULL, 0,
      "Measure all nodes of this MPI job, and the network between them", 0},
-    {"per-node", OPTION_PER_NODE, NULL, 0,
+    {"per-node", CLI_FLAG(struct cluster_options, per_node), NULL, 0,
      "One rank on each node (default: one on each PU); messages inside a node are measured between "
      "threads",
      0},
@@ -113,15 +116,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case OPTION_CLUSTER:
         return 0;
-    case OPTION_PER_NODE:
-        options->per_node = true;
-        return 0;
     case OPTION_PROBES:
         options->probes =
             strcmp(argument, "none") == 0 ? 0 : probe_run_parse(argument, "none, or ");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

@@ -195,17 +195,15 @@ static int measure_hierarchy(struct survey *survey)
 
 /* -- layers of all pairs -- */
 
-/* components[layer * nodes + node] */
-static int all_components(const struct survey *survey, const struct survey_layers *layers,
-                          uint32_t **out)
+/* components[layer * nodes + node], to be freed; NULL: no memory. */
+static uint32_t *all_components(const struct survey *survey, const struct survey_layers *layers)
 {
     size_t nodes = survey->layout.nodes;
     uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
     for (size_t i = 0; components && i < layers->count; i++) {
         reach_over(survey, layers, i, components + i * nodes);
     }
-    *out = components;
-    return components ? 0 : -ENOMEM;
+    return components;
 }
 
 /* First layer in which both are reached; the last one for those that are not (out of time). */
@@ -318,11 +316,10 @@ static double spread_of(const struct survey *survey, const struct survey_layers 
 static int make_layers(const struct survey *survey, struct survey_result *result)
 {
     struct survey_layers layers;
-    uint32_t *components = NULL;
     struct profile_communication *network = &result->network;
     int rc = cluster_latencies(survey, &layers);
-    rc = rc < 0 ? rc : all_components(survey, &layers, &components);
-    network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
+    uint32_t *components = rc == 0 ? all_components(survey, &layers) : NULL;
+    network->layers = components ? calloc(layers.count, sizeof *network->layers) : NULL;
     rc = rc == 0 && !network->layers ? -ENOMEM : rc;
     for (size_t i = 0; rc == 0 && i < layers.count; i++) {
         struct profile_layer *layer = &network->layers[network->layer_count++];
@@ -348,7 +345,6 @@ static int make_layers(const struct survey *survey, struct survey_result *result
 static int check(struct survey *survey, struct survey_result *result)
 {
     struct survey_layers layers;
-    uint32_t *components = NULL;
     size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
            unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > SURVEY_ALL_UP_TO ? wanted : SURVEY_ALL_UP_TO;
@@ -357,8 +353,8 @@ static int check(struct survey *survey, struct survey_result *result)
     if (!wanted || rc < 0 || probe_survey_over(survey)) {
         return rc;
     }
-    rc = all_components(survey, &layers, &components);
-    rc = rc < 0 ? rc : probe_survey_random(survey, wanted, &first);
+    uint32_t *components = all_components(survey, &layers);
+    rc = components ? probe_survey_random(survey, wanted, &first) : -ENOMEM;
     for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
         size_t inferred =

@@ -75,8 +75,8 @@ struct survey {
     bool out_of_time;
 };
 
-int probe_survey_open(struct survey *survey, struct probe *probe,
-                      const struct survey_layout *layout, const struct survey_options *options);
+void probe_survey_open(struct survey *survey, struct probe *probe,
+                       const struct survey_layout *layout, const struct survey_options *options);
 void probe_survey_close(struct survey *survey);
 
 /* Is there no time left? Remembers it. */
@@ -95,10 +95,7 @@ int probe_survey_measured(const struct survey *survey, struct profile_relation *
 /* About `wanted` random pairs that are not yet edges; *from is the first new edge. */
 int probe_survey_random(struct survey *survey, size_t wanted, size_t *from);
 
-/* -- layers -- */
-
-/* From the latencies of some pairs of nodes to the layers of all (2010 paper, Section III-D, over
- * nodes). */
+/* -- layers of all pairs of nodes (2010 paper, Section III-D, over nodes) -- */
 
 /* Relative deviation of the latency of one pair, from its two least figures; 0 where no pair was
  * measured twice. */
@@ -117,10 +114,7 @@ struct survey_result {
 /* Hierarchy, check, and the layers. -ETIME when not one pair was measured in time. */
 int probe_survey_run(struct survey *survey, struct survey_result *out);
 
-/* -- curves -- */
-
-/* Curves of one layer between nodes: the latency by message size, and how it slows down when many
- * messages cross it at once (2010 paper, Section III-D, Figure 10). */
+/* -- curves (2010 paper, Section III-D, Figure 10) -- */
 
 /* Adds to every layer of `network` the curve of a representative pair from 1 B to 4 MiB, the
  * concurrency curve over 1, 2, 4 … of its pairs (PUs of the representative pair of nodes first,
@@ -129,9 +123,7 @@ int probe_survey_run(struct survey *survey, struct survey_result *out);
  * -errno. */
 int probe_survey_curves(struct survey *survey, struct profile_communication *network);
 
-/* -- nodes -- */
-
-/* Nodes that agree become one class; the others are named. */
+/* -- nodes that agree become one class -- */
 
 /* A node's description of itself: a profile of one class and one node. */
 struct cluster_node {
@@ -161,12 +153,7 @@ char *probe_network_hostlist(char *const *names, uint32_t count);
 /* By name, numbers by value: node2 before node10. */
 int probe_network_compare_names(const char *a, const char *b);
 
-/* -- inside -- */
-
-/* Measurements inside the nodes of a cluster: by each node itself, and between its ranks. */
-
-/* Messages between the ranks of one node, for one node of each class; the others of the class are
- * compared. */
+/* -- inside the nodes: between the ranks of one node of each class -- */
 
 /* pus[first[n] + i] of the layout is the rank on the i-th PU of node n. Replaces the layers of
  * every class that is `covered` (by class: there is a rank on each PU). One pair of each layer is
@@ -195,15 +182,12 @@ struct node_run {
  * answer. Trouble becomes the answer too. */
 void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
                           uint64_t seed, const struct profile_set *pus);
-/* True as long as it runs. `run` is a struct node_run. */
-bool probe_node_run_busy(void *run);
+/* True as long as it runs. */
+bool probe_node_run_busy(struct node_run *run);
 /* A profile in JSON, or "! reason". free() it. */
-char *probe_node_run_text(void *run);
+char *probe_node_run_text(struct node_run *run);
 
-/* -- launch -- */
-
-/* servet-probe --cluster: its options, and the way from servet-probe to the program of the right
- * MPI library. */
+/* -- servet-probe --cluster: its options, and the way to the program of the right MPI library -- */
 
 /* The path of servet-probe, for the program that takes its place. */
 #define CLUSTER_COMMAND_VARIABLE "SERVET_PROBE_COMMAND"

@@ -14,12 +14,16 @@
 
 /* -- agreement -- */
 
-static bool __attribute__((format(printf, 3, 4)))
-differ(char *why, size_t size, const char *format, ...)
+struct difference {
+    char text[128];
+};
+
+static bool __attribute__((format(printf, 2, 3)))
+differ(struct difference *why, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(why, size, format, args);
+    vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
     return false;
 }
@@ -29,45 +33,45 @@ static bool within(double a, double b, double factor)
     return (a <= 0 && b <= 0) || (a > 0 && b > 0 && a <= b * factor && b <= a * factor);
 }
 
-static bool same_build(const struct profile_class *a, const struct profile_class *b, char *why,
-                       size_t size)
+static bool same_build(const struct profile_class *a, const struct profile_class *b,
+                       struct difference *why)
 {
     if (!profile_set_equal(&a->pus, &b->pus)) {
         return a->pus.count == b->pus.count
-                   ? differ(why, size, "other PU numbers")
-                   : differ(why, size, "%zu PUs, not %zu", b->pus.count, a->pus.count);
+                   ? differ(why, "other PU numbers")
+                   : differ(why, "%zu PUs, not %zu", b->pus.count, a->pus.count);
     }
     if (!profile_relation_equal(&a->cores, &b->cores) ||
         !profile_relation_equal(&a->packages, &b->packages)) {
-        return differ(why, size, "other cores or packages");
+        return differ(why, "other cores or packages");
     }
     if (a->numa_count != b->numa_count) {
-        return differ(why, size, "%zu NUMA nodes, not %zu", b->numa_count, a->numa_count);
+        return differ(why, "%zu NUMA nodes, not %zu", b->numa_count, a->numa_count);
     }
     for (size_t i = 0; i < a->numa_count; i++) {
         if (!profile_set_equal(&a->numa[i].pus, &b->numa[i].pus)) {
-            return differ(why, size, "NUMA node %u has other PUs", b->numa[i].os_index);
+            return differ(why, "NUMA node %u has other PUs", b->numa[i].os_index);
         }
     }
     return true;
 }
 
-static bool same_caches(const struct profile_class *a, const struct profile_class *b, char *why,
-                        size_t size)
+static bool same_caches(const struct profile_class *a, const struct profile_class *b,
+                        struct difference *why)
 {
     if (a->cache_count != b->cache_count) {
-        return differ(why, size, "%zu cache levels, not %zu", b->cache_count, a->cache_count);
+        return differ(why, "%zu cache levels, not %zu", b->cache_count, a->cache_count);
     }
     for (size_t i = 0; i < a->cache_count; i++) {
         const struct profile_cache *x = &a->caches[i], *y = &b->caches[i];
         bool last = i + 1 == a->cache_count && i > 0;
         if (x->level != y->level || !profile_relation_equal(&x->sharing, &y->sharing)) {
-            return differ(why, size, "L%u is shared otherwise", y->level);
+            return differ(why, "L%u is shared otherwise", y->level);
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
             !within((double)x->size_bytes, (double)y->size_bytes,
                     last ? PROBE_FURTHEST : RECHECK_SAME)) {
-            return differ(why, size, "L%u of %llu KiB, not %llu", y->level,
+            return differ(why, "L%u of %llu KiB, not %llu", y->level,
                           (unsigned long long)y->size_bytes >> 10,
                           (unsigned long long)x->size_bytes >> 10);
         }
@@ -75,40 +79,39 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
     return true;
 }
 
-static bool same_memory(const struct profile_class *a, const struct profile_class *b, char *why,
-                        size_t size)
+static bool same_memory(const struct profile_class *a, const struct profile_class *b,
+                        struct difference *why)
 {
     if (!within(a->memory.reference_bytes_per_s, b->memory.reference_bytes_per_s, RECHECK_SAME)) {
-        return differ(why, size, "memory bandwidth %.3g GB/s, not %.3g",
+        return differ(why, "memory bandwidth %.3g GB/s, not %.3g",
                       b->memory.reference_bytes_per_s / 1e9, a->memory.reference_bytes_per_s / 1e9);
     }
     if (a->memory.level_count != b->memory.level_count) {
-        return differ(why, size, "%zu memory overhead levels, not %zu", b->memory.level_count,
+        return differ(why, "%zu memory overhead levels, not %zu", b->memory.level_count,
                       a->memory.level_count);
     }
     for (size_t i = 0; i < a->memory.level_count; i++) {
         const struct profile_memory_level *x = &a->memory.levels[i], *y = &b->memory.levels[i];
         if (!profile_relation_equal(&x->collisions, &y->collisions) ||
             !within(x->bytes_per_s, y->bytes_per_s, RECHECK_SAME)) {
-            return differ(why, size, "memory overhead level %zu is another", i);
+            return differ(why, "memory overhead level %zu is another", i);
         }
     }
     return true;
 }
 
-static bool same_layers(const struct profile_class *a, const struct profile_class *b, char *why,
-                        size_t size)
+static bool same_layers(const struct profile_class *a, const struct profile_class *b,
+                        struct difference *why)
 {
     const struct profile_communication *x = &a->communication, *y = &b->communication;
     if (x->layer_count != y->layer_count) {
-        return differ(why, size, "%zu communication layers, not %zu", y->layer_count,
-                      x->layer_count);
+        return differ(why, "%zu communication layers, not %zu", y->layer_count, x->layer_count);
     }
     for (size_t i = 0; i < x->layer_count; i++) {
         if (!profile_relation_equal(&x->layers[i].members, &y->layers[i].members) ||
             !within(x->layers[i].seconds, y->layers[i].seconds, RECHECK_SAME_MESSAGE)) {
-            return differ(why, size, "messages inside take %.3g us, not %.3g",
-                          y->layers[i].seconds * 1e6, x->layers[i].seconds * 1e6);
+            return differ(why, "messages inside take %.3g us, not %.3g", y->layers[i].seconds * 1e6,
+                          x->layers[i].seconds * 1e6);
         }
     }
     return true;
@@ -118,11 +121,11 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
  * and measured alike (within the factors above). Otherwise false and `why` names
  * the first difference, "b" seen from "a".
  */
-static bool nodes_agree(const struct profile_class *a, const struct profile_class *b, char *why,
-                        size_t size)
+static bool nodes_agree(const struct profile_class *a, const struct profile_class *b,
+                        struct difference *why)
 {
-    return same_build(a, b, why, size) && same_caches(a, b, why, size) &&
-           same_memory(a, b, why, size) && same_layers(a, b, why, size);
+    return same_build(a, b, why) && same_caches(a, b, why) && same_memory(a, b, why) &&
+           same_layers(a, b, why);
 }
 
 /* -- names -- */
@@ -216,16 +219,15 @@ char *probe_network_hostlist(char *const *names, uint32_t count)
 
 /* -- classes -- */
 
-static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_classes *classes,
-                  uint32_t *members, size_t *class_count)
+static void assign(const struct cluster_node *nodes, uint32_t count,
+                   struct cluster_classes *classes, uint32_t *members, size_t *class_count)
 {
-    char why[128];
+    struct difference why;
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_class *mine = &nodes[i].profile->classes[0];
         size_t c = 0;
         while (c < *class_count &&
-               !nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, why,
-                            sizeof why)) {
+               !nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, &why)) {
             c++;
         }
         if (c == *class_count) {
@@ -237,7 +239,6 @@ static int assign(struct cluster_node *nodes, uint32_t count, struct cluster_cla
     for (uint32_t c = 0; c < *class_count; c++) {
         classes->largest = members[c] > members[classes->largest] ? c : classes->largest;
     }
-    return 0;
 }
 
 static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
@@ -248,11 +249,10 @@ static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
     FILE *out = profile_stream_open(&text, &size);
     const struct cluster_node *usual = &nodes[classes->representative[classes->largest]];
     for (uint32_t i = 0; out && i < count; i++) {
-        char why[128] = "";
+        struct difference why = {""};
         if (classes->class_of[i] != classes->largest) {
-            nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], why,
-                        sizeof why);
-            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why[0] ? why : "not quite",
+            nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], &why);
+            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why.text[0] ? why.text : "not quite",
                     usual->name);
         }
     }
@@ -316,8 +316,8 @@ int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
                                    .class_of = calloc(count, sizeof *made.class_of)};
     uint32_t *members = calloc(count, sizeof *members);
     int rc = made.profile && made.representative && made.class_of && members ? 0 : -ENOMEM;
-    rc = rc < 0 ? rc : assign(nodes, count, &made, members, &class_count);
     if (rc == 0) {
+        assign(nodes, count, &made, members, &class_count);
         made.outliers = list_outliers(nodes, count, &made);
         rc = made.outliers ? 0 : -ENOMEM;
     }

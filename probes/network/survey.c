@@ -19,12 +19,11 @@ enum {
 
 /* -- edges -- */
 
-int probe_survey_open(struct survey *survey, struct probe *probe,
-                      const struct survey_layout *layout, const struct survey_options *options)
+void probe_survey_open(struct survey *survey, struct probe *probe,
+                       const struct survey_layout *layout, const struct survey_options *options)
 {
     *survey =
         (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
-    return 0;
 }
 
 void probe_survey_close(struct survey *survey)

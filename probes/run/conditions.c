@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,10 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/query.h"
+#include "profile/topology/topology.h"
 
-enum { STAT_BYTES = 1 << 20, SETTLE_ROUNDS = 3 };
+/* One PU of /proc/cpuinfo has 2 to 4 KiB; /proc/stat 100 bytes and more for each. */
+enum { STAT_BYTES = 1 << 20, CPUINFO_BYTES = 16 << 10, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
 /* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some
  * tenths of a per cent.
@@ -26,19 +29,6 @@ static const double steal_least = 0.005, siblings_least = 0.05;
 static const double still_least_s = 0.2;
 /* A machine is idle where the load average before the first probe is lower. */
 static const double idle_load = 0.5;
-
-static char *read_text(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = file ? malloc(STAT_BYTES) : NULL;
-    if (text) {
-        text[fread(text, 1, STAT_BYTES - 1, file)] = '\0';
-    }
-    if (file) {
-        fclose(file);
-    }
-    return text;
-}
 
 struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus)
 {
@@ -87,17 +77,17 @@ static int siblings_of(const struct machine *machine, const struct profile_class
 static int look(const struct machine *machine, const struct profile_class *declared,
                 struct conditions_ticks *measured, struct conditions_ticks *siblings)
 {
-    struct profile_set others;
-    int rc = siblings_of(machine, declared, &others);
-    if (rc < 0) {
-        return rc;
+    struct profile_set others = {0};
+    char *text = malloc(STAT_BYTES);
+    int rc = text ? siblings_of(machine, declared, &others) : -ENOMEM;
+    if (rc == 0) {
+        profile_read_small("/proc/stat", text, STAT_BYTES);
+        *measured = probe_conditions_sum(text, &machine->pus);
+        *siblings = probe_conditions_sum(text, &others);
     }
-    char *text = read_text("/proc/stat");
-    *measured = probe_conditions_sum(text, &machine->pus);
-    *siblings = probe_conditions_sum(text, &others);
     free(text);
     profile_set_free(&others);
-    return 0;
+    return rc;
 }
 
 /* Are there too few samples yet to know how long workers wait beside other processes? */
@@ -162,156 +152,134 @@ static double share(unsigned long long part, unsigned long long all)
     return all > 0 ? (double)part / (double)all : 0;
 }
 
-static int add_busy(const struct machine *machine, struct servet_profile *profile)
+/* Seconds that the machine, or the workers of a measurement, stood still. */
+static void add_standstill(struct conditions *to, const char *key, double seconds, const char *what)
 {
-    char text[160];
-    const struct machine_guard *guard = &machine->guard;
-    if (!probe_machine_was_busy(machine)) {
-        return 0;
+    if (seconds >= still_least_s) {
+        probe_conditions_add(to, key, "%.1f s%s", seconds, what);
     }
-    snprintf(
-        text, sizeof text,
-        "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
-        guard->disturbed, guard->operations, guard->repeated);
-    return probe_conditions_add(profile, "busy", text);
 }
 
-/* Seconds that the machine, or the workers of a measurement, stood still. */
-static int add_standstill(struct servet_profile *profile, const char *key, double seconds,
-                          const char *what)
+static void add_after(const struct conditions_before *before, const struct machine *machine,
+                      const struct conditions_ticks *measured,
+                      const struct conditions_ticks *siblings, struct conditions *to)
 {
-    char text[160];
-    snprintf(text, sizeof text, "%.1f s%s", seconds, what);
-    return seconds < still_least_s ? 0 : probe_conditions_add(profile, key, text);
+    const struct machine_guard *guard = &machine->guard;
+    const double stolen = share(measured->stolen - before->measured.stolen,
+                                measured->all - before->measured.all),
+                 busy = 1 - share(siblings->idle - before->siblings.idle,
+                                  siblings->all - before->siblings.all);
+    if (before->load[0]) {
+        probe_conditions_add(to, "load_average", "%s", before->load);
+    }
+    if (before->settle_spread >= 0 && !before->settled) {
+        probe_conditions_add(to, "warm_up", "not settled: L1 latency still moved by %.0f %%",
+                             100 * before->settle_spread);
+    }
+    if (stolen >= steal_least) {
+        probe_conditions_add(to, "steal", "%.1f %% of the measured PUs' time", 100 * stolen);
+    }
+    if (siblings->all > before->siblings.all && busy >= siblings_least) {
+        probe_conditions_add(to, "smt_siblings", "busy %.0f %% of the time", 100 * busy);
+    }
+    /* Said even if no measurement was under way: caches are cold then, and frequencies may be
+     * others. */
+    add_standstill(to, "suspended", suspended_s() - before->suspended_s,
+                   "; a measurement that this fell into was made again");
+    add_standstill(to, "stood_still", guard->still_s,
+                   ", stopped, asleep or without its virtual CPU; what was measured then was "
+                   "measured again");
+    if (probe_machine_was_busy(machine)) {
+        probe_conditions_add(
+            to, "busy",
+            "other tasks ran on the measured PUs during %zu of %zu measurements; %zu were repeated",
+            guard->disturbed, guard->operations, guard->repeated);
+    }
 }
 
 int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
                            const struct profile_class *declared, struct servet_profile *profile)
 {
+    struct conditions to = {profile, 0};
     struct conditions_ticks measured, siblings;
-    char text[96];
     int rc = look(machine, declared, &measured, &siblings);
-    if (rc == 0 && before->load[0]) {
-        rc = probe_conditions_add(profile, "load_average", before->load);
+    if (rc == 0) {
+        add_after(before, machine, &measured, &siblings, &to);
     }
-    if (rc == 0 && before->settle_spread >= 0 && !before->settled) {
-        snprintf(text, sizeof text, "not settled: L1 latency still moved by %.0f %%",
-                 100 * before->settle_spread);
-        rc = probe_conditions_add(profile, "warm_up", text);
-    }
-    double stolen =
-        share(measured.stolen - before->measured.stolen, measured.all - before->measured.all);
-    if (rc == 0 && stolen >= steal_least) {
-        snprintf(text, sizeof text, "%.1f %% of the measured PUs' time", 100 * stolen);
-        rc = probe_conditions_add(profile, "steal", text);
-    }
-    double busy =
-        1 - share(siblings.idle - before->siblings.idle, siblings.all - before->siblings.all);
-    if (rc == 0 && siblings.all > before->siblings.all && busy >= siblings_least) {
-        snprintf(text, sizeof text, "busy %.0f %% of the time", 100 * busy);
-        rc = probe_conditions_add(profile, "smt_siblings", text);
-    }
-    /* Said even if no measurement was under way: caches are cold then, and frequencies may be
-     * others. */
-    rc = rc < 0 ? rc
-                : add_standstill(profile, "suspended", suspended_s() - before->suspended_s,
-                                 "; a measurement that this fell into was made again");
-    rc = rc < 0 ? rc
-                : add_standstill(profile, "stood_still", machine->guard.still_s,
-                                 ", stopped, asleep or without its virtual CPU; what was measured "
-                                 "then was measured again");
-    return rc < 0 ? rc : add_busy(machine, profile);
+    return rc < 0 ? rc : to.rc;
 }
 
-int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value)
+void probe_conditions_add(struct conditions *to, const char *key, const char *format, ...)
 {
+    struct servet_profile *profile = to->profile;
     struct profile_condition *all =
-        realloc(profile->conditions, (profile->condition_count + 1) * sizeof *profile->conditions);
-    if (!all) {
-        return -ENOMEM;
+        realloc(profile->conditions, (profile->condition_count + 1) * sizeof *all);
+    struct profile_condition condition = {strdup(key), NULL};
+    va_list args;
+    va_start(args, format);
+    const bool worded = vasprintf(&condition.value, format, args) >= 0;
+    va_end(args);
+    profile->conditions = all ? all : profile->conditions;
+    if (to->rc < 0 || !all || !condition.key || !worded) {
+        free(condition.key);
+        free(worded ? condition.value : NULL);
+        to->rc = -ENOMEM;
+        return;
     }
-    profile->conditions = all;
-    struct profile_condition *condition = &all[profile->condition_count];
-    *condition = (struct profile_condition){strdup(key), strdup(value)};
-    if (!condition->key || !condition->value) {
-        free(condition->key);
-        free(condition->value);
-        return -ENOMEM;
-    }
-    profile->condition_count++;
-    return 0;
+    all[profile->condition_count++] = condition;
 }
 
-static bool read_line(const char *path, char *line, size_t size)
-{
-    return profile_first_line(path, line, size) && line[0] != '\0';
-}
-
-static int add_file(struct servet_profile *profile, const char *key, const char *path)
+static void add_file(struct conditions *to, const char *key, const char *path)
 {
     char line[256];
-    return read_line(path, line, sizeof line) ? probe_conditions_add(profile, key, line) : 0;
+    profile_first_line(path, line, sizeof line);
+    if (line[0] != '\0') {
+        probe_conditions_add(to, key, "%s", line);
+    }
 }
 
 /* "always [madvise] never" -> "madvise" */
-static int add_chosen(struct servet_profile *profile, const char *key, const char *path)
+static void add_chosen(struct conditions *to, const char *key, const char *path)
 {
     char line[256];
-    if (!read_line(path, line, sizeof line)) {
-        return 0;
+    profile_first_line(path, line, sizeof line);
+    const char *start = strchr(line, '['), *end = start ? strchr(start, ']') : NULL;
+    if (end) {
+        probe_conditions_add(to, key, "%.*s", (int)(end - start - 1), start + 1);
     }
-    char *start = strchr(line, '['), *end = start ? strchr(start, ']') : NULL;
-    if (!end) {
-        return 0;
-    }
-    *end = '\0';
-    return probe_conditions_add(profile, key, start + 1);
 }
 
-/* A field of the first PU in /proc/cpuinfo. */
-static bool cpuinfo(const char *key, char *value, size_t size)
+/* A field of the first PU in /proc/cpuinfo, a new string; NULL: there is none. */
+static char *cpuinfo(const char *key)
 {
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[4096];
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (colon && strncmp(line, key, strlen(key)) == 0) {
-            colon[strcspn(colon, "\n")] = '\0';
-            snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
-            found = true;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return found;
+    char text[CPUINFO_BYTES];
+    profile_read_small("/proc/cpuinfo", text, sizeof text);
+    return profile_sysfs_value(text, key);
 }
 
 bool probe_conditions_virtual_machine(void)
 {
-    char flags[4096];
-    return cpuinfo("flags", flags, sizeof flags) && strstr(flags, " hypervisor");
+    char *flags = cpuinfo("flags");
+    const bool guest = flags && strstr(flags, " hypervisor");
+    free(flags);
+    return guest;
 }
 
 /* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
-static int of_this_machine(struct servet_profile *profile)
+static void of_this_machine(struct conditions *to)
 {
-    char text[4096];
-    int rc = add_file(profile, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    rc = rc < 0 ? rc
-                : add_chosen(profile, "transparent_huge_pages",
-                             "/sys/kernel/mm/transparent_hugepage/enabled");
-    rc = rc < 0 ? rc : add_file(profile, "smt", "/sys/devices/system/cpu/smt/control");
-    if (cpuinfo("flags", text, sizeof text)) {
-        rc = rc < 0 ? rc
-                    : probe_conditions_add(profile, "virtual_machine",
-                                           probe_conditions_virtual_machine() ? "yes" : "no");
+    char *flags = cpuinfo("flags"), *microcode = cpuinfo("microcode");
+    add_file(to, "governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+    add_chosen(to, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
+    add_file(to, "smt", "/sys/devices/system/cpu/smt/control");
+    if (flags) {
+        probe_conditions_add(to, "virtual_machine", strstr(flags, " hypervisor") ? "yes" : "no");
     }
-    if (cpuinfo("microcode", text, sizeof text)) {
-        rc = rc < 0 ? rc : probe_conditions_add(profile, "microcode", text);
+    if (microcode) {
+        probe_conditions_add(to, "microcode", "%s", microcode);
     }
-    return rc;
+    free(flags);
+    free(microcode);
 }
 
 const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message",
@@ -335,110 +303,101 @@ static struct names names_of(unsigned probes)
     return names;
 }
 
-static int add_incomplete(const struct probe_run *run, const struct probe_results *results,
-                          struct servet_profile *profile)
+static void add_budget(const struct probe_run *run, const struct probe_results *results,
+                       struct conditions *to)
 {
-    char text[160];
-    if (!run->incomplete) {
-        return 0;
-    }
-    snprintf(text, sizeof text, "%s; not measured:%s", probe_machine_strerror(run->incomplete),
-             names_of(run->probes & ~results->done).text);
-    return probe_conditions_add(profile, "incomplete", text);
-}
-
-static int add_budget(const struct probe_run *run, const struct probe_results *results,
-                      struct servet_profile *profile)
-{
-    char text[160];
-    bool out = results->left_out != 0, shortened = results->shortened != 0;
+    char sweeps[96] = "";
+    const bool out = results->left_out != 0, shortened = results->shortened != 0;
     const struct probe_cache *caches = &results->of[0].caches;
-    size_t used = (size_t)snprintf(text, sizeof text, "%g s granted%s%s%s%s%s%s", run->budget_s,
-                                   shortened ? "; " : "", shortened ? "cut short:" : "",
-                                   names_of(results->shortened).text, out ? "; " : "",
-                                   out ? "not measured:" : "", names_of(results->left_out).text);
-    if (results->shortened & PROBE_CACHE && used < sizeof text &&
-        caches->sweeps + caches->coarse > 0) {
-        snprintf(text + used, sizeof text - used,
+    if (results->shortened & PROBE_CACHE && caches->sweeps + caches->coarse > 0) {
+        snprintf(sweeps, sizeof sweeps,
                  "; cache sizes from %u sweeps of all and %u of every other size", caches->sweeps,
                  caches->coarse);
     }
-    return out || shortened ? probe_conditions_add(profile, "budget", text) : 0;
+    if (out || shortened) {
+        probe_conditions_add(to, "budget", "%g s granted%s%s%s%s%s", run->budget_s,
+                             shortened ? "; cut short:" : "", names_of(results->shortened).text,
+                             out ? "; not measured:" : "", names_of(results->left_out).text,
+                             sweeps);
+    }
 }
 
 /* Probes that a control group's quota of processor time prevented. */
-static int add_quota(const struct probe_run *run, const struct probe_results *results,
-                     struct servet_profile *profile)
+static void add_quota(const struct machine *machine, const struct probe_results *results,
+                      struct conditions *to)
 {
-    char text[160];
-    const struct machine *machine = run->machine;
-    size_t most = probe_machine_at_once(machine);
-    if (machine->cpu_quota <= 0 || machine->cpu_quota >= (double)machine->pus.count) {
-        return 0;
+    const size_t most = probe_machine_at_once(machine);
+    if (machine->cpu_quota > 0 && machine->cpu_quota < (double)machine->pus.count) {
+        probe_conditions_add(
+            to, "cpu_quota", "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
+            machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
+            results->throttled ? "; not measured:" : "", names_of(results->throttled).text);
     }
-    snprintf(text, sizeof text, "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
-             machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
-             results->throttled ? "; not measured:" : "", names_of(results->throttled).text);
-    return probe_conditions_add(profile, "cpu_quota", text);
 }
 
 /* Size of the pages that were really granted: the system's setting does not guarantee them. */
-static int add_grant(const struct machine *machine, struct servet_profile *profile)
+static void add_grant(const struct machine *machine, struct conditions *to)
 {
-    char text[96];
     const struct machine_grant *grant = &machine->grant;
     if (machine->huge_page_bytes == 0) {
-        return probe_conditions_add(profile, "huge_pages", "none granted");
+        probe_conditions_add(to, "huge_pages", "none granted");
+    } else if (grant->asked_bytes > 0) {
+        probe_conditions_add(
+            to, "huge_pages", "%.0f %% of the %zu MiB that were asked for in them%s",
+            100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes,
+            grant->asked_bytes >> 20,
+            machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
     }
-    if (grant->asked_bytes == 0) {
-        return 0;
-    }
-    snprintf(text, sizeof text, "%.0f %% of the %zu MiB that were asked for in them%s",
-             100.0 * (double)grant->huge_bytes / (double)grant->asked_bytes,
-             grant->asked_bytes >> 20,
-             machine_denies_huge_pages(machine) ? "; taken for ordinary pages" : "");
-    return probe_conditions_add(profile, "huge_pages", text);
 }
 
 /* Figures that were measured with smaller working sets than intended. */
-static int add_memory_limits(const struct probe_results *results, struct servet_profile *profile)
+static void add_memory_limits(const struct probe_results *results, struct conditions *to)
 {
-    char text[128] = "";
-    size_t used = 0;
+    char curve[64] = "", arrays[96] = "";
     if (results->of[0].caches.cut_short) {
-        used = (size_t)snprintf(text, sizeof text, "curve ends at %llu MiB",
-                                (unsigned long long)(results->of[0].caches.largest_bytes >> 20));
+        snprintf(curve, sizeof curve, "curve ends at %llu MiB",
+                 (unsigned long long)(results->of[0].caches.largest_bytes >> 20));
     }
     if ((results->done & PROBE_MEMORY) && results->memory.cut_short) {
-        snprintf(text + used, sizeof text - used,
-                 "%sbandwidth of arrays of %zu MiB, which caches may hold", used ? "; " : "",
-                 results->memory.array_bytes >> 20);
+        snprintf(arrays, sizeof arrays, "%sbandwidth of arrays of %zu MiB, which caches may hold",
+                 curve[0] ? "; " : "", results->memory.array_bytes >> 20);
     }
-    return text[0] ? probe_conditions_add(profile, "memory_limited", text) : 0;
+    if (curve[0] || arrays[0]) {
+        probe_conditions_add(to, "memory_limited", "%s%s", curve, arrays);
+    }
 }
 
 int probe_run_add_conditions(const struct probe_run *run, const struct probe_results *results,
                              struct servet_profile *profile)
 {
-    bool native = strcmp(run->machine->name, "native") == 0;
-    int rc = probe_conditions_add(profile, "machine", run->machine->name);
-    rc = rc < 0 || !native ? rc : of_this_machine(profile);
-    if (rc == 0 && results->numa.why[0]) {
-        rc = probe_conditions_add(profile, "numa_access", results->numa.why);
+    struct conditions to = {profile, 0};
+    const bool native = strcmp(run->machine->name, "native") == 0;
+    probe_conditions_add(&to, "machine", "%s", run->machine->name);
+    if (native) {
+        of_this_machine(&to);
     }
-    if (rc == 0 && results->devices.why[0]) {
-        rc = probe_conditions_add(profile, "devices", results->devices.why);
+    if (results->numa.why[0]) {
+        probe_conditions_add(&to, "numa_access", "%s", results->numa.why);
     }
-    rc = rc < 0 ? rc : add_budget(run, results, profile);
-    rc = rc < 0 ? rc : add_quota(run, results, profile);
-    rc = rc < 0 ? rc : add_incomplete(run, results, profile);
-    if (rc == 0 && run->largest_bytes > 0 && results->of[0].caches.count > 0) {
-        char text[64];
-        snprintf(text, sizeof text, "%zu KiB, a limit set by the user", run->largest_bytes >> 10);
-        rc = probe_conditions_add(profile, "largest_working_set", text);
+    if (results->devices.why[0]) {
+        probe_conditions_add(&to, "devices", "%s", results->devices.why);
     }
-    rc = rc < 0 || !native ? rc : add_grant(run->machine, profile);
-    return rc < 0 ? rc : add_memory_limits(results, profile);
+    add_budget(run, results, &to);
+    add_quota(run->machine, results, &to);
+    if (run->incomplete) {
+        probe_conditions_add(&to, "incomplete", "%s; not measured:%s",
+                             probe_machine_strerror(run->incomplete),
+                             names_of(run->probes & ~results->done).text);
+    }
+    if (run->largest_bytes > 0 && results->of[0].caches.count > 0) {
+        probe_conditions_add(&to, "largest_working_set", "%zu KiB, a limit set by the user",
+                             run->largest_bytes >> 10);
+    }
+    if (native) {
+        add_grant(run->machine, &to);
+    }
+    add_memory_limits(results, &to);
+    return to.rc;
 }
 
 /* -- what is not settled -- */

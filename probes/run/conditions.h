@@ -36,8 +36,13 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
 int probe_conditions_after(const struct conditions_before *before, struct machine *machine,
                            const struct profile_class *declared, struct servet_profile *profile);
 
-/* Appends a condition; both texts are copied. 0 or -ENOMEM. */
-int probe_conditions_add(struct servet_profile *profile, const char *key, const char *value);
+/* Where conditions are added, one after the other. */
+struct conditions {
+    struct servet_profile *profile;
+    int rc; /* -ENOMEM: one of them could not be added */
+};
+void probe_conditions_add(struct conditions *to, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Did other programs run before or while it was measured, as its conditions say? */
 bool probe_conditions_others_ran(const struct servet_profile *profile);

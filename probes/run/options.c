@@ -8,21 +8,23 @@
 #include "profile/base/cli.h"
 #include "profile/base/guess.h"
 
-enum { OPTION_SEED = 0x300, OPTION_BUDGET, OPTION_EXHAUSTIVE, OPTION_JSON, OPTION_FORCE };
+enum { OPTION_SEED = 0x300, OPTION_BUDGET };
 
 static const struct argp_option table[] = {
     {"output", 'o', "FILE", 0,
      "Write the profile to FILE ('-': standard output) instead of where servet looks for it", 0},
-    {"force", OPTION_FORCE, NULL, 0, "Replace FILE even if it is no profile", 0},
+    {"force", CLI_FLAG(struct run_options, force), NULL, 0, "Replace FILE even if it is no profile",
+     0},
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,
      "Finish within this time (60, 60s, 1m): fewer repetitions and pairs, and no further probe "
      "once it is over",
      0},
-    {"exhaustive", OPTION_EXHAUSTIVE, NULL, 0,
+    {"exhaustive", CLI_FLAG(struct run_options, exhaustive), NULL, 0,
      "Measure every pair (of PUs; with --cluster, of nodes) and infer none", 0},
-    {"json", OPTION_JSON, NULL, 0, "Also print the profile on standard output", 0},
+    {"json", CLI_FLAG(struct run_options, json), NULL, 0,
+     "Also print the profile on standard output", 0},
     {0},
 };
 
@@ -36,23 +38,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'q':
         options->quiet = true;
         return 0;
-    case OPTION_FORCE:
-        options->force = true;
-        return 0;
     case OPTION_SEED:
         options->seed = (uint64_t)cli_integer("--seed", argument, 0, LONG_MAX);
         return 0;
     case OPTION_BUDGET:
         options->budget_s = cli_seconds("--budget", argument);
         return 0;
-    case OPTION_EXHAUSTIVE:
-        options->exhaustive = true;
-        return 0;
-    case OPTION_JSON:
-        options->json = true;
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 

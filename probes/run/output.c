@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/base/cli.h"
 #include "profile/model.h"
 
 static int make_folders(const char *folder)
@@ -42,19 +43,25 @@ static int try_folder(const char *path)
     return unlink(temporary) < 0 ? -errno : 0;
 }
 
+/* The folder of a path; false: it is none of its own. */
+static bool folder_of(const char *path, char folder[PATH_MAX])
+{
+    snprintf(folder, PATH_MAX, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash || slash == folder) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
 /* The folder of a file that was named, where only that one is missing: /etc/servet on a machine
  * without a profile. Further folders are not made: a missing one is more likely misspelt. */
 static int make_folder_of(const char *path)
 {
     char folder[PATH_MAX];
     struct stat status;
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (!slash || slash == folder) {
-        return 0;
-    }
-    *slash = '\0';
-    if (stat(folder, &status) == 0 || errno != ENOENT) {
+    if (!folder_of(path, folder) || stat(folder, &status) == 0 || errno != ENOENT) {
         return 0;
     }
     return mkdir(folder, 0755) < 0 && errno != ENOENT ? -errno : 0;
@@ -72,10 +79,14 @@ static int check_place(const char *path, struct servet_error *error)
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
 }
 
-int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error)
+static int choose(const char *wanted, char *path, size_t size, struct servet_error *error)
 {
     char folder[PATH_MAX];
     int rc = 0;
+    path[0] = '\0';
+    if (wanted && strcmp(wanted, "-") == 0) {
+        return 0;
+    }
     if (wanted && wanted[0] == '\0') {
         return profile_error(error, -EINVAL,
                              "--output: expected a file, or '-' for standard output, got ''");
@@ -94,12 +105,19 @@ int probe_output_choose(const char *wanted, char *path, size_t size, struct serv
     if (rc < 0) {
         return rc;
     }
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash && slash != folder) {
-        *slash = '\0';
-        rc = make_folders(folder);
-    }
+    rc = folder_of(path, folder) ? make_folders(folder) : 0;
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc))
                   : check_place(path, error);
+}
+
+void probe_output_choose(const char *wanted, char *path, size_t size)
+{
+    struct servet_error error;
+    int rc = choose(wanted, path, size, &error);
+    if (rc == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s", error.text);
+    }
 }

@@ -33,9 +33,8 @@ static double elapsed(const struct progress *progress)
 
 /* One event in one write, so that a reader sees whole lines; a reader that is gone stops
  * nothing. */
-static void send(struct progress *progress, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void send(struct progress *progress, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void send(struct progress *progress,
+                                                       const char *format, ...)
 {
     char line[512];
     va_list args;

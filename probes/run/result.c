@@ -23,33 +23,27 @@ static const char *separator(FILE *stream)
     return ftell(stream) > 0 ? "; " : "";
 }
 
-/* Pairs that trials leave open. */
-static void note_voided(FILE *stream, const struct probe_sharing_level *sharing)
-{
-    if (sharing && sharing->as_declared > 0) {
-        fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
-                separator(stream), sharing->as_declared, sharing->pairs);
-    }
-    if (sharing && sharing->undecided > sharing->as_declared) {
-        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
-                sharing->undecided - sharing->as_declared, sharing->pairs);
-    }
-}
-
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
 {
-    if (sharing && sharing->limited_bytes > 0) {
+    if (sharing->limited_bytes > 0) {
         fprintf(stream,
                 "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
                 "be missing",
                 separator(stream), sharing->limited_bytes >> 10);
     }
-    note_voided(stream, sharing);
-    if (sharing && sharing->contradictions > 0) {
+    if (sharing->as_declared > 0) {
+        fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
+                separator(stream), sharing->as_declared, sharing->pairs);
+    }
+    if (sharing->undecided > sharing->as_declared) {
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
+                sharing->undecided - sharing->as_declared, sharing->pairs);
+    }
+    if (sharing->contradictions > 0) {
         fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", separator(stream),
                 sharing->contradictions);
     }
-    if (sharing && sharing->measured < sharing->pairs) {
+    if (sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
                 separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
                 sharing->measured, sharing->pairs,
@@ -57,7 +51,7 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
                 : sharing->by_messages ? "pairs with similar messages"
                                        : "pairs in similar places of the topology");
     }
-    if (sharing && sharing->at_once > 1) {
+    if (sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),
                 sharing->at_once);
     }
@@ -156,10 +150,11 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     note_mismatch(stream, level, cache, sharing, where);
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
-    if (!sharing && cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
+    if (sharing) {
+        note_sharing(stream, sharing);
+    } else if (cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
         fprintf(stream, "%ssharing as declared, not measured", separator(stream));
     }
-    note_sharing(stream, sharing);
     if (fclose(stream) != 0) {
         return -ENOMEM;
     }
@@ -244,12 +239,18 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     return declared ? probe_result_copy_relation(&declared->sharing, &out->sharing) : 0;
 }
 
-void probe_result_free_cache(struct profile_cache *cache)
+void probe_result_free_caches(struct profile_class *node_class)
 {
-    probe_relation_free(&cache->sharing);
-    profile_set_free(&cache->pus);
-    free(cache->pair_ratios);
-    free(cache->quality.note);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        struct profile_cache *cache = &node_class->caches[i];
+        probe_relation_free(&cache->sharing);
+        profile_set_free(&cache->pus);
+        free(cache->pair_ratios);
+        free(cache->quality.note);
+    }
+    free(node_class->caches);
+    node_class->caches = NULL;
+    node_class->cache_count = 0;
 }
 
 /* A declared cache moved over as it is. */
@@ -265,47 +266,34 @@ static int keep_declared(struct profile_cache *declared, struct profile_cache *o
 int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
                             struct probe_sharing *sharing, const struct measured_on *where)
 {
-    struct profile_cache *result =
-        calloc(caches->count + node_class->cache_count + 1, sizeof *result);
+    const size_t most = caches->count + node_class->cache_count;
+    struct profile_class made = {.caches = calloc(most + 1, sizeof *made.caches)};
     struct probe_cache_pairing pairs;
-    size_t count = 0, next = 0;
     uint32_t last = 0;
-    int rc = result ? 0 : -ENOMEM;
+    int rc = made.caches ? 0 : -ENOMEM;
     probe_cache_pair(caches, node_class, NULL, &pairs);
-    for (size_t i = 0; i < caches->count && rc == 0; i++) {
-        const uint32_t number = pairs.numbers[i];
+    for (size_t i = 0, next = 0; i <= caches->count && rc == 0; i++) {
+        const uint32_t number = i < caches->count ? pairs.numbers[i] : UINT32_MAX;
         for (; next < node_class->cache_count && node_class->caches[next].level < number && rc == 0;
              next++) {
             if (node_class->caches[next].level > last) {
-                rc = keep_declared(&node_class->caches[next], &result[count++]);
+                rc = keep_declared(&node_class->caches[next], &made.caches[made.cache_count++]);
             }
         }
-        if (rc == 0) {
-            result[count].level = number;
+        if (i < caches->count && rc == 0) {
+            struct profile_cache *cache = &made.caches[made.cache_count++];
+            cache->level = number;
             rc = make_cache(caches, i, pairs.declared[i], sharing ? &sharing->levels[i] : NULL,
-                            where, &result[count++]);
+                            where, cache);
         }
         last = number;
     }
-    for (; next < node_class->cache_count && rc == 0; next++) {
-        if (node_class->caches[next].level > last) {
-            rc = keep_declared(&node_class->caches[next], &result[count++]);
-        }
+    probe_result_free_caches(rc < 0 ? &made : node_class);
+    if (rc == 0) {
+        node_class->caches = made.caches;
+        node_class->cache_count = made.cache_count;
     }
-    if (rc < 0) {
-        for (size_t i = 0; i < count; i++) {
-            probe_result_free_cache(&result[i]);
-        }
-        free(result);
-        return rc;
-    }
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        probe_result_free_cache(&node_class->caches[i]);
-    }
-    free(node_class->caches);
-    node_class->caches = result;
-    node_class->cache_count = count;
-    return 0;
+    return rc;
 }
 
 int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)

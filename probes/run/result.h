@@ -29,7 +29,7 @@ int probe_result_set_caches(struct profile_class *node_class, const struct probe
                             struct probe_sharing *sharing, const struct measured_on *where);
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
-void probe_result_free_cache(struct profile_cache *cache);
+void probe_result_free_caches(struct profile_class *node_class);
 
 /* Keeps the latency curve that the sizes came from. 0 or -ENOMEM. */
 int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve);
@@ -52,9 +52,7 @@ int probe_result_through_threads(struct profile_class *node_class);
 /* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
 void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
-/* Caches of several kinds of cores in one class. */
-
-/* Results of one kind. */
+/* Results of one kind of cores. */
 struct kind_results {
     struct probe_cache caches;
     struct probe_sharing sharing; /* empty: the declared groups are kept */
@@ -63,8 +61,8 @@ struct kind_results {
 /* holders[i]: the PUs that may share measured level i of the first kind. NULL stands for all PUs:
  * the operating system declares the cache for other kinds, too; or it does not declare the last
  * one, and another kind's last one may be as large. */
-int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                         const struct kind_results *results, const struct profile_set **holders);
+void probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                          const struct kind_results *results, const struct profile_set **holders);
 
 /* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
  * the first. 0 or -ENOMEM. */

@@ -50,16 +50,6 @@ static size_t first_holder(const struct profile_cache *declared, const struct ki
     return kind;
 }
 
-static void free_caches(struct profile_class *view)
-{
-    for (size_t i = 0; i < view->cache_count; i++) {
-        probe_result_free_cache(&view->caches[i]);
-    }
-    free(view->caches);
-    view->caches = NULL;
-    view->cache_count = 0;
-}
-
 static int copy_cache(const struct profile_cache *from, struct profile_cache *out)
 {
     struct profile_cache copy = *from;
@@ -91,37 +81,27 @@ static int view_of(const struct profile_class *node_class, uint32_t pu, struct p
         }
     }
     if (rc < 0) {
-        free_caches(&view);
+        probe_result_free_caches(&view);
         return rc;
     }
     *out = view;
     return 0;
 }
 
-int probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
-                         const struct kind_results *results, const struct profile_set **holders)
+void probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
+                          const struct kind_results *results, const struct profile_set **holders)
 {
     const struct probe_cache *caches = &results[0].caches;
-    struct profile_class view;
     struct probe_cache_pairing pairs;
-    int rc = view_of(node_class, kinds->pus[0].ids[0], &view);
-    if (rc == 0) {
-        probe_cache_pair(caches, &view, NULL, &pairs);
-    }
-    for (size_t i = 0; rc == 0 && i < caches->count; i++) {
-        const struct profile_cache *found = pairs.declared[i];
-        const struct profile_cache *declared =
-            found ? profile_cache_of(node_class, found->level, kinds->pus[0].ids[0]) : NULL;
+    probe_cache_pair(caches, node_class, &kinds->pus[0].ids[0], &pairs);
+    for (size_t i = 0; i < caches->count; i++) {
+        const struct profile_cache *declared = pairs.declared[i];
         bool common = declared && is_common(declared, kinds);
         for (size_t kind = 1; !declared && i + 1 == caches->count && kind < kinds->count; kind++) {
             common |= may_be_one(caches, &results[kind].caches);
         }
         holders[i] = common ? NULL : &kinds->pus[0];
     }
-    if (rc == 0) {
-        free_caches(&view);
-    }
-    return rc;
 }
 
 static int by_place(const void *a, const void *b)
@@ -251,14 +231,14 @@ int probe_result_set_caches_of_kinds(struct profile_class *node_class, const str
                     : probe_result_set_caches(&view, &results[kind].caches,
                                               sharing->count > 0 ? sharing : NULL, &here);
         rc = rc < 0 ? rc : take(node_class, kinds, kind, &view, &merged);
-        free_caches(&view);
+        probe_result_free_caches(&view);
     }
     if (rc < 0) {
-        free_caches(&merged);
+        probe_result_free_caches(&merged);
         return rc;
     }
     qsort(merged.caches, merged.cache_count, sizeof *merged.caches, by_place);
-    free_caches(node_class);
+    probe_result_free_caches(node_class);
     node_class->caches = merged.caches;
     node_class->cache_count = merged.cache_count;
     return 0;

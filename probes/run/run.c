@@ -196,13 +196,11 @@ static int run_sharing(const struct probe_run *run, struct probe_results *result
         for (size_t i = 0; i < CACHE_LEVELS_MAX; i++) {
             holders[i] = &kinds->pus[kind];
         }
-        if (kinds->count > 1 && kind == 0 &&
-            probe_result_holders(results->node_class, kinds, results->of, holders) < 0) {
-            rc = profile_error(error, -ENOMEM, "measuring shared caches: %s", strerror(ENOMEM));
+        if (kinds->count > 1 && kind == 0) {
+            probe_result_holders(results->node_class, kinds, results->of, holders);
         }
-        rc = rc < 0 || of->caches.count == 0
-                 ? rc
-                 : probe_sharing(&results->probe, &of->caches, &of->sharing, error);
+        rc = of->caches.count > 0 ? probe_sharing(&results->probe, &of->caches, &of->sharing, error)
+                                  : 0;
     }
     for (size_t kind = 0; rc == -ETIME && kind < kinds->count; kind++) {
         probe_sharing_free(&results->of[kind].sharing); /* all kinds or none */

@@ -14,9 +14,7 @@
 #include "profile/base/error.h"
 #include "profile/model.h"
 
-/* -- options -- */
-
-/* Options that a run of servet-probe has on one machine and, with --cluster, on many. */
+/* -- options that a run has on one machine and, with --cluster, on many -- */
 
 struct run_options {
     const char *output; /* NULL: the default place; "-": standard output */
@@ -28,22 +26,18 @@ struct run_options {
 /* A child parser; its input is a struct run_options. */
 extern const struct argp probe_options_argp;
 
-/* -- output -- */
-
-/* Where the profile goes. */
+/* -- where the profile goes -- */
 
 /* The default place, whose folder is made if need be, or `wanted` (not NULL), whose folder must be
- * there. Fails now and not after the measurement when nothing can be written there. 0; -EINVAL: an
- * empty name, or something that is no regular file; -errno. */
-int probe_output_choose(const char *wanted, char *path, size_t size, struct servet_error *error);
+ * there; "" for standard output ("-"). Ends the command now and not after the measurement when
+ * nothing can be written there: with status 2 for an empty name, or something that is no regular
+ * file. */
+void probe_output_choose(const char *wanted, char *path, size_t size);
 
 /* How a profile says when its measurement began (strftime(), in UTC). */
 #define PROBE_STARTED_FORMAT "%Y-%m-%dT%H:%M:%SZ"
 
-/* -- run -- */
-
-/* One run of servet-probe: the chosen probes, one after the other, and the profile that comes of
- * it. */
+/* -- the chosen probes, one after the other -- */
 
 enum probe_run_probes {
     PROBE_CACHE = 1,
@@ -96,11 +90,8 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
 /* Where no cache is declared, nor measured. */
 #define PROBE_USUAL_LAST_LEVEL_BYTES ((size_t)32 << 20)
 
-/* -- verify -- */
-
-/* Does a stored profile still describe this machine? A sample of its figures is measured again: the
- * latency in each cache level and beyond the last one, the bandwidth of one worker, the latency of
- * the fastest layer. */
+/* -- a stored profile: the latency in each cache level and beyond the last one, the bandwidth of
+ * one worker and the latency of the fastest layer are measured again -- */
 
 /* No new figure is begun after so long; the longest one takes less than one second. */
 #define RECHECK_SECONDS 4.0

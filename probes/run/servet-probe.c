@@ -16,13 +16,11 @@
 
 enum {
     OPTION_CPUSET = 0x100,
-    OPTION_NO_MPI,
     OPTION_PROBES,
     OPTION_MACHINE,
     OPTION_CLUSTER,
     OPTION_METHOD,
     OPTION_MESSAGE_DATA,
-    OPTION_ONE_BY_ONE,
     OPTION_CHECK,
     OPTION_LARGEST,
     OPTION_PROGRESS,
@@ -33,10 +31,8 @@ struct options {
     struct run_options run;
     const char *machine; /* "native" or "simulated:FILE" */
     struct profile_set cpuset;
-    unsigned probes;
-    size_t largest_bytes;
-    bool no_mpi, paper, one_by_one, unwritten;
-    bool check;
+    struct probe_run measured; /* `probes` 0: none were named */
+    bool no_mpi, check;
     int events;             /* file descriptor of --progress=json; < 0: a bar */
     const char *check_file; /* NULL: the profile that servet finds */
     struct bsp_options bsp;
@@ -64,8 +60,8 @@ static void catch_signals(void)
 
 static const struct argp_option table[] = {
     {"cpuset", OPTION_CPUSET, "LIST", 0, "Measure on these PUs only, such as 0-3,8", 0},
-    {"no-mpi", OPTION_NO_MPI, NULL, 0, "Measure messages between threads, without starting mpirun",
-     0},
+    {"no-mpi", CLI_FLAG(struct options, no_mpi), NULL, 0,
+     "Measure messages between threads, without starting mpirun", 0},
     {"probes", OPTION_PROBES, "NAMES", 0,
      "Comma-separated: cache, sharing, memory, message, device (default: all)", 0},
     {"machine", OPTION_MACHINE, "KIND", 0, "native (default), or simulated:FILE", 0},
@@ -75,7 +71,7 @@ static const struct argp_option table[] = {
      "Data of messages: written before (written, default), or never written (unwritten), as in "
      "OSU's benchmarks",
      0},
-    {"one-by-one", OPTION_ONE_BY_ONE, NULL, 0,
+    {"one-by-one", CLI_FLAG(struct options, measured.one_by_one), NULL, 0,
      "Never measure several pairs of PUs at the same time, even without interference", 0},
     {"resume", OPTION_RESUME, NULL, OPTION_HIDDEN, NULL, 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
@@ -164,11 +160,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         profile_set_free(&options->cpuset);
         options->cpuset = cli_set("--cpuset", argument);
         return 0;
-    case OPTION_NO_MPI:
-        options->no_mpi = true;
-        return 0;
     case OPTION_PROBES:
-        options->probes = probe_run_parse(argument, "");
+        options->measured.probes = probe_run_parse(argument, "");
         return 0;
     case OPTION_MACHINE:
         options->machine = parse_machine(argument);
@@ -184,19 +177,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->events = parse_progress(argument);
         return 0;
     case OPTION_METHOD:
-        options->paper = second_of("--method", "default", "paper", argument);
+        options->measured.paper = second_of("--method", "default", "paper", argument);
         return 0;
     case OPTION_MESSAGE_DATA:
-        options->unwritten = second_of("--message-data", "written", "unwritten", argument);
-        return 0;
-    case OPTION_ONE_BY_ONE:
-        options->one_by_one = true;
+        options->measured.unwritten = second_of("--message-data", "written", "unwritten", argument);
         return 0;
     case OPTION_LARGEST:
-        options->largest_bytes = parse_size("--largest", argument);
+        options->measured.largest_bytes = parse_size("--largest", argument);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -249,7 +239,7 @@ static void note_conditions(const struct servet_profile *profile)
 /* --bsp alone asks for no other probe, and adds to the profile that is there. */
 static bool bsp_alone(const struct options *options)
 {
-    return options->bsp.wanted && !options->probes;
+    return options->bsp.wanted && !options->measured.probes;
 }
 
 /* The last line: what to measure again, and when. */
@@ -306,6 +296,11 @@ static int measure(const struct options *options, struct probe_run *run, const c
 {
     const bool alone = bsp_alone(options);
     const double begun = probe_machine_elapsed(run->machine);
+    run->probes = run->probes ? run->probes : PROBE_ALL;
+    run->mpi = !options->no_mpi;
+    run->exhaustive = options->run.exhaustive;
+    run->budget_s = options->run.budget_s;
+    run->seed = options->run.seed;
     int rc = alone ? probe_bsp_base_profile(run->machine, path, profile, error)
                    : probe_run_run(run, profile, error);
     if (rc == 0 && !alone && !run->incomplete) {
@@ -316,19 +311,6 @@ static int measure(const struct options *options, struct probe_run *run, const c
     }
     run->took_s = probe_machine_elapsed(run->machine) - begun;
     return rc;
-}
-
-static struct probe_run run_of(const struct options *options)
-{
-    return (struct probe_run){.probes = options->probes ? options->probes : PROBE_ALL,
-                              .mpi = !options->no_mpi,
-                              .paper = options->paper,
-                              .exhaustive = options->run.exhaustive,
-                              .unwritten = options->unwritten,
-                              .one_by_one = options->one_by_one,
-                              .budget_s = options->run.budget_s,
-                              .largest_bytes = options->largest_bytes,
-                              .seed = options->run.seed};
 }
 
 /* -- --check -- */
@@ -372,15 +354,7 @@ static int check(const struct options *options)
 /* Where the profile goes, into `path`; "" for standard output. */
 static void choose_place(const struct options *options, char *path, size_t size)
 {
-    struct servet_error error;
-    bool to_stdout = options->run.output && strcmp(options->run.output, "-") == 0;
-    int place = to_stdout ? 0 : probe_output_choose(options->run.output, path, size, &error);
-    if (place == -EINVAL) {
-        cli_usage("%s", error.text);
-    }
-    if (place < 0) {
-        cli_fail("%s", error.text);
-    }
+    probe_output_choose(options->run.output, path, size);
     if (path[0] != '\0' && !options->run.force && !profile_replaceable(path)) {
         cli_usage("%s: is no profile, expected one, no file, or --force", path);
     }
@@ -442,12 +416,12 @@ int main(int argc, char **argv)
     catch_signals();
     open_machine(&options, &machine);
     probe_bsp_options_check(&options.bsp, &machine);
-    if (options.probes == PROBE_DEVICE && !probe_devices_are(&machine)) {
+    if (options.measured.probes == PROBE_DEVICE && !probe_devices_are(&machine)) {
         cli_usage("--probes: device: expected a GPU, found none");
     }
     probe_progress_start(&progress, !options.run.quiet, options.events);
     options.bsp.no_mpi = options.no_mpi;
-    struct probe_run run = run_of(&options);
+    struct probe_run run = options.measured;
     run.machine = &machine;
     run.progress = &progress;
     int rc = measure(&options, &run, path, &profile, &error);

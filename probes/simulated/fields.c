@@ -4,20 +4,11 @@
 #include "probes/simulated/simulated.h"
 
 #define REQUIRED .required = true
-#define FIELD(kind, holder, member, ...)                                                           \
-    {                                                                                              \
-        .key = #member, .type = kind, .offset = offsetof(holder, member), __VA_ARGS__              \
-    }
+#define FIELD(kind, holder, member, ...) PROFILE_FIELD(kind, holder, member, NULL, __VA_ARGS__)
 #define LIST(kind, name, holder, member, count, ...)                                               \
-    {                                                                                              \
-        .key = name, .type = kind, .offset = offsetof(holder, member),                             \
-        .count_offset = offsetof(holder, count), __VA_ARGS__                                       \
-    }
-#define OBJECT(title, type, rows)                                                                  \
-    {                                                                                              \
-        .name = title, .size = sizeof(type), .fields = rows,                                       \
-        .field_count = sizeof(rows) / sizeof *(rows)                                               \
-    }
+    PROFILE_NAMED(name, kind, holder, member, NULL, .count_offset = offsetof(holder, count),       \
+                  __VA_ARGS__)
+#define OBJECT(title, type, rows) PROFILE_OBJECT(title, type, rows, NULL)
 
 /* Ranges: wide enough for any machine, narrow enough to reject another unit. */
 #define LOAD_SECONDS .low = 1e-9, .high = 1e-3

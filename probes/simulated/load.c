@@ -39,48 +39,38 @@ static void no_memory(struct sim_reader *reader, const char *where)
     }
 }
 
-/* PUs of `within` alone. */
-static void check_set(struct sim_reader *reader, const struct profile_set *set,
-                      const struct profile_set *within, const char *where)
+static bool overlap(const struct profile_set *a, const struct profile_set *b)
 {
-    if (!profile_set_subset(set, within)) {
-        refuse(reader, "%s: names a PU that the machine does not have", where);
+    size_t i = 0;
+    while (i < b->count && !profile_set_has(a, b->ids[i])) {
+        i++;
     }
+    return i < b->count;
 }
 
-/* The same, without a common PU. */
+/* PUs of `within` alone, without a common PU. */
 static void check_groups(struct sim_reader *reader, const struct profile_set *groups, size_t count,
                          const struct profile_set *within, const char *where)
 {
-    struct profile_set all = {0};
-    size_t members = 0;
     for (size_t i = 0; i < count && !reader->failed; i++) {
-        struct profile_set sum = {0};
-        check_set(reader, &groups[i], within, where);
-        members += groups[i].count;
-        if (profile_set_union(&all, &groups[i], &sum) < 0) {
-            no_memory(reader, where);
+        if (!profile_set_subset(&groups[i], within)) {
+            refuse(reader, "%s: names a PU that the machine does not have", where);
         }
-        profile_set_free(&all);
-        all = sum;
+        for (size_t j = 0; j < i; j++) {
+            if (overlap(&groups[i], &groups[j])) {
+                refuse(reader, "%s: expected groups without a common PU", where);
+            }
+        }
     }
-    if (all.count != members) {
-        refuse(reader, "%s: expected groups without a common PU", where);
-    }
-    profile_set_free(&all);
 }
 
 static void check_kinds(struct sim_reader *reader, struct sim *sim)
 {
-    char where[48];
     for (size_t i = 0; i < sim->kind_count; i++) {
         struct sim_kind *kind = &sim->kinds[i];
-        snprintf(where, sizeof where, "$.kinds[%zu].pus", i);
-        check_set(reader, &kind->pus, &sim->pus, where);
-        for (size_t j = 0; j < kind->pus.count * i; j++) {
-            if (profile_set_has(&sim->kinds[j / kind->pus.count].pus,
-                                kind->pus.ids[j % kind->pus.count])) {
-                refuse(reader, "%s: expected kinds without a common PU", where);
+        for (size_t j = 0; j < i; j++) {
+            if (overlap(&kind->pus, &sim->kinds[j].pus)) {
+                refuse(reader, "$.kinds[%zu].pus: expected kinds without a common PU", i);
             }
         }
         if (kind->memory_seconds < 0) {
@@ -88,20 +78,6 @@ static void check_kinds(struct sim_reader *reader, struct sim *sim)
         }
         if (kind->pu_bytes_per_s < 0) {
             kind->pu_bytes_per_s = sim->pu_bytes_per_s;
-        }
-    }
-}
-
-static void check_nodes(struct sim_reader *reader, const struct sim *sim)
-{
-    char where[80];
-    for (size_t i = 0; i < sim->node_count; i++) {
-        const struct sim_node *node = &sim->nodes[i];
-        snprintf(where, sizeof where, "$.memory.nodes[%zu].pus", i);
-        check_set(reader, &node->pus, &sim->pus, where);
-        for (size_t j = 0; j < node->from_count; j++) {
-            snprintf(where, sizeof where, "$.memory.nodes[%zu].from[%zu].pus", i, j);
-            check_set(reader, &node->from[j].pus, &sim->pus, where);
         }
     }
 }
@@ -114,7 +90,6 @@ static void check_domain_kind(struct sim_reader *reader, const struct sim *sim, 
     if ((kind->pus.count > 0) == (kind->group_count > 0)) {
         refuse(reader, "%s: expected either pus or groups", where);
     }
-    check_set(reader, &kind->pus, &sim->pus, where);
     check_groups(reader, kind->groups, kind->group_count, &sim->pus, where);
     for (size_t i = 1; i < kind->capacity_count; i++) {
         if (kind->capacities[i].workers <= kind->capacities[i - 1].workers) {
@@ -194,12 +169,10 @@ static void number_instances(struct sim_reader *reader, struct sim_cache *cache,
 
 /* Completes the PUs of a resource: all of the machine if none are named. */
 static void complete_holders(struct sim_reader *reader, const struct sim *sim,
-                             struct profile_set *pus, const char *where)
+                             struct profile_set *pus)
 {
-    if (pus->count) {
-        check_set(reader, pus, &sim->pus, where);
-    } else if (profile_set_copy(&sim->pus, pus) < 0) {
-        no_memory(reader, where);
+    if (pus->count == 0 && profile_set_copy(&sim->pus, pus) < 0) {
+        no_memory(reader, "$.pus");
     }
 }
 
@@ -214,10 +187,8 @@ static bool has_node(const struct sim *sim, uint32_t os_index)
 
 static void complete_gpus(struct sim_reader *reader, const struct sim *sim)
 {
-    char where[48];
     for (size_t i = 0; i < sim->gpu_count; i++) {
-        snprintf(where, sizeof where, "$.gpus[%zu].pus", i);
-        complete_holders(reader, sim, &sim->gpus[i].pus, where);
+        complete_holders(reader, sim, &sim->gpus[i].pus);
         for (size_t k = 0; k < sim->gpus[i].transfer_count; k++) {
             if (!has_node(sim, sim->gpus[i].transfers[k].node)) {
                 refuse(reader, "$.gpus[%zu].transfers[%zu].node: expected one of memory.nodes", i,
@@ -277,8 +248,7 @@ static void place_cache(struct sim_reader *reader, struct sim *sim, size_t index
 {
     struct sim_cache *cache = &sim->caches[index];
     char where[48];
-    snprintf(where, sizeof where, "$.caches[%zu].pus", index);
-    complete_holders(reader, sim, &cache->pus, where);
+    complete_holders(reader, sim, &cache->pus);
     snprintf(where, sizeof where, "$.caches[%zu].groups", index);
     check_groups(reader, cache->groups, cache->group_count, &cache->pus, where);
     snprintf(where, sizeof where, "$.caches[%zu].declared_groups", index);
@@ -327,9 +297,7 @@ static void place_caches(struct sim_reader *reader, struct sim *sim)
         }
     }
     for (size_t i = 0; i < sim->tlb_count && !reader->failed; i++) {
-        char where[48];
-        snprintf(where, sizeof where, "$.tlbs[%zu].pus", i);
-        complete_holders(reader, sim, &sim->tlbs[i].pus, where);
+        complete_holders(reader, sim, &sim->tlbs[i].pus);
     }
 }
 
@@ -341,14 +309,12 @@ static void place_caches(struct sim_reader *reader, struct sim *sim)
 /* A relative name is meant from the description's folder. To be freed; NULL: no memory. */
 static char *beside(const char *description, const char *name)
 {
-    const char *slash = strrchr(description, '/');
-    size_t folder = *name == '/' || !slash ? 0 : (size_t)(slash + 1 - description);
-    char *path = malloc(folder + strlen(name) + 1);
-    if (path) {
-        memcpy(path, description, folder);
-        memcpy(path + folder, name, strlen(name) + 1);
-    }
-    return path;
+    const char *slash = *name == '/' ? NULL : strrchr(description, '/');
+    char *path;
+    return asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - description) : 0, description,
+                    name) < 0
+               ? NULL
+               : path;
 }
 
 /* Cells of one line; what stands on the diagonal is not looked at. */
@@ -449,7 +415,6 @@ static void complete(struct sim_reader *reader, struct sim *sim)
     check_layers(reader, sim);
     probe_sim_load_matrix(reader, sim);
     make_domains(reader, sim);
-    check_nodes(reader, sim);
     check_kinds(reader, sim);
     complete_gpus(reader, sim);
     check_memory(reader, sim);
@@ -575,7 +540,7 @@ static int load_file(const char *path, struct sim *sim, struct servet_error *err
     if (rc < 0) {
         return rc;
     }
-    rc = profile_check_members(&JSON_PATH_ROOT, &probe_sim_description, sim, NULL, &why);
+    rc = profile_check_members(&JSON_PATH_ROOT, &probe_sim_description, sim, &sim->pus, &why);
     return rc < 0 ? profile_error(error, rc, "%s: %s", path, why.text) : 0;
 }
 

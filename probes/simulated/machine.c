@@ -50,16 +50,11 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
                     const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     struct sim *sim = machine->state;
-    size_t *positions = calloc(count, sizeof *positions);
-    double *seconds = malloc(count * sizeof *seconds), slowest = 0;
-    int rc = positions && seconds ? 0 : -ENOMEM;
+    double slowest = 0;
+    int rc = probe_sim_traverse(sim, what, pus, count, seconds_per_access);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        positions[i] = profile_set_position(&machine->pus, pus[i]);
-    }
-    rc = rc < 0 ? rc : probe_sim_traverse(sim, what, &machine->pus, positions, count, seconds);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        slowest = fmax(slowest, seconds[i]);
-        seconds_per_access[i] = probe_sim_noisy(sim, seconds[i]);
+        slowest = fmax(slowest, seconds_per_access[i]);
+        seconds_per_access[i] = probe_sim_noisy(sim, seconds_per_access[i]);
     }
     double nodes = (double)(what->bytes / what->stride_bytes);
     probe_sim_pass(sim, count,
@@ -67,8 +62,6 @@ static int traverse(struct machine *machine, const struct machine_traversal *wha
                        nodes *
                            (build_seconds_per_node + slowest * what->warm_passes / warm_speedup) +
                        timed_loads * slowest);
-    free(positions);
-    free(seconds);
     return rc;
 }
 

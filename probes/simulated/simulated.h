@@ -7,11 +7,7 @@
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 
-/* -- sim -- */
-
-/* Inside of the simulated backend: a machine described in JSON (load.c), its
- * caches set by set (cache.c), and what one measurement on it gives (machine.c). The
- * format is documented in tests/fixtures/machines/README.md. */
+/* -- a machine described in JSON, as tests/fixtures/machines/README.md says -- */
 
 /* Caches in front of one PU, and in the description of a machine whose kinds of cores have their
  * own. */
@@ -235,11 +231,9 @@ void probe_sim_free(struct sim *sim);
 int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
                         double *bytes_per_s);
 
-/* Seconds per access of each PU (positions in `pus`, the machine's set) in a traversal, without
- * noise. 0 or -ENOMEM. */
-int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
-                       const struct profile_set *pus, const size_t *positions, size_t count,
-                       double *seconds_per_access);
+/* Seconds per access of each PU in a traversal, without noise. 0 or -ENOMEM. */
+int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
+                       size_t count, double *seconds_per_access);
 
 /* The layer of a pair, and which of its groups; NULL: none has both. */
 const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct profile_pair *pair,
@@ -258,7 +252,7 @@ int probe_sim_transfer(struct machine *machine, const struct profile_device *dev
 
 /* -- cache -- */
 
-/* One cache, set by set, of the simulated backend. Lines are physical (or virtual) line numbers +
+/* One cache, set by set. Lines are physical (or virtual) line numbers +
  * 1; 0 is empty.
  *
  * A traversal visits a few of a large cache's rows only, and millions of traversals are simulated:

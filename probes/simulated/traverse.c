@@ -408,22 +408,22 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
     }
 }
 
-int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what,
-                       const struct profile_set *pus, const size_t *positions, size_t count,
-                       double *seconds_per_access)
+int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
+                       size_t count, double *seconds_per_access)
 {
     struct stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
     int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        streams[i].position = positions[i];
-        streams[i].path = &sim->paths[positions[i]];
-        streams[i].tlb_seconds = tlb_seconds(sim, what, pus->ids[positions[i]]);
+        const size_t position = profile_set_position(&sim->pus, pus[i]);
+        streams[i].position = position;
+        streams[i].path = &sim->paths[position];
+        streams[i].tlb_seconds = tlb_seconds(sim, what, pus[i]);
         double rate;
-        rc = probe_sim_memory_of(sim, what->on_node ? what->numa : -1, pus->ids[positions[i]],
+        rc = probe_sim_memory_of(sim, what->on_node ? what->numa : -1, pus[i],
                                  &streams[i].memory_seconds, &rate);
         rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
-        rc = rc < 0 ? rc : clear_caches(&stage, positions[i]);
+        rc = rc < 0 ? rc : clear_caches(&stage, position);
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = find_places(&stage, &streams[i]);

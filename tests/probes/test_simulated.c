@@ -315,7 +315,7 @@ TEST(wrong_descriptions_are_refused_with_their_place)
                     "2, 'bytes_per_s': 1e9}]}"),
          "$.memory.domains[0].bytes_per_s[1].workers: expected more"},
         {DOMAINS_OF("{'pus': '2', 'bytes_per_s': 1e9}"),
-         "$.memory.domains[0]: names a PU that the machine does not have"},
+         "$.memory.domains[0].pus: expected only PUs"},
         /* written in the wrong order, or in another unit */
         {CACHES_OF(CACHE(2, 1e-9) ", " CACHE(1, 4e-9)), "$.caches[1].level: expected more"},
         {CACHES_OF(CACHE(1, 4e-9) ", " CACHE(2, 1e-9)), "$.caches[1].seconds: expected no less"},

@@ -49,8 +49,7 @@ static const char *note_of(const struct measured *of)
     const char *note = node_class.caches[0].quality.note ? node_class.caches[0].quality.note : "";
     ck_assert_int_eq(node_class.caches[0].quality.pus_move, strstr(note, "PUs move") != NULL);
     note = kept(strdup(note));
-    probe_result_free_cache(&node_class.caches[0]);
-    free(node_class.caches);
+    probe_result_free_caches(&node_class);
     return note;
 }
 

@@ -447,8 +447,10 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
     struct profile_layer layer = {.quality = {.origin = PROFILE_MEASURED, .spread = 0.3}};
     struct profile_class node_class = {.communication = {.layers = &layer, .layer_count = 1}};
     struct servet_profile profile = {.classes = &node_class, .class_count = 1};
-    ck_assert_int_eq(probe_conditions_add(&profile, "load_average", cases[_i].load), 0);
-    ck_assert_int_eq(probe_conditions_add(&profile, cases[_i].key, cases[_i].value), 0);
+    struct conditions conditions = {&profile, 0};
+    probe_conditions_add(&conditions, "load_average", "%s", cases[_i].load);
+    probe_conditions_add(&conditions, cases[_i].key, "%s", cases[_i].value);
+    ck_assert_int_eq(conditions.rc, 0);
     ck_assert_int_eq(probe_conditions_others_ran(&profile), cases[_i].says == waits);
     ck_assert(probe_conditions_unsettled(&profile, 0, text, sizeof text));
     snprintf(expected, sizeof expected, "message (spread 30 %%)%s", cases[_i].says);
