@@ -11,10 +11,6 @@
 #include "probes/probe.h"
 #include "profile/base/statistics.h"
 
-/* Of a place's samples: one of up to five, two of six, three of eight. Beside a load half of all
- * samples are disturbed; fewer than that have to count. */
-static const double kept_repeats = 3.0 / 8;
-
 bool probe_cache_samples_add(struct cache_samples *samples, double bytes, bool between)
 {
     size_t at = samples->count;
@@ -69,14 +65,13 @@ struct estimate {
     size_t freedom; /* of a point: the number of its places but one */
 };
 
-/* The fastest of a place. If the next one is far from them, they may be disturbed, too. */
+/* The fastest of a place: beside a load half of all samples are disturbed. If the next one is far
+ * from it, it may be disturbed, too. */
 static struct estimate place_of(const double *sorted, size_t count)
 {
-    size_t kept = (size_t)fmax(1, floor(kept_repeats * (double)count));
-    double mean = mean_of(sorted, kept);
     double median = sorted[count / 2];
-    return (struct estimate){.seconds = mean,
-                             .error_s = count > kept ? sorted[kept] - mean : 0,
+    return (struct estimate){.seconds = sorted[0],
+                             .error_s = count > 1 ? sorted[1] - sorted[0] : 0,
                              .spread = count > 1 ? (median - sorted[0]) / median : -1};
 }
 

@@ -10,9 +10,6 @@
 
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said
  * otherwise. */
-enum {
-    FEW_EACH = 2, /* sizes of which one is measured: from `sparse_from` on, and by a first look */
-};
 static const size_t smallest_bytes = 4u << 10;
 /* Nodes are CACHE_NODE_LARGE from here on, where building the cycle would cost more than measuring
  * it. */
@@ -50,7 +47,7 @@ static double grid_bytes(int step, int steps_per_octave)
 static int next_step(int step, int each)
 {
     const bool sparse = grid_bytes(step, CACHE_STEPS_PER_OCTAVE) >= (double)sparse_from;
-    return step + (sparse ? FEW_EACH : each);
+    return step + (sparse ? CACHE_FEW_EACH : each);
 }
 
 /* Every `each`th size. */
@@ -310,7 +307,7 @@ static int extend(struct measurement *m, bool looks)
         }
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
-        make_grid(m->samples, m->end, looks ? FEW_EACH : 1);
+        make_grid(m->samples, m->end, looks ? CACHE_FEW_EACH : 1);
         rc = sweep(m, first, looks);
         if (rc < 0) {
             return rc;
@@ -322,7 +319,7 @@ static int extend(struct measurement *m, bool looks)
 /* A run that has a budget looks at every other size first, since it may have no time for more. */
 static int look(struct measurement *m)
 {
-    make_grid(m->samples, m->end, FEW_EACH);
+    make_grid(m->samples, m->end, CACHE_FEW_EACH);
     int rc = sweep(m, 0, true);
     m->result->coarse = 1;
     return rc < 0 ? rc : extend(m, true);

@@ -21,7 +21,8 @@
 #include "probes/probe.h"
 
 enum {
-    CACHE_SWEEPS = 3, /* of all sizes, which lie apart in time */
+    CACHE_SWEEPS = 3,   /* of all sizes, which lie apart in time */
+    CACHE_FEW_EACH = 2, /* sizes of which one is measured, where there is no time for more */
 };
 
 struct probe_tlb {

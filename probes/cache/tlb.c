@@ -6,10 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Per octave: of tried reaches, and where a budget has to hold the passes too. */
+enum { FEW_STEPS = CACHE_STEPS_PER_OCTAVE / CACHE_FEW_EACH };
 enum {
-    FEW_STEPS = 4, /* per octave: of tried reaches, and where a budget has to hold the passes too */
-    /* of reaches around the best ones */
-    FINE_STEPS = 32,
+    FINE_STEPS = 32, /* of reaches around the best ones */
 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share =

@@ -21,14 +21,14 @@ enum { CHECKED = 16 };
 
 /* -- levels of values -- */
 
-static int add_level(const struct pair_classes *classes, uint8_t level, double bytes_per_s,
-                     struct profile_memory *memory)
+static int add_level(const struct profile_set *pus, const uint32_t *class_of, size_t level,
+                     double bytes_per_s, struct profile_memory *memory)
 {
     struct profile_memory_level *slot = &memory->levels[level];
     slot->bytes_per_s = bytes_per_s;
     slot->quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
-    int rc = probe_relation_from_classes(classes, level, &slot->collisions);
+    int rc = probe_relation_from_classes(pus, class_of, (uint32_t)level, &slot->collisions);
     memory->level_count += rc == 0;
     return rc;
 }
@@ -36,7 +36,7 @@ static int add_level(const struct pair_classes *classes, uint8_t level, double b
 /* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the
  * worst level. */
 static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
-                    uint8_t *class_of, struct clusters *clusters)
+                    uint32_t *class_of, struct clusters *clusters)
 {
     double *values = malloc((pairs ? pairs : 1) * sizeof *values);
     uint32_t *cluster_of = malloc((pairs ? pairs : 1) * sizeof *cluster_of);
@@ -52,9 +52,8 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
         rc = probe_layers_cluster(values, colliding, spread, cluster_of, clusters);
     }
     for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
-        if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
-            class_of[i] = (uint8_t)cluster_of[k++];
-        }
+        const bool collides = probe_memory_collides(pair_bytes_per_s[i], reference);
+        class_of[i] = collides ? cluster_of[k++] : PAIR_NONE;
     }
     free(values);
     free(cluster_of);
@@ -65,22 +64,19 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
                         const double *pair_bytes_per_s, double spread, struct profile_memory *out)
 {
     struct profile_memory memory = {.reference_bytes_per_s = reference};
-    struct pair_classes classes;
+    const size_t pairs = probe_pair_count(pus->count);
     struct clusters clusters;
-    int rc = probe_pair_classes_init(&classes, pus);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, classes.of,
-                  &clusters);
+    uint32_t *class_of = malloc((pairs + 1) * sizeof *class_of);
+    int rc = class_of ? classify(pair_bytes_per_s, pairs, reference, spread, class_of, &clusters)
+                      : -ENOMEM;
     if (rc == 0 && clusters.count > 0) {
         memory.levels = calloc(clusters.count, sizeof *memory.levels);
         rc = memory.levels ? 0 : -ENOMEM;
         for (size_t i = 0; i < clusters.count && rc == 0; i++) {
-            rc = add_level(&classes, (uint8_t)i, clusters.centre[i], &memory);
+            rc = add_level(pus, class_of, i, clusters.centre[i], &memory);
         }
     }
-    probe_pair_classes_free(&classes);
+    free(class_of);
     if (rc < 0) {
         struct probe_memory whole = {.memory = memory};
         probe_memory_free(&whole);

@@ -222,23 +222,23 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
 {
     uint32_t nodes = survey->layout.nodes, ids[SURVEY_ALL_UP_TO];
     struct profile_set set = {ids, nodes};
-    struct pair_classes classes;
-    int rc = probe_pair_classes_init(&classes, &set);
+    uint32_t *class_of = malloc((probe_pair_count(nodes) + 1) * sizeof *class_of);
+    int rc = class_of ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < nodes; i++) {
         ids[i] = i;
     }
     for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
         for (uint32_t j = i + 1; j < nodes; j++) {
             const struct survey_edge *edge = probe_survey_find(survey, i, j);
-            classes.of[probe_pair_index(nodes, i, j)] =
-                (uint8_t)(edge ? layer_of(layers, edge->seconds)
-                               : inferred_layer(components, nodes, layers->count, i, j));
+            class_of[probe_pair_index(nodes, i, j)] =
+                (uint32_t)(edge ? layer_of(layers, edge->seconds)
+                                : inferred_layer(components, nodes, layers->count, i, j));
         }
     }
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = probe_relation_from_classes(&classes, (uint8_t)l, &network->layers[l].members);
+        rc = probe_relation_from_classes(&set, class_of, (uint32_t)l, &network->layers[l].members);
     }
-    probe_pair_classes_free(&classes);
+    free(class_of);
     return rc;
 }
 

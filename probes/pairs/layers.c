@@ -21,9 +21,8 @@ static const double most_deviations = 6;
 /* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
  * whose structure is known, unless groups tell the two apart. */
 static const double groups_factor = 1.4;
-static const double same_kind_factor = 2.5; /* what steps of a clock make of one kind of groups */
-static const double least_filled = 0.97;    /* of the pairs inside of groups */
-static const double least_covered = 0.25;   /* of the PUs, in groups: cores that have siblings */
+static const double least_filled = 0.97;  /* of the pairs inside of groups */
+static const double least_covered = 0.25; /* of the PUs, in groups: cores that have siblings */
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
 
 struct density {
@@ -353,12 +352,12 @@ static bool makes_groups(const struct layering *l, size_t i)
 }
 
 /* No group of the one lies within a larger one of the other, and those that the other has besides
- * are as large. `added` is how many those are. */
+ * are as large: steps of a clock make two pieces of one kind of groups, and so does a disturbed
+ * pair. */
 static bool are_of_one_kind(const struct layering *l, const struct grouping *lower,
-                            const struct grouping *upper, size_t *added)
+                            const struct grouping *upper)
 {
     uint32_t least[2] = {UINT32_MAX, UINT32_MAX}, most[2] = {0, 0};
-    *added = 0;
     for (size_t i = 0; i < l->pus; i++) {
         uint32_t low = lower->size_of[i], high = upper->size_of[i];
         if (low > 1 && high != low) {
@@ -368,10 +367,9 @@ static bool are_of_one_kind(const struct layering *l, const struct grouping *low
             bool is_new = low < 2;
             least[is_new] = high < least[is_new] ? high : least[is_new];
             most[is_new] = high > most[is_new] ? high : most[is_new];
-            *added += is_new;
         }
     }
-    return *added == 0 || (least[1] <= most[0] && most[1] >= least[0]);
+    return most[1] == 0 || (least[1] <= most[0] && most[1] >= least[0]);
 }
 
 /* Does the cut above piece `i` stay? If not, *weakness says which of several goes first: the
@@ -384,17 +382,12 @@ static bool stays(const struct layering *l, size_t i, double *weakness)
     double least = fmax(fmax(2, least_share * (double)l->count), (double)l->pus);
     least = l->count > no_minimum_up_to ? least : fmin(2, (double)l->pus - 2);
     bool few = (double)low->count < least || (double)high->count < least;
-    size_t added;
     *weakness = apart - (few && !explained ? HUGE_VAL : 0);
     if (!explained) {
         return apart >= least_distance && factor >= groups_factor && !few;
     }
-    /* One group more of a kind is of a disturbed pair, however slow. */
-    if (are_of_one_kind(l, &l->groupings[i], &l->groupings[i + 1], &added) &&
-        (factor < same_kind_factor || added <= 1)) {
-        return false;
-    }
-    return apart >= least_distance || factor >= groups_factor;
+    return (apart >= least_distance || factor >= groups_factor) &&
+           !are_of_one_kind(l, &l->groupings[i], &l->groupings[i + 1]);
 }
 
 static void join_unexplained(struct layering *l)

@@ -20,9 +20,9 @@
 #include "profile/query.h"
 
 enum {
-    ROUNDS = 3,           /* through the sample */
-    SAMPLE = 8,           /* pairs of each layer */
-    NO_LAYER = UINT8_MAX, /* of a pair that no layer holds */
+    ROUNDS = REPEAT_MEDIAN_LEAST, /* through the sample */
+    SAMPLE = 8,                   /* pairs of each layer */
+    NO_LAYER = UINT8_MAX,         /* of a pair that no layer holds */
 };
 static_assert(CLUSTERS_MAX < NO_LAYER, "a layer's number fits into a byte");
 

@@ -49,22 +49,15 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
                           struct profile_communication *out)
 {
     struct profile_communication result = {0};
-    struct pair_classes classes;
     struct clusters clusters;
     size_t pairs = probe_pair_count(pus->count);
     uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
-    int rc = cluster_of ? probe_pair_classes_init(&classes, pus) : -ENOMEM;
-    if (rc < 0) {
-        free(cluster_of);
-        return rc;
-    }
-    rc = probe_layers_of_pairs(pus->count, pair_seconds, spread, cluster_of, &clusters);
+    int rc = cluster_of
+                 ? probe_layers_of_pairs(pus->count, pair_seconds, spread, cluster_of, &clusters)
+                 : -ENOMEM;
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
         rc = result.layers ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; i < pairs && rc == 0; i++) {
-        classes.of[i] = (uint8_t)cluster_of[i];
     }
     for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
         result.layers[i].seconds = clusters.centre[i];
@@ -72,10 +65,9 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
             .origin = PROFILE_MEASURED,
             .repetitions = SWEEPS * PROBE_MESSAGE_BATCHES,
             .spread = spread >= 0 ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
-        rc = probe_relation_from_classes(&classes, (uint8_t)i, &result.layers[i].members);
+        rc = probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
     }
-    probe_pair_classes_free(&classes);
     free(cluster_of);
     if (rc < 0) {
         probe_message_free(&result);

@@ -25,24 +25,6 @@ size_t probe_pair_index(size_t pus, size_t i, size_t j)
     return i * pus - i * (i + 1) / 2 + (j - i - 1);
 }
 
-int probe_pair_classes_init(struct pair_classes *classes, const struct profile_set *pus)
-{
-    size_t pairs = probe_pair_count(pus->count);
-    classes->pus = pus;
-    classes->of = malloc(pairs ? pairs : 1);
-    if (!classes->of) {
-        return -ENOMEM;
-    }
-    memset(classes->of, PAIR_NONE, pairs);
-    return 0;
-}
-
-void probe_pair_classes_free(struct pair_classes *classes)
-{
-    free(classes->of);
-    classes->of = NULL;
-}
-
 int probe_pair_compare(const void *a, const void *b)
 {
     const struct profile_pair *x = a, *y = b;
@@ -52,38 +34,32 @@ int probe_pair_compare(const void *a, const void *b)
     return (x->b > y->b) - (x->b < y->b);
 }
 
-static bool is_bound(const struct pair_classes *classes, size_t pair, uint8_t weakest)
-{
-    return classes->of[pair] != PAIR_NONE && classes->of[pair] <= weakest;
-}
-
 /* Merges what is bound; `bound` counts the bound pairs by unit. */
-static void bind_units(const struct pair_classes *classes, uint8_t weakest, struct partition *units,
+static void bind_units(const uint32_t *class_of, uint32_t weakest, struct partition *units,
                        size_t *bound)
 {
     for (size_t i = 0, k = 0; i < units->pus; i++) {
         for (size_t j = i + 1; j < units->pus; j++, k++) {
-            if (is_bound(classes, k, weakest)) {
+            if (class_of[k] <= weakest) {
                 probe_partition_merge(units, units->unit[i], units->unit[j]);
             }
         }
     }
     for (size_t i = 0, k = 0; i < units->pus; i++) {
         for (size_t j = i + 1; j < units->pus; j++, k++) {
-            bound[units->unit[i]] += is_bound(classes, k, weakest);
+            bound[units->unit[i]] += class_of[k] <= weakest;
         }
     }
 }
 
 /* The bound pairs of units that are not to be kept. */
-static int list_pairs(const struct pair_classes *classes, uint8_t weakest,
+static int list_pairs(const uint32_t *ids, const uint32_t *class_of, uint32_t weakest,
                       const struct partition *units, const bool *keep, struct profile_relation *out)
 {
-    const uint32_t *ids = classes->pus->ids;
     out->pairs = calloc(probe_pair_count(units->pus) + 1, sizeof *out->pairs);
     for (size_t i = 0, k = 0; out->pairs && i < units->pus; i++) {
         for (size_t j = i + 1; j < units->pus; j++, k++) {
-            if (is_bound(classes, k, weakest) && !keep[units->unit[i]]) {
+            if (class_of[k] <= weakest && !keep[units->unit[i]]) {
                 out->pairs[out->pair_count++] = (struct profile_pair){ids[i], ids[j]};
             }
         }
@@ -91,25 +67,25 @@ static int list_pairs(const struct pair_classes *classes, uint8_t weakest,
     return out->pairs ? 0 : -ENOMEM;
 }
 
-int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
-                                struct profile_relation *out)
+int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *class_of,
+                                uint32_t weakest, struct profile_relation *out)
 {
     struct profile_relation pairs = {0};
     struct partition units;
-    int rc = probe_partition_make(classes->pus, NULL, &units);
-    size_t *bound = calloc(classes->pus->count + 1, sizeof *bound);
-    bool *keep = calloc(classes->pus->count + 1, sizeof *keep);
+    int rc = probe_partition_make(pus, NULL, &units);
+    size_t *bound = calloc(pus->count + 1, sizeof *bound);
+    bool *keep = calloc(pus->count + 1, sizeof *keep);
     rc = rc == 0 && !(bound && keep) ? -ENOMEM : rc;
     if (rc == 0) {
-        bind_units(classes, weakest, &units, bound);
+        bind_units(class_of, weakest, &units, bound);
         for (uint32_t u = 0; u < units.count; u++) {
             const size_t size = probe_partition_size(&units, units.first[u]);
             keep[u] = bound[u] == probe_pair_count(size);
         }
-        rc = list_pairs(classes, weakest, &units, keep, &pairs);
+        rc = list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs);
     }
     rc = rc == 0 ? probe_partition_dissolve(&units, keep) : rc;
-    rc = rc == 0 ? probe_partition_groups(&units, classes->pus, out) : rc;
+    rc = rc == 0 ? probe_partition_groups(&units, pus, out) : rc;
     if (rc == 0) {
         out->pairs = pairs.pairs;
         out->pair_count = pairs.pair_count;
@@ -125,13 +101,13 @@ int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weak
 int probe_relation_of_pairs(const struct profile_set *pus, const bool *related,
                             struct profile_relation *out)
 {
-    struct pair_classes classes;
-    int rc = probe_pair_classes_init(&classes, pus);
-    for (size_t k = 0; rc == 0 && k < probe_pair_count(pus->count); k++) {
-        classes.of[k] = related[k] ? 0 : PAIR_NONE;
+    const size_t pairs = probe_pair_count(pus->count);
+    uint32_t *class_of = malloc((pairs + 1) * sizeof *class_of);
+    for (size_t k = 0; class_of && k < pairs; k++) {
+        class_of[k] = related[k] ? 0 : PAIR_NONE;
     }
-    rc = rc == 0 ? probe_relation_from_classes(&classes, 0, out) : rc;
-    probe_pair_classes_free(&classes);
+    int rc = class_of ? probe_relation_from_classes(pus, class_of, 0, out) : -ENOMEM;
+    free(class_of);
     return rc;
 }
 

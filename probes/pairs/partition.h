@@ -27,23 +27,15 @@ double probe_pair_rounded(double value);
 
 /* -- relations -- */
 
-/* From a class of every pair to groups: the way from Pm and Pl to {0,1,2} and {3,4,5} (2010 paper,
- * III-C). Classes count from 0, the strongest bond first. */
-struct pair_classes {
-    const struct profile_set *pus; /* not owned */
-    uint8_t *of;                   /* by probe_pair_index() */
-};
-#define PAIR_NONE UINT8_MAX /* the pair has no bond at all */
-
-/* All pairs are PAIR_NONE. 0 or -ENOMEM. */
-int probe_pair_classes_init(struct pair_classes *classes, const struct profile_set *pus);
-void probe_pair_classes_free(struct pair_classes *classes);
+/* From a class of every pair, by probe_pair_index(), to groups: the way from Pm and Pl to {0,1,2}
+ * and {3,4,5} (2010 paper, III-C). Classes count from 0, the strongest bond first. */
+#define PAIR_NONE UINT32_MAX /* the pair has no bond at all */
 
 /* The relation "bond of a class up to `weakest`": its connected components where all members are
  * bound to each other become groups, of at least two; the pairs of other components are listed one
  * by one. 0 or -ENOMEM. */
-int probe_relation_from_classes(const struct pair_classes *classes, uint8_t weakest,
-                                struct profile_relation *out);
+int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *class_of,
+                                uint32_t weakest, struct profile_relation *out);
 /* The same of pairs, by probe_pair_index(), that are related or not. */
 int probe_relation_of_pairs(const struct profile_set *pus, const bool *related,
                             struct profile_relation *out);

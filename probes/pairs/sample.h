@@ -101,8 +101,7 @@ bool probe_concurrent_undisturbed(double *ratios, size_t ratio_count, double *re
 typedef bool sampling_agree_function(double *values, size_t count, double spread);
 
 /* Values of pairs that answer yes or no: an answer of yes joins two PUs as a short time does. */
-#define PAIR_TOGETHER 1.0
-#define PAIR_APART 2.0
+enum pair_answer { PAIR_TOGETHER, PAIR_APART };
 
 struct sampling_class {
     struct concurrent_limit limit;
