@@ -157,18 +157,18 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
     m->crowd = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->crowd);
-    m->weight = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->weight);
     for (size_t i = 0; i < 2; i++) {
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
     }
-    if (!m->load || !m->crowd || !m->weight || !m->most[0] || !m->most[1]) {
+    if (!m->load || !m->crowd || !m->most[0] || !m->most[1]) {
         return -ENOMEM;
     }
     if (h->request->paper) {
         map_view_use_sums(&m->view);
     }
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
+    rc = rc < 0 ? rc : map_exact_make(&m->view, false, &m->exact);
     if (rc == 0) {
         rc = map_order_by_all(&m->view.arena, &m->view.classes[0], h->request->priority, &m->tree);
     }

@@ -55,7 +55,7 @@ struct map_machine {
     struct map_node_view node;
     struct map_view view;
     struct map_slots slots;
-    map_weight *weight; /* by item: of those of the region at hand */
+    struct map_exact exact;
     struct map_order tree, layers;
     uint32_t *load;    /* by item: threads of the ranks at hand */
     uint64_t *crowd;   /* by item: those in its memory domains, summed over the levels */
