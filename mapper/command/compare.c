@@ -8,6 +8,7 @@
 
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/cli.h"
 
 enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 
@@ -26,27 +27,20 @@ struct comparing {
 static void take(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
 {
     size_t taken = 0;
-    while (taken < c->workers) {
-        size_t before = taken;
+    while (taken < c->workers) { /* map_workers() has refused that nothing is allowed */
         for (uint32_t i = 0; i < c->view->leaf_count && taken < c->workers; i++) {
             if (profile_set_has(c->allowed, c->view->pu[order[i]])) {
                 leaves[taken++] = order[i];
             }
         }
-        if (taken == before) {
-            return; /* nothing is allowed; map_workers() has refused that */
-        }
     }
 }
 
-static int fill(struct comparing *c, const struct map_mapping *plan)
+static void fill(struct comparing *c, const struct map_mapping *plan)
 {
     struct map_arena *arena = &c->view->arena;
-    uint32_t *leaves = map_arena_get(arena, c->workers, sizeof *leaves);
-    uint32_t *order = map_arena_get(arena, c->view->leaf_count, sizeof *order);
-    if (!leaves || !order) {
-        return -ENOMEM;
-    }
+    uint32_t *leaves = map_needed(map_arena_get(arena, c->workers, sizeof *leaves));
+    uint32_t *order = map_needed(map_arena_get(arena, c->view->leaf_count, sizeof *order));
     for (size_t i = 0; i < c->workers; i++) {
         leaves[i] = map_view_leaf(c->view, plan->places[i].pu);
     }
@@ -58,7 +52,9 @@ static int fill(struct comparing *c, const struct map_mapping *plan)
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }
-    return rc;
+    if (rc < 0) {
+        cli_fail("out of memory");
+    }
 }
 
 static void print_line(FILE *out, const char *name, const double *values, const char *format,
@@ -126,21 +122,16 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_map
     }
 }
 
-int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
-                struct servet_error *error)
+void map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed)
 {
     struct map_view view;
-    int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    struct servet_error error;
+    cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
+              &error);
     struct comparing c = {.view = &view, .allowed = allowed, .workers = plan->place_count};
-    rc = fill(&c, plan);
-    if (rc == 0) {
-        print_all(out, &c, plan);
-    }
+    fill(&c, plan);
+    print_all(out, &c, plan);
     map_view_free(&view);
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
 /* -- Compact and scatter, the two orders that everybody knows, to compare with. Both take one PU of

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mapper/weights/weights.h"
+#include "profile/base/cli.h"
 
 /* More workers in one group than this are counted together. */
 #define MOST_COUNTED 1024
@@ -133,20 +134,15 @@ static void print_held(FILE *out, const struct map_mapping *plan)
     }
 }
 
-int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error)
+void map_explain_summary(FILE *out, const struct map_mapping *plan)
 {
     struct map_view view;
-    int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    struct servet_error error;
+    cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
+              &error);
     struct summing s = {.out = out, .view = &view, .plan = plan};
-    s.count = map_arena_get(&view.arena, view.leaf_count, sizeof *s.count);
-    s.histogram = map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram);
-    if (!s.count || !s.histogram) {
-        map_view_free(&view);
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
+    s.count = map_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *s.count));
+    s.histogram = map_needed(map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram));
     fprintf(
         out,
         "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
@@ -160,7 +156,6 @@ int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet
     print_groups(&s, "cores", CORES, 0);
     print_held(out, plan);
     map_view_free(&view);
-    return 0;
 }
 
 /* Width of a column: "-123.45*" and a space. */

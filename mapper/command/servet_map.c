@@ -239,29 +239,19 @@ static void answer_worth(const struct map_options *options, const struct servet_
                          const struct profile_set *allowed, FILE *out)
 {
     struct servet_error error;
-    uint32_t *pus = NULL;
-    size_t count = 0;
+    size_t count;
     struct map_mapping plan;
     if (!options->format) {
-        cli_check(map_worth_table(out, profile, allowed, options->json, &error), &error);
+        map_worth_table(out, profile, allowed, options->json);
         return;
     }
-    cli_check(map_worth_places(profile, allowed, &pus, &count, &error), &error);
+    uint32_t *pus = map_worth_places(profile, allowed, &count);
     if (map_mapping_make(profile, pus, count, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     map_mapping_free(&plan);
     free(pus);
-}
-
-static void answer_suggest(const struct map_options *options, const struct servet_profile *profile,
-                           const struct profile_set *allowed, FILE *out)
-{
-    struct servet_error error;
-    const struct map_suggest_request request = {
-        .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
-    cli_check(map_suggest_table(out, profile, &request, options->json, &error), &error);
 }
 
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
@@ -274,7 +264,9 @@ static void answer(const struct map_options *options, const struct servet_profil
         return;
     }
     if (options->suggest) {
-        answer_suggest(options, profile, allowed, out);
+        const struct map_suggest_request request = {
+            .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
+        map_suggest_table(out, profile, &request, options->json);
         return;
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
@@ -288,10 +280,10 @@ static void answer(const struct map_options *options, const struct servet_profil
         plan_by_traffic(options, matrix, out, &plan);
     }
     if (options->explain && !wants_table(options, allowed)) {
-        cli_check(map_explain_summary(out, &plan, &error), &error);
+        map_explain_summary(out, &plan);
     }
     if (options->compare) {
-        cli_check(map_compare(out, &plan, allowed, &error), &error);
+        map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     if (places > allowed->count) {
