@@ -243,18 +243,20 @@ static void divide_evenly(struct splitting *s, const struct part *part)
     }
 }
 
+static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
+{
+    const struct map_order *order = s->units->order;
+    return order->group[(size_t)s->units->item[unit] * order->depth + level];
+}
+
 /* Groups of a level inside a part: their number; cut[0 … number] are where they begin. */
 static uint32_t cut_groups(struct splitting *s, const struct part *part)
 {
-    const struct map_order *order = s->units->order;
-    uint32_t count = 0, before = 0;
+    uint32_t count = 0;
     for (uint32_t u = part->first; u < part->last; u++) {
-        uint32_t item = s->units->item[u];
-        uint32_t group = order->group[(size_t)item * order->depth + part->level];
-        if (u == part->first || group != before) {
+        if (u == part->first || group_at(s, u, part->level) != group_at(s, u - 1, part->level)) {
             s->cut[count++] = u;
         }
-        before = group;
     }
     s->cut[count] = part->last;
     return count;
@@ -287,12 +289,6 @@ static bool deal_groups(struct splitting *s, const struct part *part, uint32_t g
         at = next;
     }
     return true;
-}
-
-static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
-{
-    const struct map_order *order = s->units->order;
-    return order->group[(size_t)s->units->item[unit] * order->depth + level];
 }
 
 /* Units for ranks of so many threads that the groups inside of a part hold without splitting

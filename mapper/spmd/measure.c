@@ -99,7 +99,7 @@ static void add(struct words *words, const char *word)
     }
 }
 
-/* Of mpirun and of the command, which is split at blanks. */
+/* Those of mpirun, and of the command, which is split at blanks. */
 static void make_words(const struct spmd_planner *p, const struct spmd_tile *tile,
                        struct words *words)
 {

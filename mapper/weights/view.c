@@ -51,7 +51,7 @@ static int64_t denominator_of(const struct latencies *all)
     return all->highest > all->lowest ? (all->highest - all->lowest) / all->divisor : 1;
 }
 
-/* Of every layer of every class and of the network: the extremes first, then the divisor. */
+/* Goes over every layer of every class and of the network: for the extremes, then the divisor. */
 static struct latencies scan_latencies(const struct servet_profile *profile, int shift)
 {
     struct latencies all = {.shift = shift};
@@ -190,42 +190,28 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
-/* Is the first PU of the package of `item` in group `g`, too, and with it all the others?
- * Each package is gone through once, for its first PU: a node of 256 PUs has no time for more. */
-static bool holds_its_package(const struct map_groups *packages, const struct map_groups *groups,
-                              uint32_t g, uint32_t item)
+/* Does each group of `groups` lie in one package, or hold all of every package that it touches?
+ * `inside` is by package, and 0. */
+static bool nests(const struct map_groups *packages, const struct map_groups *groups,
+                  uint32_t *inside)
 {
-    uint32_t p = packages->group_of[item];
-    if (p == MAP_NONE) {
-        return true;
-    }
-    uint32_t at = packages->start[p], end = packages->start[p + 1];
-    bool is_first = packages->members[at] == item, whole = true;
-    for (end = is_first ? end : at + 1; whole && at < end; at++) {
-        whole = groups->group_of[packages->members[at]] == g;
-    }
-    return whole;
-}
-
-/* Does each group of `groups` lie in one package, or hold all of every package that it touches? */
-static bool nests(const struct map_groups *packages, const struct map_groups *groups)
-{
+    bool nested = true;
     for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint32_t first = groups->start[g], end = groups->start[g + 1], inside = 0;
-        uint32_t package = packages->group_of[groups->members[first]];
-        for (uint32_t i = first; i < end; i++) {
-            inside += packages->group_of[groups->members[i]] == package;
-        }
-        if (package != MAP_NONE && inside == end - first) {
-            continue;
-        }
-        for (uint32_t i = first; i < end; i++) {
-            if (!holds_its_package(packages, groups, g, groups->members[i])) {
-                return false;
+        const uint32_t *members = groups->members + groups->start[g];
+        uint32_t count = groups->start[g + 1] - groups->start[g];
+        for (int pass = 0; pass < 3; pass++) { /* count, compare, and clear */
+            for (uint32_t i = 0; i < count; i++) {
+                uint32_t p = packages->group_of[members[i]];
+                if (p == MAP_NONE) {
+                    continue;
+                }
+                uint32_t size = packages->start[p + 1] - packages->start[p];
+                inside[p] = pass < 2 ? inside[p] + (pass == 0) : 0;
+                nested = nested && (pass != 1 || inside[p] == count || inside[p] == size);
             }
         }
     }
-    return true;
+    return nested;
 }
 
 /* The packages break ties: of PUs that share nothing else the one whose package has the fewest
@@ -239,8 +225,11 @@ static int add_packages(struct making *making, const struct profile_class *of,
     int rc =
         add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, (uint32_t)of->pus.count, packages);
     bool nested = making->load <= TIE_LOAD_MOST && !packages->groups.pair_start;
+    uint32_t *inside =
+        map_arena_get(&making->view->arena, of->packages.group_count, sizeof *inside);
+    rc = inside ? rc : -ENOMEM;
     for (size_t f = 0; rc == 0 && nested && f < class->family_count; f++) {
-        nested = nests(&packages->groups, &class->families[f].groups);
+        nested = nests(&packages->groups, &class->families[f].groups, inside);
     }
     if (rc == 0 && !nested) {
         struct profile_relation none = {0};
