@@ -215,44 +215,39 @@ uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf)
     return group == MAP_NONE ? (uint64_t)MAP_NONE + 1 + item : group;
 }
 
-struct placed_leaf {
-    uint64_t group;
-    uint32_t leaf;
-};
-
-static int by_group(const void *a, const void *b)
+static int by_groups(const void *a, const void *b, void *context)
 {
-    const struct placed_leaf *x = a, *y = b;
-    if (x->group != y->group) {
-        return x->group < y->group ? -1 : 1;
+    const struct map_view *view = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    size_t levels = map_count_levels(view);
+    for (size_t level = 0; level < levels; level++) {
+        uint64_t p = map_group_at(view, level, x), q = map_group_at(view, level, y);
+        if (p != q) {
+            return p < q ? -1 : 1;
+        }
     }
-    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+    return x < y ? -1 : x > y;
 }
 
-/* Puts leaves [begin, end) in the order of their groups and counts those of each. 0 or -ENOMEM. */
-static int sort_leaves(struct descent *d, size_t level, uint32_t begin, uint32_t end,
-                       uint32_t *parts)
+void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count)
 {
-    uint32_t count = end - begin;
-    struct placed_leaf *sorted = calloc(count, sizeof *sorted);
-    if (!sorted) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t leaf = d->leaves[begin + i];
-        sorted[i] = (struct placed_leaf){map_group_at(d->t->view, level, leaf), leaf};
-    }
-    qsort(sorted, count, sizeof *sorted, by_group);
-    *parts = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        d->leaves[begin + i] = sorted[i].leaf;
-        if (i == 0 || sorted[i].group != sorted[i - 1].group) {
-            d->sizes[(*parts)++] = 0;
+    qsort_r(leaves, count, sizeof *leaves, by_groups, view);
+}
+
+/* Counts the leaves [begin, end) of each group that they lie in; returns how many groups. */
+static uint32_t count_groups(struct descent *d, size_t level, uint32_t begin, uint32_t end)
+{
+    uint64_t before = 0;
+    uint32_t parts = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        uint64_t group = map_group_at(d->t->view, level, d->leaves[i]);
+        if (i == begin || group != before) {
+            d->sizes[parts++] = 0;
         }
-        d->sizes[*parts - 1]++;
+        d->sizes[parts - 1]++;
+        before = group;
     }
-    free(sorted);
-    return 0;
+    return parts;
 }
 
 /* -- cutting -- */
@@ -302,11 +297,7 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
     if (end - begin <= 1 || level == map_count_levels(d->t->view)) {
         return 0;
     }
-    uint32_t parts;
-    int rc = sort_leaves(d, level, begin, end, &parts);
-    if (rc < 0) {
-        return rc;
-    }
+    uint32_t parts = count_groups(d, level, begin, end);
     if (parts == 1) {
         return descend(d, level + 1, begin, end);
     }
@@ -316,7 +307,7 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
     }
     memcpy(sizes, d->sizes, parts * sizeof *sizes);
     struct subgraph graph = subgraph_of(d, begin, end);
-    rc = cut_by_growth(&graph, sizes, parts, d->part);
+    int rc = cut_by_growth(&graph, sizes, parts, d->part);
     if (rc == 0) {
         sort_ranks(d, begin, end, parts);
     }
@@ -452,6 +443,7 @@ int map_place_by_descent(struct map_traffic *t)
         d.leaves[r] = t->leaves[r];
         d.local[r] = MAP_NONE;
     }
+    map_sort_by_groups(t->view, d.leaves, ranks);
     int rc = descend(&d, 0, 0, ranks);
     if (rc < 0) {
         return rc;

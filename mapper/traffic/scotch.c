@@ -125,20 +125,6 @@ struct tree {
     SCOTCH_Num depth, sizes[MOST_LEVELS], links[MOST_LEVELS];
 };
 
-static int by_groups(const void *a, const void *b, void *context)
-{
-    const struct map_view *view = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    size_t levels = map_count_levels(view);
-    for (size_t level = 0; level < levels; level++) {
-        uint64_t p = map_group_at(view, level, x), q = map_group_at(view, level, y);
-        if (p != q) {
-            return p < q ? -1 : 1;
-        }
-    }
-    return x < y ? -1 : x > y;
-}
-
 /* The outermost level on which two leaves are in different groups; below all: `levels`. */
 static size_t parting_level(const struct map_view *view, size_t levels, uint32_t a, uint32_t b)
 {
@@ -226,7 +212,7 @@ static int make_tree(struct map_traffic *t, struct tree *tree)
         return -ENOTSUP;
     }
     memcpy(tree->leaves, t->leaves, count * sizeof *tree->leaves);
-    qsort_r(tree->leaves, count, sizeof *tree->leaves, by_groups, view);
+    map_sort_by_groups(view, tree->leaves, count);
     for (uint32_t i = 1; i < count; i++) {
         parting[i] = (uint8_t)parting_level(view, levels, tree->leaves[i - 1], tree->leaves[i]);
     }

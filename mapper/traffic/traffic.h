@@ -103,4 +103,7 @@ size_t map_count_levels(const struct map_view *view);
  * separated before. A leaf in no group is alone. */
 uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
 
+/* Leaves of one group lie together, on each level. */
+void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count);
+
 #endif
