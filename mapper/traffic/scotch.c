@@ -20,14 +20,6 @@ struct lists {
     SCOTCH_Num *start, *with, *load, *part;
 };
 
-static void free_lists(struct lists *lists)
-{
-    free(lists->start);
-    free(lists->with);
-    free(lists->load);
-    free(lists->part);
-}
-
 /* The power of two that makes loads of bytes: 1 where they are whole numbers and small enough, so
  * that Scotch sees what scotch_gmap sees; else as fine as they can be. Powers of two of the same
  * loads give the same answer, other factors another one. */
@@ -44,17 +36,17 @@ static double load_of_byte(const struct map_matrix *m, double most_link)
     return whole && exponent > 0 ? 1 : ldexp(0.5, exponent);
 }
 
-static int make_lists(const struct map_matrix *m, double most_link, struct lists *out)
+static int make_lists(struct map_arena *arena, const struct map_matrix *m, double most_link,
+                      struct lists *out)
 {
     size_t edges = m->start[m->ranks];
     struct lists lists = {
-        .start = calloc((size_t)m->ranks + 1, sizeof *lists.start),
-        .with = calloc(edges + 1, sizeof *lists.with),
-        .load = calloc(edges + 1, sizeof *lists.load),
-        .part = calloc(m->ranks, sizeof *lists.part),
+        .start = map_arena_get(arena, (size_t)m->ranks + 1, sizeof *lists.start),
+        .with = map_arena_get(arena, edges, sizeof *lists.with),
+        .load = map_arena_get(arena, edges, sizeof *lists.load),
+        .part = map_arena_get(arena, m->ranks, sizeof *lists.part),
     };
     if (!lists.start || !lists.with || !lists.load || !lists.part) {
-        free_lists(&lists);
         return -ENOMEM;
     }
     double factor = load_of_byte(m, most_link);
@@ -253,7 +245,7 @@ static void place_second_ones(struct map_traffic *t, const struct tree *tree,
 static int place_on_tree(struct map_traffic *t, const struct tree *tree, struct lists *lists)
 {
     uint32_t ranks = t->matrix->ranks;
-    bool *used = calloc(ranks, sizeof *used);
+    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
     SCOTCH_Arch arch;
     SCOTCH_archInit(&arch);
     SCOTCH_randomReset(); /* the same matrix gives the same placement */
@@ -269,7 +261,6 @@ static int place_on_tree(struct map_traffic *t, const struct tree *tree, struct 
     if (done) {
         place_second_ones(t, tree, lists->part, used);
     }
-    free(used);
     return done ? 0 : -ENOMEM;
 }
 
@@ -281,11 +272,7 @@ int map_place_by_scotch(struct map_traffic *t)
     if (rc == -ENOTSUP || (rc == 0 && !t->matrix->start[t->matrix->ranks])) {
         return map_place_by_descent(t);
     }
-    rc = rc < 0 ? rc : make_lists(t->matrix, tree.links[0], &lists);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = place_on_tree(t, &tree, &lists);
-    free_lists(&lists);
+    rc = rc < 0 ? rc : make_lists(&t->view->arena, t->matrix, tree.links[0], &lists);
+    rc = rc < 0 ? rc : place_on_tree(t, &tree, &lists);
     return rc < 0 ? rc : map_improve_nearby(t);
 }
