@@ -417,12 +417,6 @@ static void put_doubts(struct page *page)
     fputs("</section>\n", page->out);
 }
 
-static void put_summary(struct page *page)
-{
-    put_cards(page);
-    put_doubts(page);
-}
-
 /* -- sections -- */
 
 static void put_plot(FILE *out, const struct plot *plot)
@@ -487,7 +481,8 @@ static void put_section(struct page *page, enum plot_section section)
 static int put_page(struct page *page, struct servet_error *error)
 {
     put_head(page);
-    put_summary(page);
+    put_cards(page);
+    put_doubts(page);
     int rc = report_html_advice(page, error);
     for (unsigned i = 0; i < PLOT_SECTIONS; i++) {
         put_section(page, i);

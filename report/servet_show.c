@@ -116,27 +116,6 @@ static struct servet_profile *find(char *path, size_t size)
     return profile;
 }
 
-static int print_json(const struct servet_profile *profile)
-{
-    char *text = profile_to_json(profile);
-    if (!text) {
-        return -ENOMEM;
-    }
-    fputs(text, stdout);
-    free(text);
-    return 0;
-}
-
-static int print_bsp(const struct servet_profile *profile, const char *source)
-{
-    if (!profile->bsp_count) {
-        cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
-                 source ? source : "this machine");
-    }
-    profile_show_bsp(profile, stdout);
-    return 0;
-}
-
 static int show_live(const struct options *options)
 {
     int rc = report_live_print(stdout, options->json, options->live);
@@ -149,42 +128,25 @@ static int show_live(const struct options *options)
     return cli_finish(CLI_OK);
 }
 
-/* An error in the output is a failure (1), not bad usage. */
-static void write_text(const char *text, size_t length, const char *path)
+/* The page, or hwloc's XML. An error in the output is a failure (1), not bad usage. */
+static void write_file(const struct report *report, bool html, const char *path)
 {
+    char *text;
+    size_t length;
     struct servet_error error;
+    int rc = html ? report_html(report, &text, &length, &error)
+                  : report_hwloc(report->profile, &text, &length, &error);
+    if (rc == -EINVAL && !html) {
+        cli_usage("--hwloc: %s", error.text);
+    }
+    if (rc < 0) {
+        cli_fail("%s%s", html ? "" : "--hwloc: ", error.text);
+    }
     if (strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
     } else if (profile_save_file(path, text, length, &error) < 0) {
         cli_fail("%s", error.text);
     }
-}
-
-static void write_html(const struct report *report, const char *path)
-{
-    char *text;
-    size_t length;
-    struct servet_error error;
-    if (report_html(report, &text, &length, &error) < 0) {
-        cli_fail("%s", error.text);
-    }
-    write_text(text, length, path);
-    free(text);
-}
-
-static void write_hwloc(const struct servet_profile *profile, const char *path)
-{
-    char *text;
-    size_t length;
-    struct servet_error error;
-    int rc = report_hwloc(profile, &text, &length, &error);
-    if (rc == -EINVAL) {
-        cli_usage("--hwloc: %s", error.text);
-    }
-    if (rc < 0) {
-        cli_fail("--hwloc: %s", error.text);
-    }
-    write_text(text, length, path);
     free(text);
 }
 
@@ -247,22 +209,30 @@ static void refuse_combinations(const struct options *options)
     }
 }
 
-static int show_profile(const struct options *options, const struct servet_profile *profile,
-                        const char *source)
+static void show_profile(const struct options *options, const struct servet_profile *profile,
+                         const char *source)
 {
     const struct report report = {
         .profile = profile, .source = source, .workers = options->workers};
-    if (options->hwloc) {
-        write_hwloc(profile, options->hwloc);
-        return 0;
+    int rc = 0;
+    if (options->hwloc || options->html) {
+        write_file(&report, options->html, options->html ? options->html : options->hwloc);
+    } else if (options->bsp && !profile->bsp_count) {
+        cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
+                 source ? source : "this machine");
+    } else if (options->bsp) {
+        profile_show_bsp(profile, stdout);
+    } else if (options->json) {
+        char *text = profile_to_json(profile);
+        rc = text ? 0 : -ENOMEM;
+        fputs(text ? text : "", stdout);
+        free(text);
+    } else {
+        rc = profile_show_text(profile, source, stdout);
     }
-    if (options->html) {
-        write_html(&report, options->html);
-        return 0;
+    if (rc < 0) {
+        cli_fail("%s", strerrordesc_np(-rc));
     }
-    return options->json  ? print_json(profile)
-           : options->bsp ? print_bsp(profile, source)
-                          : profile_show_text(profile, source, stdout);
 }
 
 int main(int argc, char **argv)
@@ -281,10 +251,7 @@ int main(int argc, char **argv)
     struct servet_profile *profile =
         options.file ? cli_load(options.file) : find(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
-    int rc = show_profile(&options, profile, source);
+    show_profile(&options, profile, source);
     profile_free(profile);
-    if (rc < 0) {
-        cli_fail("%s", strerrordesc_np(-rc));
-    }
     return cli_finish(CLI_OK);
 }

@@ -12,7 +12,12 @@
 #include "profile/model.h"
 #include "profile/query.h"
 
+/* Where nothing else is said, these end the program when something is wrong (cli.h). */
+
 /* -- common_options -- */
+
+/* `memory`, or the end of the program when it is NULL. */
+void *map_needed(void *memory);
 
 /* The nodes that a job will run on, before it starts: from a file or from the batch system. */
 
@@ -73,9 +78,8 @@ const struct map_format *map_common_format(const char *name);
 
 /* Predicts the figures of this mapping, beside those of compact and scatter. */
 
-/* Writes the table. `allowed`: the PUs that compact and scatter may use. 0 or -ENOMEM. */
-int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
-                struct servet_error *error);
+/* Writes the table. `allowed`: the PUs that compact and scatter may use. */
+void map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed);
 
 /* Two orders that are widely used, to compare with: compact (fill one group after the other) and
  * scatter (go round the widest groups first). Both take one PU of every core before any second
@@ -98,9 +102,8 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
 int map_explain_table(FILE *out, const struct servet_profile *profile,
                       const struct map_request *request, uint32_t *pus, struct servet_error *error);
 
-/* How many workers every node, package, memory domain, cache, layer group and core got. 0 or
- * -ENOMEM. */
-int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error);
+/* How many workers every node, package, memory domain, cache, layer group and core got. */
+void map_explain_summary(FILE *out, const struct map_mapping *plan);
 
 /* -- options -- */
 
@@ -127,28 +130,23 @@ struct map_options {
 void map_options_read(int argc, char **argv, struct map_options *options);
 void map_options_free(struct map_options *options);
 
-/* `memory`, or the end of the program when it is NULL. */
-void *map_needed(void *memory);
-
 /* -- worth -- */
 
-/* The rows of --worth, in words or as JSON. `allowed`: PUs that may be used. 0; errors of
- * map_worth_rows_make(). */
-int map_worth_table(FILE *out, const struct servet_profile *profile,
-                    const struct profile_set *allowed, bool json, struct servet_error *error);
+/* The rows of --worth, in words or as JSON. `allowed`: PUs that may be used. */
+void map_worth_table(FILE *out, const struct servet_profile *profile,
+                     const struct profile_set *allowed, bool json);
 
-/* Takes the object (NULL: memory was short) and writes it on lines of its own. 0 or -ENOMEM. */
-int map_print_object(FILE *out, json_t *object);
+/* Takes the object (NULL: memory was short) and writes it on lines of its own. */
+void map_print_object(FILE *out, json_t *object);
 
 /* -- suggest -- */
 
-/* The table of --suggest, in words or as JSON. 0; errors of map_suggest(). */
-int map_suggest_table(FILE *out, const struct servet_profile *profile,
-                      const struct map_suggest_request *request, bool json,
-                      struct servet_error *error);
+/* The table of --suggest, in words or as JSON. */
+void map_suggest_table(FILE *out, const struct servet_profile *profile,
+                       const struct map_suggest_request *request, bool json);
 
-/* The places of all nodes that are worth having, an array to be freed. 0; -ENODATA, -ENOMEM. */
-int map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
-                     uint32_t **pus, size_t *count, struct servet_error *error);
+/* The places of all nodes that are worth having, an array to be freed. */
+uint32_t *map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
+                           size_t *count);
 
 #endif

@@ -14,6 +14,14 @@
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
+void *map_needed(void *memory)
+{
+    if (!memory) {
+        cli_fail("out of memory");
+    }
+    return memory;
+}
+
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
 static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
 {

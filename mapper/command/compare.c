@@ -8,6 +8,7 @@
 
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/cli.h"
 
 enum column { MAPPED, COMPACT, SCATTER, COLUMNS };
 
@@ -26,27 +27,20 @@ struct comparing {
 static void take(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
 {
     size_t taken = 0;
-    while (taken < c->workers) {
-        size_t before = taken;
+    while (taken < c->workers) { /* map_workers() has refused that nothing is allowed */
         for (uint32_t i = 0; i < c->view->leaf_count && taken < c->workers; i++) {
             if (profile_set_has(c->allowed, c->view->pu[order[i]])) {
                 leaves[taken++] = order[i];
             }
         }
-        if (taken == before) {
-            return; /* nothing is allowed; map_workers() has refused that */
-        }
     }
 }
 
-static int fill(struct comparing *c, const struct map_mapping *plan)
+static void fill(struct comparing *c, const struct map_mapping *plan)
 {
     struct map_arena *arena = &c->view->arena;
-    uint32_t *leaves = map_arena_get(arena, c->workers, sizeof *leaves);
-    uint32_t *order = map_arena_get(arena, c->view->leaf_count, sizeof *order);
-    if (!leaves || !order) {
-        return -ENOMEM;
-    }
+    uint32_t *leaves = map_needed(map_arena_get(arena, c->workers, sizeof *leaves));
+    uint32_t *order = map_needed(map_arena_get(arena, c->view->leaf_count, sizeof *order));
     for (size_t i = 0; i < c->workers; i++) {
         leaves[i] = map_view_leaf(c->view, plan->places[i].pu);
     }
@@ -58,7 +52,9 @@ static int fill(struct comparing *c, const struct map_mapping *plan)
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }
-    return rc;
+    if (rc < 0) {
+        cli_fail("out of memory");
+    }
 }
 
 static void print_line(FILE *out, const char *name, const double *values, const char *format,
@@ -126,66 +122,32 @@ static void print_all(FILE *out, const struct comparing *c, const struct map_map
     }
 }
 
-int map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed,
-                struct servet_error *error)
+void map_compare(FILE *out, const struct map_mapping *plan, const struct profile_set *allowed)
 {
     struct map_view view;
-    int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    struct servet_error error;
+    cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
+              &error);
     struct comparing c = {.view = &view, .allowed = allowed, .workers = plan->place_count};
-    rc = fill(&c, plan);
-    if (rc == 0) {
-        print_all(out, &c, plan);
-    }
+    fill(&c, plan);
+    print_all(out, &c, plan);
     map_view_free(&view);
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
 
 /* -- Compact and scatter, the two orders that everybody knows, to compare with. Both take one PU of
  * every core before any second one, as their tools do. -- */
 
-/* Where a PU is in the hierarchy, from the node inwards: in `group` by the lowest leaf of each
- * group around it, in `ordinal` counted inside the group around that. */
-struct path {
+/* A PU in the order of the hierarchy, and its number inside each group around it, from the node
+ * inwards. */
+struct standing {
     uint32_t leaf, sibling; /* place among the PUs of its core */
-    uint32_t *group, *ordinal;
-    uint32_t depth;
+    uint32_t *ordinal, depth;
 };
-
-/* Its groups are those of the mapper's tree, from the widest to the narrowest. */
-static void fill_path(const struct map_view *view, const struct map_order *trees, uint32_t leaf,
-                      struct path *path)
-{
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const struct map_order *tree = &trees[node->class_index];
-    const uint32_t *groups = tree->group + (size_t)(leaf - node->first_leaf) * tree->depth;
-    path->leaf = leaf;
-    path->sibling = map_core_mates_before(view, leaf, NULL);
-    path->group[0] = node->first_leaf;
-    for (uint32_t level = 0; level < tree->depth; level++) {
-        path->group[level + 1] = node->first_leaf + groups[level];
-    }
-    path->group[tree->depth + 1] = leaf;
-    path->depth = tree->depth + 2;
-}
-
-static int by_hierarchy(const void *a, const void *b)
-{
-    const struct path *x = a, *y = b;
-    for (uint32_t d = 0; d < x->depth && d < y->depth; d++) {
-        if (x->group[d] != y->group[d]) {
-            return x->group[d] < y->group[d] ? -1 : 1;
-        }
-    }
-    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
-}
 
 /* Innermost ordinal first: the node changes fastest. */
 static int by_sibling_and_ordinal(const void *a, const void *b)
 {
-    const struct path *x = a, *y = b;
+    const struct standing *x = a, *y = b;
     if (x->sibling != y->sibling) {
         return x->sibling < y->sibling ? -1 : 1;
     }
@@ -198,69 +160,55 @@ static int by_sibling_and_ordinal(const void *a, const void *b)
     return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
 }
 
-/* The paths are in the order of the hierarchy. */
-static void number_groups(struct path *paths, uint32_t count)
+/* Its groups are those of the mapper's tree, from the widest to the narrowest, and itself. A group
+ * that the PU before it is in, too, keeps its number; the next one in the same outer group has the
+ * next number. */
+static void number_groups(const struct map_order *tree, uint32_t place, struct standing *out)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        struct path *path = &paths[i];
-        bool same = i > 0;
-        for (uint32_t d = 0; d < path->depth; d++) {
-            uint32_t before = i && d < path[-1].depth ? path[-1].group[d] : MAP_NONE;
-            if (!same) {
-                path->ordinal[d] = i && d == 0 ? path[-1].ordinal[0] + 1 : 0;
-            } else if (before == path->group[d]) {
-                path->ordinal[d] = path[-1].ordinal[d];
-            } else {
-                path->ordinal[d] = path[-1].ordinal[d] + 1;
-                same = false;
-            }
-        }
+    const uint32_t *own = tree->group + (size_t)tree->item[place] * tree->depth;
+    bool same = place > 0;
+    const uint32_t *before = same ? tree->group + (size_t)tree->item[place - 1] * tree->depth : own;
+    for (uint32_t d = 0; d <= tree->depth; d++) {
+        bool shared = same && d < tree->depth && own[d] == before[d];
+        out->ordinal[d + 1] = same ? out[-1].ordinal[d + 1] + !shared : 0;
+        same = shared;
     }
-}
-
-static struct path *make_paths(struct map_view *view)
-{
-    struct map_order *trees = map_arena_get(&view->arena, view->class_count, sizeof *trees);
-    size_t deepest = 0;
-    for (size_t c = 0; c < view->class_count; c++) {
-        if (!trees ||
-            map_order_by_all(&view->arena, &view->classes[c], view->priority, &trees[c]) < 0) {
-            return NULL;
-        }
-        deepest = trees[c].depth + 2 > deepest ? trees[c].depth + 2 : deepest;
-    }
-    struct path *paths = map_arena_get(&view->arena, view->leaf_count, sizeof *paths);
-    uint32_t *numbers =
-        map_arena_get(&view->arena, 2 * deepest * view->leaf_count, sizeof *numbers);
-    if (!paths || !numbers) {
-        return NULL;
-    }
-    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        paths[leaf].group = numbers;
-        paths[leaf].ordinal = numbers + deepest;
-        numbers += 2 * deepest;
-        fill_path(view, trees, leaf, &paths[leaf]);
-    }
-    return paths;
+    out->depth = tree->depth + 2;
 }
 
 int map_order_known(struct map_view *view, enum map_known_order order, uint32_t *leaves)
 {
-    struct path *paths = make_paths(view);
-    if (!paths) {
+    struct map_arena *arena = &view->arena;
+    struct map_order *trees = map_arena_get(arena, view->class_count, sizeof *trees);
+    struct standing *all = map_arena_get(arena, view->leaf_count, sizeof *all), *at = all;
+    if (!trees || !all) {
         return -ENOMEM;
     }
-    qsort(paths, view->leaf_count, sizeof *paths, by_hierarchy);
-    if (order == MAP_SCATTER) {
-        number_groups(paths, view->leaf_count);
+    for (size_t c = 0; c < view->class_count; c++) {
+        if (map_order_by_all(arena, &view->classes[c], view->priority, &trees[c]) < 0) {
+            return -ENOMEM;
+        }
     }
-    for (uint32_t i = 0; order == MAP_COMPACT && i < view->leaf_count; i++) {
-        paths[i].ordinal[0] = i;
-        paths[i].depth = 1;
+    for (uint32_t node = 0; node < view->node_count; node++) {
+        const struct map_node *of = &view->nodes[node];
+        const struct map_order *tree = &trees[of->class_index];
+        size_t pus = view->classes[of->class_index].of->pus.count;
+        for (uint32_t place = 0; place < pus; place++, at++) {
+            *at = (struct standing){.leaf = of->first_leaf + tree->item[place], .depth = 1};
+            at->sibling = map_core_mates_before(view, at->leaf, NULL);
+            at->ordinal = map_arena_get(arena, (size_t)tree->depth + 2, sizeof *at->ordinal);
+            if (!at->ordinal) {
+                return -ENOMEM;
+            }
+            at->ordinal[0] = order == MAP_COMPACT ? (uint32_t)(at - all) : node;
+            if (order == MAP_SCATTER) {
+                number_groups(tree, place, at);
+            }
+        }
     }
-    qsort(paths, view->leaf_count, sizeof *paths, by_sibling_and_ordinal);
+    qsort(all, view->leaf_count, sizeof *all, by_sibling_and_ordinal);
     for (uint32_t i = 0; i < view->leaf_count; i++) {
-        leaves[i] = paths[i].leaf;
+        leaves[i] = all[i].leaf;
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mapper/weights/weights.h"
+#include "profile/base/cli.h"
 
 /* More workers in one group than this are counted together. */
 #define MOST_COUNTED 1024
@@ -19,41 +20,32 @@ struct summing {
     uint32_t *histogram; /* by number of workers: groups */
 };
 
-enum kind { NODES, PACKAGES, FAMILIES, CORES };
+/* Relations of a class: a family by its number, or one of these. */
+enum { NODES = -3, PACKAGES, CORES };
 
 /* NULL: nodes, and families that the class does not have. */
-static const struct map_groups *groups_of(const struct map_class *class, enum kind kind,
-                                          size_t index)
+static const struct map_groups *groups_of(const struct map_class *class, int which)
 {
-    switch (kind) {
-    case PACKAGES:
-        return &class->packages;
-    case CORES:
-        return &class->cores;
-    case FAMILIES:
-        return index < class->family_count ? &class->families[index].groups : NULL;
-    default:
-        return NULL;
+    if (which == PACKAGES || which == CORES) {
+        return which == PACKAGES ? &class->packages : &class->cores;
     }
+    return which >= 0 && (size_t)which < class->family_count ? &class->families[which].groups
+                                                             : NULL;
 }
 
 /* The lowest leaf of the group; of the node where there are no groups. */
-static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, enum kind kind,
-                            size_t index)
+static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const struct map_groups *groups = groups_of(&view->classes[node->class_index], kind, index);
-    if (!groups) {
-        return node->first_leaf;
-    }
-    return node->first_leaf + map_groups_lowest(groups, leaf - node->first_leaf);
+    const struct map_groups *groups = groups_of(&view->classes[node->class_index], which);
+    return node->first_leaf + (groups ? map_groups_lowest(groups, leaf - node->first_leaf) : 0);
 }
 
 /* A relation without groups has nothing to say. */
-static bool says_something(const struct map_view *view, enum kind kind, size_t index)
+static bool says_something(const struct map_view *view, int which)
 {
     for (size_t c = 0; c < view->class_count; c++) {
-        const struct map_groups *groups = groups_of(&view->classes[c], kind, index);
+        const struct map_groups *groups = groups_of(&view->classes[c], which);
         if (!groups || groups->group_count) {
             return true;
         }
@@ -61,20 +53,20 @@ static bool says_something(const struct map_view *view, enum kind kind, size_t i
     return false;
 }
 
-static void print_groups(struct summing *s, const char *name, enum kind kind, size_t index)
+static void print_groups(struct summing *s, const char *name, int which)
 {
     const struct map_view *view = s->view;
     uint32_t groups = 0;
-    if (!says_something(view, kind, index)) {
+    if (!says_something(view, which)) {
         return;
     }
     memset(s->count, 0, view->leaf_count * sizeof *s->count);
     memset(s->histogram, 0, (MOST_COUNTED + 1) * sizeof *s->histogram);
     for (size_t i = 0; i < s->plan->place_count; i++) {
-        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), kind, index)]++;
+        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), which)]++;
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        if (lowest_leaf(view, leaf, kind, index) == leaf) {
+        if (lowest_leaf(view, leaf, which) == leaf) {
             groups++;
             s->histogram[s->count[leaf] < MOST_COUNTED ? s->count[leaf] : MOST_COUNTED]++;
         }
@@ -109,7 +101,7 @@ static void print_class(struct summing *s, const struct map_class *class)
             snprintf(name, sizeof name, "layer %zu%s%.20s", layer + 1, known ? " " : "",
                      known ? known : "");
         }
-        print_groups(s, name, FAMILIES, f);
+        print_groups(s, name, (int)f);
     }
 }
 
@@ -133,34 +125,28 @@ static void print_held(FILE *out, const struct map_mapping *plan)
     }
 }
 
-int map_explain_summary(FILE *out, const struct map_mapping *plan, struct servet_error *error)
+void map_explain_summary(FILE *out, const struct map_mapping *plan)
 {
     struct map_view view;
-    int rc = map_view_make(plan->profile, plan->priority, plan->place_count, &view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    struct servet_error error;
+    cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
+              &error);
     struct summing s = {.out = out, .view = &view, .plan = plan};
-    s.count = map_arena_get(&view.arena, view.leaf_count, sizeof *s.count);
-    s.histogram = map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram);
-    if (!s.count || !s.histogram) {
-        map_view_free(&view);
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
+    s.count = map_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *s.count));
+    s.histogram = map_needed(map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram));
     fprintf(
         out,
         "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
         plan->place_count, view.leaf_count, view.node_count,
         plan->priority == MAP_MEMORY ? "memory" : "communication");
-    print_groups(&s, "nodes", NODES, 0);
-    print_groups(&s, "packages", PACKAGES, 0);
+    print_groups(&s, "nodes", NODES);
+    print_groups(&s, "packages", PACKAGES);
     if (view.class_count == 1) {
         print_class(&s, &view.classes[0]);
     }
-    print_groups(&s, "cores", CORES, 0);
+    print_groups(&s, "cores", CORES);
     print_held(out, plan);
     map_view_free(&view);
-    return 0;
 }
 
 /* Width of a column: "-123.45*" and a space. */

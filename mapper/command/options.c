@@ -124,14 +124,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 /* -- threads of ranks -- */
 
-void *map_needed(void *memory)
-{
-    if (!memory) {
-        cli_fail("out of memory");
-    }
-    return memory;
-}
-
 static size_t count_items(const char *list)
 {
     size_t count = 1;

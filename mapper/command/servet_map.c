@@ -98,44 +98,38 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
 struct traffic_choice {
     enum map_placer placer;
     double seconds[MAP_PLACERS];
-    bool latencies_known;
 };
 
 /* The placement of the least predicted time; rank order, which is what there is without a matrix,
  * on a draw. */
-static int place_best(struct map_view *view, const struct map_matrix *matrix, uint32_t *leaves,
-                      struct traffic_choice *choice)
+static struct traffic_choice place_best(struct map_view *view, const struct map_matrix *matrix,
+                                        const uint32_t *given, uint32_t *best)
 {
-    uint32_t *given = map_arena_get(&view->arena, matrix->ranks, sizeof *given);
-    uint32_t *placed = map_arena_get(&view->arena, matrix->ranks, sizeof *placed);
-    if (!given || !placed) {
-        return -ENOMEM;
-    }
-    memcpy(given, leaves, matrix->ranks * sizeof *given);
-    *choice = (struct traffic_choice){.latencies_known = view->latencies_known};
+    uint32_t *placed = map_needed(map_arena_get(&view->arena, matrix->ranks, sizeof *placed));
+    struct traffic_choice choice = {.placer = MAP_RANK_ORDER};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (!map_placer_built(placer)) {
             continue;
         }
-        int rc = map_place_ranks(view, placer, matrix, given, placed, &choice->seconds[placer]);
+        int rc = map_place_ranks(view, placer, matrix, given, placed, &choice.seconds[placer]);
         if (rc < 0) {
-            return rc;
+            cli_fail(rc == -EFAULT ? "Scotch crashed on this matrix" : "out of memory");
         }
-        if (placer == MAP_RANK_ORDER || choice->seconds[placer] < choice->seconds[choice->placer]) {
-            choice->placer = placer;
-            memcpy(leaves, placed, matrix->ranks * sizeof *leaves);
+        if (placer == MAP_RANK_ORDER || choice.seconds[placer] < choice.seconds[choice.placer]) {
+            choice.placer = placer;
+            memcpy(best, placed, matrix->ranks * sizeof *best);
         }
     }
-    return 0;
+    return choice;
 }
 
 static void explain_traffic(FILE *out, const struct traffic_choice *choice,
-                            const struct servet_profile *profile)
+                            const struct map_view *view)
 {
     fprintf(out, "predicted time of all messages%s:",
-            choice->latencies_known ? ", s"
-            : profile->measured     ? " (layers x bytes, latencies were not measured)"
-                                    : " (layers x bytes, nothing was measured)");
+            view->latencies_known     ? ", s"
+            : view->profile->measured ? " (layers x bytes, latencies were not measured)"
+                                      : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         if (map_placer_built(placer)) {
             fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
@@ -154,15 +148,13 @@ struct region {
 static int by_leaf(const void *a, const void *b)
 {
     const struct region *x = a, *y = b;
-    uint32_t before = x->rank, after = y->rank;
     if (x->leaf != y->leaf) {
-        before = x->leaf;
-        after = y->leaf;
-    } else if (x->threads != y->threads) {
-        before = x->threads;
-        after = y->threads;
+        return x->leaf < y->leaf ? -1 : 1;
     }
-    return before < after ? -1 : before > after;
+    if (x->threads != y->threads) {
+        return x->threads < y->threads ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
 static struct region *list_regions(const struct map_mapping *plan, const uint32_t *leaves)
@@ -191,30 +183,6 @@ static void give_regions(const uint32_t *given, const uint32_t *placed, struct m
     free(old);
 }
 
-static struct traffic_choice place_by_traffic(const struct map_matrix *matrix,
-                                              struct map_mapping *plan)
-{
-    struct map_view view;
-    struct servet_error error;
-    struct traffic_choice choice;
-    uint32_t ranks = matrix->ranks;
-    cli_check(map_view_make(plan->profile, plan->priority, ranks, &view, &error), &error);
-    uint32_t *given = map_needed(calloc(ranks, sizeof *given));
-    uint32_t *placed = map_needed(calloc(ranks, sizeof *placed));
-    for (size_t r = 0; r < ranks; r++) {
-        given[r] = placed[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
-    }
-    int rc = place_best(&view, matrix, placed, &choice);
-    if (rc < 0) {
-        cli_fail(rc == -EFAULT ? "Scotch crashed on this matrix" : "out of memory");
-    }
-    give_regions(given, placed, plan);
-    free(given);
-    free(placed);
-    map_view_free(&view);
-    return choice;
-}
-
 static void make_plan(const struct map_options *options, const struct servet_profile *profile,
                       const uint32_t *pus, struct map_mapping *plan)
 {
@@ -228,10 +196,20 @@ static void make_plan(const struct map_options *options, const struct servet_pro
 static void plan_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
                             FILE *out, struct map_mapping *plan)
 {
-    struct traffic_choice choice = place_by_traffic(matrix, plan);
-    if (options->explain || options->compare) {
-        explain_traffic(out, &choice, plan->profile);
+    struct map_view view;
+    struct servet_error error;
+    cli_check(map_view_make(plan->profile, plan->priority, matrix->ranks, &view, &error), &error);
+    uint32_t *given = map_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *given));
+    uint32_t *placed = map_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *placed));
+    for (size_t r = 0; r < matrix->ranks; r++) {
+        given[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
+    struct traffic_choice choice = place_best(&view, matrix, given, placed);
+    give_regions(given, placed, plan);
+    if (options->explain || options->compare) {
+        explain_traffic(out, &choice, &view);
+    }
+    map_view_free(&view);
 }
 
 /* Without a format the table; else the places of the nodes as workers. */
@@ -239,29 +217,19 @@ static void answer_worth(const struct map_options *options, const struct servet_
                          const struct profile_set *allowed, FILE *out)
 {
     struct servet_error error;
-    uint32_t *pus = NULL;
-    size_t count = 0;
+    size_t count;
     struct map_mapping plan;
     if (!options->format) {
-        cli_check(map_worth_table(out, profile, allowed, options->json, &error), &error);
+        map_worth_table(out, profile, allowed, options->json);
         return;
     }
-    cli_check(map_worth_places(profile, allowed, &pus, &count, &error), &error);
+    uint32_t *pus = map_worth_places(profile, allowed, &count);
     if (map_mapping_make(profile, pus, count, NULL, &plan) < 0) {
         cli_fail("out of memory");
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     map_mapping_free(&plan);
     free(pus);
-}
-
-static void answer_suggest(const struct map_options *options, const struct servet_profile *profile,
-                           const struct profile_set *allowed, FILE *out)
-{
-    struct servet_error error;
-    const struct map_suggest_request request = {
-        .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
-    cli_check(map_suggest_table(out, profile, &request, options->json, &error), &error);
 }
 
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
@@ -274,7 +242,9 @@ static void answer(const struct map_options *options, const struct servet_profil
         return;
     }
     if (options->suggest) {
-        answer_suggest(options, profile, allowed, out);
+        const struct map_suggest_request request = {
+            .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
+        map_suggest_table(out, profile, &request, options->json);
         return;
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
@@ -288,10 +258,10 @@ static void answer(const struct map_options *options, const struct servet_profil
         plan_by_traffic(options, matrix, out, &plan);
     }
     if (options->explain && !wants_table(options, allowed)) {
-        cli_check(map_explain_summary(out, &plan, &error), &error);
+        map_explain_summary(out, &plan);
     }
     if (options->compare) {
-        cli_check(map_compare(out, &plan, allowed, &error), &error);
+        map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     if (places > allowed->count) {

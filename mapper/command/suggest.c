@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "mapper/command/command.h"
+#include "profile/base/cli.h"
 
 #define GIGA 1e9
 #define MIB 1048576.0
@@ -52,32 +53,24 @@ static json_t *row_json(const struct map_suggestions *found, const struct map_su
                      row->chosen, "why", row->why, "launch", line);
 }
 
-static int print_json(FILE *out, const struct map_suggestions *found)
+static void print_json(FILE *out, const struct map_suggestions *found)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < found->count; i++) {
         json_array_append_new(rows, row_json(found, &found->list[i]));
     }
-    return map_print_object(
-        out, json_pack("{s:s, s:I, s:I, s:I, s:o}", "priority",
-                       found->priority == MAP_MEMORY ? "memory" : "communication", "nodes",
-                       (json_int_t)found->nodes, "cores", (json_int_t)found->cores, "cache_level",
-                       (json_int_t)found->cache_level, "suggestions", rows));
+    map_print_object(out,
+                     json_pack("{s:s, s:I, s:I, s:I, s:o}", "priority",
+                               found->priority == MAP_MEMORY ? "memory" : "communication", "nodes",
+                               (json_int_t)found->nodes, "cores", (json_int_t)found->cores,
+                               "cache_level", (json_int_t)found->cache_level, "suggestions", rows));
 }
 
-int map_suggest_table(FILE *out, const struct servet_profile *profile,
-                      const struct map_suggest_request *request, bool json,
-                      struct servet_error *error)
+void map_suggest_table(FILE *out, const struct servet_profile *profile,
+                       const struct map_suggest_request *request, bool json)
 {
     struct map_suggestions found;
-    int rc = map_suggest(profile, request, &found, error);
-    if (rc < 0) {
-        return rc;
-    }
-    if (!json) {
-        print_suggestions(out, &found);
-    } else if (print_json(out, &found) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
-    return rc;
+    struct servet_error error;
+    cli_check(map_suggest(profile, request, &found, &error), &error);
+    (json ? print_json : print_suggestions)(out, &found);
 }

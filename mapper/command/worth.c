@@ -1,11 +1,11 @@
 /* The output of --worth: how many workers get nearly all of a memory's bandwidth, and where they
  * sit; how many messages at a time a layer takes. */
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 
 #include "mapper/command/command.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/cli.h"
 
 #define GIGA 1e9
 
@@ -68,7 +68,7 @@ static json_t *row_json(const struct map_worth_row *row)
     return object;
 }
 
-static int print_json(FILE *out, const struct map_worth_rows *rows)
+static void print_json(FILE *out, const struct map_worth_rows *rows)
 {
     json_t *workers = json_array(), *messages = json_array();
     for (size_t i = 0; i < rows->count; i++) {
@@ -81,78 +81,55 @@ static int print_json(FILE *out, const struct map_worth_rows *rows)
                                         (json_int_t)row->worth, "or_more", row->worth == row->most,
                                         "curve_to", (json_int_t)row->most));
     }
-    return map_print_object(out, json_pack("{s:f, s:o, s:o}", "share", MAP_WORTH_SHARE, "workers",
-                                           workers, "messages", messages));
+    map_print_object(out, json_pack("{s:f, s:o, s:o}", "share", MAP_WORTH_SHARE, "workers", workers,
+                                    "messages", messages));
 }
 
-int map_print_object(FILE *out, json_t *object)
+void map_print_object(FILE *out, json_t *object)
 {
-    int rc =
-        object ? json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)) : -1;
+    if (!object || json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)) < 0) {
+        cli_fail("out of memory");
+    }
     json_decref(object);
     fputc('\n', out);
-    return rc < 0 ? -ENOMEM : 0;
 }
 
-int map_worth_table(FILE *out, const struct servet_profile *profile,
-                    const struct profile_set *allowed, bool json, struct servet_error *error)
+void map_worth_table(FILE *out, const struct servet_profile *profile,
+                     const struct profile_set *allowed, bool json)
 {
     struct map_worth_rows rows;
-    int rc = map_worth_rows_make(profile, allowed, &rows, error);
-    if (rc < 0) {
-        return rc;
-    }
-    if (!json) {
-        print_rows(out, &rows);
-    } else if (print_json(out, &rows) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
+    struct servet_error error;
+    cli_check(map_worth_rows_make(profile, allowed, &rows, &error), &error);
+    (json ? print_json : print_rows)(out, &rows);
     map_worth_rows_free(&rows);
-    return rc;
 }
 
-/* The places of one node; those of the node before it where it is alike. */
-static int places_of(const struct map_part *node, const struct map_part *before, uint32_t *places,
-                     size_t *count, struct servet_error *error)
-{
-    if (before->of == node->of && profile_set_equal(&before->allowed, &node->allowed)) {
-        return 0;
-    }
-    struct map_worth worth;
-    int rc = map_worth(node->of, &node->allowed, places, &worth, error);
-    *count = rc == 0 ? worth.workers : *count;
-    return rc;
-}
-
-int map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
-                     uint32_t **pus, size_t *count, struct servet_error *error)
+uint32_t *map_worth_places(const struct servet_profile *profile, const struct profile_set *allowed,
+                           size_t *count)
 {
     struct map_part before = {0};
-    uint32_t *found = calloc(allowed->count + 1, sizeof *found);
-    uint32_t *places = calloc(allowed->count + 1, sizeof *places);
-    size_t used = 0, of_node = 0;
-    int rc = found && places ? 0 : profile_error(error, -ENOMEM, "out of memory");
-    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
-        struct map_part node = {0};
-        rc = map_part_of_node(profile, n, allowed, &node);
-        if (rc < 0) {
-            profile_error(error, rc, "out of memory");
-        } else if (node.allowed.count) {
-            rc = places_of(&node, &before, places, &of_node, error);
-            for (size_t i = 0; rc == 0 && i < of_node; i++) {
-                found[used++] = node.first_pu + places[i];
-            }
+    struct map_worth worth = {0};
+    struct servet_error error;
+    uint32_t *found = map_needed(calloc(allowed->count + 1, sizeof *found));
+    uint32_t *places = map_needed(calloc(allowed->count + 1, sizeof *places));
+    *count = 0;
+    for (uint32_t n = 0; n < profile_node_count(profile); n++) {
+        struct map_part node;
+        if (map_part_of_node(profile, n, allowed, &node) < 0) {
+            cli_fail("out of memory");
+        }
+        /* A node that is like the one before it has the same places. */
+        bool alike = before.of == node.of && profile_set_equal(&before.allowed, &node.allowed);
+        if (!alike && node.allowed.count) {
+            cli_check(map_worth(node.of, &node.allowed, places, &worth, &error), &error);
+        }
+        for (size_t i = 0; node.allowed.count && i < worth.workers; i++) {
+            found[(*count)++] = node.first_pu + places[i];
         }
         profile_set_free(&before.allowed);
         before = node;
     }
     profile_set_free(&before.allowed);
     free(places);
-    if (rc < 0) {
-        free(found);
-        return rc;
-    }
-    *pus = found;
-    *count = used;
-    return 0;
+    return found;
 }

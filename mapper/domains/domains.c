@@ -23,13 +23,12 @@ struct hybrid {
     struct map_slots slots;
     bool *usable;                 /* by leaf */
     struct map_machine *machines; /* by class */
-    struct map_share *shares;     /* by rank at first, then by node */
-    uint32_t *node_of;            /* by place in `shares` */
+    struct map_share *shares;     /* by rank at first, then by node, which is the box */
     size_t *first;                /* by rank: where its threads begin in the output */
     size_t threads;               /* of all ranks */
     uint32_t *out;
     /* of the node that is being filled, by place in the order of the tree or by share */
-    uint32_t *items, *starts, *units, *chosen, *spread, *aligned, *begin, *end;
+    uint32_t *items, *starts, *units, *chosen, *spread, *aligned;
     struct map_share *cut; /* its ranks in the order of their regions */
 };
 
@@ -107,11 +106,10 @@ static int pack_nodes(struct hybrid *h, const uint64_t *room, uint32_t count)
         }
     }
     if (least == MAP_NONE) {
-        return map_share_out(h->shares, h->request->ranks, room, count, MAP_PACK_THREADS,
-                             h->node_of);
+        return map_share_out(h->shares, h->request->ranks, room, count, MAP_PACK_THREADS);
     }
     for (size_t r = 0; r < h->request->ranks; r++) {
-        h->node_of[r] = least;
+        h->shares[r].box = least;
     }
     return 0;
 }
@@ -132,11 +130,11 @@ static int choose_nodes(struct hybrid *h, const struct map_order *nodes)
             rc = pack_nodes(h, room, count);
         } else {
             rc = map_share_out(h->shares, h->request->ranks, room, count,
-                               by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING, h->node_of);
+                               by < 2 ? MAP_FIT_THREADS : MAP_FIT_NOTHING);
         }
     }
     for (size_t r = 0; rc == 0 && r < h->request->ranks; r++) {
-        h->node_of[r] = nodes->item[h->node_of[r]];
+        h->shares[r].box = nodes->item[h->shares[r].box];
     }
     return rc;
 }
@@ -159,18 +157,18 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
     m->crowd = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->crowd);
-    m->weight = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->weight);
     for (size_t i = 0; i < 2; i++) {
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
     }
-    if (!m->load || !m->crowd || !m->weight || !m->most[0] || !m->most[1]) {
+    if (!m->load || !m->crowd || !m->most[0] || !m->most[1]) {
         return -ENOMEM;
     }
     if (h->request->paper) {
         map_view_use_sums(&m->view);
     }
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
+    rc = rc < 0 ? rc : map_exact_make(&m->view, false, &m->exact);
     if (rc == 0) {
         rc = map_order_by_all(&m->view.arena, &m->view.classes[0], h->request->priority, &m->tree);
     }
@@ -202,10 +200,11 @@ static void place_threads(struct hybrid *h, struct map_machine *m, const struct 
  * one. */
 static size_t count_together(const struct hybrid *h, size_t low, size_t ranks, size_t *threads)
 {
-    uint32_t room = h->starts[h->end[low]] - h->starts[h->begin[low]];
+    const struct map_share *first = &h->cut[low];
+    uint32_t room = h->starts[first->end] - h->starts[first->begin];
     size_t high = low + 1;
-    *threads = h->cut[low].threads;
-    while (high < ranks && h->begin[high] == h->begin[low] && h->end[high] == h->end[low] &&
+    *threads = first->threads;
+    while (high < ranks && h->cut[high].begin == first->begin && h->cut[high].end == first->end &&
            *threads + h->cut[high].threads <= room) {
         *threads += h->cut[high++].threads;
     }
@@ -253,9 +252,9 @@ static bool is_as_good(const struct hybrid *h, const struct filling *f, const ui
 static const uint32_t *spread_if_as_good(struct hybrid *h, const struct filling *f, size_t low,
                                          uint32_t threads)
 {
-    uint64_t units = h->end[low] - h->begin[low];
+    uint64_t begin = h->cut[low].begin, units = h->cut[low].end - begin;
     for (uint32_t t = 0; t < threads; t++) {
-        h->spread[t] = h->units[h->begin[low] + units * t / threads];
+        h->spread[t] = h->units[begin + units * t / threads];
     }
     return is_as_good(h, f, h->spread, h->chosen, threads, true) ? h->spread : h->chosen;
 }
@@ -268,9 +267,9 @@ static int align_if_nearer(struct hybrid *h, const struct filling *f, size_t low
 {
     const struct map_order *layers = &f->machine->layers;
     const struct map_share *ranks = h->cut + low;
-    size_t count = high - low, units = h->end[low] - h->begin[low];
+    size_t count = high - low, units = ranks->end - ranks->begin;
     struct map_share all = {.threads = 0};
-    int rc = map_region_align(layers, h->units + h->begin[low], units, ranks, count, h->aligned);
+    int rc = map_region_align(layers, h->units + ranks->begin, units, ranks, count, h->aligned);
     for (size_t r = 0; r < count; r++) {
         all.threads += ranks[r].threads;
     }
@@ -292,7 +291,7 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
                           size_t threads)
 {
     struct map_machine *m = f->machine;
-    uint32_t first = h->starts[h->begin[low]], count = h->starts[h->end[low]] - first;
+    uint32_t first = h->starts[h->cut[low].begin], count = h->starts[h->cut[low].end] - first;
     const uint32_t *items = h->items + first;
     int rc = 0;
     if (threads < count) {
@@ -322,7 +321,7 @@ static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole
 {
     struct map_cut cut = {whole, f->pack};
     memcpy(h->cut, f->shares, f->ranks * sizeof *f->shares);
-    int rc = map_split(&f->units, cut, h->cut, f->ranks, h->begin, h->end);
+    int rc = map_split(&f->units, cut, h->cut, f->ranks);
     if (rc < 0) {
         return rc;
     }
@@ -488,25 +487,22 @@ static int make_hybrid(struct hybrid *h)
     h->usable = map_arena_get(arena, h->view->leaf_count, sizeof *h->usable);
     h->machines = map_arena_get(arena, h->view->class_count, sizeof *h->machines);
     h->shares = map_arena_get(arena, ranks, sizeof *h->shares);
-    h->node_of = map_arena_get(arena, ranks, sizeof *h->node_of);
     h->first = map_arena_get(arena, ranks, sizeof *h->first);
     h->items = map_arena_get(arena, widest, sizeof *h->items);
     h->units = map_arena_get(arena, widest, sizeof *h->units);
     h->starts = map_arena_get(arena, (size_t)widest + 1, sizeof *h->starts);
-    h->begin = map_arena_get(arena, ranks, sizeof *h->begin);
-    h->end = map_arena_get(arena, ranks, sizeof *h->end);
     h->chosen = map_arena_get(arena, widest, sizeof *h->chosen);
     h->spread = map_arena_get(arena, widest, sizeof *h->spread);
     h->aligned = map_arena_get(arena, widest, sizeof *h->aligned);
     h->cut = map_arena_get(arena, ranks, sizeof *h->cut);
-    if (!h->usable || !h->machines || !h->shares || !h->node_of || !h->first || !h->items ||
-        !h->units || !h->starts || !h->begin || !h->end || !h->chosen || !h->spread ||
-        !h->aligned || !h->cut) {
+    if (!h->usable || !h->machines || !h->shares || !h->first || !h->items || !h->units ||
+        !h->starts || !h->chosen || !h->spread || !h->aligned || !h->cut) {
         return -ENOMEM;
     }
     size_t at = 0;
     for (size_t r = 0; r < ranks; r++) {
-        h->shares[r] = (struct map_share){(uint32_t)r, map_threads_of(h->request, r)};
+        h->shares[r] =
+            (struct map_share){.rank = (uint32_t)r, .threads = map_threads_of(h->request, r)};
         h->first[r] = at;
         at += h->shares[r].threads;
     }
@@ -523,10 +519,10 @@ static int fill_nodes(struct hybrid *h)
     find_usable(h);
     rc = choose_nodes(h, &nodes);
     for (size_t low = 0, high; rc == 0 && low < h->request->ranks; low = high) {
-        for (high = low + 1; high < h->request->ranks && h->node_of[high] == h->node_of[low];
-             high++) {
+        uint32_t node = h->shares[low].box;
+        for (high = low + 1; high < h->request->ranks && h->shares[high].box == node; high++) {
         }
-        rc = fill_node(h, h->node_of[low], h->shares + low, high - low);
+        rc = fill_node(h, node, h->shares + low, high - low);
     }
     return rc;
 }

@@ -5,10 +5,12 @@
 
 #include "mapper/weights/weights.h"
 
-/* A rank and how much it asks for. */
+/* A rank, how much it asks for, and what it gets. */
 struct map_share {
     uint32_t rank;
     uint32_t threads;
+    uint32_t box;        /* map_share_out() */
+    uint32_t begin, end; /* map_split(): its region, units [begin, end) */
 };
 
 enum map_fit {
@@ -19,10 +21,10 @@ enum map_fit {
 };
 
 /* Gives every share one of `count` boxes, as evenly as it goes (but for MAP_PACK_THREADS). Shares
- * are sorted by box, then by rank; box_of (by place in `shares`) says which. 0; -ENOSPC (no way was
+ * are sorted by box, then by rank. 0; -ENOSPC (no way was
  * found in which all fit: widest first into the emptiest box, then into the fullest); -ENOMEM. */
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
-                  enum map_fit fit, uint32_t *box_of);
+                  enum map_fit fit);
 
 /* The units that are divided: cores or PUs of one node, in the order of the tree. */
 struct map_units {
@@ -37,14 +39,14 @@ struct map_cut {
     bool pack; /* groups are filled one after the other */
 };
 
-/* Gives every share a region: begin[i] to end[i] - 1 (units) of shares[i], which are reordered.
+/* Gives every share a region; the shares are reordered.
  * Groups of the levels that are kept whole are divided from the widest to the narrowest: ranks are
  * shared out to groups, or groups to ranks where there are fewer ranks, as long as everybody's
  * threads fit. Ranks that are left in one group have one region together, to be dealt out among
  * them; where their threads do not fit, as many units each, and more ranks than units take them in
  * turn. 0 or -ENOMEM. */
 int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
-              size_t count, uint32_t *begin, uint32_t *end);
+              size_t count);
 
 /* -- A rank's region, or that of several ranks: which of its PUs get a thread. -- */
 
@@ -53,7 +55,7 @@ struct map_machine {
     struct map_node_view node;
     struct map_view view;
     struct map_slots slots;
-    map_weight *weight; /* by item: of those of the region at hand */
+    struct map_exact exact;
     struct map_order tree, layers;
     uint32_t *load;    /* by item: threads of the ranks at hand */
     uint64_t *crowd;   /* by item: those in its memory domains, summed over the levels */

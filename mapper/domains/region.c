@@ -1,127 +1,52 @@
-/* The threads of a region are placed by the same weights as workers, but a region is often a small
- * part of its node: one array over its PUs, raised pair by pair, costs threads x PUs of the region
- * whatever the node has. Where a region is a large part of a large node the tree engine is worth
- * its making. Both give the same answers. */
+/* The threads of a region are placed by the same engines as workers. Where a region is a large part
+ * of a large node the tree engine is worth its making; the exact one is made once for all regions.
+ * Both give the same answers. */
 #include "mapper/domains/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The weight that the choice of `chosen` adds to another item. */
-static map_weight weight_beside(const struct map_class *class, uint32_t item, uint32_t chosen)
-{
-    const struct map_family *layer = map_layer_of(class, item, chosen);
-    map_weight sum = layer ? layer->weight : (map_weight){0};
-    for (size_t f = 0; f < class->family_count; f++) {
-        const struct map_family *family = &class->families[f];
-        if (family->rule != MAP_RULE_LATENCY && map_groups_related(&family->groups, item, chosen)) {
-            sum = map_weight_plus(sum, family->weight);
-        }
-    }
-    return sum;
-}
-
-/* Raises these items alone: a region is often a small part of the node, whose groups reach over all
- * of it. */
-static void raise_items(struct map_machine *m, const struct map_region *region, uint32_t chosen)
-{
-    for (uint32_t i = 0; i < region->count; i++) {
-        uint32_t item = region->items[i];
-        if (item != chosen) {
-            map_weight more = weight_beside(&m->view.classes[0], item, chosen);
-            m->weight[item] = map_weight_plus(m->weight[item], more);
-        }
-    }
-}
-
-/* Keys of the items as they are before the first thread. */
-static void take_keys(struct map_machine *m, const struct map_region *region)
-{
-    for (uint32_t i = 0; i < region->count; i++) {
-        uint32_t item = region->items[i];
-        m->slots.key[item] = region->slots->key[region->first_leaf + item];
-    }
-}
-
-/* The item that another program holds, MAP_NONE: not of this node. */
-static uint32_t taken_item(const struct map_machine *m, const struct map_region *region, size_t i)
-{
-    uint32_t leaf = region->slots->taken[i], first = region->first_leaf;
-    return leaf >= first && leaf - first < m->view.leaf_count ? leaf - first : MAP_NONE;
-}
-
-static void choose_items(struct map_machine *m, const struct map_region *region, size_t threads,
-                         uint32_t *chosen)
-{
-    const uint32_t *items = region->items;
-    take_keys(m, region);
-    for (uint32_t i = 0; i < region->count; i++) {
-        m->weight[items[i]] = map_view_first_weight(&m->view, items[i]);
-    }
-    for (size_t i = 0; i < region->slots->taken_count; i++) {
-        uint32_t item = taken_item(m, region, i);
-        if (item != MAP_NONE) {
-            raise_items(m, region, item);
-        }
-    }
-    for (size_t t = 0; t < threads; t++) {
-        uint32_t best = items[0];
-        for (uint32_t i = 1; i < region->count; i++) {
-            uint32_t item = items[i];
-            map_key key = m->slots.key[item], least = m->slots.key[best];
-            map_weight weight = m->weight[item], lowest = m->weight[best];
-            if (key < least || (key == least && map_weight_less(weight, lowest)) ||
-                (key == least && map_weight_equal(weight, lowest) && item < best)) {
-                best = item;
-            }
-        }
-        chosen[t] = best;
-        map_slots_choose(&m->slots, best);
-        raise_items(m, region, best);
-    }
-}
-
 /* From so many threads, and this part of the node's PUs, the tree engine is worth its making: the
- * array costs threads x PUs. */
+ * exact one costs threads x PUs. */
 #define LEAST_TREE_THREADS 256
 #define LEAST_TREE_PART 8
 
-/* By the tree engine. 0; -ENOTSUP: too few threads for that, or relations that do not
- * nest; -ENOMEM. */
-static int choose_by_tree(struct map_machine *m, const struct map_region *region, size_t threads,
-                          uint32_t *chosen)
+static void raise_others(struct map_machine *m, struct map_tree *tree, uint32_t item)
 {
-    struct map_tree *tree;
-    if (threads < LEAST_TREE_THREADS || threads < m->view.leaf_count / LEAST_TREE_PART) {
-        return -ENOTSUP;
+    if (tree) {
+        map_tree_raise(tree, item);
+    } else {
+        map_exact_raise(&m->exact, item);
     }
-    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
-    take_keys(m, region);
-    int rc = map_tree_make(&m->view, &m->slots, &tree);
-    for (size_t i = 0; rc == 0 && i < region->slots->taken_count; i++) {
-        uint32_t item = taken_item(m, region, i);
-        if (item != MAP_NONE) {
-            map_tree_raise(tree, item);
-        }
-    }
-    for (size_t t = 0; rc == 0 && t < threads; t++) {
-        chosen[t] = map_tree_lowest(tree);
-        map_slots_choose(&m->slots, chosen[t]);
-        map_tree_raise(tree, chosen[t]);
-    }
-    return rc;
 }
 
 int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                       uint32_t *chosen)
 {
-    int rc = choose_by_tree(m, region, threads, chosen);
-    if (rc == -ENOTSUP) {
-        choose_items(m, region, threads, chosen);
-        rc = 0;
+    const struct map_slots *slots = region->slots;
+    struct map_tree *tree = NULL;
+    bool large = threads >= LEAST_TREE_THREADS && threads >= m->view.leaf_count / LEAST_TREE_PART;
+    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
+    for (uint32_t i = 0; i < region->count; i++) {
+        m->slots.key[region->items[i]] = slots->key[region->first_leaf + region->items[i]];
     }
-    return rc;
+    map_exact_restart(&m->exact);
+    if (large && map_tree_make(&m->view, &m->slots, &tree) == -ENOMEM) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < slots->taken_count; i++) {
+        uint32_t item = slots->taken[i] - region->first_leaf;
+        if (item < m->view.leaf_count) { /* of this node */
+            raise_others(m, tree, item);
+        }
+    }
+    for (size_t t = 0; t < threads; t++) {
+        chosen[t] = tree ? map_tree_lowest(tree) : map_exact_lowest(&m->exact, &m->slots);
+        map_slots_choose(&m->slots, chosen[t]);
+        raise_others(m, tree, chosen[t]);
+    }
+    return 0;
 }
 
 /* Layers at which two items are in different groups. */

@@ -51,8 +51,8 @@ static int widest_first(const void *a, const void *b)
 /* Emptiest box first. A box that is too full for this share is too full for all of this width, and
  * shares come widest first, so what does not fit into the emptiest box of equal ones fits
  * nowhere. */
-static bool share_evenly(const struct map_share *shares, size_t share_count, struct box *heap,
-                         size_t count, enum map_fit fit, uint32_t *box_of)
+static bool share_evenly(struct map_share *shares, size_t share_count, struct box *heap,
+                         size_t count, enum map_fit fit)
 {
     uint32_t narrowest = fit == MAP_FIT_RANKS ? 1 : shares[share_count - 1].threads, before = 0;
     for (size_t s = 0; s < share_count; s++) {
@@ -74,15 +74,15 @@ static bool share_evenly(const struct map_share *shares, size_t share_count, str
             return false;
         }
         heap[0].load += threads;
-        box_of[s] = heap[0].index;
+        shares[s].box = heap[0].index;
         sift_down(heap, count, 0, threads);
     }
     return true;
 }
 
 /* The first box with room, in rank order. */
-static bool share_in_order(const struct map_share *shares, size_t share_count, struct box *boxes,
-                           size_t count, uint32_t *box_of)
+static bool share_in_order(struct map_share *shares, size_t share_count, struct box *boxes,
+                           size_t count)
 {
     uint32_t narrowest = UINT32_MAX;
     for (size_t s = 0; s < share_count; s++) {
@@ -100,14 +100,14 @@ static bool share_in_order(const struct map_share *shares, size_t share_count, s
             return false;
         }
         boxes[at].load += shares[s].threads;
-        box_of[s] = boxes[at].index;
+        shares[s].box = boxes[at].index;
     }
     return true;
 }
 
 /* Fullest box first (best fit decreasing): leaves the least unused. */
-static bool share_tightly(const struct map_share *shares, size_t share_count, struct box *boxes,
-                          size_t count, uint32_t *box_of)
+static bool share_tightly(struct map_share *shares, size_t share_count, struct box *boxes,
+                          size_t count)
 {
     for (size_t s = 0; s < share_count; s++) {
         struct box *best = NULL;
@@ -121,7 +121,7 @@ static bool share_tightly(const struct map_share *shares, size_t share_count, st
             return false;
         }
         best->load += shares[s].threads;
-        box_of[s] = best->index;
+        shares[s].box = best->index;
     }
     return true;
 }
@@ -137,78 +137,66 @@ static size_t fill_boxes(struct box *boxes, const uint64_t *room, size_t count)
     return used;
 }
 
-struct placed {
-    struct map_share share;
-    uint32_t box;
-};
-
-static int by_box_and_rank(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-    if (x->box != y->box) {
-        return x->box < y->box ? -1 : 1;
-    }
-    return x->share.rank < y->share.rank ? -1 : x->share.rank > y->share.rank;
-}
-
 static int by_rank(const void *a, const void *b)
 {
     const struct map_share *x = a, *y = b;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static int by_box_and_rank(const void *a, const void *b)
+{
+    const struct map_share *x = a, *y = b;
+    return x->box != y->box ? (x->box < y->box ? -1 : 1) : by_rank(a, b);
+}
+
 /* Puts the boxes in order. Shares of one width are alike, so consecutive ranks get the same box. */
-static void settle(struct map_share *shares, struct placed *placed, size_t count, uint32_t *box_of)
+static int settle(struct map_share *shares, size_t count)
 {
     bool alike = true;
     for (size_t s = 1; s < count; s++) {
         alike = alike && shares[s].threads == shares[0].threads;
     }
-    for (size_t s = 0; s < count; s++) {
-        placed[s] = (struct placed){shares[s], box_of[s]};
+    qsort(shares, count, sizeof *shares, by_box_and_rank);
+    uint32_t *boxes = alike ? calloc(count, sizeof *boxes) : NULL;
+    for (size_t s = 0; boxes && s < count; s++) {
+        boxes[s] = shares[s].box;
     }
-    qsort(placed, count, sizeof *placed, by_box_and_rank);
-    for (size_t s = 0; s < count; s++) {
-        shares[s] = placed[s].share;
-        box_of[s] = placed[s].box;
+    qsort(shares, boxes ? count : 0, sizeof *shares, by_rank);
+    for (size_t s = 0; boxes && s < count; s++) {
+        shares[s].box = boxes[s];
     }
-    if (alike) {
-        qsort(shares, count, sizeof *shares, by_rank);
-    }
+    free(boxes);
+    return alike && !boxes ? -ENOMEM : 0;
 }
 
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
-                  enum map_fit fit, uint32_t *box_of)
+                  enum map_fit fit)
 {
     struct box *boxes = calloc(count, sizeof *boxes);
-    struct placed *placed = calloc(share_count, sizeof *placed);
     bool done = false;
-    if (boxes && placed) {
-        size_t used = fill_boxes(boxes, room, count);
-        if (fit == MAP_PACK_THREADS) {
-            done = share_in_order(shares, share_count, boxes, used, box_of);
-        }
-        if (!done) {
-            qsort(shares, share_count, sizeof *shares, widest_first);
-        }
-        if (fit != MAP_PACK_THREADS) {
-            done = share_evenly(shares, share_count, boxes, used, fit, box_of);
-        }
-        if (!done && fit <= MAP_FIT_THREADS &&
-            shares[0].threads != shares[share_count - 1].threads) {
-            used = fill_boxes(boxes, room, count);
-            done = share_tightly(shares, share_count, boxes, used, box_of);
-        }
-        if (done) {
-            settle(shares, placed, share_count, box_of);
-        } else {
-            qsort(shares, share_count, sizeof *shares, by_rank);
-        }
+    if (!boxes) {
+        return -ENOMEM;
     }
-    int rc = done ? 0 : boxes && placed ? -ENOSPC : -ENOMEM;
+    size_t used = fill_boxes(boxes, room, count);
+    if (fit == MAP_PACK_THREADS) {
+        done = share_in_order(shares, share_count, boxes, used);
+    }
+    if (!done) {
+        qsort(shares, share_count, sizeof *shares, widest_first);
+    }
+    if (fit != MAP_PACK_THREADS) {
+        done = share_evenly(shares, share_count, boxes, used, fit);
+    }
+    if (!done && fit <= MAP_FIT_THREADS && shares[0].threads != shares[share_count - 1].threads) {
+        used = fill_boxes(boxes, room, count);
+        done = share_tightly(shares, share_count, boxes, used);
+    }
     free(boxes);
-    free(placed);
-    return rc;
+    if (done) {
+        return settle(shares, share_count);
+    }
+    qsort(shares, share_count, sizeof *shares, by_rank);
+    return -ENOSPC;
 }
 
 /* -- units among shares -- */
@@ -217,11 +205,9 @@ struct splitting {
     const struct map_units *units;
     struct map_share *shares;
     struct map_cut how;
-    uint32_t *begin, *end; /* by place in `shares` */
     /* Scratch of one division, used up before the next: */
-    uint32_t *cut;    /* where the groups of a division begin, and the end of the last */
-    uint64_t *room;   /* of each group */
-    uint32_t *box_of; /* by place in `shares` */
+    uint32_t *cut;  /* where the groups of a division begin, and the end of the last */
+    uint64_t *room; /* of each group */
 };
 
 /* A part of the machine and who gets it. */
@@ -252,23 +238,25 @@ static void divide_evenly(struct splitting *s, const struct part *part)
             from = ranks > units ? nth % units : units * nth / ranks;
             to = ranks > units ? from + 1 : units * (nth + 1) / ranks;
         }
-        s->begin[i] = part->first + (uint32_t)from;
-        s->end[i] = part->first + (uint32_t)to;
+        s->shares[i].begin = part->first + (uint32_t)from;
+        s->shares[i].end = part->first + (uint32_t)to;
     }
+}
+
+static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
+{
+    const struct map_order *order = s->units->order;
+    return order->group[(size_t)s->units->item[unit] * order->depth + level];
 }
 
 /* Groups of a level inside a part: their number; cut[0 … number] are where they begin. */
 static uint32_t cut_groups(struct splitting *s, const struct part *part)
 {
-    const struct map_order *order = s->units->order;
-    uint32_t count = 0, before = 0;
+    uint32_t count = 0;
     for (uint32_t u = part->first; u < part->last; u++) {
-        uint32_t item = s->units->item[u];
-        uint32_t group = order->group[(size_t)item * order->depth + part->level];
-        if (u == part->first || group != before) {
+        if (u == part->first || group_at(s, u, part->level) != group_at(s, u - 1, part->level)) {
             s->cut[count++] = u;
         }
-        before = group;
     }
     s->cut[count] = part->last;
     return count;
@@ -284,7 +272,8 @@ static bool deal_groups(struct splitting *s, const struct part *part, uint32_t g
     bool fits = threads <= units;
     uint32_t at = 0;
     for (size_t i = 0; i < ranks; i++) {
-        sum += fits ? s->shares[part->low + i].threads : 1;
+        struct map_share *share = &s->shares[part->low + i];
+        sum += fits ? share->threads : 1;
         uint64_t ideal = units * sum / (fits ? threads : ranks);
         uint32_t last = groups - (uint32_t)(ranks - 1 - i), next = at + 1;
         while (next < last &&
@@ -292,20 +281,14 @@ static bool deal_groups(struct splitting *s, const struct part *part, uint32_t g
             next++;
         }
         next = i + 1 == ranks ? groups : next;
-        s->begin[part->low + i] = s->cut[at];
-        s->end[part->low + i] = s->cut[next];
-        if (fits && s->cut[next] - s->cut[at] < s->shares[part->low + i].threads) {
+        share->begin = s->cut[at];
+        share->end = s->cut[next];
+        if (fits && s->cut[next] - s->cut[at] < share->threads) {
             return false;
         }
         at = next;
     }
     return true;
-}
-
-static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t level)
-{
-    const struct map_order *order = s->units->order;
-    return order->group[(size_t)s->units->item[unit] * order->depth + level];
 }
 
 /* Units for ranks of so many threads that the groups inside of a part hold without splitting
@@ -350,7 +333,7 @@ static int share_whole(struct splitting *s, const struct part *part, const uint3
         s->room[g] += left < missing ? left : missing;
         missing -= left < missing ? left : missing;
     }
-    return map_share_out(shares, count, s->room, groups, MAP_PACK_THREADS, s->box_of + part->low);
+    return map_share_out(shares, count, s->room, groups, MAP_PACK_THREADS);
 }
 
 static int split_part(struct splitting *s, struct part part);
@@ -361,7 +344,6 @@ static int share_groups(struct splitting *s, const struct part *part, uint32_t g
 {
     size_t count = part->high - part->low;
     struct map_share *shares = s->shares + part->low;
-    uint32_t *box_of = s->box_of + part->low;
     uint32_t *cut = calloc((size_t)groups + 1, sizeof *cut); /* the next division needs its own */
     if (!cut) {
         return -ENOMEM;
@@ -374,11 +356,11 @@ static int share_groups(struct splitting *s, const struct part *part, uint32_t g
     }
     if (rc == -ENOSPC) {
         enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
-        rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS, box_of);
+        rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS);
     }
     for (size_t low = 0, high; rc == 0 && low < count; low = high) {
-        uint32_t group = box_of[low];
-        for (high = low + 1; high < count && box_of[high] == group; high++) {
+        uint32_t group = shares[low].box;
+        for (high = low + 1; high < count && shares[high].box == group; high++) {
         }
         struct part inner = {cut[group], cut[group + 1], part->low + low, part->low + high,
                              part->level + 1};
@@ -412,18 +394,16 @@ static int split_part(struct splitting *s, struct part part)
 }
 
 int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
-              size_t count, uint32_t *begin, uint32_t *end)
+              size_t count)
 {
-    struct splitting s = {.units = units, .shares = shares, .how = cut, .begin = begin, .end = end};
+    struct splitting s = {.units = units, .shares = shares, .how = cut};
     s.cut = calloc((size_t)units->count + 1, sizeof *s.cut);
     s.room = calloc((size_t)units->count + 1, sizeof *s.room);
-    s.box_of = calloc(count, sizeof *s.box_of);
     int rc = -ENOMEM;
-    if (s.cut && s.room && s.box_of) {
+    if (s.cut && s.room) {
         rc = split_part(&s, (struct part){0, units->count, 0, count, 0});
     }
     free(s.cut);
     free(s.room);
-    free(s.box_of);
     return rc;
 }

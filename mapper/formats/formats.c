@@ -1,5 +1,5 @@
-/* Checks of formats: a mapping that its consumer would carry out
- * otherwise is refused, and nothing is written unless all of it can be. */
+/* Checks of formats: a mapping that its consumer would carry out otherwise is refused before
+ * anything is written. */
 #include "mapper/formats/formats.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/file.h"
 #include "profile/query.h"
 
 const struct map_format *map_format_find(const char *name)
@@ -162,7 +161,7 @@ static int check_format(const struct map_format *format, const struct map_mappin
     return 0;
 }
 
-static int print_any(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
+int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error)
 {
     int rc = check_format(format, mapping, error);
@@ -180,26 +179,6 @@ static int print_any(FILE *out, const struct map_format *format, const struct ma
         rc = format->print(out, mapping);
     }
     return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
-}
-
-int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
-                     struct servet_error *error)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = profile_stream_open(&text, &size);
-    if (!memory) {
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
-    int rc = print_any(memory, format, mapping, error);
-    if (fclose(memory) != 0 && rc == 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
-    if (rc == 0) {
-        fwrite(text, 1, size, out);
-    }
-    free(text);
-    return rc;
 }
 
 /* -- mappings: places by node and OS index, and the numbers that hwloc counts PUs by -- */

@@ -102,14 +102,9 @@ const struct map_format *map_format_find(const char *name);
 void map_format_names(char *text, size_t size);
 
 /* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can);
- * -ENOMEM. Nothing is written unless all of it can be. */
+ * nothing is written); -ENOMEM. */
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
-
-/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it
- * has none. A far one is marked by "*". */
-void map_print_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
-                       enum profile_device_kind kind);
 
 /* Writes places [begin, end) of MAP_FORMAT_PER_PROCESS, ranks [begin, end) of one node of
  * MAP_FORMAT_EACH_NODE, without a newline. 0; -ENOMEM. */

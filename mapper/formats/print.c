@@ -129,8 +129,10 @@ static const struct map_held *held_of(const struct map_mapping *mapping, size_t 
     return mapping->devices ? mapping->devices->held + mapping->devices->first[rank] : NULL;
 }
 
-void map_print_devices(FILE *out, const struct map_mapping *mapping, size_t rank,
-                       enum profile_device_kind kind)
+/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it
+ * has none. A far one is marked by "*". */
+static void print_names_of_kind(FILE *out, const struct map_mapping *mapping, size_t rank,
+                                enum profile_device_kind kind)
 {
     const struct map_held *held = held_of(mapping, rank);
     const char *between = "";
@@ -170,11 +172,11 @@ static int print_devices(FILE *out, const struct map_mapping *mapping)
             fprintf(out, "%s%u", i > mapping->first[r] ? "," : "\t", mapping->places[i].os_index);
         }
         fputc('\t', out);
-        map_print_devices(out, mapping, r, PROFILE_GPU);
+        print_names_of_kind(out, mapping, r, PROFILE_GPU);
         fputc('\t', out);
         print_cards(out, mapping, r);
         fputc('\t', out);
-        map_print_devices(out, mapping, r, PROFILE_NIC);
+        print_names_of_kind(out, mapping, r, PROFILE_NIC);
         fputc('\n', out);
     }
     return 0;

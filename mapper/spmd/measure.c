@@ -20,16 +20,6 @@ enum { WORDS = 128, FILE_NAME = 64 };
 
 typedef unsigned long long ull;
 
-/* A program that the user names, under the trace of its MPI calls. */
-struct spmd_run {
-    const char *command; /* split at blanks; {problem} becomes XxY, {grid} NxM, {cores} N,
-                            {iterations} K */
-    const struct spmd_tile *tile;
-    uint64_t iterations;
-    const char *plan;        /* file for SERVET_SPMD_PLAN */
-    const char *const *bind; /* arguments of mpirun that place the ranks, ending with NULL */
-};
-
 struct spmd_measured {
     uint64_t iterations; /* messages to the first neighbour, fewest of all ranks that have one */
     double iteration_s;  /* of the slowest rank; 0 where no rank sends */
@@ -38,26 +28,59 @@ struct spmd_measured {
     double bytes;        /* largest message of any rank */
 };
 
+/* The files that a run needs; whatever ends the program, they are gone. */
+static struct {
+    char plan[FILE_NAME], trace[FILE_NAME];
+    struct spmd_binding binding;
+} files;
+
+static void remove_file(char name[FILE_NAME])
+{
+    if (name[0]) {
+        unlink(name);
+        name[0] = '\0';
+    }
+}
+
+static void remove_files(void)
+{
+    remove_file(files.plan);
+    remove_file(files.trace);
+    spmd_unbind(&files.binding);
+}
+
+/* An empty file; its name ends with XXXXXX at first. */
+static void make_file(char name[FILE_NAME], const char *wanted)
+{
+    strcpy(name, wanted);
+    int fd = mkstemp(name);
+    if (fd < 0) {
+        cli_fail("%s: %s", name, strerror(errno));
+    }
+    close(fd);
+}
+
 /* -- command line -- */
 
-static void expand_word(const struct spmd_run *run, const char *word, char *out, size_t size)
+/* {problem} becomes XxY, {grid} NxM, {cores} N, {iterations} K. */
+static void expand_word(const struct spmd_planner *p, const struct spmd_tile *tile,
+                        const char *word, char out[PATH_MAX])
 {
     char problem[48], grid[48], cores[24], iterations[24];
     const char *const names[][2] = {
         {"{problem}", problem}, {"{grid}", grid}, {"{cores}", cores}, {"{iterations}", iterations}};
-    const struct spmd_tile *tile = run->tile;
     snprintf(problem, sizeof problem, "%llux%llu", (ull)(tile->x * tile->n),
              (ull)(tile->y * tile->m));
     snprintf(grid, sizeof grid, "%llux%llu", (ull)tile->n, (ull)tile->m);
     snprintf(cores, sizeof cores, "%llu", (ull)(tile->n * tile->m));
-    snprintf(iterations, sizeof iterations, "%llu", (ull)run->iterations);
-    for (size_t used = 0; *word && used + 1 < size;) {
+    snprintf(iterations, sizeof iterations, "%llu", (ull)p->options.iterations);
+    for (size_t used = 0; *word && used + 1 < PATH_MAX;) {
         size_t k = 0, skip = 0;
         while (k < 4 && strncmp(word, names[k][0], skip = strlen(names[k][0])) != 0) {
             k++;
         }
         skip = k < 4 ? skip : 1;
-        int n = snprintf(out + used, size - used, "%.*s", k < 4 ? INT_MAX : 1,
+        int n = snprintf(out + used, PATH_MAX - used, "%.*s", k < 4 ? INT_MAX : 1,
                          k < 4 ? names[k][1] : word);
         used += n > 0 ? (size_t)n : 0;
         word += skip;
@@ -76,10 +99,12 @@ static void add(struct words *words, const char *word)
     }
 }
 
-static void make_words(const struct spmd_run *run, struct words *words)
+/* Those of mpirun, and of the command, which is split at blanks. */
+static void make_words(const struct spmd_planner *p, const struct spmd_tile *tile,
+                       struct words *words)
 {
-    char count[24], *copy = strdup(run->command), *rest = copy, *word;
-    snprintf(count, sizeof count, "%llu", (ull)(run->tile->n * run->tile->m));
+    char count[24], *copy = strdup(p->options.characterise), *rest = copy, *word;
+    snprintf(count, sizeof count, "%llu", (ull)(tile->n * tile->m));
     add(words, SERVET_MPIRUN);
     add(words, "-np");
     add(words, count);
@@ -93,13 +118,13 @@ static void make_words(const struct spmd_run *run, struct words *words)
         add(words, exported[i]);
     }
 #endif
-    for (size_t i = 0; run->bind[i]; i++) {
-        add(words, run->bind[i]);
+    for (size_t i = 0; files.binding.arguments[i]; i++) {
+        add(words, files.binding.arguments[i]);
     }
     while (copy && (word = strsep(&rest, " "))) {
         char expanded[PATH_MAX] = "";
         if (*word) {
-            expand_word(run, word, expanded, sizeof expanded);
+            expand_word(p, tile, word, expanded);
             add(words, expanded);
         }
     }
@@ -152,88 +177,52 @@ static int read_trace(const char *path, struct spmd_measured *out)
     return 0;
 }
 
-/* The environment of a traced run, as profile_child wants it: its words are in it. */
-struct environment {
-    char trace[FILE_NAME + 16], library[PATH_MAX + 16], plan[PATH_MAX + 32];
-    const char *list[10];
-};
-
-static void make_environment(const struct spmd_run *run, const char *library, const char *trace,
-                             struct environment *out)
+/* Runs the command under the trace of its MPI calls, in such tiles; ends the program when it does
+ * not run. */
+static void run_traced(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
-    size_t count = 0;
-    snprintf(out->trace, sizeof out->trace, "SERVET_TRACE=%s", trace);
-    snprintf(out->library, sizeof out->library, "LD_PRELOAD=%s", library);
-    out->list[count++] = out->trace;
-    out->list[count++] = out->library;
-    out->list[count++] = "SERVET_TRACE_TIMES=1";
-    out->list[count++] = "SERVET_AUTO";
-    out->list[count++] = "SERVET_DISABLE";
-    snprintf(out->plan, sizeof out->plan, "SERVET_SPMD_PLAN=%s", run->plan);
-    out->list[count++] = out->plan;
-    if (geteuid() == 0) { /* Open MPI refuses root otherwise */
-        out->list[count++] = "OMPI_ALLOW_RUN_AS_ROOT=1";
-        out->list[count++] = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
-    }
-    out->list[count] = NULL;
-}
-
-static int run_words(const struct spmd_run *run, struct words *words, const char *library,
-                     const char *trace, struct servet_error *error)
-{
-    struct environment environment;
+    char library[PATH_MAX], preload[PATH_MAX + 16], trace[FILE_NAME + 16], plan[FILE_NAME + 32];
     char line[256];
-    int errors = profile_child_file();
-    if (errors < 0) {
-        return profile_error(error, errors, "cannot start %s: %s", SERVET_MPIRUN,
-                             strerrordesc_np(-errors));
-    }
-    make_environment(run, library, trace, &environment);
-    const struct profile_child child = {.argv = words->list,
-                                        .environment = environment.list,
-                                        .in = PROFILE_CHILD_NOTHING,
-                                        .out = PROFILE_CHILD_NOTHING,
-                                        .errors = errors};
-    int rc = profile_child_run(&child);
-    profile_child_complaint(errors, line, sizeof line);
-    close(errors);
-    if (rc < 0) {
-        return profile_error(error, rc, "cannot start %s: %s", SERVET_MPIRUN, strerrordesc_np(-rc));
-    }
-    return rc == 0 ? 0
-                   : profile_error(error, -EINVAL, "'%s' does not run on %llu processes%s%s",
-                                   run->command, (ull)(run->tile->n * run->tile->m),
-                                   line[0] ? ": " : "", line);
-}
-
-/* 0; -ENOENT (mpirun or the trace library is not there), -EINVAL (the program does not run, or
- * leaves no trace: `error` names it and its own first line), -errno. */
-static int run_program(const struct spmd_run *run, struct spmd_measured *out,
-                       struct servet_error *error)
-{
-    char library[PATH_MAX], trace[FILE_NAME] = "/tmp/servet-spmd-XXXXXX";
-    struct words words = {0};
     /* in the build folder, in this command's prefix, or where it was to be installed */
     static const char *const places[] = {"../preload", "../" SERVET_SPMD_LIBDIR,
                                          SERVET_SPMD_PREFIX "/" SERVET_SPMD_LIBDIR, NULL};
     if (profile_child_find(places, TRACE_LIBRARY, R_OK, library) < 0) {
-        return profile_error(error, -ENOENT, "%s is not installed", TRACE_LIBRARY);
+        cli_usage("--characterise: %s is not installed", TRACE_LIBRARY);
     }
-    int fd = mkstemp(trace);
-    if (fd < 0) {
-        return profile_error(error, -errno, "%s: %s", trace, strerror(errno));
+    make_file(files.trace, "/tmp/servet-spmd-XXXXXX");
+    snprintf(trace, sizeof trace, "SERVET_TRACE=%s", files.trace);
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    snprintf(plan, sizeof plan, "SERVET_SPMD_PLAN=%s", files.plan);
+    /* Open MPI refuses root otherwise. */
+    const char *as_root = geteuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1" : NULL;
+    const char *const environment[] = {trace,
+                                       preload,
+                                       "SERVET_TRACE_TIMES=1",
+                                       "SERVET_AUTO",
+                                       "SERVET_DISABLE",
+                                       plan,
+                                       as_root,
+                                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                                       NULL};
+    struct words words = {0};
+    make_words(p, tile, &words);
+    int errors = profile_child_file();
+    const struct profile_child child = {.argv = words.list,
+                                        .environment = environment,
+                                        .in = PROFILE_CHILD_NOTHING,
+                                        .out = PROFILE_CHILD_NOTHING,
+                                        .errors = errors};
+    int rc = errors < 0 ? errors : profile_child_run(&child);
+    if (rc < 0) {
+        cli_usage("--characterise: cannot start %s: %s", SERVET_MPIRUN, strerrordesc_np(-rc));
     }
-    close(fd);
-    make_words(run, &words);
-    int rc = run_words(run, &words, library, trace, error);
+    profile_child_complaint(errors, line, sizeof line);
+    close(errors);
     free_words(&words);
-    if (rc == 0 && read_trace(trace, out) < 0) {
-        rc = profile_error(error, -EINVAL,
-                           "'%s' left no trace: expected an MPI program that ends in MPI_Finalize",
-                           run->command);
+    if (rc > 0) {
+        cli_usage("--characterise: '%s' does not run on %llu processes%s%s",
+                  p->options.characterise, (ull)(tile->n * tile->m), line[0] ? ": " : "", line);
     }
-    unlink(trace);
-    return rc;
 }
 
 /* -- characterisation -- */
@@ -242,30 +231,10 @@ static int run_program(const struct spmd_run *run, struct spmd_measured *out,
  * are alike. */
 enum { CHOICES = 4 };
 
-/* The files that a run needs; whatever ends the program, they are gone. */
-static struct {
-    char plan[FILE_NAME];
-    struct spmd_binding binding;
-} files;
-
-static void remove_files(void)
-{
-    if (files.plan[0]) {
-        unlink(files.plan);
-        files.plan[0] = '\0';
-        spmd_unbind(&files.binding);
-    }
-}
-
 static void make_files(const struct spmd_planner *p, const struct spmd_choice *choice)
 {
     struct spmd_grid grid = spmd_planner_grid(p, &choice->tile);
-    strcpy(files.plan, "/tmp/servet-plan-XXXXXX");
-    int fd = mkstemp(files.plan);
-    if (fd < 0) {
-        cli_fail("%s: %s", files.plan, strerror(errno));
-    }
-    close(fd);
+    make_file(files.plan, "/tmp/servet-plan-XXXXXX");
     spmd_planner_save(p, choice, &grid, files.plan);
     spmd_bind(p->profile, &grid, &files.binding);
     spmd_grid_free(&grid);
@@ -273,20 +242,17 @@ static void make_files(const struct spmd_planner *p, const struct spmd_choice *c
 
 static struct spmd_measured run_once(const struct spmd_planner *p, const struct spmd_tile *tile)
 {
-    const struct spmd_options *o = &p->options;
-    const struct spmd_run run = {.command = o->characterise,
-                                 .tile = tile,
-                                 .iterations = o->iterations,
-                                 .plan = files.plan,
-                                 .bind = files.binding.arguments};
+    const char *command = p->options.characterise;
     struct spmd_measured measured;
-    struct servet_error error;
-    if (run_program(&run, &measured, &error) < 0) {
-        cli_usage("--characterise: %s", error.text);
+    run_traced(p, tile);
+    if (read_trace(files.trace, &measured) < 0) {
+        cli_usage("--characterise: '%s' left no trace: expected an MPI program that ends in "
+                  "MPI_Finalize",
+                  command);
     }
+    remove_file(files.trace);
     if (!(measured.compute_s > 0) || !(measured.bytes > 0) || measured.iterations < 2) {
-        cli_usage("--characterise: '%s' sends nothing from one iteration to the next",
-                  o->characterise);
+        cli_usage("--characterise: '%s' sends nothing from one iteration to the next", command);
     }
     return measured;
 }

@@ -175,53 +175,30 @@ static bool faster(const struct spmd_choice *a, const struct spmd_choice *b)
     return a->tile.x + a->tile.y < b->tile.x + b->tile.y;
 }
 
-static int consider(const struct spmd_problem *problem, uint64_t n, uint64_t m,
-                    spmd_comm_function *comm, void *context, struct spmd_choice *best)
-{
-    struct spmd_choice choice;
-    if (spmd_tile_of_grid(problem, n, m, &choice.tile) < 0) {
-        return 0;
-    }
-    double comm_s = n * m > 1 ? comm(context, problem, &choice.tile) : 0;
-    if (comm_s < 0) {
-        return (int)comm_s;
-    }
-    choice.times = spmd_predict(problem, &choice.tile, comm_s);
-    if (!best->times.cores || faster(&choice, best)) {
-        *best = choice;
-    }
-    return 0;
-}
-
-/* All grids of at most cores_max processes; `exactly` those of cores_max only. */
-static int try_all(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
-                   spmd_comm_function *comm, void *context, struct spmd_choice *best)
-{
-    int rc = 0;
-    for (uint64_t n = 1; rc == 0 && n <= cores_max && n <= problem->x; n++) {
-        for (uint64_t m = 1; rc == 0 && n * m <= cores_max && m <= problem->y; m++) {
-            if (!exactly || n * m == cores_max) {
-                rc = consider(problem, n, m, comm, context, &best[n * m]);
-            }
-        }
-    }
-    return rc;
-}
-
 int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
                void *context, struct spmd_choice **out, size_t *count)
 {
-    struct spmd_choice *best = calloc(cores_max + 1, sizeof *best);
-    int rc = best ? try_all(problem, cores_max, false, comm, context, best) : -ENOMEM;
+    struct spmd_choice *best = calloc(cores_max + 1, sizeof *best), choice;
     size_t kept = 0;
-    for (uint64_t cores = 1; rc == 0 && cores <= cores_max; cores++) {
+    if (!best) {
+        return -ENOMEM;
+    }
+    for (uint64_t n = 1; n <= cores_max && n <= problem->x; n++) {
+        for (uint64_t m = 1; n * m <= cores_max && m <= problem->y; m++) {
+            if (spmd_tile_of_grid(problem, n, m, &choice.tile) < 0) {
+                continue;
+            }
+            double comm_s = n * m > 1 ? comm(context, problem, &choice.tile) : 0;
+            choice.times = spmd_predict(problem, &choice.tile, comm_s);
+            if (!best[n * m].times.cores || faster(&choice, &best[n * m])) {
+                best[n * m] = choice;
+            }
+        }
+    }
+    for (uint64_t cores = 1; cores <= cores_max; cores++) {
         if (best[cores].times.cores) {
             best[kept++] = best[cores];
         }
-    }
-    if (rc < 0) {
-        free(best);
-        return rc;
     }
     *out = best;
     *count = kept;
@@ -231,15 +208,19 @@ int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm
 int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
                 spmd_comm_function *comm, void *context, struct spmd_choice *out)
 {
-    struct spmd_choice *best = calloc(cores_max + 1, sizeof *best);
-    int rc = best ? try_all(problem, cores_max, exactly, comm, context, best) : -ENOMEM;
-    uint64_t cores = rc == 0 ? cores_max : 0;
-    while (cores > 0 && (!best[cores].times.cores || (!exactly && !best[cores].times.kept))) {
-        cores--;
+    struct spmd_choice *curve;
+    size_t count;
+    int rc = spmd_curve(problem, cores_max, comm, context, &curve, &count);
+    if (rc < 0) {
+        return rc;
     }
-    if (cores > 0) {
-        *out = best[cores];
+    for (rc = -ERANGE; rc < 0 && count > 0; count--) {
+        const struct spmd_times *times = &curve[count - 1].times;
+        if (exactly ? times->cores == cores_max : times->kept) {
+            *out = curve[count - 1];
+            rc = 0;
+        }
     }
-    free(best);
-    return rc < 0 || cores > 0 ? rc : -ERANGE;
+    free(curve);
+    return rc;
 }

@@ -98,8 +98,7 @@ int spmd_tile_of_grid(const struct spmd_problem *problem, uint64_t n, uint64_t m
 struct spmd_times spmd_predict(const struct spmd_problem *problem, const struct spmd_tile *tile,
                                double comm_s);
 
-/* Tcomm of a tile: from a figure for one edge task, or from the profile and a placement. Negative:
- * -errno. */
+/* Tcomm of a tile: from a figure for one edge task, or from the profile and a placement. */
 typedef double spmd_comm_function(void *context, const struct spmd_problem *problem,
                                   const struct spmd_tile *tile);
 
@@ -116,12 +115,12 @@ struct spmd_choice {
 /* The tile that keeps the efficiency with the most cores (the highest speed-up), out of those that
  * divide the problem and need at most `cores_max`; among tiles for the same number of cores the
  * fastest. With `exactly` only tiles for cores_max cores count, whether they keep (4) or not. 0;
- * -ERANGE: none keeps it (or none divides); -errno. */
+ * -ERANGE: none keeps it (or none divides); -ENOMEM. */
 int spmd_choose(const struct spmd_problem *problem, uint64_t cores_max, bool exactly,
                 spmd_comm_function *comm, void *context, struct spmd_choice *out);
 
 /* The fastest tile for each number of cores up to cores_max that divides the problem, ascending.
- * *out is to be freed. 0, -ENOMEM, -errno. */
+ * *out is to be freed. 0 or -ENOMEM. */
 int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm_function *comm,
                void *context, struct spmd_choice **out, size_t *count);
 

@@ -26,19 +26,6 @@ struct subgraph {
     const double *bytes;
 };
 
-struct descent {
-    struct map_traffic *t;
-    uint32_t *ranks;  /* all ranks; those of one part lie together */
-    uint32_t *leaves; /* the places; those of one group lie together */
-    uint32_t *local;  /* by rank: its number in the subgraph at hand */
-    uint32_t *part;   /* by number in the subgraph */
-    uint32_t *room;   /* as long, for sorting */
-    uint32_t *sizes;  /* of the parts at hand */
-    size_t *start;    /* the subgraph at hand */
-    uint32_t *with;
-    double *bytes;
-};
-
 /* -- cutting by growth -- */
 
 /* A heap of ranks by their bytes to the growing part, the lowest number on ties. */
@@ -102,43 +89,33 @@ static void add_bytes(struct heap *heap, uint32_t rank, double bytes)
     rise(heap, heap->at[rank]);
 }
 
+struct descent {
+    struct map_traffic *t;
+    uint32_t *ranks;  /* all ranks; those of one part lie together */
+    uint32_t *leaves; /* the places; those of one group lie together */
+    uint32_t *local;  /* by rank: its number in the subgraph at hand */
+    uint32_t *part;   /* by number in the subgraph */
+    uint32_t *room;   /* as long, for sorting */
+    uint32_t *sizes;  /* of the parts at hand */
+    size_t *start;    /* the subgraph at hand */
+    uint32_t *with;
+    double *bytes;
+    struct heap heap; /* of the cut at hand */
+};
+
 /* Ranks that are taken one after the other. */
 struct growth {
     const struct subgraph *graph;
-    struct heap heap;
+    struct heap *heap;
     uint32_t fresh; /* the lowest rank that may still be in no part */
     uint32_t *part; /* by rank; MAP_NONE: not taken */
 };
 
-static int make_growth(const struct subgraph *graph, uint32_t *part, struct growth *out)
-{
-    *out = (struct growth){
-        .graph = graph,
-        .heap = {.items = calloc(graph->count, sizeof *out->heap.items),
-                 .at = calloc(graph->count, sizeof *out->heap.at),
-                 .bytes = calloc(graph->count, sizeof *out->heap.bytes)},
-        .part = part,
-    };
-    if (!out->heap.items || !out->heap.at || !out->heap.bytes) {
-        return -ENOMEM;
-    }
-    memset(out->heap.at, 0xff, graph->count * sizeof *out->heap.at);
-    memset(part, 0xff, graph->count * sizeof *part);
-    return 0;
-}
-
-static void free_growth(struct growth *growth)
-{
-    free(growth->heap.items);
-    free(growth->heap.at);
-    free(growth->heap.bytes);
-}
-
 /* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
-static uint32_t grow(struct growth *growth, uint32_t p)
+static void grow(struct growth *growth, uint32_t p)
 {
     const struct subgraph *graph = growth->graph;
-    struct heap *heap = &growth->heap;
+    struct heap *heap = growth->heap;
     while (heap->count == 0 && growth->part[growth->fresh] != MAP_NONE) {
         growth->fresh++;
     }
@@ -149,19 +126,20 @@ static uint32_t grow(struct growth *growth, uint32_t p)
             add_bytes(heap, graph->with[e], graph->bytes[e]);
         }
     }
-    return rank;
 }
 
 /* Cuts the ranks into `parts` parts of exactly sizes[p] ranks (their sum is the count), so that few
  * bytes go between parts: one after the other, each grown from the lowest rank that is left, next
- * always the rank with the most bytes to the part. part[r] for each rank. n log n. 0 or -ENOMEM. */
-static int cut_by_growth(const struct subgraph *graph, const uint32_t *sizes, uint32_t parts,
-                         uint32_t *part)
+ * always the rank with the most bytes to the part. part[r] for each rank. n log n. The arrays of
+ * the heap are as long as there are ranks. */
+static void cut_by_growth(const struct subgraph *graph, const uint32_t *sizes, uint32_t parts,
+                          uint32_t *part, struct heap *heap)
 {
-    struct growth growth;
-    struct heap *heap = &growth.heap;
-    int rc = make_growth(graph, part, &growth);
-    for (uint32_t p = 0; rc == 0 && p < parts; p++) {
+    struct growth growth = {.graph = graph, .heap = heap, .part = part};
+    memset(heap->at, 0xff, graph->count * sizeof *heap->at);
+    memset(heap->bytes, 0, graph->count * sizeof *heap->bytes);
+    memset(part, 0xff, graph->count * sizeof *part);
+    for (uint32_t p = 0; p < parts; p++) {
         for (uint32_t n = 0; n < sizes[p]; n++) {
             grow(&growth, p);
         }
@@ -170,8 +148,6 @@ static int cut_by_growth(const struct subgraph *graph, const uint32_t *sizes, ui
             heap->at[heap->items[heap->count]] = MAP_NONE;
         }
     }
-    free_growth(&growth);
-    return rc;
 }
 
 /* -- the machine, level by level -- */
@@ -215,44 +191,39 @@ uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf)
     return group == MAP_NONE ? (uint64_t)MAP_NONE + 1 + item : group;
 }
 
-struct placed_leaf {
-    uint64_t group;
-    uint32_t leaf;
-};
-
-static int by_group(const void *a, const void *b)
+static int by_groups(const void *a, const void *b, void *context)
 {
-    const struct placed_leaf *x = a, *y = b;
-    if (x->group != y->group) {
-        return x->group < y->group ? -1 : 1;
+    const struct map_view *view = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    size_t levels = map_count_levels(view);
+    for (size_t level = 0; level < levels; level++) {
+        uint64_t p = map_group_at(view, level, x), q = map_group_at(view, level, y);
+        if (p != q) {
+            return p < q ? -1 : 1;
+        }
     }
-    return x->leaf < y->leaf ? -1 : x->leaf > y->leaf;
+    return x < y ? -1 : x > y;
 }
 
-/* Puts leaves [begin, end) in the order of their groups and counts those of each. 0 or -ENOMEM. */
-static int sort_leaves(struct descent *d, size_t level, uint32_t begin, uint32_t end,
-                       uint32_t *parts)
+void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count)
 {
-    uint32_t count = end - begin;
-    struct placed_leaf *sorted = calloc(count, sizeof *sorted);
-    if (!sorted) {
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t leaf = d->leaves[begin + i];
-        sorted[i] = (struct placed_leaf){map_group_at(d->t->view, level, leaf), leaf};
-    }
-    qsort(sorted, count, sizeof *sorted, by_group);
-    *parts = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        d->leaves[begin + i] = sorted[i].leaf;
-        if (i == 0 || sorted[i].group != sorted[i - 1].group) {
-            d->sizes[(*parts)++] = 0;
+    qsort_r(leaves, count, sizeof *leaves, by_groups, view);
+}
+
+/* Counts the leaves [begin, end) of each group that they lie in; returns how many groups. */
+static uint32_t count_groups(struct descent *d, size_t level, uint32_t begin, uint32_t end)
+{
+    uint64_t before = 0;
+    uint32_t parts = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        uint64_t group = map_group_at(d->t->view, level, d->leaves[i]);
+        if (i == begin || group != before) {
+            d->sizes[parts++] = 0;
         }
-        d->sizes[*parts - 1]++;
+        d->sizes[parts - 1]++;
+        before = group;
     }
-    free(sorted);
-    return 0;
+    return parts;
 }
 
 /* -- cutting -- */
@@ -302,11 +273,7 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
     if (end - begin <= 1 || level == map_count_levels(d->t->view)) {
         return 0;
     }
-    uint32_t parts;
-    int rc = sort_leaves(d, level, begin, end, &parts);
-    if (rc < 0) {
-        return rc;
-    }
+    uint32_t parts = count_groups(d, level, begin, end);
     if (parts == 1) {
         return descend(d, level + 1, begin, end);
     }
@@ -316,10 +283,9 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
     }
     memcpy(sizes, d->sizes, parts * sizeof *sizes);
     struct subgraph graph = subgraph_of(d, begin, end);
-    rc = cut_by_growth(&graph, sizes, parts, d->part);
-    if (rc == 0) {
-        sort_ranks(d, begin, end, parts);
-    }
+    cut_by_growth(&graph, sizes, parts, d->part, &d->heap);
+    sort_ranks(d, begin, end, parts);
+    int rc = 0;
     for (uint32_t p = 0, at = begin; rc == 0 && p < parts; at += sizes[p++]) {
         rc = descend(d, level + 1, at, at + sizes[p]);
     }
@@ -442,9 +408,12 @@ int map_place_by_descent(struct map_traffic *t)
         .start = map_arena_get(arena, (size_t)ranks + 1, sizeof *d.start),
         .with = map_arena_get(arena, entries, sizeof *d.with),
         .bytes = map_arena_get(arena, entries, sizeof *d.bytes),
+        .heap = {.items = map_arena_get(arena, ranks, sizeof *d.heap.items),
+                 .at = map_arena_get(arena, ranks, sizeof *d.heap.at),
+                 .bytes = map_arena_get(arena, ranks, sizeof *d.heap.bytes)},
     };
     if (!d.ranks || !d.leaves || !d.local || !d.part || !d.room || !d.sizes || !d.start ||
-        !d.with || !d.bytes) {
+        !d.with || !d.bytes || !d.heap.items || !d.heap.at || !d.heap.bytes) {
         return -ENOMEM;
     }
     for (uint32_t r = 0; r < ranks; r++) {
@@ -452,6 +421,7 @@ int map_place_by_descent(struct map_traffic *t)
         d.leaves[r] = t->leaves[r];
         d.local[r] = MAP_NONE;
     }
+    map_sort_by_groups(t->view, d.leaves, ranks);
     int rc = descend(&d, 0, 0, ranks);
     if (rc < 0) {
         return rc;

@@ -20,14 +20,6 @@ struct lists {
     SCOTCH_Num *start, *with, *load, *part;
 };
 
-static void free_lists(struct lists *lists)
-{
-    free(lists->start);
-    free(lists->with);
-    free(lists->load);
-    free(lists->part);
-}
-
 /* The power of two that makes loads of bytes: 1 where they are whole numbers and small enough, so
  * that Scotch sees what scotch_gmap sees; else as fine as they can be. Powers of two of the same
  * loads give the same answer, other factors another one. */
@@ -44,17 +36,17 @@ static double load_of_byte(const struct map_matrix *m, double most_link)
     return whole && exponent > 0 ? 1 : ldexp(0.5, exponent);
 }
 
-static int make_lists(const struct map_matrix *m, double most_link, struct lists *out)
+static int make_lists(struct map_arena *arena, const struct map_matrix *m, double most_link,
+                      struct lists *out)
 {
     size_t edges = m->start[m->ranks];
     struct lists lists = {
-        .start = calloc((size_t)m->ranks + 1, sizeof *lists.start),
-        .with = calloc(edges + 1, sizeof *lists.with),
-        .load = calloc(edges + 1, sizeof *lists.load),
-        .part = calloc(m->ranks, sizeof *lists.part),
+        .start = map_arena_get(arena, (size_t)m->ranks + 1, sizeof *lists.start),
+        .with = map_arena_get(arena, edges, sizeof *lists.with),
+        .load = map_arena_get(arena, edges, sizeof *lists.load),
+        .part = map_arena_get(arena, m->ranks, sizeof *lists.part),
     };
     if (!lists.start || !lists.with || !lists.load || !lists.part) {
-        free_lists(&lists);
         return -ENOMEM;
     }
     double factor = load_of_byte(m, most_link);
@@ -124,20 +116,6 @@ struct tree {
     uint32_t *leaves; /* in the order of the tree */
     SCOTCH_Num depth, sizes[MOST_LEVELS], links[MOST_LEVELS];
 };
-
-static int by_groups(const void *a, const void *b, void *context)
-{
-    const struct map_view *view = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    size_t levels = map_count_levels(view);
-    for (size_t level = 0; level < levels; level++) {
-        uint64_t p = map_group_at(view, level, x), q = map_group_at(view, level, y);
-        if (p != q) {
-            return p < q ? -1 : 1;
-        }
-    }
-    return x < y ? -1 : x > y;
-}
 
 /* The outermost level on which two leaves are in different groups; below all: `levels`. */
 static size_t parting_level(const struct map_view *view, size_t levels, uint32_t a, uint32_t b)
@@ -226,7 +204,7 @@ static int make_tree(struct map_traffic *t, struct tree *tree)
         return -ENOTSUP;
     }
     memcpy(tree->leaves, t->leaves, count * sizeof *tree->leaves);
-    qsort_r(tree->leaves, count, sizeof *tree->leaves, by_groups, view);
+    map_sort_by_groups(view, tree->leaves, count);
     for (uint32_t i = 1; i < count; i++) {
         parting[i] = (uint8_t)parting_level(view, levels, tree->leaves[i - 1], tree->leaves[i]);
     }
@@ -267,7 +245,7 @@ static void place_second_ones(struct map_traffic *t, const struct tree *tree,
 static int place_on_tree(struct map_traffic *t, const struct tree *tree, struct lists *lists)
 {
     uint32_t ranks = t->matrix->ranks;
-    bool *used = calloc(ranks, sizeof *used);
+    bool *used = map_arena_get(&t->view->arena, ranks, sizeof *used);
     SCOTCH_Arch arch;
     SCOTCH_archInit(&arch);
     SCOTCH_randomReset(); /* the same matrix gives the same placement */
@@ -283,7 +261,6 @@ static int place_on_tree(struct map_traffic *t, const struct tree *tree, struct 
     if (done) {
         place_second_ones(t, tree, lists->part, used);
     }
-    free(used);
     return done ? 0 : -ENOMEM;
 }
 
@@ -295,11 +272,7 @@ int map_place_by_scotch(struct map_traffic *t)
     if (rc == -ENOTSUP || (rc == 0 && !t->matrix->start[t->matrix->ranks])) {
         return map_place_by_descent(t);
     }
-    rc = rc < 0 ? rc : make_lists(t->matrix, tree.links[0], &lists);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = place_on_tree(t, &tree, &lists);
-    free_lists(&lists);
+    rc = rc < 0 ? rc : make_lists(&t->view->arena, t->matrix, tree.links[0], &lists);
+    rc = rc < 0 ? rc : place_on_tree(t, &tree, &lists);
     return rc < 0 ? rc : map_improve_nearby(t);
 }

@@ -89,153 +89,27 @@ const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scot
 
 /* -- the time of a message -- */
 
-static double seconds_of(const struct map_view *view, const struct map_between *between,
-                         double bytes)
-{
-    if (!between->layer) {
-        return 0;
-    }
-    return view->latencies_known ? profile_message_seconds(
-                                       between->layer, between->communication->message_bytes, bytes)
-                                 : between->distance * bytes;
-}
-
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
 {
     const struct map_between between = map_between(view, a, b);
-    return seconds_of(view, &between, bytes);
+    if (!between.layer) {
+        return 0;
+    }
+    return view->latencies_known
+               ? profile_message_seconds(between.layer, between.communication->message_bytes, bytes)
+               : between.distance * bytes;
 }
 
 /* -- the time of a placement -- */
-
-/* Entries x layers above this are not worth their memory (256 MiB): pairs are asked one by one. */
-#define MOST_COSTS ((size_t)1 << 25)
-
-/* Names of the groups of a leaf, as map_between() looks for a common one: layers inside the node,
- * then those between nodes. A group is named by its lowest leaf; a leaf in none by itself. */
-static void fill_path(const struct map_view *view, uint32_t levels, uint32_t leaf, uint32_t *path)
-{
-    uint32_t node = map_view_node(view, leaf), first = view->nodes[node].first_leaf;
-    const struct map_class *class = &view->classes[view->nodes[node].class_index];
-    size_t layers = class->of->communication.layer_count, inside = levels - view->network_count;
-    for (size_t i = 0; i < levels; i++) {
-        path[i] = leaf;
-    }
-    for (size_t i = 0; i < layers; i++) {
-        const struct map_groups *groups = &class->families[class->family_count - layers + i].groups;
-        path[i] = first + map_groups_lowest(groups, leaf - first);
-    }
-    for (size_t i = 0; i < view->network_count; i++) {
-        const struct map_groups *groups = &view->network[i].groups;
-        uint32_t group = groups->group_of[node];
-        path[inside + i] = group == MAP_NONE
-                               ? leaf
-                               : view->nodes[groups->members[groups->start[group]]].first_leaf;
-    }
-}
-
-static bool has_pairs(const struct map_view *view)
-{
-    for (size_t i = 0; i < view->network_count; i++) {
-        if (view->network[i].groups.pair_start) {
-            return true;
-        }
-    }
-    for (size_t c = 0; c < view->class_count; c++) {
-        for (size_t f = 0; f < view->classes[c].family_count; f++) {
-            if (view->classes[c].families[f].groups.pair_start) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* The layer of two leaves among all that there are; the last is the farthest. */
-static uint32_t layer_of(const struct map_traffic *t, uint32_t a, uint32_t b)
-{
-    const uint32_t *x = t->path + (size_t)a * t->levels, *y = t->path + (size_t)b * t->levels;
-    uint32_t inside = t->levels - (uint32_t)t->view->network_count, level = 0;
-    while (level < t->levels && x[level] != y[level]) {
-        level++;
-    }
-    if (level >= inside) {
-        return t->layers - 1 - (t->levels - level);
-    }
-    return t->first_layer[t->view->nodes[map_view_node(t->view, a)].class_index] + level;
-}
-
-/* The costs of a message on each layer of `in`; returns where they end. */
-static double *add_costs(const struct map_view *view, const struct profile_communication *in,
-                         double bytes, double *cost)
-{
-    for (size_t i = 0; i < in->layer_count; i++) {
-        struct map_between layer = {.communication = in, .layer = &in->layers[i]};
-        if (!view->latencies_known) {
-            layer.distance = profile_layer_distance(view->profile, in, i);
-        }
-        *cost++ = seconds_of(view, &layer, bytes);
-    }
-    return cost;
-}
-
-static void fill_costs(struct map_traffic *t)
-{
-    const struct map_view *view = t->view;
-    const struct map_between farthest = map_farthest(view->profile);
-    for (size_t e = 0; e < t->matrix->start[t->matrix->ranks]; e++) {
-        double *cost = t->cost + e * t->layers, bytes = t->matrix->bytes[e];
-        for (size_t c = 0; c < view->class_count; c++) {
-            cost = add_costs(view, &view->classes[c].of->communication, bytes, cost);
-        }
-        cost = add_costs(view, &view->profile->network, bytes, cost);
-        *cost = seconds_of(view, &farthest, bytes);
-    }
-}
-
-int map_traffic_make(struct map_view *view, const struct map_matrix *matrix, const uint32_t *leaves,
-                     uint32_t *place, struct map_traffic *out)
-{
-    struct map_traffic t = {.view = view, .matrix = matrix, .leaves = leaves, .place = place};
-    size_t entries = matrix->start[matrix->ranks];
-    uint32_t most = 0;
-    t.first_layer = map_arena_get(&view->arena, view->class_count, sizeof *t.first_layer);
-    for (size_t c = 0; t.first_layer && c < view->class_count; c++) {
-        uint32_t layers = (uint32_t)view->classes[c].of->communication.layer_count;
-        t.first_layer[c] = t.layers;
-        t.layers += layers;
-        most = layers > most ? layers : most;
-    }
-    t.layers += (uint32_t)view->network_count + 1;
-    t.levels = most + (uint32_t)view->network_count;
-    t.path = map_arena_get(&view->arena, (size_t)view->leaf_count * t.levels, sizeof *t.path);
-    if (!t.first_layer || !t.path) {
-        return -ENOMEM;
-    }
-    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        fill_path(view, t.levels, leaf, t.path + (size_t)leaf * t.levels);
-    }
-    if (entries <= MOST_COSTS / t.layers && !has_pairs(view)) {
-        t.cost = map_arena_get(&view->arena, entries * t.layers, sizeof *t.cost);
-        if (!t.cost) {
-            return -ENOMEM;
-        }
-        fill_costs(&t);
-    }
-    *out = t;
-    return 0;
-}
 
 double map_traffic_of_rank(const struct map_traffic *t, uint32_t rank, uint32_t leaf)
 {
     double seconds = 0;
     for (size_t e = t->matrix->start[rank]; e < t->matrix->start[rank + 1]; e++) {
         uint32_t other = t->place[t->matrix->with[e]];
-        if (other == MAP_NONE || other == leaf) {
-            continue;
+        if (other != MAP_NONE) {
+            seconds += map_message_seconds(t->view, leaf, other, t->matrix->bytes[e]);
         }
-        seconds += t->cost ? t->cost[e * t->layers + layer_of(t, leaf, other)]
-                           : map_message_seconds(t->view, leaf, other, t->matrix->bytes[e]);
     }
     return seconds;
 }
@@ -275,11 +149,8 @@ static int place_by_scotch(void *traffic)
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds)
 {
-    struct map_traffic t;
-    int rc = map_traffic_make(view, matrix, leaves, out, &t);
-    if (rc < 0) {
-        return rc;
-    }
+    struct map_traffic t = {.view = view, .matrix = matrix, .leaves = leaves, .place = out};
+    int rc = 0;
     if (placer == MAP_RANK_ORDER) {
         memcpy(out, leaves, matrix->ranks * sizeof *out);
     } else if (placer == MAP_GREEDY) {

@@ -33,24 +33,14 @@ void map_matrix_free(struct map_matrix *matrix);
 
 /* -- traffic -- */
 
-/* The ways to place ranks by their traffic. */
+/* Ranks that are being placed by their traffic; all but `place` is borrowed. */
 
 struct map_traffic {
     struct map_view *view;
     const struct map_matrix *matrix;
     const uint32_t *leaves; /* to be used, one each */
     uint32_t *place;        /* by rank: its leaf; MAP_NONE: not placed yet */
-    /* Worked out once by map_traffic_make(), as the ways to place ask millions of times: */
-    uint32_t levels;       /* layers that two leaves may have in common, nearest first */
-    uint32_t *path;        /* by leaf, `levels` of them: its group, named by a leaf of it */
-    uint32_t layers;       /* of all classes, of the network, and the farthest of all */
-    uint32_t *first_layer; /* by class: where its layers begin among those */
-    double *cost; /* by entry of the matrix and layer, NULL: the pairs are asked one by one */
 };
-
-/* `view` and `matrix` are borrowed. 0 or -ENOMEM; the memory is the view's. */
-int map_traffic_make(struct map_view *view, const struct map_matrix *matrix, const uint32_t *leaves,
-                     uint32_t *place, struct map_traffic *out);
 
 /* Predicted time of what the rank exchanges with ranks that are placed, if it were on `leaf`. */
 double map_traffic_of_rank(const struct map_traffic *traffic, uint32_t rank, uint32_t leaf);
@@ -112,5 +102,8 @@ size_t map_count_levels(const struct map_view *view);
 /* The group of a leaf on a level. Groups of different nodes may have one number: nodes are
  * separated before. A leaf in no group is alone. */
 uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
+
+/* Leaves of one group lie together, on each level. */
+void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count);
 
 #endif

@@ -197,8 +197,9 @@ struct limiting {
     struct map_view *view;
     struct map_slots *slots;
     size_t workers;
-    bool *counts;   /* by leaf: a place for a worker */
-    uint32_t *room; /* by node: places */
+    bool *open;       /* by leaf: a place for a worker */
+    uint32_t *places; /* by leaf: 1 for such a place */
+    uint32_t *room;   /* by node: places */
     uint32_t least;
     /* The best so far: a group inside `node`, or of nodes; NULL: none. */
     const struct map_groups *groups;
@@ -217,22 +218,30 @@ static size_t mark_places(struct limiting *l)
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
         map_key key = l->slots->key[leaf];
-        l->counts[leaf] = key != MAP_KEY_NEVER && map_key_kind(key) == best &&
-                          !map_key_workers(key) && !map_key_core_workers(key) &&
-                          !map_core_mates_before(view, leaf, l->counts);
-        count += l->counts[leaf];
+        l->open[leaf] = key != MAP_KEY_NEVER && map_key_kind(key) == best &&
+                        !map_key_workers(key) && !map_key_core_workers(key) &&
+                        !map_core_mates_before(view, leaf, l->open);
+        l->places[leaf] = l->open[leaf];
+        count += l->open[leaf];
     }
     return count;
 }
 
-static void offer(struct limiting *l, const struct map_groups *groups, uint32_t node,
-                  uint32_t group, size_t room)
+/* Offers the groups of a relation, by the places in their items. */
+static void offer_groups(struct limiting *l, const struct map_groups *groups, uint32_t node,
+                         const uint32_t *places)
 {
-    if (room >= l->workers && room < l->least) {
-        l->least = (uint32_t)room;
-        l->groups = groups;
-        l->node = node;
-        l->group = group;
+    for (uint32_t g = 0; g < groups->group_count; g++) {
+        size_t room = 0;
+        for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
+            room += places[groups->members[i]];
+        }
+        if (room >= l->workers && room < l->least) {
+            l->least = (uint32_t)room;
+            l->groups = groups;
+            l->node = node;
+            l->group = g;
+        }
     }
 }
 
@@ -240,32 +249,13 @@ static void look_in_node(struct limiting *l, uint32_t node)
 {
     const struct map_node *at = &l->view->nodes[node];
     const struct map_class *class = &l->view->classes[at->class_index];
+    const uint32_t *places = l->places + at->first_leaf;
     for (uint32_t i = 0; i < class->of->pus.count; i++) {
-        l->room[node] += l->counts[at->first_leaf + i];
+        l->room[node] += places[i];
     }
     for (size_t f = 0; f < class->family_count && l->room[node] >= l->workers; f++) {
-        const struct map_groups *groups = &class->families[f].groups;
-        bool layer = class->families[f].rule == MAP_RULE_LATENCY;
-        for (uint32_t g = 0; layer && g < groups->group_count; g++) {
-            size_t room = 0;
-            for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
-                room += l->counts[at->first_leaf + groups->members[i]];
-            }
-            offer(l, groups, node, g, room);
-        }
-    }
-}
-
-static void look_over_nodes(struct limiting *l)
-{
-    for (size_t f = 0; f < l->view->network_count; f++) {
-        const struct map_groups *groups = &l->view->network[f].groups;
-        for (uint32_t g = 0; g < groups->group_count; g++) {
-            size_t room = 0;
-            for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
-                room += l->room[groups->members[i]];
-            }
-            offer(l, groups, MAP_NONE, g, room);
+        if (class->families[f].rule == MAP_RULE_LATENCY) {
+            offer_groups(l, &class->families[f].groups, node, places);
         }
     }
 }
@@ -287,9 +277,10 @@ static void close_others(struct limiting *l)
 int map_order_limit(struct map_view *view, struct map_slots *slots, size_t workers)
 {
     struct limiting l = {.view = view, .slots = slots, .workers = workers, .least = UINT32_MAX};
-    l.counts = map_arena_get(&view->arena, view->leaf_count, sizeof *l.counts);
+    l.open = map_arena_get(&view->arena, view->leaf_count, sizeof *l.open);
+    l.places = map_arena_get(&view->arena, view->leaf_count, sizeof *l.places);
     l.room = map_arena_get(&view->arena, view->node_count, sizeof *l.room);
-    if (!l.counts || !l.room) {
+    if (!l.open || !l.places || !l.room) {
         return -ENOMEM;
     }
     if (mark_places(&l) < workers) {
@@ -298,8 +289,9 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
     for (uint32_t node = 0; node < view->node_count; node++) {
         look_in_node(&l, node);
     }
-    if (!l.groups) {
-        look_over_nodes(&l);
+    bool in_a_node = l.groups;
+    for (size_t f = 0; !in_a_node && f < view->network_count; f++) {
+        offer_groups(&l, &view->network[f].groups, MAP_NONE, l.room);
     }
     if (l.groups) {
         close_others(&l);

@@ -237,21 +237,13 @@ static void lift(struct map_tree *tree, uint32_t node)
 
 /* -- choosing -- */
 
-/* Raises every group around the item, and takes the sum off the item itself. */
-static void raise_node(struct node *node, uint32_t item)
+/* Raises every group around the slot. */
+static void raise_groups(struct slot *slots, const struct shape *shape, uint32_t slot,
+                         map_weight outer_latency)
 {
-    const struct shape *shape = node->shape;
-    struct slot *slots = node->slots;
-    uint32_t slot = shape->slot_of[item];
-    map_weight own = shape->own[item], raise;
-    if (!shape->in_layer[item]) {
-        add(&own, node->outer_latency);
-    }
-    slots[slot].added = map_weight_minus(slots[slot].added, own);
-    slots[slot].weight = map_weight_minus(slots[slot].weight, own);
     for (;;) {
-        raise = shape->raise[slot];
-        raise = shape->top_layer[slot] ? map_weight_minus(raise, node->outer_latency) : raise;
+        map_weight raise = shape->raise[slot];
+        raise = shape->top_layer[slot] ? map_weight_minus(raise, outer_latency) : raise;
         add(&slots[slot].added, raise);
         add(&slots[slot].weight, raise);
         if (slot == ROOT) {
@@ -262,6 +254,20 @@ static void raise_node(struct node *node, uint32_t item)
     }
 }
 
+/* Raises every group around the item, and takes the sum off the item itself. */
+static void raise_node(struct node *node, uint32_t item)
+{
+    const struct shape *shape = node->shape;
+    struct slot *slot = &node->slots[shape->slot_of[item]];
+    map_weight own = shape->own[item];
+    if (!shape->in_layer[item]) {
+        add(&own, node->outer_latency);
+    }
+    slot->added = map_weight_minus(slot->added, own);
+    slot->weight = map_weight_minus(slot->weight, own);
+    raise_groups(node->slots, shape, shape->slot_of[item], node->outer_latency);
+}
+
 static void take_key(const struct map_tree *tree, struct node *node, uint32_t item)
 {
     const struct shape *shape = node->shape;
@@ -269,21 +275,6 @@ static void take_key(const struct map_tree *tree, struct node *node, uint32_t it
     node->slots[slot].key = tree->keys->key[node->first_leaf + item];
     node->slots[slot].weight = node->slots[slot].added;
     while (slot != ROOT && refresh(node->slots, slot, shape->parent[slot])) {
-        slot = shape->parent[slot];
-    }
-}
-
-static void raise_network(struct map_tree *tree, uint32_t node)
-{
-    const struct shape *shape = &tree->network;
-    uint32_t slot = shape->slot_of[node];
-    for (;;) {
-        add(&tree->top[slot].added, shape->raise[slot]);
-        add(&tree->top[slot].weight, shape->raise[slot]);
-        if (slot == ROOT) {
-            return;
-        }
-        refresh(tree->top, slot, shape->parent[slot]);
         slot = shape->parent[slot];
     }
 }
@@ -304,7 +295,8 @@ void map_tree_raise(struct map_tree *tree, uint32_t leaf)
     node->slots[node->shape->slot_of[leaf - node->first_leaf]].key = tree->keys->key[leaf];
     raise_node(node, leaf - node->first_leaf);
     lift(tree, index);
-    raise_network(tree, index);
+    /* No latency is outside of the network: nothing is taken off its top layers. */
+    raise_groups(tree->top, &tree->network, tree->network.slot_of[index], (map_weight){0});
 }
 
 /* -- making -- */

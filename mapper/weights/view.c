@@ -46,47 +46,31 @@ struct latencies {
     bool any;
 };
 
-/* Calls for every layer of every class and of the network. */
-static void each_layer(const struct servet_profile *profile, struct latencies *all,
-                       void (*visit)(struct latencies *all, int64_t quanta))
-{
-    for (size_t c = 0; c < profile->class_count; c++) {
-        const struct profile_communication *inside = &profile->classes[c].communication;
-        for (size_t i = 0; i < inside->layer_count; i++) {
-            visit(all, quanta_of(profile_layer_distance(profile, inside, i)) >> all->shift);
-        }
-    }
-    for (size_t i = 0; i < profile->network.layer_count; i++) {
-        visit(all, quanta_of(profile_layer_distance(profile, &profile->network, i)) >> all->shift);
-    }
-}
-
-static void visit_extremes(struct latencies *all, int64_t quanta)
-{
-    if (!all->any || quanta < all->lowest) {
-        all->lowest = quanta;
-    }
-    if (!all->any || quanta > all->highest) {
-        all->highest = quanta;
-    }
-    all->any = true;
-}
-
-static void visit_divisor(struct latencies *all, int64_t quanta)
-{
-    all->divisor = gcd(all->divisor, all->highest - quanta);
-}
-
 static int64_t denominator_of(const struct latencies *all)
 {
     return all->highest > all->lowest ? (all->highest - all->lowest) / all->divisor : 1;
 }
 
+/* Goes over every layer of every class and of the network: for the extremes, then the divisor. */
 static struct latencies scan_latencies(const struct servet_profile *profile, int shift)
 {
     struct latencies all = {.shift = shift};
-    each_layer(profile, &all, visit_extremes);
-    each_layer(profile, &all, visit_divisor);
+    size_t all_parts = profile->class_count + 1;
+    for (size_t part = 0; part < 2 * all_parts; part++) {
+        size_t c = part % all_parts;
+        const struct profile_communication *in =
+            c < profile->class_count ? &profile->classes[c].communication : &profile->network;
+        for (size_t i = 0; i < in->layer_count; i++) {
+            int64_t quanta = quanta_of(profile_layer_distance(profile, in, i)) >> shift;
+            if (part >= all_parts) {
+                all.divisor = gcd(all.divisor, all.highest - quanta);
+                continue;
+            }
+            all.lowest = !all.any || quanta < all.lowest ? quanta : all.lowest;
+            all.highest = !all.any || quanta > all.highest ? quanta : all.highest;
+            all.any = true;
+        }
+    }
     return all;
 }
 
@@ -206,42 +190,28 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
-/* Is the first PU of the package of `item` in group `g`, too, and with it all the others?
- * Each package is gone through once, for its first PU: a node of 256 PUs has no time for more. */
-static bool holds_its_package(const struct map_groups *packages, const struct map_groups *groups,
-                              uint32_t g, uint32_t item)
+/* Does each group of `groups` lie in one package, or hold all of every package that it touches?
+ * `inside` is by package, and 0. */
+static bool nests(const struct map_groups *packages, const struct map_groups *groups,
+                  uint32_t *inside)
 {
-    uint32_t p = packages->group_of[item];
-    if (p == MAP_NONE) {
-        return true;
-    }
-    uint32_t at = packages->start[p], end = packages->start[p + 1];
-    bool is_first = packages->members[at] == item, whole = true;
-    for (end = is_first ? end : at + 1; whole && at < end; at++) {
-        whole = groups->group_of[packages->members[at]] == g;
-    }
-    return whole;
-}
-
-/* Does each group of `groups` lie in one package, or hold all of every package that it touches? */
-static bool nests(const struct map_groups *packages, const struct map_groups *groups)
-{
+    bool nested = true;
     for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint32_t first = groups->start[g], end = groups->start[g + 1], inside = 0;
-        uint32_t package = packages->group_of[groups->members[first]];
-        for (uint32_t i = first; i < end; i++) {
-            inside += packages->group_of[groups->members[i]] == package;
-        }
-        if (package != MAP_NONE && inside == end - first) {
-            continue;
-        }
-        for (uint32_t i = first; i < end; i++) {
-            if (!holds_its_package(packages, groups, g, groups->members[i])) {
-                return false;
+        const uint32_t *members = groups->members + groups->start[g];
+        uint32_t count = groups->start[g + 1] - groups->start[g];
+        for (int pass = 0; pass < 3; pass++) { /* count, compare, and clear */
+            for (uint32_t i = 0; i < count; i++) {
+                uint32_t p = packages->group_of[members[i]];
+                if (p == MAP_NONE) {
+                    continue;
+                }
+                uint32_t size = packages->start[p + 1] - packages->start[p];
+                inside[p] = pass < 2 ? inside[p] + (pass == 0) : 0;
+                nested = nested && (pass != 1 || inside[p] == count || inside[p] == size);
             }
         }
     }
-    return true;
+    return nested;
 }
 
 /* The packages break ties: of PUs that share nothing else the one whose package has the fewest
@@ -255,8 +225,11 @@ static int add_packages(struct making *making, const struct profile_class *of,
     int rc =
         add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, (uint32_t)of->pus.count, packages);
     bool nested = making->load <= TIE_LOAD_MOST && !packages->groups.pair_start;
+    uint32_t *inside =
+        map_arena_get(&making->view->arena, of->packages.group_count, sizeof *inside);
+    rc = inside ? rc : -ENOMEM;
     for (size_t f = 0; rc == 0 && nested && f < class->family_count; f++) {
-        nested = nests(&packages->groups, &class->families[f].groups);
+        nested = nests(&packages->groups, &class->families[f].groups, inside);
     }
     if (rc == 0 && !nested) {
         struct profile_relation none = {0};
@@ -277,34 +250,21 @@ static int add_families(struct making *making, const struct profile_class *of,
     }
     out->family_count = count;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < of->cache_count; i++) {
-        const struct profile_relation *sharing = &of->caches[i].sharing;
-        rc = add_family(making, MAP_RULE_CACHE, making->collide, sharing, items,
-                        &out->families[used++]);
+    for (size_t i = 0; rc == 0 && i < of->cache_count + of->memory.level_count; i++) {
+        bool cache = i < of->cache_count;
+        rc = add_family(making, cache ? MAP_RULE_CACHE : MAP_RULE_MEMORY, making->collide,
+                        cache ? &of->caches[i].sharing
+                              : &of->memory.levels[i - of->cache_count].collisions,
+                        items, &out->families[used++]);
     }
-    for (size_t i = 0; rc == 0 && i < of->memory.level_count; i++) {
-        const struct profile_relation *collisions = &of->memory.levels[i].collisions;
-        rc = add_family(making, MAP_RULE_MEMORY, making->collide, collisions, items,
-                        &out->families[used++]);
-    }
-    if (rc == 0) {
-        rc = add_layers(making, &of->communication, items, out->families + used + 1);
-    }
+    rc = rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used + 1);
     return rc < 0 ? rc : add_packages(making, of, out, used);
 }
 
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
-static int add_kinds(struct making *making, const struct profile_class *of, struct map_class *out)
+static void add_kinds(struct making *making, const struct profile_class *of, struct map_class *out)
 {
-    out->kind = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->kind);
-    if (!out->kind) {
-        return -ENOMEM;
-    }
-    out->kind_count = 1;
-    if (!of->kind_count) {
-        return 0;
-    }
-    out->kind_count = (uint32_t)of->kind_count + 1;
+    out->kind_count = of->kind_count ? (uint32_t)of->kind_count + 1 : 1;
     for (size_t i = 0; i < of->pus.count; i++) {
         out->kind[i] = (uint16_t)of->kind_count;
     }
@@ -322,7 +282,6 @@ static int add_kinds(struct making *making, const struct profile_class *of, stru
             }
         }
     }
-    return 0;
 }
 
 static uint64_t last_cache_bytes(const struct profile_class *of, uint32_t os_index)
@@ -339,12 +298,8 @@ static uint64_t last_cache_bytes(const struct profile_class *of, uint32_t os_ind
 
 /* The caches that hold the last level, most of a class have one: so PUs are compared with the
  * caches and not with each other. A PU without a last level comes last. */
-static int rank_caches(struct making *making, const struct profile_class *of, struct map_class *out)
+static void rank_caches(const struct profile_class *of, struct map_class *out)
 {
-    out->cache_rank = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->cache_rank);
-    if (!out->cache_rank) {
-        return -ENOMEM;
-    }
     uint32_t last = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
     for (size_t i = 0; i < of->pus.count; i++) {
         uint64_t bytes = last_cache_bytes(of, of->pus.ids[i]);
@@ -354,18 +309,13 @@ static int rank_caches(struct making *making, const struct profile_class *of, st
                            (of->caches[c].level == last && of->caches[c].size_bytes > bytes));
         }
     }
-    return 0;
 }
 
 /* PUs that are local to no memory (two dies of four on a Threadripper 2990WX, a node whose memory
  * is offline) where the profile knows the memory of others. */
-static int find_far(struct making *making, const struct profile_class *of, struct map_class *out)
+static void find_far(const struct profile_class *of, struct map_class *out)
 {
     bool known = false;
-    out->far = map_arena_get(&making->view->arena, of->pus.count, sizeof *out->far);
-    if (!out->far) {
-        return -ENOMEM;
-    }
     for (size_t n = 0; n < of->numa_count; n++) {
         known = known || (of->numa[n].memory_bytes && of->numa[n].pus.count);
     }
@@ -376,7 +326,6 @@ static int find_far(struct making *making, const struct profile_class *of, struc
             out->far[i] = out->far[i] && !(local && of->numa[n].memory_bytes);
         }
     }
-    return 0;
 }
 
 /* A worker that keeps this share of the bandwidth of one alone has not lost any to speak of. */
@@ -430,32 +379,30 @@ static int number_items(struct making *making, const uint32_t *ids, size_t count
 
 static int make_class(struct making *making, const struct profile_class *of, struct map_class *out)
 {
-    if (!of->pus.count) {
-        out->of = of; /* profile_check() refuses it; a node of it has no PU to choose */
-        return 0;
+    struct map_arena *arena = &making->view->arena;
+    uint32_t items = (uint32_t)of->pus.count;
+    out->of = of;
+    if (!items) {
+        return 0; /* profile_check() refuses it; a node of it has no PU to choose */
     }
     out->memory_room = room_in_node(of);
-    int rc = number_items(making, of->pus.ids, of->pus.count, profile_class_span(of));
-    out->of = of;
-    if (rc == 0) {
-        rc = add_families(making, of, out);
+    int rc = number_items(making, of->pus.ids, items, profile_class_span(of));
+    rc = rc < 0 ? rc : add_families(making, of, out);
+    const uint32_t *position_of = making->position_of;
+    rc = rc < 0 ? rc : map_groups_of_cores(arena, of, position_of, making->span, &out->cores);
+    rc = rc < 0 ? rc
+                : map_groups_make(arena, &of->packages, position_of, making->span, items,
+                                  &out->packages);
+    out->kind = map_arena_get(arena, items, sizeof *out->kind);
+    out->far = map_arena_get(arena, items, sizeof *out->far);
+    out->cache_rank = map_arena_get(arena, items, sizeof *out->cache_rank);
+    if (rc < 0 || !out->kind || !out->far || !out->cache_rank) {
+        return -ENOMEM;
     }
-    uint32_t items = (uint32_t)of->pus.count, *position_of = making->position_of;
-    struct map_arena *arena = &making->view->arena;
-    if (rc == 0) {
-        rc = map_groups_of_cores(arena, of, position_of, making->span, &out->cores);
-    }
-    if (rc == 0) {
-        rc =
-            map_groups_make(arena, &of->packages, position_of, making->span, items, &out->packages);
-    }
-    if (rc == 0) {
-        rc = rank_caches(making, of, out);
-    }
-    if (rc == 0) {
-        rc = find_far(making, of, out);
-    }
-    return rc < 0 ? rc : add_kinds(making, of, out);
+    rank_caches(of, out);
+    find_far(of, out);
+    add_kinds(making, of, out);
+    return 0;
 }
 
 static int make_classes(struct making *making)
@@ -551,9 +498,7 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
         number_leaves(&made);
         rc = make_classes(&making);
     }
-    if (rc == 0) {
-        rc = make_network(&making);
-    }
+    rc = rc < 0 ? rc : make_network(&making);
     if (rc < 0) {
         map_arena_free(&made.arena);
         return profile_error(error, rc,

@@ -65,21 +65,6 @@ static map_key full_key(const struct map_slots *slots, uint32_t leaf)
                                 : key + map_slots_node_key(slots, map_view_node(slots->view, leaf));
 }
 
-/* Leaf that is chosen next: lowest key, then lowest weight (by leaf), then lowest PU. */
-static uint32_t lowest_slot(const struct map_slots *slots, const map_weight *weight)
-{
-    uint32_t best = 0;
-    map_key least = full_key(slots, 0);
-    for (uint32_t leaf = 1; leaf < slots->view->leaf_count; leaf++) {
-        map_key key = full_key(slots, leaf);
-        if (key < least || (key == least && map_weight_less(weight[leaf], weight[best]))) {
-            best = leaf;
-            least = key;
-        }
-    }
-    return best;
-}
-
 static map_key first_key(const struct map_view *view, uint32_t leaf)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
@@ -154,19 +139,10 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
  * them. A leaf that two groups or a group and a pair of one relation reach is raised once, which is
  * what the stamps are for. -- */
 
-struct exact {
-    const struct map_view *view;
-    map_weight *weight;           /* by leaf */
-    int64_t *sum[MAP_RULE_COUNT]; /* by leaf: the paper's sum of each rule; NULL: not kept */
-    uint32_t *stamp;              /* by leaf: the last pass that reached it */
-    uint32_t pass;
-};
-
-/* `sums`: keeps the paper's sums too. 0 or -ENOMEM; the memory is the view's. */
-static int exact_make(struct map_view *view, bool sums, struct exact *out)
+int map_exact_make(struct map_view *view, bool sums, struct map_exact *out)
 {
     struct map_arena *arena = &view->arena;
-    struct exact exact = {.view = view};
+    struct map_exact exact = {.view = view};
     exact.stamp = map_arena_get(arena, view->leaf_count, sizeof *exact.stamp);
     exact.weight = map_arena_get(arena, view->leaf_count, sizeof *exact.weight);
     if (!exact.stamp || !exact.weight) {
@@ -178,15 +154,35 @@ static int exact_make(struct map_view *view, bool sums, struct exact *out)
             return -ENOMEM;
         }
     }
-    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        exact.weight[leaf] = map_view_first_weight(view, leaf);
-    }
+    map_exact_restart(&exact);
     *out = exact;
     return 0;
 }
 
+void map_exact_restart(struct map_exact *exact)
+{
+    for (uint32_t leaf = 0; leaf < exact->view->leaf_count; leaf++) {
+        exact->weight[leaf] = map_view_first_weight(exact->view, leaf);
+    }
+}
+
+uint32_t map_exact_lowest(const struct map_exact *exact, const struct map_slots *slots)
+{
+    uint32_t best = 0;
+    map_key least = full_key(slots, 0);
+    for (uint32_t leaf = 1; leaf < exact->view->leaf_count; leaf++) {
+        map_key key = full_key(slots, leaf);
+        if (key < least ||
+            (key == least && map_weight_less(exact->weight[leaf], exact->weight[best]))) {
+            best = leaf;
+            least = key;
+        }
+    }
+    return best;
+}
+
 /* A new pass: no leaf has been reached but the chosen one, which nothing is added to. */
-static void begin_pass(struct exact *exact, uint32_t chosen)
+static void begin_pass(struct map_exact *exact, uint32_t chosen)
 {
     if (++exact->pass == 0) {
         memset(exact->stamp, 0, exact->view->leaf_count * sizeof *exact->stamp);
@@ -195,7 +191,7 @@ static void begin_pass(struct exact *exact, uint32_t chosen)
     exact->stamp[chosen] = exact->pass;
 }
 
-static void raise_once(struct exact *exact, const struct map_family *family, uint32_t leaf)
+static void raise_once(struct map_exact *exact, const struct map_family *family, uint32_t leaf)
 {
     if (exact->stamp[leaf] != exact->pass) {
         exact->stamp[leaf] = exact->pass;
@@ -207,8 +203,8 @@ static void raise_once(struct exact *exact, const struct map_family *family, uin
 }
 
 /* All leaves of an item: a leaf of the node that begins at `first_leaf`, or one of the nodes. */
-static void raise_item(struct exact *exact, const struct map_family *family, uint32_t first_leaf,
-                       uint32_t item)
+static void raise_item(struct map_exact *exact, const struct map_family *family,
+                       uint32_t first_leaf, uint32_t item)
 {
     const struct map_view *view = exact->view;
     bool node = first_leaf == MAP_NONE;
@@ -222,8 +218,8 @@ static void raise_item(struct exact *exact, const struct map_family *family, uin
 }
 
 /* Raises what is related to the item; first_leaf: see above, MAP_NONE: items are nodes. */
-static void raise_related(struct exact *exact, const struct map_family *family, uint32_t first_leaf,
-                          uint32_t item)
+static void raise_related(struct map_exact *exact, const struct map_family *family,
+                          uint32_t first_leaf, uint32_t item)
 {
     const struct map_groups *groups = &family->groups;
     uint32_t group = groups->group_of[item];
@@ -239,8 +235,7 @@ static void raise_related(struct exact *exact, const struct map_family *family, 
     }
 }
 
-/* Adds what the choice of leaf `chosen` does to every other leaf. */
-static void exact_raise(struct exact *exact, uint32_t chosen)
+void map_exact_raise(struct map_exact *exact, uint32_t chosen)
 {
     const struct map_view *view = exact->view;
     uint32_t node = map_view_node(view, chosen);
@@ -270,7 +265,7 @@ static void exact_raise(struct exact *exact, uint32_t chosen)
 struct rows {
     const struct map_explainer *explainer;
     struct map_slots slots; /* as they were asked for: the limit to a group shows in no table */
-    struct exact exact;     /* its sums: what was added since the last row */
+    struct map_exact exact; /* its sums: what was added since the last row */
     int64_t *total;         /* by leaf: the sum of all rules so far */
     uint32_t *leaves;       /* the allowed ones, in the order of the row */
     size_t count;
@@ -283,7 +278,7 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
 {
     struct map_arena *arena = &view->arena;
     uint32_t leaves = view->leaf_count;
-    if (exact_make(view, true, &rows->exact) < 0) {
+    if (map_exact_make(view, true, &rows->exact) < 0) {
         return -ENOMEM;
     }
     rows->slots = (struct map_slots){.view = view};
@@ -370,7 +365,7 @@ struct choosing {
     struct map_view *view;
     struct map_slots slots;
     struct map_tree *tree; /* NULL: the relations do not nest, `exact` is used */
-    struct exact exact;
+    struct map_exact exact;
     struct rows rows; /* its explainer is NULL: not asked for */
 };
 
@@ -378,7 +373,7 @@ static int make_choosing(struct choosing *c)
 {
     int rc = map_tree_make(c->view, &c->slots, &c->tree);
     if (rc == -ENOTSUP) {
-        rc = exact_make(c->view, false, &c->exact);
+        rc = map_exact_make(c->view, false, &c->exact);
     }
     return rc;
 }
@@ -388,10 +383,10 @@ static void raise_others(struct choosing *c, uint32_t leaf)
     if (c->tree) {
         map_tree_raise(c->tree, leaf);
     } else {
-        exact_raise(&c->exact, leaf);
+        map_exact_raise(&c->exact, leaf);
     }
     if (c->rows.explainer) {
-        exact_raise(&c->rows.exact, leaf);
+        map_exact_raise(&c->rows.exact, leaf);
     }
 }
 
@@ -401,8 +396,7 @@ static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
         raise_others(c, c->slots.taken[i]);
     }
     for (size_t w = 0; w < workers; w++) {
-        uint32_t leaf =
-            c->tree ? map_tree_lowest(c->tree) : lowest_slot(&c->slots, c->exact.weight);
+        uint32_t leaf = c->tree ? map_tree_lowest(c->tree) : map_exact_lowest(&c->exact, &c->slots);
         if (c->rows.explainer) {
             report_row(&c->rows, w, leaf);
         }

@@ -271,6 +271,24 @@ uint32_t map_tree_lowest(const struct map_tree *tree);
  * map_slots_choose() changed. */
 void map_tree_raise(struct map_tree *tree, uint32_t leaf);
 
+/* -- the exact engine -- */
+
+struct map_exact {
+    const struct map_view *view;
+    map_weight *weight;           /* by leaf */
+    int64_t *sum[MAP_RULE_COUNT]; /* by leaf: the paper's sum of each rule; NULL: not kept */
+    uint32_t *stamp;              /* by leaf: the last pass that reached it */
+    uint32_t pass;
+};
+
+/* `sums`: keeps the paper's sums too. 0 or -ENOMEM; the memory is the view's. */
+int map_exact_make(struct map_view *view, bool sums, struct map_exact *out);
+/* Weights as before the first choice. */
+void map_exact_restart(struct map_exact *exact);
+/* As map_tree_lowest() and map_tree_raise(); the keys are those of `slots`. */
+uint32_t map_exact_lowest(const struct map_exact *exact, const struct map_slots *slots);
+void map_exact_raise(struct map_exact *exact, uint32_t leaf);
+
 /* -- hierarchy -- */
 
 /* Groups that lie inside each other, as a tree: what the tree engine is built on, and how groups

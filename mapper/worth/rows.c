@@ -12,20 +12,14 @@ int map_part_of_node(const struct servet_profile *profile, uint32_t number,
 {
     const struct profile_class *of = profile_node_class(profile, number);
     uint32_t first_pu = profile_node_first_pu(profile, number);
-    uint32_t *ids = calloc(of->pus.count + 1, sizeof *ids);
-    size_t count = 0;
-    if (!ids) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < of->pus.count; i++) {
+    struct profile_set own = {calloc(of->pus.count + 1, sizeof *own.ids), 0};
+    for (size_t i = 0; own.ids && i < of->pus.count; i++) {
         if (!allowed || profile_set_has(allowed, first_pu + of->pus.ids[i])) {
-            ids[count++] = of->pus.ids[i];
+            own.ids[own.count++] = of->pus.ids[i];
         }
     }
-    *out = (struct map_part){.of = of, .first_pu = first_pu};
-    int rc = profile_set_from_array(ids, count, &out->allowed);
-    free(ids);
-    return rc;
+    *out = (struct map_part){.of = of, .first_pu = first_pu, .allowed = own};
+    return own.ids ? 0 : -ENOMEM;
 }
 
 /* -- workers -- */
@@ -149,6 +143,7 @@ static int add_class(struct listing *l, const struct servet_profile *profile, si
     int rc = 0;
     for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile) && !node.allowed.count; n++) {
         if (profile_node_class(profile, n) == &profile->classes[index]) {
+            profile_set_free(&node.allowed);
             rc = map_part_of_node(profile, n, allowed, &node);
         }
     }

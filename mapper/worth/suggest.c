@@ -42,19 +42,13 @@ static bool stands_for_core(const struct map_part *node, uint32_t pu)
 static int choose_cores(struct suggesting *s)
 {
     const struct profile_set *allowed = &s->node.allowed;
-    uint32_t *ids = calloc(allowed->count + 1, sizeof *ids);
-    size_t count = 0;
-    if (!ids) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < allowed->count; i++) {
+    s->cores = (struct profile_set){calloc(allowed->count + 1, sizeof *s->cores.ids), 0};
+    for (size_t i = 0; s->cores.ids && i < allowed->count; i++) {
         if (stands_for_core(&s->node, allowed->ids[i])) {
-            ids[count++] = allowed->ids[i];
+            s->cores.ids[s->cores.count++] = allowed->ids[i];
         }
     }
-    int rc = profile_set_from_array(ids, count, &s->cores);
-    free(ids);
-    return rc;
+    return s->cores.ids ? 0 : -ENOMEM;
 }
 
 /* -- divisions -- */

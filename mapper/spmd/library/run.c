@@ -92,11 +92,12 @@ static int read_boxes(const json_t *list, struct spmd_plan_file *out)
 
 static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *out)
 {
-    out->message_count = json_array_size(list);
-    if (out->message_count > SPMD_FILE_MESSAGES) {
+    size_t count = json_array_size(list);
+    if (count > SPMD_FILE_MESSAGES) {
         return 0;
     }
-    for (size_t i = 0; i < out->message_count; i++) {
+    out->message_count = count;
+    for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(list, i),
                      *direction = json_object_get(item, "direction");
         json_int_t to = json_integer_value(json_object_get(item, "to"));
@@ -108,37 +109,6 @@ static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *o
         out->messages[i] = (struct spmd_file_message){(int)to, (int)dx, (int)dy};
     }
     return 1;
-}
-
-/* The file, and the rank that it is read for. */
-struct wanted {
-    const char *path;
-    int rank, ranks;
-};
-
-static int read_plan(const json_t *root, const struct wanted *wanted, struct spmd_plan_file *out,
-                     char *error, size_t size)
-{
-    const char *path = wanted->path;
-    int rank = wanted->rank, ranks = wanted->ranks;
-    if (json_integer_value(json_object_get(root, "servet_spmd_plan")) != 1 ||
-        !read_layout(root, &out->layout)) {
-        return refuse(error, size, "%s: not a plan of servet-spmd (version 1)", path);
-    }
-    if (out->layout.n * out->layout.m != (size_t)ranks) {
-        return refuse(error, size,
-                      "%s: a plan for %zu x %zu processes, expected one for the %d that run", path,
-                      out->layout.n, out->layout.m, ranks);
-    }
-    const json_t *mine = json_array_get(json_object_get(root, "ranks"), (size_t)rank);
-    out->layout.i = (size_t)rank % out->layout.n;
-    out->layout.j = (size_t)rank / out->layout.n;
-    if (!read_boxes(json_object_get(mine, "tasks"), out) ||
-        !read_messages(json_object_get(mine, "messages"), ranks, out)) {
-        return refuse(error, size, "%s: the tasks or messages of rank %d make no sense", path,
-                      rank);
-    }
-    return 0;
 }
 
 /* 0, or -1 with one line in `error` naming the file. */
@@ -154,12 +124,23 @@ static int read_file(const char *path, int rank, int ranks, struct spmd_plan_fil
     if (!root) {
         return refuse(error, size, "%s: %s", path, why.text);
     }
-    struct spmd_plan_file file = {0};
-    int rc = read_plan(root, &(struct wanted){path, rank, ranks}, &file, error, size);
-    json_decref(root);
-    if (rc == 0) {
-        *out = file;
+    int rc = 0;
+    const json_t *mine = json_array_get(json_object_get(root, "ranks"), (size_t)rank);
+    if (json_integer_value(json_object_get(root, "servet_spmd_plan")) != 1 ||
+        !read_layout(root, &out->layout)) {
+        rc = refuse(error, size, "%s: not a plan of servet-spmd (version 1)", path);
+    } else if (out->layout.n * out->layout.m != (size_t)ranks) {
+        rc = refuse(error, size,
+                    "%s: a plan for %zu x %zu processes, expected one for the %d that run", path,
+                    out->layout.n, out->layout.m, ranks);
+    } else if (!read_boxes(json_object_get(mine, "tasks"), out) ||
+               !read_messages(json_object_get(mine, "messages"), ranks, out)) {
+        rc = refuse(error, size, "%s: the tasks or messages of rank %d make no sense", path, rank);
+    } else {
+        out->layout.i = (size_t)rank % out->layout.n;
+        out->layout.j = (size_t)rank / out->layout.n;
     }
+    json_decref(root);
     return rc;
 }
 
