@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/codec/codec.h"
+#include "profile/query.h"
 
 /* -- caches, kinds, NUMA nodes -- */
 
@@ -122,25 +123,39 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
 
 /* -- memory -- */
 
+/* Every pair of a worse level collides in a milder one as well. */
+static int check_nesting(const struct json_path *at, const struct profile_relation *worse,
+                         const struct profile_relation *milder, struct servet_error *error)
+{
+    static const char expected[] = "expected members that collide in every milder level too";
+    struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
+    for (size_t i = 0; i < worse->group_count; i++) {
+        struct profile_relation group = {.groups = &worse->groups[i], .group_count = 1};
+        if (!profile_relation_within(&group, milder)) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, "%s", expected);
+        }
+    }
+    for (size_t i = 0; i < worse->pair_count; i++) {
+        if (!profile_related(milder, worse->pairs[i].a, worse->pairs[i].b)) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, "%s", expected);
+        }
+    }
+    return 0;
+}
+
 static int check_memory_level(const struct json_path *at, const struct profile_class *node_class,
                               size_t index, struct servet_error *error)
 {
     const struct profile_memory_level *level = &node_class->memory.levels[index];
     const struct profile_memory_level *worse = index ? level - 1 : NULL;
-    struct relation_owners owners = {NULL};
     if (worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
         return profile_refuse(error, at, "bytes_per_s",
                               "expected levels from the lowest bandwidth to the highest");
     }
-    int rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
-                                    &node_class->pus, &owners, error);
-    if (rc == 0 && worse) {
-        struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
-        rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
-                                   &level->collisions, &owners, &node_class->pus, error);
-    }
-    free(owners.owner);
-    return rc;
+    struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
+    return worse ? check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
+                                 &level->collisions, error)
+                 : 0;
 }
 
 static int check_kernels(const struct json_path *at, const struct profile_class *node_class,
@@ -257,15 +272,8 @@ static int check_measured(const struct json_path *at, const struct profile_relat
                                   "found an unknown member, expected those of the layers");
         }
     }
-    for (size_t i = 0; i < measured->pair_count; i++) {
-        const struct profile_pair *pair = &measured->pairs[i];
-        if (pair->a >= pair->b || !profile_set_has(members, pair->a) ||
-            !profile_set_has(members, pair->b)) {
-            return profile_refuse(error, &here, "pairs",
-                                  "expected two different known members, the lower one first");
-        }
-    }
-    return 0;
+    return profile_check_pairs(&JSON_PATH_KEY(&here, "pairs"), measured->pairs,
+                               sizeof *measured->pairs, measured->pair_count, members, error);
 }
 
 int profile_check_communication(const struct json_path *at,
