@@ -165,7 +165,7 @@ extern const char *const profile_device_kind_names[];
 
 /* -- what a table alone is enough for -- */
 
-/* What one item of a list is; of one that is no object, its fields have no keys. */
+/* The item of a list, as an object; where it is none, its fields have no keys. */
 const struct profile_object *profile_field_item(const struct profile_field *field);
 /* Frees what the members of `object` own, not `object` itself. */
 void profile_object_free(const struct profile_object *type, void *object);
