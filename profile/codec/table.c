@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- items of lists that are no objects: a set alone, the numbers of a pair, a name and a text -- */
+/* -- items of lists that are no objects: a set, the numbers of a pair, a name and a text -- */
 
 static const struct profile_field set_fields[] = {{.type = FIELD_SET}};
 static const struct profile_field pair_fields[] = {
