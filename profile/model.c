@@ -199,57 +199,38 @@ bool profile_set_equal(const struct profile_set *a, const struct profile_set *b)
 
 bool profile_set_subset(const struct profile_set *part, const struct profile_set *whole)
 {
-    size_t w = 0;
-    for (size_t i = 0; i < part->count; i++) {
-        while (w < whole->count && whole->ids[w] < part->ids[i]) {
-            w++;
-        }
-        if (w == whole->count || whole->ids[w] != part->ids[i]) {
-            return false;
-        }
+    size_t i = 0;
+    while (i < part->count && profile_set_has(whole, part->ids[i])) {
+        i++;
     }
-    return true;
+    return i == part->count;
 }
 
 bool profile_set_overlaps(const struct profile_set *a, const struct profile_set *b)
 {
-    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        if (a->ids[i] == b->ids[k]) {
-            return true;
-        }
-        *(a->ids[i] < b->ids[k] ? &i : &k) += 1;
+    size_t i = 0;
+    while (i < a->count && !profile_set_has(b, a->ids[i])) {
+        i++;
     }
-    return false;
+    return i < a->count;
 }
 
 int profile_set_intersect(const struct profile_set *a, const struct profile_set *b,
                           struct profile_set *out)
 {
-    struct profile_set set = {0};
-    size_t most = a->count < b->count ? a->count : b->count;
-    if (most) {
-        set.ids = malloc(most * sizeof *set.ids);
-        if (!set.ids) {
-            return -ENOMEM;
+    size_t count = 0;
+    uint32_t *ids = malloc((a->count + 1) * sizeof *ids);
+    if (!ids) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        if (profile_set_has(b, a->ids[i])) {
+            ids[count++] = a->ids[i];
         }
     }
-    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-        if (a->ids[i] == b->ids[j]) {
-            set.ids[set.count++] = a->ids[i];
-            i++;
-            j++;
-        } else if (a->ids[i] < b->ids[j]) {
-            i++;
-        } else {
-            j++;
-        }
-    }
-    if (!set.count) {
-        free(set.ids);
-        set.ids = NULL;
-    }
-    *out = set;
-    return 0;
+    int rc = profile_set_from_array(ids, count, out);
+    free(ids);
+    return rc;
 }
 
 int profile_set_union(const struct profile_set *a, const struct profile_set *b,

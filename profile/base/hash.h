@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PROFILE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 #define PROFILE_HASH_PRIME UINT64_C(0x100000001b3)
@@ -25,10 +26,7 @@ static inline uint64_t profile_hash_bytes(uint64_t hash, const void *bytes, size
 /* `hash` continued by the text without its final 0. */
 static inline uint64_t profile_hash_text(uint64_t hash, const char *text)
 {
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char)*text) * PROFILE_HASH_PRIME;
-    }
-    return hash;
+    return profile_hash_bytes(hash, text, strlen(text));
 }
 
 #endif

@@ -65,34 +65,6 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
                                 (unsigned long long)high);
 }
 
-/* Ascending, each pair once, of two different members; values above 0. */
-int profile_check_pair_figures(const struct json_path *at,
-                               const struct profile_pair_figure *figures, size_t count,
-                               const struct profile_set *members, struct servet_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct profile_pair_figure *figure = &figures[i], *before = figure - 1;
-        struct json_path item = JSON_PATH_ITEM(at, i);
-        if (figure->a >= figure->b || !profile_set_has(members, figure->a) ||
-            !profile_set_has(members, figure->b)) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected two different known members, the lower one first");
-        }
-        if (i && (figure->a < before->a || (figure->a == before->a && figure->b <= before->b))) {
-            return profile_refuse(error, &item, NULL,
-                                  "expected pairs in ascending order, each once");
-        }
-        if (!isfinite(figure->value) || figure->value <= 0) {
-            return profile_refuse(error, &item, NULL, "expected a figure above 0");
-        }
-    }
-    return 0;
-}
-
-/* Groups above this size have to nest as a whole; smaller ones may be covered by explicit pairs,
- * which takes size² / 2 look-ups to see. */
-#define PAIRWISE_LIMIT 512
-
 static int check_group(const struct json_path *at, const struct profile_relation *relation,
                        size_t group, const struct profile_set *members, uint32_t *owner,
                        struct servet_error *error)
@@ -123,35 +95,36 @@ static int check_group(const struct json_path *at, const struct profile_relation
     return 0;
 }
 
-static int compare_pairs(const void *a, const void *b)
+int profile_check_pairs(const struct json_path *at, const void *items, size_t size, size_t count,
+                        const struct profile_set *members, struct servet_error *error)
 {
-    const struct profile_pair *x = a, *y = b;
-    int order = (x->a > y->a) - (x->a < y->a);
-    return order ? order : (x->b > y->b) - (x->b < y->b);
-}
-
-static int check_pair(const struct json_path *at, const struct profile_relation *relation,
-                      size_t index, const struct profile_set *members, struct servet_error *error)
-{
-    const struct profile_pair *pair = &relation->pairs[index];
-    if (pair->a >= pair->b) {
-        return profile_refuse(error, at, NULL, "found [%u, %u], expected the lower number first",
-                              pair->a, pair->b);
-    }
-    if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
-        return profile_refuse(error, at, NULL,
-                              "found [%u, %u], expected only numbers that the profile speaks of",
-                              pair->a, pair->b);
-    }
-    if (index && compare_pairs(&relation->pairs[index - 1], pair) >= 0) {
-        return profile_refuse(error, at, NULL, "expected pairs in ascending order, each once");
+    uint64_t before = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_pair *pair = (const void *)((const char *)items + i * size);
+        const uint64_t place = (uint64_t)pair->a << 32 | pair->b;
+        struct json_path item = JSON_PATH_ITEM(at, i);
+        if (pair->a >= pair->b) {
+            return profile_refuse(error, &item, NULL,
+                                  "found [%u, %u], expected the lower number first", pair->a,
+                                  pair->b);
+        }
+        if (!profile_set_has(members, pair->a) || !profile_set_has(members, pair->b)) {
+            return profile_refuse(
+                error, &item, NULL,
+                "found [%u, %u], expected only numbers that the profile speaks of", pair->a,
+                pair->b);
+        }
+        if (place <= before) {
+            return profile_refuse(error, &item, NULL,
+                                  "expected pairs in ascending order, each once");
+        }
+        before = place;
     }
     return 0;
 }
 
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
-                           const struct profile_set *members, struct relation_owners *out,
-                           struct servet_error *error)
+                           const struct profile_set *members, struct servet_error *error)
 {
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
     uint32_t *owner = calloc(members->count + 1, sizeof *owner);
@@ -162,71 +135,10 @@ int profile_check_relation(const struct json_path *at, const struct profile_rela
     for (size_t i = 0; rc == 0 && i < relation->group_count; i++) {
         rc = check_group(&JSON_PATH_ITEM(&groups, i), relation, i, members, owner, error);
     }
-    for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
-        rc = check_pair(&JSON_PATH_ITEM(&pairs, i), relation, i, members, error);
-    }
-    if (rc < 0 || !out) {
-        free(owner);
-        return rc;
-    }
-    out->owner = owner;
-    return 0;
-}
-
-static bool listed(const struct profile_relation *relation, uint32_t a, uint32_t b)
-{
-    const struct profile_pair wanted = {a < b ? a : b, a < b ? b : a};
-    return relation->pair_count &&
-           bsearch(&wanted, relation->pairs, relation->pair_count, sizeof wanted, compare_pairs);
-}
-
-static bool related(const struct profile_relation *relation, const struct relation_owners *owners,
-                    const struct profile_set *members, uint32_t a, uint32_t b)
-{
-    uint32_t owner = owners->owner[profile_set_position(members, a)];
-    return (owner && owner == owners->owner[profile_set_position(members, b)]) ||
-           listed(relation, a, b);
-}
-
-static bool group_nests(const struct profile_set *group, const struct profile_relation *milder,
-                        const struct relation_owners *owners, const struct profile_set *members)
-{
-    bool whole = true;
-    for (size_t i = 1; whole && i < group->count; i++) {
-        uint32_t owner = owners->owner[profile_set_position(members, group->ids[i])];
-        whole = owner && owner == owners->owner[profile_set_position(members, group->ids[0])];
-    }
-    if (whole || group->count > PAIRWISE_LIMIT) {
-        return whole;
-    }
-    for (size_t i = 0; i < group->count; i++) {
-        for (size_t k = i + 1; k < group->count; k++) {
-            if (!related(milder, owners, members, group->ids[i], group->ids[k])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-int profile_check_nesting(const struct json_path *at, const struct profile_relation *worse,
-                          const struct profile_relation *milder,
-                          const struct relation_owners *owners, const struct profile_set *members,
-                          struct servet_error *error)
-{
-    static const char expected[] = "expected members that collide in every milder level too";
-    struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
-    for (size_t i = 0; i < worse->group_count; i++) {
-        if (!group_nests(&worse->groups[i], milder, owners, members)) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, "%s", expected);
-        }
-    }
-    for (size_t i = 0; i < worse->pair_count; i++) {
-        if (!related(milder, owners, members, worse->pairs[i].a, worse->pairs[i].b)) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, "%s", expected);
-        }
-    }
-    return 0;
+    free(owner);
+    return rc < 0 ? rc
+                  : profile_check_pairs(&pairs, relation->pairs, sizeof *relation->pairs,
+                                        relation->pair_count, members, error);
 }
 
 /* -- the whole -- */

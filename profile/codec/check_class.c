@@ -1,11 +1,9 @@
 /* profile_check_class(): what the fields of one kind of node promise to one another. Each of them
  * is within its range already (table.c). */
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "profile/codec/codec.h"
+#include "profile/query.h"
 
 /* -- caches, kinds, NUMA nodes -- */
 
@@ -23,6 +21,26 @@ static int check_interval(const struct json_path *at, const struct profile_cache
                                           error);
 }
 
+/* A cache that names no PUs holds those of its groups. */
+static bool holds_any(const struct profile_cache *cache, const struct profile_set *pus)
+{
+    bool any = profile_set_overlaps(&cache->pus, pus);
+    for (size_t i = 0; !any && !cache->pus.count && i < cache->sharing.group_count; i++) {
+        any = profile_set_overlaps(&cache->sharing.groups[i], pus);
+    }
+    return any;
+}
+
+static bool share_pu(const struct profile_cache *a, const struct profile_cache *b)
+{
+    bool shared = holds_any(b, &a->pus);
+    for (size_t i = 0; !shared && !a->pus.count && i < a->sharing.group_count; i++) {
+        shared = holds_any(b, &a->sharing.groups[i]);
+    }
+    return shared;
+}
+
+/* Levels ascend, and caches of one level (P and E cores) never hold the same PU. */
 static int check_cache(const struct json_path *at, const struct profile_class *node_class,
                        size_t index, struct servet_error *error)
 {
@@ -31,73 +49,28 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
         return profile_refuse(error, at, "level",
                               "expected caches in ascending order of their levels");
     }
+    for (size_t i = 0; i < index; i++) {
+        if (node_class->caches[i].level == cache->level &&
+            share_pu(&node_class->caches[i], cache)) {
+            return profile_refuse(error, at, NULL,
+                                  "found a PU that another cache of this level holds, expected one "
+                                  "cache per PU and level");
+        }
+    }
     uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
     int rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
     return rc < 0 ? rc : check_interval(at, cache, error);
-}
-
-/* Marks the members of `set` as having a cache of `level`; 0, or -EEXIST when one has it
- * already. */
-static int mark_level(const struct profile_set *pus, const struct profile_set *set, uint32_t level,
-                      uint32_t *marks)
-{
-    size_t place = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        while (pus->ids[place] < set->ids[i]) {
-            place++;
-        }
-        if (marks[place] == level) {
-            return -EEXIST;
-        }
-        marks[place] = level;
-    }
-    return 0;
-}
-
-static int mark_cache(const struct profile_class *node_class, const struct profile_cache *cache,
-                      uint32_t *marks)
-{
-    if (cache->pus.count) {
-        return mark_level(&node_class->pus, &cache->pus, cache->level, marks);
-    }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < cache->sharing.group_count; i++) {
-        rc = mark_level(&node_class->pus, &cache->sharing.groups[i], cache->level, marks);
-    }
-    return rc;
-}
-
-/* Caches of one level (P and E cores) never hold the same PU. */
-static int check_levels_disjoint(const struct json_path *at, const struct profile_class *node_class,
-                                 struct servet_error *error)
-{
-    uint32_t *marks = calloc(node_class->pus.count, sizeof *marks);
-    if (!marks) {
-        return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
-    }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
-        if (mark_cache(node_class, &node_class->caches[i], marks) < 0) {
-            rc = profile_refuse(error, &JSON_PATH_ITEM(at, i), NULL,
-                                "found a PU that another cache of this level holds, expected one "
-                                "cache per PU and level");
-        }
-    }
-    free(marks);
-    return rc;
 }
 
 static int check_caches(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, "caches");
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        int rc = check_cache(&JSON_PATH_ITEM(&here, i), node_class, i, error);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+        rc = check_cache(&JSON_PATH_ITEM(&here, i), node_class, i, error);
     }
-    return check_levels_disjoint(&here, node_class, error);
+    return rc;
 }
 
 static int check_tlb(const struct json_path *at, const struct profile_class *node_class,
@@ -122,25 +95,39 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
 
 /* -- memory -- */
 
+/* Every pair of a worse level collides in a milder one as well. */
+static int check_nesting(const struct json_path *at, const struct profile_relation *worse,
+                         const struct profile_relation *milder, struct servet_error *error)
+{
+    static const char expected[] = "expected members that collide in every milder level too";
+    struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
+    for (size_t i = 0; i < worse->group_count; i++) {
+        struct profile_relation group = {.groups = &worse->groups[i], .group_count = 1};
+        if (!profile_relation_within(&group, milder)) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&groups, i), NULL, "%s", expected);
+        }
+    }
+    for (size_t i = 0; i < worse->pair_count; i++) {
+        if (!profile_related(milder, worse->pairs[i].a, worse->pairs[i].b)) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&pairs, i), NULL, "%s", expected);
+        }
+    }
+    return 0;
+}
+
 static int check_memory_level(const struct json_path *at, const struct profile_class *node_class,
                               size_t index, struct servet_error *error)
 {
     const struct profile_memory_level *level = &node_class->memory.levels[index];
     const struct profile_memory_level *worse = index ? level - 1 : NULL;
-    struct relation_owners owners = {NULL};
     if (worse && level->bytes_per_s > 0 && level->bytes_per_s < worse->bytes_per_s) {
         return profile_refuse(error, at, "bytes_per_s",
                               "expected levels from the lowest bandwidth to the highest");
     }
-    int rc = profile_check_relation(&JSON_PATH_KEY(at, "collisions"), &level->collisions,
-                                    &node_class->pus, &owners, error);
-    if (rc == 0 && worse) {
-        struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
-        rc = profile_check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
-                                   &level->collisions, &owners, &node_class->pus, error);
-    }
-    free(owners.owner);
-    return rc;
+    struct json_path worse_at = JSON_PATH_ITEM(at->parent, index - 1);
+    return worse ? check_nesting(&JSON_PATH_KEY(&worse_at, "collisions"), &worse->collisions,
+                                 &level->collisions, error)
+                 : 0;
 }
 
 static int check_kernels(const struct json_path *at, const struct profile_class *node_class,
@@ -257,15 +244,8 @@ static int check_measured(const struct json_path *at, const struct profile_relat
                                   "found an unknown member, expected those of the layers");
         }
     }
-    for (size_t i = 0; i < measured->pair_count; i++) {
-        const struct profile_pair *pair = &measured->pairs[i];
-        if (pair->a >= pair->b || !profile_set_has(members, pair->a) ||
-            !profile_set_has(members, pair->b)) {
-            return profile_refuse(error, &here, "pairs",
-                                  "expected two different known members, the lower one first");
-        }
-    }
-    return 0;
+    return profile_check_pairs(&JSON_PATH_KEY(&here, "pairs"), measured->pairs,
+                               sizeof *measured->pairs, measured->pair_count, members, error);
 }
 
 int profile_check_communication(const struct json_path *at,

@@ -41,29 +41,14 @@ int profile_check_number(const struct json_path *at, const char *key, double val
                          bool zero_allowed, struct servet_error *error);
 int profile_check_integer(const struct json_path *at, const char *key, uint64_t value, uint64_t low,
                           uint64_t high, struct servet_error *error);
-int profile_check_pair_figures(const struct json_path *at,
-                               const struct profile_pair_figure *figures, size_t count,
-                               const struct profile_set *members, struct servet_error *error);
-
-/* Invariants of a relation between PUs (or nodes): groups inside its set, disjoint, ordered by
- * lowest member; pairs ordered, of two different members. */
-
-/* Group of every member of `members`: owner[i] is that of members->ids[i], 1 for the first group, 0
- * for none. Frees with free(). */
-struct relation_owners {
-    uint32_t *owner;
-};
-
-/* 0 and the owners (out may be NULL), -EINVAL with the path, -ENOMEM. */
+/* Pairs of `members`, each once, in ascending order, the lower number first: the beginning of each
+ * of the items, which have `size` bytes. */
+int profile_check_pairs(const struct json_path *at, const void *items, size_t size, size_t count,
+                        const struct profile_set *members, struct servet_error *error);
+/* A relation between `members`: disjoint groups, ordered by lowest member; pairs as above. 0,
+ * -EINVAL with the path, -ENOMEM. */
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
-                           const struct profile_set *members, struct relation_owners *out,
-                           struct servet_error *error);
-
-/* Memory overhead levels nest: is every pair of `worse` related in `milder` as well? */
-int profile_check_nesting(const struct json_path *at, const struct profile_relation *worse,
-                          const struct profile_relation *milder,
-                          const struct relation_owners *owners, const struct profile_set *members,
-                          struct servet_error *error);
+                           const struct profile_set *members, struct servet_error *error);
 
 /* Checks of one class of nodes: caches, NUMA nodes, memory, messages. */
 
@@ -180,6 +165,8 @@ extern const char *const profile_device_kind_names[];
 
 /* -- what a table alone is enough for -- */
 
+/* The item of a list, as an object; where it is none, its fields have no keys. */
+const struct profile_object *profile_field_item(const struct profile_field *field);
 /* Frees what the members of `object` own, not `object` itself. */
 void profile_object_free(const struct profile_object *type, void *object);
 /* The same of parts by themselves, which are empty then. */

@@ -202,7 +202,7 @@ static const struct profile_field memory_level_fields[] = {
     PROFILE_FIELD(FIELD_NUMBER, struct profile_memory_level, bytes_per_s,
                   "Bandwidth of one worker while a second one of the same group copies too.", RATE),
     PROFILE_FIELD(FIELD_OBJECT, struct profile_memory_level, collisions, "PUs that interfere.",
-                  REQUIRED, .element = &relation),
+                  REQUIRED, .element = &relation, DISJOINT),
     PROFILE_COUNTED("scaling", FIELD_ARRAY, struct profile_memory_level, scaling, scaling_count,
                     "In one group, by ascending number of workers.", .element = &scaling,
                     ASCENDING),

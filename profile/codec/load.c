@@ -233,24 +233,19 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
 static int read_all(int fd, size_t size, char **out, size_t *length)
 {
     size_t used = 0;
+    ssize_t got = 1;
     char *text = malloc(size + 1);
     if (!text) {
         return -ENOMEM;
     }
-    while (used < size) {
-        ssize_t got = read(fd, text + used, size - used);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            int saved = errno;
-            free(text);
-            return -saved;
-        }
-        if (got == 0) {
-            break;
-        }
-        used += (size_t)got;
+    while (used < size && got > 0) {
+        got = TEMP_FAILURE_RETRY(read(fd, text + used, size - used));
+        used += got > 0 ? (size_t)got : 0;
+    }
+    if (got < 0) {
+        int saved = errno;
+        free(text);
+        return -saved;
     }
     *out = text;
     *length = used;

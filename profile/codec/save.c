@@ -39,29 +39,23 @@ static void save_set(struct profile_json_writer *to, const struct profile_set *s
 static void save_object(const struct place *at, const struct profile_object *type,
                         const void *object);
 
-static void save_item(const struct place *at, const struct profile_field *field, const void *items,
-                      size_t i)
+static void save_field(const struct place *parent, const struct profile_field *field,
+                       const void *object);
+
+static void save_item(const struct place *at, const struct profile_field *field, const void *item)
 {
-    struct profile_json_writer *to = at->to;
-    if (field->type == FIELD_GROUPS) {
-        save_set(to, (const struct profile_set *)items + i);
-    } else if (field->type == FIELD_PAIRS) {
-        const struct profile_pair *pair = (const struct profile_pair *)items + i;
-        put(to, "[%" PRIu32 ", %" PRIu32 "]", pair->a, pair->b);
-    } else if (field->type == FIELD_PAIR_FIGURES) {
-        const struct profile_pair_figure *figure = (const struct profile_pair_figure *)items + i;
-        put(to, "[%" PRIu32 ", %" PRIu32 ", ", figure->a, figure->b);
-        profile_json_put_real(to, figure->value);
-        put(to, "]");
-    } else if (field->type == FIELD_MAP) {
-        const struct profile_condition *condition = (const struct profile_condition *)items + i;
-        profile_json_put_string(to, condition->key);
-        put(to, ": ");
-        profile_json_put_string(to, condition->value);
-    } else {
-        struct place here = {to, at->profile, JSON_PATH_ITEM(&at->path, i)};
-        save_object(&here, field->element, (const char *)items + i * field->element->size);
+    const struct profile_object *type = profile_field_item(field);
+    const bool array = field->type == FIELD_PAIRS || field->type == FIELD_PAIR_FIGURES;
+    if (field->type == FIELD_ARRAY) {
+        save_object(at, type, item);
+        return;
     }
+    put(at->to, array ? "[" : "");
+    for (size_t i = 0; i < type->field_count; i++) {
+        put(at->to, i == 0 ? "" : array ? ", " : ": ");
+        save_field(at, &type->fields[i], item);
+    }
+    put(at->to, array ? "]" : "");
 }
 
 static void save_items(const struct place *at, const struct profile_field *field,
@@ -71,7 +65,9 @@ static void save_items(const struct place *at, const struct profile_field *field
     put(at->to, keys ? "{" : "[");
     for (size_t i = 0; i < profile_field_count(field, object); i++) {
         put(at->to, i > 0 ? ", " : "");
-        save_item(at, field, profile_field_items(field, object), i);
+        struct place here = {at->to, at->profile, JSON_PATH_ITEM(&at->path, i)};
+        const char *items = profile_field_items(field, object);
+        save_item(&here, field, items + i * profile_field_item(field)->size);
     }
     put(at->to, keys ? "}" : "]");
 }

@@ -78,20 +78,23 @@ static void print_words(const char *const *words)
 
 static void print_type(const struct profile_field *field)
 {
+    static const char *const types[] = {
+        [FIELD_STRING] = "\"type\": \"string\"",
+        [FIELD_BOOL] = "\"type\": \"boolean\"",
+        [FIELD_GROUPS] = "\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/cpulist\"}",
+        [FIELD_PAIRS] = "\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair\"}",
+        [FIELD_PAIR_FIGURES] =
+            "\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair_figure\"}",
+        [FIELD_MAP] = "\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}",
+    };
     switch (field->type) {
     case FIELD_VERSION:
         printf("\"const\": %.0f", field->high);
-        break;
-    case FIELD_STRING:
-        printf("\"type\": \"string\"");
         break;
     case FIELD_U32:
     case FIELD_U64:
     case FIELD_NUMBER:
         print_range(field);
-        break;
-    case FIELD_BOOL:
-        printf("\"type\": \"boolean\"");
         break;
     case FIELD_WORD:
         print_words(field->words);
@@ -100,27 +103,17 @@ static void print_type(const struct profile_field *field)
         printf(field->low > 0 ? "\"$ref\": \"#/$defs/cpulist\""
                               : "\"anyOf\": [{\"$ref\": \"#/$defs/cpulist\"}, {\"const\": \"\"}]");
         break;
-    case FIELD_GROUPS:
-        printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/cpulist\"}");
-        break;
-    case FIELD_PAIRS:
-        printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair\"}");
-        break;
-    case FIELD_PAIR_FIGURES:
-        printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/pair_figure\"}");
-        break;
     case FIELD_ARRAY:
         printf("\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/%s\"}", field->element->name);
         if (field->low > 0) {
             printf(", \"minItems\": %.0f", field->low);
         }
         break;
-    case FIELD_MAP:
-        printf("\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}");
-        break;
     case FIELD_OBJECT:
         printf("\"$ref\": \"#/$defs/%s\"", field->element->name);
         break;
+    default:
+        printf("%s", types[field->type]);
     }
 }
 

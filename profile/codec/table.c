@@ -8,19 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* -- items of lists that are no objects: a set, the numbers of a pair, a name and a text -- */
+
+static const struct profile_field set_fields[] = {{.type = FIELD_SET}};
+static const struct profile_field pair_fields[] = {
+    {.type = FIELD_U32, .offset = offsetof(struct profile_pair_figure, a)},
+    {.type = FIELD_U32, .offset = offsetof(struct profile_pair_figure, b)},
+    {.type = FIELD_NUMBER,
+     .required = true,
+     .positive = true,
+     .offset = offsetof(struct profile_pair_figure, value)},
+};
+static const struct profile_field condition_fields[] = {
+    {.type = FIELD_STRING, .offset = offsetof(struct profile_condition, key)},
+    {.type = FIELD_STRING, .offset = offsetof(struct profile_condition, value)},
+};
+
+const struct profile_object *profile_field_item(const struct profile_field *field)
+{
+    static const struct profile_object items[] = {
+        [FIELD_GROUPS] = {.size = sizeof(struct profile_set),
+                          .fields = set_fields,
+                          .field_count = 1},
+        [FIELD_PAIRS] = {.size = sizeof(struct profile_pair),
+                         .fields = pair_fields,
+                         .field_count = 2},
+        [FIELD_PAIR_FIGURES] = {.size = sizeof(struct profile_pair_figure),
+                                .fields = pair_fields,
+                                .field_count = 3},
+        [FIELD_MAP] = {.size = sizeof(struct profile_condition),
+                       .fields = condition_fields,
+                       .field_count = 2},
+    };
+    return field->type == FIELD_ARRAY ? field->element : &items[field->type];
+}
+
 /* -- freeing -- */
 
-static void free_counted(const struct profile_field *field, void *items, size_t count)
+static void free_items(const struct profile_field *field, const void *object)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (field->type == FIELD_GROUPS) {
-            profile_set_free((struct profile_set *)items + i);
-        } else if (field->type == FIELD_ARRAY) {
-            profile_object_free(field->element, (char *)items + i * field->element->size);
-        } else if (field->type == FIELD_MAP) {
-            free(((struct profile_condition *)items)[i].key);
-            free(((struct profile_condition *)items)[i].value);
-        }
+    const struct profile_object *type = profile_field_item(field);
+    char *items = *(char *const *)(const void *)((const char *)object + field->offset);
+    for (size_t i = 0; i < profile_field_count(field, object); i++) {
+        profile_object_free(type, items + i * type->size);
     }
     free(items);
 }
@@ -45,7 +75,7 @@ void profile_object_free(const struct profile_object *type, void *object)
         case FIELD_PAIR_FIGURES:
         case FIELD_ARRAY:
         case FIELD_MAP:
-            free_counted(field, *(void **)member, profile_field_count(field, object));
+            free_items(field, object);
             break;
         default:
             break;
@@ -167,7 +197,7 @@ static int check_items(const struct json_path *at, const struct profile_field *f
 {
     struct json_path here = JSON_PATH_KEY(at, field->key);
     const char *items = profile_field_items(field, object);
-    const struct profile_object *type = field->element;
+    const struct profile_object *type = profile_field_item(field);
     for (size_t i = 0; i < profile_field_count(field, object); i++) {
         const char *item = items + i * type->size;
         int rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
@@ -221,7 +251,19 @@ static int check_part(const struct json_path *at, const struct profile_field *fi
     int rc = profile_check_members(&here, field->element, part, members, error);
     return rc < 0 || !field->disjoint || !members
                ? rc
-               : profile_check_relation(&here, part, members, NULL, error);
+               : profile_check_relation(&here, part, members, error);
+}
+
+static int check_figures(const struct json_path *at, const struct profile_field *field,
+                         const void *object, const struct profile_set *members,
+                         struct servet_error *error)
+{
+    int rc = !members ? 0
+                      : profile_check_pairs(&JSON_PATH_KEY(at, field->key),
+                                            profile_field_items(field, object),
+                                            sizeof(struct profile_pair_figure),
+                                            profile_field_count(field, object), members, error);
+    return rc < 0 ? rc : check_items(at, field, object, members, error);
 }
 
 static int check_field(const struct json_path *at, const struct profile_field *field,
@@ -240,11 +282,7 @@ static int check_field(const struct json_path *at, const struct profile_field *f
         return absent ? check_absent(at, field, error)
                       : check_items(at, field, object, members, error);
     case FIELD_PAIR_FIGURES:
-        return !members
-                   ? 0
-                   : profile_check_pair_figures(&JSON_PATH_KEY(at, field->key),
-                                                profile_field_items(field, object),
-                                                profile_field_count(field, object), members, error);
+        return check_figures(at, field, object, members, error);
     case FIELD_OBJECT:
         return there ? check_part(at, field, member, members, error) : 0;
     case FIELD_U32:

@@ -165,89 +165,71 @@ static int load_set(struct profile_loader *loader, const struct json_path *at,
 
 /* -- arrays -- */
 
-/* The items of an array. `type` describes items that are objects. */
-struct items {
-    size_t size;
-    int (*load)(struct profile_loader *loader, const struct json_path *at,
-                const struct profile_json *json, const struct profile_object *type, void *item);
-    const struct profile_object *type;
-};
-
-/* *count grows as they are loaded, so that a half-loaded array can be freed. `member` points to the
- * pointer to the items, whatever its type. */
-static int load_items(struct profile_loader *loader, const struct json_path *at,
-                      const struct profile_json *json, const struct items *of, void *member,
-                      size_t *count)
+/* A pair, or a pair and its figure. */
+static int load_pair(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_object *type, void *item)
 {
-    if (json->type != PROFILE_JSON_ARRAY) {
-        return profile_load_refuse(loader, at, json, "an array");
+    if (json->type != PROFILE_JSON_ARRAY || json->count != type->field_count) {
+        return profile_load_refuse(loader, at, json,
+                                   type->field_count == 2
+                                       ? "a pair such as [0, 5]"
+                                       : "a pair and its figure such as [0, 5, 2.5e-8]");
     }
-    char *memory = json->count ? calloc(json->count, of->size) : NULL;
-    if (json->count && !memory) {
-        return profile_load_no_memory(loader);
-    }
-    memcpy(member, &memory, sizeof memory);
     int rc = 0;
-    const struct profile_json *item = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item)) {
-        (*count)++;
-        rc = of->load(loader, &JSON_PATH_ITEM(at, i), item, of->type, memory + i * of->size);
+    const struct profile_json *value = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, value = profile_json_next(value)) {
+        rc = profile_load_value(loader, &JSON_PATH_ITEM(at, i), value, &type->fields[i], item);
     }
     return rc;
 }
 
-static int load_group(struct profile_loader *loader, const struct json_path *at,
-                      const struct profile_json *json, const struct profile_object *type, void *out)
+/* `json`: the item; of a map its key, which its value follows. */
+static int load_item(struct profile_loader *loader, const struct json_path *at,
+                     const struct profile_json *json, const struct profile_field *field, void *item)
 {
-    (void)type;
-    return load_set(loader, at, json, out);
-}
-
-static int load_ends(struct profile_loader *loader, const struct json_path *at,
-                     const struct profile_json *first, uint32_t *a, uint32_t *b)
-{
-    int rc = load_integer(loader, &JSON_PATH_ITEM(at, 0), first, false, a);
-    return rc < 0
-               ? rc
-               : load_integer(loader, &JSON_PATH_ITEM(at, 1), profile_json_next(first), false, b);
-}
-
-static int load_pair(struct profile_loader *loader, const struct json_path *at,
-                     const struct profile_json *json, const struct profile_object *type, void *item)
-{
-    struct profile_pair *out = item;
-    (void)type;
-    if (json->type != PROFILE_JSON_ARRAY || json->count != 2) {
-        return profile_load_refuse(loader, at, json, "a pair such as [0, 5]");
+    const struct profile_object *type = profile_field_item(field);
+    struct profile_condition *condition = item;
+    int rc;
+    switch (field->type) {
+    case FIELD_ARRAY:
+        return profile_load_object(loader, at, json, type, item);
+    case FIELD_GROUPS:
+        return load_set(loader, at, json, item);
+    case FIELD_MAP:
+        rc = load_string(loader, at, json, &condition->key);
+        return rc < 0 ? rc : load_string(loader, at, json + 1, &condition->value);
+    default:
+        return load_pair(loader, at, json, type, item);
     }
-    return load_ends(loader, at, json + 1, &out->a, &out->b);
 }
 
-static int load_pair_figure(struct profile_loader *loader, const struct json_path *at,
-                            const struct profile_json *json, const struct profile_object *type,
-                            void *item)
-{
-    struct profile_pair_figure *out = item;
-    (void)type;
-    if (json->type != PROFILE_JSON_ARRAY || json->count != 3) {
-        return profile_load_refuse(loader, at, json,
-                                   "a pair and its figure such as [0, 5, 2.5e-8]");
-    }
-    const struct profile_json *value = profile_json_next(profile_json_next(json + 1));
-    int rc = load_ends(loader, at, json + 1, &out->a, &out->b);
-    return rc < 0 ? rc : load_number(loader, &JSON_PATH_ITEM(at, 2), value, &out->value);
-}
-
-static int load_array(struct profile_loader *loader, const struct json_path *at,
+/* The count grows as they are loaded, so that a half-loaded list can be freed. */
+static int load_items(struct profile_loader *loader, const struct json_path *at,
                       const struct profile_json *json, const struct profile_field *field,
                       void *object)
 {
+    const bool map = field->type == FIELD_MAP;
+    const size_t size = profile_field_item(field)->size;
     size_t *count = (void *)((char *)object + field->count_offset);
-    if (json->type == PROFILE_JSON_ARRAY && json->count > ARRAY_LIMIT) {
+    if (json->type != (map ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY)) {
+        return profile_load_refuse(loader, at, json, map ? "an object" : "an array");
+    }
+    if (field->type == FIELD_ARRAY && json->count > ARRAY_LIMIT) {
         return profile_load_refuse(loader, at, json, "no more than 65536 objects");
     }
-    const struct items objects = {field->element->size, profile_load_object, field->element};
-    return load_items(loader, at, json, &objects, (char *)object + field->offset, count);
+    char *memory = json->count ? calloc(json->count, size) : NULL;
+    if (json->count && !memory) {
+        return profile_load_no_memory(loader);
+    }
+    memcpy((char *)object + field->offset, &memory, sizeof memory);
+    int rc = 0;
+    const struct profile_json *item = json + 1;
+    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item + map)) {
+        struct json_path here = map ? JSON_PATH_KEY(at, item->text) : JSON_PATH_ITEM(at, i);
+        (*count)++;
+        rc = load_item(loader, &here, item, field, memory + i * size);
+    }
+    return rc;
 }
 
 /* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */
@@ -261,33 +243,7 @@ static int load_lone(struct profile_loader *loader, const struct json_path *at,
         {.type = PROFILE_JSON_STRING, .count = strlen(field->lone), .size = 1, .text = field->lone},
         *json,
     };
-    return load_array(loader, at, item, field, object);
-}
-
-static int load_map(struct profile_loader *loader, const struct json_path *at,
-                    const struct profile_json *json, struct profile_condition **member,
-                    size_t *count)
-{
-    if (json->type != PROFILE_JSON_OBJECT) {
-        return profile_load_refuse(loader, at, json, "an object");
-    }
-    *member = json->count ? calloc(json->count, sizeof **member) : NULL;
-    if (json->count && !*member) {
-        return profile_load_no_memory(loader);
-    }
-    int rc = 0;
-    const struct profile_json *key = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, key = profile_json_next(key + 1)) {
-        struct profile_condition *condition = &(*member)[(*count)++];
-        condition->key = strdup(key->text);
-        if (condition->key) {
-            profile_clean_text(condition->key);
-        }
-        rc = condition->key
-                 ? load_string(loader, &JSON_PATH_KEY(at, key->text), key + 1, &condition->value)
-                 : profile_load_no_memory(loader);
-    }
-    return rc;
+    return load_items(loader, at, item, field, object);
 }
 
 /* -- any of them -- */
@@ -296,12 +252,7 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
                        const struct profile_json *json, const struct profile_field *field,
                        void *object)
 {
-    static const struct items groups = {sizeof(struct profile_set), load_group, NULL},
-                              pairs = {sizeof(struct profile_pair), load_pair, NULL},
-                              figures = {sizeof(struct profile_pair_figure), load_pair_figure,
-                                         NULL};
     void *member = (char *)object + field->offset;
-    size_t *count = (void *)((char *)object + field->count_offset);
     switch (field->type) {
     case FIELD_VERSION:
         return load_version(loader, at, json, field);
@@ -318,17 +269,16 @@ int profile_load_value(struct profile_loader *loader, const struct json_path *at
         return load_word(loader, at, json, field, member);
     case FIELD_SET:
         return load_set(loader, at, json, member);
-    case FIELD_GROUPS:
-        return load_items(loader, at, json, &groups, member, count);
-    case FIELD_PAIRS:
-        return load_items(loader, at, json, &pairs, member, count);
-    case FIELD_PAIR_FIGURES:
-        return load_items(loader, at, json, &figures, member, count);
     case FIELD_ARRAY:
-        return field->lone && is_number(json) ? load_lone(loader, at, json, field, object)
-                                              : load_array(loader, at, json, field, object);
+        if (field->lone && is_number(json)) {
+            return load_lone(loader, at, json, field, object);
+        }
+        /* fall through */
+    case FIELD_GROUPS:
+    case FIELD_PAIRS:
+    case FIELD_PAIR_FIGURES:
     case FIELD_MAP:
-        return load_map(loader, at, json, member, count);
+        return load_items(loader, at, json, field, object);
     case FIELD_OBJECT:
         return profile_load_object(loader, at, json, field->element, member);
     }

@@ -11,14 +11,16 @@
 #define DIGITS_LIMIT 9
 #define HOST_NAME_SIZE 256 /* DNS: 255 bytes and a terminator */
 
-/* Called for each run of equal-shaped names: prefix, number from first to last with at least
- * `width` digits, suffix. width < 0: a name without a number. Non-zero stops the walk. */
+/* A run of names of one shape: prefix, number from first to last with at least `width` digits,
+ * suffix. width < 0: a name without a number. */
 struct run {
     const char *prefix, *suffix;
     int prefix_length, suffix_length, width;
     uint32_t first, last;
+    const char *next;  /* the rest of the list; NULL: it has ended */
+    const char *close; /* end of the bracket that the rest begins in; NULL: in none */
+    const char *after; /* the item behind that bracket, or NULL */
 };
-typedef int run_fn(const struct run *run, void *context);
 
 static int parse_number(const char **text, uint32_t *out, int *digits)
 {
@@ -35,36 +37,6 @@ static int parse_number(const char **text, uint32_t *out, int *digits)
     return *digits ? 0 : -EINVAL;
 }
 
-static int walk_bracket(const char *text, const char *end, struct run *run, run_fn *fn,
-                        void *context)
-{
-    for (;;) {
-        int digits;
-        int rc = parse_number(&text, &run->first, &run->width);
-        run->last = run->first;
-        if (rc == 0 && *text == '-') {
-            text++;
-            rc = parse_number(&text, &run->last, &digits);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-        if (run->last < run->first) {
-            return -EINVAL;
-        }
-        rc = fn(run, context);
-        if (rc) {
-            return rc;
-        }
-        if (text == end) {
-            return 0;
-        }
-        if (*text++ != ',') {
-            return -EINVAL;
-        }
-    }
-}
-
 static bool plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -73,24 +45,6 @@ static bool plain(const char *text, size_t length)
         }
     }
     return true;
-}
-
-static int walk_item(const char *item, size_t length, run_fn *fn, void *context)
-{
-    const char *open = memchr(item, '[', length), *end = item + length;
-    struct run run = {.prefix = item, .suffix = end, .prefix_length = (int)length, .width = -1};
-    if (!open) {
-        return length && plain(item, length) ? fn(&run, context) : -EINVAL;
-    }
-    const char *close = memchr(open, ']', (size_t)(end - open));
-    if (!close || !plain(item, (size_t)(open - item)) ||
-        !plain(close + 1, (size_t)(end - close - 1))) {
-        return -EINVAL;
-    }
-    run.prefix_length = (int)(open - item);
-    run.suffix = close + 1;
-    run.suffix_length = (int)(end - close - 1);
-    return walk_bracket(open + 1, close, &run, fn, context);
 }
 
 /* Length of the first item: up to a comma outside brackets. */
@@ -104,47 +58,94 @@ static size_t item_length(const char *list)
     return n;
 }
 
-static int walk(const char *list, run_fn *fn, void *context)
+/* The next item: a name, or what stands before and behind a bracket. */
+static int read_item(struct run *run)
 {
-    for (;;) {
-        size_t length = item_length(list);
-        if (length > PROFILE_SET_LIMIT) {
-            return -ERANGE;
-        }
-        int rc = walk_item(list, length, fn, context);
-        if (rc || !list[length]) {
-            return rc;
-        }
-        list += length + 1;
-    }
-}
-
-static int count_run(const struct run *run, void *context)
-{
-    uint32_t *count = context;
-    uint32_t more = run->last - run->first + 1;
-    if (more > PROFILE_SET_LIMIT - *count) {
+    const char *item = run->next;
+    const size_t length = item_length(item);
+    if (length > PROFILE_SET_LIMIT) {
         return -ERANGE;
     }
-    *count += more;
+    const char *open = memchr(item, '[', length), *end = item + length;
+    run->after = *end ? end + 1 : NULL;
+    if (!open) {
+        *run = (struct run){.prefix = item,
+                            .suffix = end,
+                            .prefix_length = (int)length,
+                            .width = -1,
+                            .next = run->after};
+        return length && plain(item, length) ? 0 : -EINVAL;
+    }
+    run->close = memchr(open, ']', (size_t)(end - open));
+    if (!run->close || !plain(item, (size_t)(open - item)) ||
+        !plain(run->close + 1, (size_t)(end - run->close - 1))) {
+        return -EINVAL;
+    }
+    run->prefix = item;
+    run->prefix_length = (int)(open - item);
+    run->suffix = run->close + 1;
+    run->suffix_length = (int)(end - run->suffix);
+    run->next = open + 1;
     return 0;
+}
+
+static int read_range(struct run *run)
+{
+    int digits, rc = parse_number(&run->next, &run->first, &run->width);
+    run->last = run->first;
+    if (rc == 0 && *run->next == '-') {
+        run->next++;
+        rc = parse_number(&run->next, &run->last, &digits);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (run->next == run->close) {
+        run->next = run->after;
+        run->close = NULL;
+    } else if (*run->next++ != ',') {
+        return -EINVAL;
+    }
+    return run->last < run->first ? -EINVAL : 0;
+}
+
+/* The next run of names. 1; 0: the list has ended; -EINVAL, -ERANGE. */
+static int next_run(struct run *run)
+{
+    int rc = 0;
+    if (!run->next) {
+        return 0;
+    }
+    if (!run->close) {
+        rc = read_item(run);
+    }
+    if (rc == 0 && run->close) {
+        rc = read_range(run);
+    }
+    return rc < 0 ? rc : 1;
+}
+
+static uint32_t length_of(const struct run *run)
+{
+    return run->last - run->first + 1;
 }
 
 int profile_hostlist_count(const char *list, uint32_t *count)
 {
+    struct run run = {.next = list};
     uint32_t total = 0;
-    int rc = walk(list, count_run, &total);
+    int rc;
+    while ((rc = next_run(&run)) > 0) {
+        if (length_of(&run) > PROFILE_SET_LIMIT - total) {
+            return -ERANGE;
+        }
+        total += length_of(&run);
+    }
     if (rc == 0) {
         *count = total;
     }
     return rc;
 }
-
-struct wanted_name {
-    uint32_t index;
-    char *name;
-    size_t size;
-};
 
 static int write_name(const struct run *run, uint32_t number, char *name, size_t size)
 {
@@ -154,30 +155,18 @@ static int write_name(const struct run *run, uint32_t number, char *name, size_t
     return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
 }
 
-/* 1: found. */
-static int name_in_run(const struct run *run, void *context)
-{
-    struct wanted_name *wanted = context;
-    uint32_t count = run->last - run->first + 1;
-    if (wanted->index >= count) {
-        wanted->index -= count;
-        return 0;
-    }
-    int rc = write_name(run, run->first + wanted->index, wanted->name, wanted->size);
-    return rc < 0 ? rc : 1;
-}
-
 int profile_hostlist_name(const char *list, uint32_t index, char *name, size_t size)
 {
-    struct wanted_name wanted = {index, name, size};
-    int rc = walk(list, name_in_run, &wanted);
-    return rc == 0 ? -ERANGE : rc < 0 ? rc : 0;
+    struct run run = {.next = list};
+    int rc;
+    while ((rc = next_run(&run)) > 0) {
+        if (index < length_of(&run)) {
+            return write_name(&run, run.first + index, name, size);
+        }
+        index -= length_of(&run);
+    }
+    return rc < 0 ? rc : -ERANGE;
 }
-
-struct searched_name {
-    const char *name;
-    int64_t before; /* names in the runs before this one */
-};
 
 static bool same_host(const char *a, const char *b)
 {
@@ -217,21 +206,16 @@ static bool number_in_name(const struct run *run, const char *name, uint32_t *nu
     return false;
 }
 
-/* 1: found. */
-static int find_in_run(const struct run *run, void *context)
-{
-    struct searched_name *searched = context;
-    uint32_t number;
-    if (number_in_name(run, searched->name, &number)) {
-        searched->before += number - run->first;
-        return 1;
-    }
-    searched->before += run->last - run->first + 1;
-    return 0;
-}
-
 int64_t profile_hostlist_find(const char *list, const char *name)
 {
-    struct searched_name searched = {.name = name};
-    return walk(list, find_in_run, &searched) == 1 ? searched.before : -1;
+    struct run run = {.next = list};
+    int64_t before = 0; /* names in the runs before this one */
+    while (next_run(&run) > 0) {
+        uint32_t number;
+        if (number_in_name(&run, name, &number)) {
+            return before + (number - run.first);
+        }
+        before += length_of(&run);
+    }
+    return -1;
 }

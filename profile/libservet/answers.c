@@ -185,17 +185,22 @@ static const struct profile_memory_level *find_level(const struct profile_place 
     return NULL;
 }
 
+/* The bandwidth of several workers around the PU by `level`; one alone gets what it gets. */
+static double bandwidth_at(const struct profile_place *place,
+                           const struct profile_memory_level *level, uint32_t workers)
+{
+    if (workers == 1) {
+        return profile_memory_alone(place->node_class, place->os_index);
+    }
+    return level ? profile_memory_bandwidth(&place->node_class->memory, level, workers) : 0;
+}
+
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
 {
     struct profile_place place;
-    if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
-        return 0;
-    }
-    if (workers == 1) {
-        return profile_memory_alone(place.node_class, place.os_index);
-    }
-    const struct profile_memory_level *level = find_level(&place, workers);
-    return level ? profile_memory_bandwidth(&place.node_class->memory, level, workers) : 0;
+    return workers && profile->measured && profile_locate(profile, pu, &place)
+               ? bandwidth_at(&place, find_level(&place, workers), workers)
+               : 0;
 }
 
 uint32_t servet_overhead_levels(const servet_profile *profile)
@@ -221,10 +226,7 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
     if (!asked || !profile_group_of(&asked->collisions, place.os_index)) {
         return 0;
     }
-    if (workers == 1) {
-        return profile_memory_alone(place.node_class, place.os_index);
-    }
-    return level_knows(asked, workers) ? profile_memory_bandwidth(memory, asked, workers) : 0;
+    return bandwidth_at(&place, level_knows(asked, workers) ? asked : NULL, workers);
 }
 
 /* The worst level at which two PUs of one node collide: its number; -1: none. False: not two PUs of

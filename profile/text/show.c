@@ -44,6 +44,13 @@ static struct cell flops(double value)
     return cell;
 }
 
+static struct cell number(uint32_t value)
+{
+    struct cell cell;
+    snprintf(cell.text, sizeof cell.text, "%u", value);
+    return cell;
+}
+
 static const char *name_of(const struct profile_bsp *bsp)
 {
     return bsp->backend ? bsp->backend : "";
@@ -72,7 +79,7 @@ static struct columns columns_of(const struct profile_bsp *entries, size_t count
     return columns;
 }
 
-static void head(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
+static void bsp_head(const struct profile_bsp *entry, const struct columns *columns, FILE *stream)
 {
     fprintf(stream, "BSP parameters%s%s%s: T(h) = h g + l flops", entry->backend ? " (" : "",
             name_of(entry), entry->backend ? ")" : "");
@@ -117,7 +124,7 @@ void profile_show_bsp(const struct servet_profile *profile, FILE *stream)
         if (begin) {
             fputc('\n', stream);
         }
-        head(entries, &columns, stream);
+        bsp_head(entries, &columns, stream);
         for (size_t i = 0; i < end - begin; i++) {
             row(&entries[i], &columns, stream);
         }
@@ -143,17 +150,6 @@ static void print_table(struct show *show, struct table *table)
     int rc = profile_table_print(table, show->stream, INDENT_TEXT);
     show->rc = show->rc < 0 ? show->rc : rc;
 }
-
-static void heading(struct table *table, const char *const *names, size_t count)
-{
-    profile_table_row(table);
-    for (size_t i = 0; i < count; i++) {
-        profile_table_cell(table, "%s", names[i]);
-    }
-}
-#define HEADING(table, ...)                                                                        \
-    heading(table, (const char *const[]){__VA_ARGS__},                                             \
-            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void note(struct show *show, const char *what, const struct profile_quality *quality)
 {
@@ -282,20 +278,14 @@ static void show_class_head(struct show *show, const struct profile_class *node_
 
 static void add_cache(struct table *table, const struct profile_cache *cache)
 {
-    profile_table_row(table);
-    profile_table_cell(table, "L%u", cache->level);
-    profile_table_cell(table, "%s", profile_figure_cache(cache).text);
-    profile_table_cell(table, "%s", profile_figure_bytes(cache->declared_size_bytes).text);
-    profile_table_cell(table, "%s", profile_figure_bytes(cache->line_bytes).text);
-    if (cache->associativity) {
-        profile_table_cell(table, "%u", cache->associativity);
-    } else {
-        profile_table_cell(table, "-");
-    }
-    profile_table_cell(table, "%s", profile_figure_sharers(&cache->sharing).text);
-    profile_table_cell(table, "%s",
-                       cache->pus.count ? profile_figure_group(&cache->pus).text : "all");
-    profile_table_cell(table, "%s", profile_figure_quality(&cache->quality).text);
+    profile_table_row(table, "L%u\t%s\t%s\t%s\t%s\t%s\t%s\t%s", cache->level,
+                      profile_figure_cache(cache).text,
+                      profile_figure_bytes(cache->declared_size_bytes).text,
+                      profile_figure_bytes(cache->line_bytes).text,
+                      cache->associativity ? number(cache->associativity).text : "-",
+                      profile_figure_sharers(&cache->sharing).text,
+                      cache->pus.count ? profile_figure_group(&cache->pus).text : "all",
+                      profile_figure_quality(&cache->quality).text);
 }
 
 static void show_caches(struct show *show, const struct profile_class *node_class)
@@ -306,8 +296,7 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
         return;
     }
     fprintf(show->stream, "\nCaches\n");
-    HEADING(&table, "level", "effective", "declared", "line", "ways", "shared by", "PUs",
-            "quality");
+    profile_table_row(&table, "level\teffective\tdeclared\tline\tways\tshared by\tPUs\tquality");
     for (size_t i = 0; i < node_class->cache_count; i++) {
         add_cache(&table, &node_class->caches[i]);
     }
@@ -330,15 +319,13 @@ static void show_tlb(struct show *show, const struct profile_class *node_class)
         return;
     }
     fprintf(show->stream, "\nTLB\n");
-    HEADING(&table, "pages", "reach", "a miss adds", "quality");
+    profile_table_row(&table, "pages\treach\ta miss adds\tquality");
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         const struct profile_tlb *level = &node_class->tlb[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%s", profile_figure_bytes(level->page_bytes).text);
-        profile_table_cell(&table, "%s", profile_figure_bytes(level->reach_bytes).text);
-        profile_table_cell(&table, "%s",
-                           level->seconds > 0 ? profile_figure_seconds(level->seconds).text : "-");
-        profile_table_cell(&table, "%s", profile_figure_quality(&level->quality).text);
+        profile_table_row(&table, "%s\t%s\t%s\t%s", profile_figure_bytes(level->page_bytes).text,
+                          profile_figure_bytes(level->reach_bytes).text,
+                          level->seconds > 0 ? profile_figure_seconds(level->seconds).text : "-",
+                          profile_figure_quality(&level->quality).text);
     }
     print_table(show, &table);
 }
@@ -392,15 +379,13 @@ static void show_numa_access(struct show *show, const struct profile_class *node
         return;
     }
     fprintf(show->stream, "\nMemory of each NUMA node\n");
-    HEADING(&table, "from PUs", "node", "latency", "one worker", "quality");
+    profile_table_row(&table, "from PUs\tnode\tlatency\tone worker\tquality");
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%s", profile_figure_group(&row->pus).text);
-        profile_table_cell(&table, "%u", row->node);
-        profile_table_cell(&table, "%s", profile_figure_seconds(row->seconds_per_access).text);
-        profile_table_cell(&table, "%s", profile_figure_bandwidth(row->bytes_per_s).text);
-        profile_table_cell(&table, "%s", profile_figure_quality(&row->quality).text);
+        profile_table_row(&table, "%s\t%u\t%s\t%s\t%s", profile_figure_group(&row->pus).text,
+                          row->node, profile_figure_seconds(row->seconds_per_access).text,
+                          profile_figure_bandwidth(row->bytes_per_s).text,
+                          profile_figure_quality(&row->quality).text);
     }
     print_table(show, &table);
     note_numa_access(show, node_class->numa_access, node_class->numa_access_count);
@@ -412,21 +397,17 @@ static void show_kernels(struct show *show, const struct profile_memory *memory)
     if (!memory->kernel_count) {
         return;
     }
-    profile_table_row(&table);
-    profile_table_cell(&table, "loop");
-    profile_table_cell(&table, "one PU");
-    profile_table_cell(&table, memory->kernel_pus.count ? "PUs %s" : "more PUs",
-                       profile_figure_group(&memory->kernel_pus).text);
-    profile_table_cell(&table, "each keeps");
-    profile_table_cell(&table, "quality");
+    profile_table_row(&table, "loop\tone PU\t%s%s\teach keeps\tquality",
+                      memory->kernel_pus.count ? "PUs " : "more PUs",
+                      memory->kernel_pus.count ? profile_figure_group(&memory->kernel_pus).text
+                                               : "");
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%s", profile_figure_kernel(rate).text);
-        profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->bytes_per_s).text);
-        profile_table_cell(&table, "%s", profile_figure_bandwidth(rate->together_bytes_per_s).text);
-        profile_table_cell(&table, "%s", profile_figure_kept(rate, memory->kernel_pus.count).text);
-        profile_table_cell(&table, "%s", profile_figure_quality(&rate->quality).text);
+        profile_table_row(&table, "%s\t%s\t%s\t%s\t%s", profile_figure_kernel(rate).text,
+                          profile_figure_bandwidth(rate->bytes_per_s).text,
+                          profile_figure_bandwidth(rate->together_bytes_per_s).text,
+                          profile_figure_kept(rate, memory->kernel_pus.count).text,
+                          profile_figure_quality(&rate->quality).text);
     }
     print_table(show, &table);
 }
@@ -453,14 +434,13 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
                 pairs && *note ? "; " : "", note);
         return;
     }
-    HEADING(&table, "overhead level", "each of two", "PUs that disturb one another", "quality");
+    profile_table_row(&table, "overhead level\teach of two\tPUs that disturb one another\tquality");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%zu%s", i, i ? "" : " (worst)");
-        profile_table_cell(&table, "%s", profile_figure_bandwidth(level->bytes_per_s).text);
-        profile_table_cell(&table, "%s", profile_figure_relation(&level->collisions).text);
-        profile_table_cell(&table, "%s", profile_figure_quality(&level->quality).text);
+        profile_table_row(&table, "%zu%s\t%s\t%s\t%s", i, i ? "" : " (worst)",
+                          profile_figure_bandwidth(level->bytes_per_s).text,
+                          profile_figure_relation(&level->collisions).text,
+                          profile_figure_quality(&level->quality).text);
     }
     print_table(show, &table);
     note(show, "one worker alone", &memory->quality);
@@ -474,19 +454,6 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
 
 /* -- devices -- */
 
-/* "NUMA 1, PUs 24-47"; a device that is near to no PUs in particular has only "-". */
-static void add_place(struct table *table, const struct profile_class *node_class,
-                      const struct profile_device *device)
-{
-    char node[24] = "";
-    bool anywhere = device->pus.count == node_class->pus.count;
-    if (device->numa_node != PROFILE_NOT_SAID) {
-        snprintf(node, sizeof node, "%u", device->numa_node);
-    }
-    profile_table_cell(table, "%s", node[0] ? node : "-");
-    profile_table_cell(table, "%s", anywhere ? "all" : profile_figure_group(&device->pus).text);
-}
-
 static void show_devices(struct show *show, const struct profile_class *node_class)
 {
     struct table table = {0};
@@ -494,36 +461,20 @@ static void show_devices(struct show *show, const struct profile_class *node_cla
         return;
     }
     fprintf(show->stream, "\nDevices\n");
-    HEADING(&table, "kind", "name", "bus", "card", "NUMA", "near PUs", "model");
+    profile_table_row(&table, "kind\tname\tbus\tcard\tNUMA\tnear PUs\tmodel");
     for (size_t i = 0; i < node_class->device_count; i++) {
         const struct profile_device *device = &node_class->devices[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%s", profile_device_kind_names[device->kind]);
-        profile_table_cell(&table, "%s%s", device->name, device->down ? " (no link)" : "");
-        profile_table_cell(&table, "%s", device->bus_id ? device->bus_id : "-");
-        profile_table_cell(&table, "%u", device->card);
-        add_place(&table, node_class, device);
-        profile_table_cell(&table, "%s", device->model ? device->model : "-");
+        /* A device that is near to no PUs in particular is near to all. */
+        bool anywhere = device->pus.count == node_class->pus.count;
+        profile_table_row(
+            &table, "%s\t%s%s\t%s\t%u\t%s\t%s\t%s", profile_device_kind_names[device->kind],
+            device->name, device->down ? " (no link)" : "", device->bus_id ? device->bus_id : "-",
+            device->card,
+            device->numa_node == PROFILE_NOT_SAID ? "-" : number(device->numa_node).text,
+            anywhere ? "all" : profile_figure_group(&device->pus).text,
+            device->model ? device->model : "-");
     }
     print_table(show, &table);
-}
-
-/* `row` NULL: not measured. */
-static void add_transfer(struct table *table, const char *device,
-                         const struct profile_transfer *row)
-{
-    profile_table_row(table);
-    profile_table_cell(table, "%s", device);
-    if (!row) {
-        profile_table_cell(table, "-");
-        profile_table_cell(table, "not measured");
-        return;
-    }
-    profile_table_cell(table, "%u", row->node);
-    profile_table_cell(table, "%s", profile_figure_bandwidth(row->to_device_bytes_per_s).text);
-    profile_table_cell(table, "%s", profile_figure_bandwidth(row->from_device_bytes_per_s).text);
-    profile_table_cell(table, "%s", profile_figure_seconds(row->seconds).text);
-    profile_table_cell(table, "%s", profile_figure_quality(&row->quality).text);
 }
 
 static void show_transfers(struct show *show, const struct profile_class *node_class)
@@ -536,13 +487,18 @@ static void show_transfers(struct show *show, const struct profile_class *node_c
         }
         if (!table.row_count) {
             fprintf(show->stream, "\nCopies between memory of a NUMA node and a GPU\n");
-            HEADING(&table, "GPU", "node", "to it", "from it", "latency", "quality");
+            profile_table_row(&table, "GPU\tnode\tto it\tfrom it\tlatency\tquality");
         }
         for (size_t k = 0; k < device->transfer_count; k++) {
-            add_transfer(&table, device->name, &device->transfers[k]);
+            const struct profile_transfer *row = &device->transfers[k];
+            profile_table_row(&table, "%s\t%u\t%s\t%s\t%s\t%s", device->name, row->node,
+                              profile_figure_bandwidth(row->to_device_bytes_per_s).text,
+                              profile_figure_bandwidth(row->from_device_bytes_per_s).text,
+                              profile_figure_seconds(row->seconds).text,
+                              profile_figure_quality(&row->quality).text);
         }
         if (!device->transfer_count) {
-            add_transfer(&table, device->name, NULL);
+            profile_table_row(&table, "%s\t-\tnot measured", device->name);
         }
     }
     print_table(show, &table);
@@ -569,12 +525,14 @@ static const struct profile_message_point *point_at(const struct profile_layer *
 static void add_size(struct table *table, const struct profile_communication *communication,
                      uint64_t bytes)
 {
-    profile_table_row(table);
-    profile_table_cell(table, "%s", bytes ? profile_figure_bytes(bytes).text : "0 B");
+    char row[TABLE_COLUMNS * sizeof(struct figure)];
+    int used = snprintf(row, sizeof row, "%s", bytes ? profile_figure_bytes(bytes).text : "0 B");
     for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
         const struct profile_message_point *point = point_at(&communication->layers[i], bytes);
-        profile_table_cell(table, "%s", point ? profile_figure_seconds(point->seconds).text : "-");
+        used += snprintf(row + used, sizeof row - (size_t)used, "\t%s",
+                         point ? profile_figure_seconds(point->seconds).text : "-");
     }
+    profile_table_row(table, "%s", row);
 }
 
 static void show_sizes(struct show *show, const struct profile_communication *communication)
@@ -585,15 +543,16 @@ static void show_sizes(struct show *show, const struct profile_communication *co
         const struct profile_layer *layer = &communication->layers[i];
         longest = layer->curve_count > longest->curve_count ? layer : longest;
     }
+    char head[TABLE_COLUMNS * sizeof "layer 0"] = "";
+    int used = 0;
     size_t count = longest->curve_count, rows = count < CURVE_ROWS ? count : CURVE_ROWS;
     if (!count) {
         return;
     }
-    profile_table_row(&table);
-    profile_table_cell(&table, "size");
     for (size_t i = 0; i < communication->layer_count && i < CURVE_LAYERS; i++) {
-        profile_table_cell(&table, "layer %zu", i);
+        used += snprintf(head + used, sizeof head - (size_t)used, "\tlayer %zu", i);
     }
+    profile_table_row(&table, "size%s", head);
     for (size_t i = 0; i < rows; i++) {
         add_size(&table, communication,
                  longest->curve[rows > 1 ? i * (count - 1) / (rows - 1) : 0].bytes);
@@ -657,17 +616,15 @@ static void show_communication(struct show *show, const struct profile_communica
                 data ? data : "");
     }
     fputc('\n', show->stream);
-    HEADING(&table, "layer", "name", "latency", members, "quality");
+    profile_table_row(&table, "layer\tname\tlatency\t%s\tquality", members);
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
-        profile_table_row(&table);
-        profile_table_cell(&table, "%zu%s", i, i ? "" : " (fastest)");
-        profile_table_cell(&table, "%s", layer->name ? layer->name : "-");
-        profile_table_cell(&table, "%s",
-                           layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
-                                              : "not measured");
-        profile_table_cell(&table, "%s", profile_figure_relation(&layer->members).text);
-        profile_table_cell(&table, "%s", profile_figure_quality(&layer->quality).text);
+        profile_table_row(&table, "%zu%s\t%s\t%s\t%s\t%s", i, i ? "" : " (fastest)",
+                          layer->name ? layer->name : "-",
+                          layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
+                                             : "not measured",
+                          profile_figure_relation(&layer->members).text,
+                          profile_figure_quality(&layer->quality).text);
     }
     print_table(show, &table);
     for (size_t i = 0; i < communication->layer_count; i++) {

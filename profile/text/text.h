@@ -14,15 +14,13 @@
 #define TABLE_COLUMNS 8
 
 struct table {
-    char *(*rows)[TABLE_COLUMNS];
+    char **rows; /* cells with tabs between them */
     size_t row_count;
-    size_t column; /* of the next cell */
-    int failed;    /* memory was short: nothing is printed */
+    int failed; /* memory was short: nothing is printed */
 };
 
-/* Starts a row; adds a cell to the row that was started. */
-void profile_table_row(struct table *table);
-void profile_table_cell(struct table *table, const char *format, ...)
+/* Adds a row: a text with a tab between two cells. */
+void profile_table_row(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Prints the rows, indented, and empties the table. 0 or -ENOMEM. */

@@ -306,17 +306,6 @@ static int read_place(hwloc_topology_t topology, const struct profile_class *nod
 
 /* -- all of them -- */
 
-/* Graphics that no runtime computes on are none where it computes on others. */
-static bool is_kept(const struct devices *devices, const struct found *found)
-{
-    bool runtime = false;
-    for (size_t i = 0; i < devices->count; i++) {
-        runtime |= devices->found[i].runtime;
-    }
-    return found->device.kind < PROFILE_DEVICE_KINDS &&
-           (found->device.kind != PROFILE_GPU || found->runtime || !runtime);
-}
-
 static int compare_text(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "");
@@ -370,22 +359,33 @@ static void free_found(struct found *found)
     profile_set_free(&device->pus);
 }
 
+/* Leaves the devices that are kept: graphics that no runtime computes on are none where it computes
+ * on others. */
+static void drop_others(struct devices *devices)
+{
+    bool runtime = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < devices->count; i++) {
+        runtime |= devices->found[i].runtime;
+    }
+    for (size_t i = 0; i < devices->count; i++) {
+        struct found *found = &devices->found[i];
+        const bool graphics = found->device.kind == PROFILE_GPU && runtime && !found->runtime;
+        if (graphics || found->device.kind == PROFILE_DEVICE_KINDS) {
+            free_found(found);
+        } else {
+            devices->found[kept++] = *found;
+        }
+    }
+    devices->count = kept;
+}
+
 static int finish(hwloc_topology_t topology, struct devices *devices,
                   struct profile_class *node_class)
 {
-    size_t kept = 0;
     int rc = 0;
-    for (size_t i = 0; i < devices->count; i++) {
-        if (is_kept(devices, &devices->found[i])) {
-            struct found swap = devices->found[kept];
-            devices->found[kept++] = devices->found[i];
-            devices->found[i] = swap;
-        }
-    }
-    for (size_t i = kept; i < devices->count; i++) {
-        free_found(&devices->found[i]);
-    }
-    devices->count = kept;
+    drop_others(devices);
+    const size_t kept = devices->count;
     for (size_t i = 0; rc == 0 && i < kept; i++) {
         if (devices->found[i].pci) {
             read_pci(&devices->found[i]);

@@ -129,8 +129,6 @@ struct cache_index {
     bool instruction;
     /* of the last one read; line and ways are read again only when the size differs */
     struct topology_cache kind;
-    struct profile_set *covered; /* the sets that share one, of more than one PU */
-    size_t covered_count;
 };
 
 struct reader {
@@ -140,15 +138,14 @@ struct reader {
     struct cache_index caches[CACHE_INDEX_LIMIT];
 };
 
-static bool covered(const struct profile_set *sets, size_t count, uint32_t pu)
+/* Neighbours come after one another: the last group is the likeliest. */
+static bool has_group(const struct profile_relation *relation, uint32_t pu)
 {
-    for (size_t i = count;
-         i-- > 0;) { /* neighbours come after one another: the last set is the likeliest */
-        if (profile_set_has(&sets[i], pu)) {
-            return true;
-        }
+    size_t i = relation->group_count;
+    while (i > 0 && !profile_set_has(&relation->groups[i - 1], pu)) {
+        i--;
     }
-    return false;
+    return i > 0;
 }
 
 /* Lists name offline PUs in some kernels' files; the profile speaks of those that are online. */
@@ -180,7 +177,7 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < pus->count; i++) {
         struct profile_set group;
-        if (covered(relation->groups, relation->group_count, pus->ids[i])) {
+        if (has_group(relation, pus->ids[i])) {
             continue;
         }
         rc = read_online(reader, &group, format, pus->ids[i], 0);
@@ -255,21 +252,6 @@ static void read_kind(struct reader *reader, struct cache_index *known, uint32_t
                                  CPU "/cpu%u/cache/index%u/ways_of_associativity", pu, index);
 }
 
-static int cover(struct cache_index *known, const struct profile_set *group)
-{
-    if (group->count < 2) {
-        return 0;
-    }
-    struct profile_set *more = reallocarray(known->covered, known->covered_count + 1, sizeof *more);
-    if (!more) {
-        return -ENOMEM;
-    }
-    known->covered = more;
-    int rc = profile_set_copy(group, &more[known->covered_count]);
-    known->covered_count += rc == 0;
-    return rc;
-}
-
 /* 0; 1: the PU has no such index; -errno. index3 of one PU has the same level and type as index3 of
  * another one: the kernel numbers them so (drivers/base/cacheinfo.c: by level, data before
  * instruction). */
@@ -296,12 +278,18 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     }
     read_kind(reader, known, pu, index);
     known->kind.level = level;
-    rc = cover(known, &group);
-    if (rc < 0) {
-        profile_set_free(&group);
-        return rc;
-    }
     return profile_topology_add_cache(reader->node_class, &known->kind, group);
+}
+
+/* Does an earlier PU share its cache of this index with it, or is that one of instructions? */
+static bool is_read(const struct reader *reader, const struct cache_index *known, uint32_t pu)
+{
+    bool read = known->instruction;
+    for (size_t i = 0; !read && i < reader->node_class->cache_count; i++) {
+        const struct profile_cache *cache = &reader->node_class->caches[i];
+        read = cache->level == known->kind.level && profile_set_has(&cache->pus, pu);
+    }
+    return read;
 }
 
 /* The caches of one PU. If no PU so far has a cache of that index, a PU that shares all lower
@@ -312,7 +300,7 @@ static int read_caches_of(struct reader *reader, uint32_t pu)
     int rc = 0;
     for (uint32_t index = 0; rc == 0 && index < CACHE_INDEX_LIMIT; index++) {
         const struct cache_index *known = &reader->caches[index];
-        bool seen = known->instruction || covered(known->covered, known->covered_count, pu);
+        bool seen = is_read(reader, known, pu);
         if (index && !alone && !known->kind.level && !known->instruction) {
             break;
         }
@@ -330,16 +318,6 @@ static int read_caches(struct reader *reader)
         rc = read_caches_of(reader, pus->ids[i]);
     }
     return rc;
-}
-
-static void free_caches(struct reader *reader)
-{
-    for (size_t i = 0; i < CACHE_INDEX_LIMIT; i++) {
-        for (size_t k = 0; k < reader->caches[i].covered_count; k++) {
-            profile_set_free(&reader->caches[i].covered[k]);
-        }
-        free(reader->caches[i].covered);
-    }
 }
 
 /* -- NUMA nodes -- */
@@ -487,41 +465,39 @@ static int read_hybrid(struct reader *reader)
     return 0;
 }
 
-static int compare_u32(const void *a, const void *b)
+/* The PUs of one capacity, and the next higher one; 0: there is none. */
+static size_t members_of(const struct profile_set *pus, const uint32_t *capacity, uint32_t wanted,
+                         uint32_t *members, uint32_t *next)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    size_t count = 0;
+    *next = 0;
+    for (size_t i = 0; i < pus->count; i++) {
+        if (capacity[i] == wanted) {
+            members[count++] = pus->ids[i];
+        } else if (capacity[i] > wanted && (!*next || capacity[i] < *next)) {
+            *next = capacity[i];
+        }
+    }
+    return count;
 }
 
 /* One kind for each capacity, the least capable first; none when all are alike. */
 static int add_capacities(struct reader *reader, const uint32_t *capacity)
 {
     const struct profile_set *pus = &reader->node_class->pus;
-    uint32_t *sorted = malloc(pus->count * sizeof *sorted),
-             *members = malloc(pus->count * sizeof *members);
-    int rc = sorted && members ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memcpy(sorted, capacity, pus->count * sizeof *sorted);
-        qsort(sorted, pus->count, sizeof *sorted, compare_u32);
-    }
-    bool alike = rc < 0 || sorted[0] == sorted[pus->count - 1];
-    for (size_t i = 0; rc == 0 && !alike && i < pus->count; i++) {
-        if (i && sorted[i] == sorted[i - 1]) {
-            continue;
-        }
-        size_t count = 0;
-        for (size_t k = 0; k < pus->count; k++) {
-            if (capacity[k] == sorted[i]) {
-                members[count++] = pus->ids[k];
-            }
-        }
+    uint32_t *members = malloc(pus->count * sizeof *members), wanted = 0, next = 0;
+    int rc = members ? 0 : -ENOMEM;
+    do {
+        size_t count = rc < 0 ? 0 : members_of(pus, capacity, wanted, members, &next);
         struct profile_set kind;
-        rc = profile_set_from_array(members, count, &kind);
-        rc = rc < 0 ? rc
-                    : profile_topology_add_kind(reader->node_class,
-                                                (uint32_t)reader->node_class->kind_count, kind);
-    }
-    free(sorted);
+        if (count > 0 && count < pus->count) {
+            rc = profile_set_from_array(members, count, &kind);
+            rc = rc < 0 ? rc
+                        : profile_topology_add_kind(reader->node_class,
+                                                    (uint32_t)reader->node_class->kind_count, kind);
+        }
+        wanted = next;
+    } while (rc == 0 && next);
     free(members);
     return rc;
 }
@@ -586,7 +562,6 @@ int profile_from_sysfs(const char *root, struct servet_profile **out, struct ser
         rc = profile_topology_finish(profile, &reader->groupings, error);
     }
     if (reader) {
-        free_caches(reader);
         profile_topology_groupings_free(&reader->groupings);
     }
     free(reader);
