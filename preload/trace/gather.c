@@ -64,6 +64,15 @@ static void print(FILE *out, const struct trace_sum *sum)
     }
 }
 
+int pin_trace_put(const char *path, const char *text, size_t length)
+{
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    int rc = profile_save_file(path, text, length, NULL);
+    pin_signals_release(&before);
+    return rc;
+}
+
 int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 {
     char *text = NULL;
@@ -73,7 +82,7 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
         return -ENOMEM;
     }
     print(out, sum);
-    int code = fclose(out) == 0 ? pin_file_put(path, text, length) : -ENOMEM;
+    int code = fclose(out) == 0 ? pin_trace_put(path, text, length) : -ENOMEM;
     free(text);
     return code;
 }

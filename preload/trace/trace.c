@@ -2,11 +2,13 @@
 #include "preload/trace/trace.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload/node/node.h"
@@ -101,6 +103,20 @@ static void say(int code)
                 code == -EINVAL ? "expected the name of a file" : strerrordesc_np(-code));
 }
 
+/* Whether its folder can be written to. Where a link leads is seen at the end. */
+static int check_file(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat about;
+    if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
+        return -EINVAL;
+    }
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode)) {
+        return 0;
+    }
+    return access(dirname(strcpy(folder, path)), W_OK | X_OK) < 0 ? -errno : 0;
+}
+
 /* Told at the start, not after hours. Only rank 0 writes. */
 static void prepare_file(void)
 {
@@ -109,7 +125,7 @@ static void prepare_file(void)
         return;
     }
     pin_options_say_refused(&pin_trace_options);
-    int code = !path[0] ? 0 : strcmp(path, "-") == 0 ? -EINVAL : pin_file_can_put(path);
+    int code = path[0] ? check_file(path) : 0;
     if (code < 0) {
         say(code);
     }

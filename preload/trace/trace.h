@@ -246,6 +246,9 @@ void pin_trace_sum_free(struct trace_sum *sum);
 /* The calling rank's own totals, with the times that pin_trace_time_stop() took. */
 void pin_trace_own_totals(struct trace_rank *out);
 
+/* As profile_save_file(), without the signals that a write can raise. */
+int pin_trace_put(const char *path, const char *text, size_t length);
+
 /* The file that SERVET_TRACE names: a matrix in Matrix Market's form, which servet-map --matrix
  * reads. */
 

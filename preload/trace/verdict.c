@@ -170,6 +170,20 @@ static void report_verdict(const struct trace_verdict *verdict, const char *erro
     }
 }
 
+static int remember(const struct pin_remembered *what)
+{
+    char file[PATH_MAX], text[PIN_REMEMBERED_HEAD + 64];
+    int rc = pin_remembered_file(NULL, file, text);
+    rc = rc < 0 ? rc : pin_cache_make_folders(file);
+    if (rc < 0) {
+        return rc;
+    }
+    const size_t head = strlen(text);
+    snprintf(text + head, sizeof text - head, "priority %s share %.4f ranks %d\n",
+             what->communication ? "communication" : "memory", what->share, what->ranks);
+    return pin_trace_put(file, text, strlen(text));
+}
+
 /* One rank of each node remembers. Nodes that share the folder write the same verdict. */
 void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank)
 {
@@ -177,7 +191,7 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
         return;
     }
     bool judged = verdict->judged == TRACE_JUDGED;
-    int rc = judged ? pin_remembered_keep(NULL, &verdict->what) : 0;
+    int rc = judged ? remember(&verdict->what) : 0;
     if (rc < 0) {
         pin_failure("SERVET_AUTO: the verdict on this run cannot be remembered: %s",
                     strerrordesc_np(-rc));
