@@ -141,7 +141,9 @@ static int begin_counting(void)
     }
     pin_trace_mpi.query_thread(&level);
     int code = pin_trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
-    code = code < 0 ? code : pin_trace_groups_begin();
+    if (code == 0 && !pin_trace_group_of_comm(pin_trace_mpi.comm_world)) {
+        code = -ENOMEM;
+    }
     pin_trace_timing = pin_trace_options.trace_times || pin_trace_options.auto_priority;
     if (code == 0 && pin_trace_timing) {
         code = pin_trace_time_begin();
@@ -186,14 +188,6 @@ bool pin_trace_begin(void)
 
 /* -- end -- */
 
-static void write_file(const struct trace_sum *sum)
-{
-    int code = writes ? pin_trace_file_write(pin_trace_options.trace, sum) : 0;
-    if (code < 0) {
-        say(code);
-    }
-}
-
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
@@ -232,9 +226,10 @@ static void finish(void)
                     "trace is written");
         return;
     }
-    if (code == 0 && pin_trace_counts.rank == 0) {
-        write_file(&sum);
-    } else if (code < 0) {
+    if (code == 0 && writes) {
+        code = pin_trace_file_write(pin_trace_options.trace, &sum);
+    }
+    if (code < 0) {
         say(code);
     }
     conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */

@@ -168,10 +168,6 @@ void pin_trace_group_forget(trace_word handle);
 /* Lays what went to every other rank of each to the single ones. */
 void pin_trace_groups_spread(void);
 
-/* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
- * -ENOMEM. */
-int pin_trace_groups_begin(void);
-
 /* -- time -- */
 
 /* How long a rank is in MPI, and how long it computes between its exchanges: for SERVET_TRACE_TIMES
