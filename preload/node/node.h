@@ -100,12 +100,6 @@ struct pin_registry {
     char path[PATH_MAX];                    /* where it is, or was looked for */
 };
 
-/* Does a PU of this process have a worker of another process? */
-struct pin_sharing {
-    bool whole_node; /* the registry was there to tell */
-    int32_t pu;      /* -1: none is shared */
-};
-
 /* Opens the file that the locks are on; only fcntl() makes anything of it. `path`: an absolute
  * file, made if there is none, used if it is this user's and writable by no other user; "": the one
  * for all users, where there is one, else this user's own in memory. 0; -EPERM, -EINVAL (another's,
