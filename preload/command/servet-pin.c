@@ -27,10 +27,7 @@ enum {
     KEY_TRACE = 0x100,
     KEY_AUTO,
     KEY_WATCH,
-    KEY_TUNED,
-    KEY_VARIABLES,
     KEY_GPUS,
-    KEY_NICS,
     KEY_MEMBIND,
     KEY_VARIABLE = 0x200 /* and the number of one, in --help */
 };
@@ -65,14 +62,15 @@ static const struct argp_option choices[] = {
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
      "While the command runs, move threads that wait for their PU to one that idles", 0},
-    {"tuned", KEY_TUNED, NULL, 0,
+    {"tuned", CLI_FLAG(struct request, tuned), NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
     {"membind", KEY_MEMBIND, "POLICY", 0,
      "Memory from the fast or the capacity tier, local, interleave or weighted", 0},
     {"gpus", KEY_GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
      "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
-    {"nics", KEY_NICS, NULL, 0, "Tell each rank which network cards are nearest", 0},
-    {"variables", KEY_VARIABLES, NULL, 0,
+    {"nics", CLI_FLAG(struct request, devices.nics), NULL, 0,
+     "Tell each rank which network cards are nearest", 0},
+    {"variables", CLI_FLAG(struct request, variables), NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
 };
@@ -99,13 +97,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                 : (uint32_t)cli_integer("--gpus", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
     }
-    if (key == KEY_NICS) {
-        request->devices.nics = true;
-        return 0;
-    }
-    request->variables |= key == KEY_VARIABLES;
-    request->tuned |= key == KEY_TUNED;
-    return key == KEY_VARIABLES || key == KEY_TUNED ? 0 : ARGP_ERR_UNKNOWN;
+    return cli_set_member(key, argument, request) ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 /* The table of variables, below the options in --help. */
@@ -155,12 +147,7 @@ static const char separators[] = " :";
 /* Makes `path` a link to `target`, in one step: another servet-pin may be about to use it. */
 static int put_link(const char *target, const char *path)
 {
-    char there[PATH_MAX], beside[PATH_MAX];
-    ssize_t length = readlink(path, there, sizeof there - 1);
-    if (length > 0 && (size_t)length == strlen(target) &&
-        memcmp(there, target, strlen(target)) == 0) {
-        return 0;
-    }
+    char beside[PATH_MAX];
     if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
         return -ENAMETOOLONG;
     }

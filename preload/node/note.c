@@ -58,29 +58,20 @@ void pin_signals_release(const struct pin_signals *before)
 #define LINE_BYTES 512
 #define DELETE 0x7f
 
-static bool started, had_stderr;
-static dev_t stderr_device;
-static ino_t stderr_number;
+static bool started;
+static struct stat at_start; /* all zeros: it was closed */
 
 void pin_note_start(void)
 {
-    struct stat about;
-    had_stderr = fstat(STDERR_FILENO, &about) == 0;
-    if (had_stderr) {
-        stderr_device = about.st_dev;
-        stderr_number = about.st_ino;
-    }
+    (void)fstat(STDERR_FILENO, &at_start);
     started = true;
 }
 
 static bool stderr_is_ours(void)
 {
-    struct stat about;
-    if (!started) {
-        return true;
-    }
-    return had_stderr && fstat(STDERR_FILENO, &about) == 0 && about.st_dev == stderr_device &&
-           about.st_ino == stderr_number;
+    struct stat now;
+    return !started || (fstat(STDERR_FILENO, &now) == 0 && now.st_dev == at_start.st_dev &&
+                        now.st_ino == at_start.st_ino);
 }
 
 /* A closed or full stderr is not this program's trouble. */
@@ -144,29 +135,19 @@ void pin_note(const char *format, ...)
 
 #define FILE_MODE 0666 /* before the umask */
 
-static int write_pieces(int file, const char *text, size_t length)
-{
-    while (length > 0) {
-        long done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
-        if (done == -EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return done < 0 ? (int)done : -EIO;
-        }
-        text += done;
-        length -= (size_t)done;
-    }
-    return 0;
-}
-
 static int write_all(int file, const char *text, size_t length)
 {
     struct pin_signals before;
+    long done = 1;
     pin_signals_hold(&before);
-    int code = write_pieces(file, text, length);
+    while (length > 0 && (done > 0 || done == -EINTR)) {
+        done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
+        const size_t written = done > 0 ? (size_t)done : 0;
+        text += written;
+        length -= written;
+    }
     pin_signals_release(&before);
-    return code;
+    return length == 0 ? 0 : done < 0 ? (int)done : -EIO;
 }
 
 /* The kernel's rule for links and files in folders that everybody may write to (protected_symlinks,

@@ -12,25 +12,6 @@
 #include "preload/node/node.h"
 #include "profile/base/hash.h"
 
-#define IDENTITY_SIZE 96
-
-/* -- which build -- */
-
-/* `path` gets the executable's real path. */
-static int identify(const char *executable, char *path, char *identity)
-{
-    struct stat info;
-    if (!realpath(executable ? executable : "/proc/self/exe", path)) {
-        return -errno;
-    }
-    if (stat(path, &info) < 0) {
-        return -errno;
-    }
-    snprintf(identity, IDENTITY_SIZE, "file %lld bytes of %lld.%09ld", (long long)info.st_size,
-             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    return 0;
-}
-
 /* -- where -- */
 
 int pin_cache_make_folders(char *path)
@@ -63,13 +44,15 @@ int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX])
 
 int pin_remembered_file(const char *executable, char file[PATH_MAX], char head[PIN_REMEMBERED_HEAD])
 {
-    char path[PATH_MAX], identity[IDENTITY_SIZE];
-    int rc = identify(executable, path, identity);
-    rc = rc < 0 ? rc : pin_cache_path("auto", path, file);
-    if (rc == 0) {
-        snprintf(head, PIN_REMEMBERED_HEAD, "servet-auto 1\nexecutable %s\n%s\n", path, identity);
+    char path[PATH_MAX];
+    struct stat info;
+    if (!realpath(executable ? executable : "/proc/self/exe", path) || stat(path, &info) < 0) {
+        return -errno;
     }
-    return rc;
+    snprintf(head, PIN_REMEMBERED_HEAD,
+             "servet-auto 1\nexecutable %s\nfile %lld bytes of %lld.%09ld\n", path,
+             (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    return pin_cache_path("auto", path, file);
 }
 
 static int parse(const char *text, const char *head, struct pin_remembered *out)
