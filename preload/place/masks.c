@@ -64,8 +64,8 @@ static bool set_mask(const struct pin_thread *thread, const struct profile_mask 
 }
 
 /* Gives it `to`, if it still has `from`. A thread that waits by sched_yield() beside another one is
- * not moved by the kernel when it is set free. Beside the main thread, which mostly waits for it, it
- * does not stand in the way. */
+ * not moved by the kernel when it is set free. Beside the main thread, which mostly waits for it,
+ * it does not stand in the way. */
 static bool replace_mask(const struct pin_thread *thread, const struct profile_mask *from,
                          const struct profile_mask *to)
 {

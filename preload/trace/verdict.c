@@ -16,8 +16,8 @@
 
 /* -- how long -- */
 
-/* Iterations whose times are kept for the median (1 MiB, which the kernel gives as they come); later
- * ones are only counted. */
+/* Iterations whose times are kept for the median (1 MiB, which the kernel gives as they come);
+ * later ones are only counted. */
 #define SAMPLES 65536u
 
 static __thread bool timed __attribute__((tls_model("initial-exec")));
