@@ -83,19 +83,15 @@ static void read_profile(struct choice *c, const struct pin_options *options)
     struct servet_error error;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", options->profile);
-    bool found = *path || profile_find(path, sizeof path) == 0;
-    int rc = found ? profile_load(path, &c->profile, &error) : -ENOENT;
-    if (rc == 0 && profile_matches(c->profile, "", NULL, &error) < 0) {
-        profile_free(c->profile);
-        rc = -ESTALE;
+    if ((*path || profile_find(path, sizeof path) == 0) &&
+        profile_load(path, &c->profile, &error) == 0 &&
+        profile_matches(c->profile, "", NULL, &error) == 0) {
+        c->node_class = profile_class_here(c->profile);
     }
-    c->node_class = rc == 0 ? profile_class_here(c->profile) : NULL;
     if (c->node_class && c->node_class->device_count) {
         return;
     }
-    if (rc == 0) {
-        profile_free(c->profile);
-    }
+    profile_free(c->profile);
     if (profile_from_hwloc(NULL, &c->profile, &error) < 0) {
         cli_fail("%s", error.text);
     }

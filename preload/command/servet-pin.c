@@ -27,11 +27,9 @@ enum {
     KEY_TRACE = 0x100,
     KEY_AUTO,
     KEY_WATCH,
-    KEY_TUNED,
-    KEY_VARIABLES,
     KEY_GPUS,
-    KEY_NICS,
-    KEY_MEMBIND
+    KEY_MEMBIND,
+    KEY_VARIABLE = 0x200 /* and the number of one, in --help */
 };
 
 struct request {
@@ -64,14 +62,15 @@ static const struct argp_option choices[] = {
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
      "While the command runs, move threads that wait for their PU to one that idles", 0},
-    {"tuned", KEY_TUNED, NULL, 0,
+    {"tuned", CLI_FLAG(struct request, tuned), NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
     {"membind", KEY_MEMBIND, "POLICY", 0,
      "Memory from the fast or the capacity tier, local, interleave or weighted", 0},
     {"gpus", KEY_GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
      "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
-    {"nics", KEY_NICS, NULL, 0, "Tell each rank which network cards are nearest", 0},
-    {"variables", KEY_VARIABLES, NULL, 0,
+    {"nics", CLI_FLAG(struct request, devices.nics), NULL, 0,
+     "Tell each rank which network cards are nearest", 0},
+    {"variables", CLI_FLAG(struct request, variables), NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
 };
@@ -98,56 +97,31 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                 : (uint32_t)cli_integer("--gpus", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
     }
-    if (key == KEY_NICS) {
-        request->devices.nics = true;
-        return 0;
-    }
-    request->variables |= key == KEY_VARIABLES;
-    request->tuned |= key == KEY_TUNED;
-    return key == KEY_VARIABLES || key == KEY_TUNED ? 0 : ARGP_ERR_UNKNOWN;
-}
-
-/* Columns of --help. */
-enum { HELP_WIDTH = 78, HELP_NAME = 21 };
-
-/* Words of `text` from column `at` on; argp, which breaks lines longer than its own, finds none. */
-static void print_filled(FILE *out, const char *text, int at)
-{
-    int column = at;
-    for (const char *word = text; *word;) {
-        size_t length = strcspn(word, " ");
-        if (column > at && column + 1 + (int)length > HELP_WIDTH) {
-            fprintf(out, "\n%*s", at, "");
-            column = at;
-        }
-        column += fprintf(out, "%s%.*s", column > at ? " " : "", (int)length, word);
-        word += length + strspn(word + length, " ");
-    }
-    fputc('\n', out);
+    return cli_set_member(key, argument, request) ? 0 : ARGP_ERR_UNKNOWN;
 }
 
 /* The table of variables, below the options in --help. */
-static char *help_filter(int key, const char *text, void *input)
+static struct argp_option variables[PIN_OPTION_COUNT + 1];
+
+static char *with_fallback(int key, const char *text, void *input)
 {
-    char *list = NULL, entry[512];
-    size_t size;
+    char *line;
+    const int id = key - KEY_VARIABLE;
     (void)input;
-    if (key != ARGP_KEY_HELP_POST_DOC) {
+    if (id < 0 || id >= PIN_OPTION_COUNT) {
         return (char *)(uintptr_t)text;
     }
-    FILE *out = profile_stream_open(&list, &size);
-    if (!out) {
-        return NULL;
+    return asprintf(&line, "%s [%s]", text, pin_option_table[id].fallback) < 0 ? NULL : line;
+}
+
+static void list_variables(void)
+{
+    for (int i = 0; i < PIN_OPTION_COUNT; i++) {
+        variables[i] = (struct argp_option){.name = pin_option_table[i].name,
+                                            .key = KEY_VARIABLE + i,
+                                            .flags = OPTION_DOC | OPTION_NO_USAGE,
+                                            .doc = pin_option_table[i].meaning};
     }
-    fprintf(out, "Environment (also read without servet-pin; 0 is off):\n");
-    for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
-        const struct pin_option *option = &pin_option_table[i];
-        snprintf(entry, sizeof entry, "%s [%s]", option->meaning, option->fallback);
-        fprintf(out, "  %-*s", HELP_NAME, option->name);
-        print_filled(out, entry, HELP_NAME + 2);
-    }
-    fclose(out);
-    return list;
 }
 
 static int print_variables(void)
@@ -173,12 +147,7 @@ static const char separators[] = " :";
 /* Makes `path` a link to `target`, in one step: another servet-pin may be about to use it. */
 static int put_link(const char *target, const char *path)
 {
-    char there[PATH_MAX], beside[PATH_MAX];
-    ssize_t length = readlink(path, there, sizeof there - 1);
-    if (length > 0 && (size_t)length == strlen(target) &&
-        memcmp(there, target, strlen(target)) == 0) {
-        return 0;
-    }
+    char beside[PATH_MAX];
     if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside) {
         return -ENAMETOOLONG;
     }
@@ -495,15 +464,19 @@ static void say_why_not(const char *program, int error)
 
 int main(int argc, char **argv)
 {
+    static const struct argp environment = {.options = variables, .help_filter = with_fallback};
+    static const struct argp_child children[] = {
+        {&environment, 0, "Environment (also read without servet-pin; 0 is off):", 2}, {0}};
     static const struct argp argp = {
         .options = choices,
         .parser = parse,
         .args_doc = "[--] COMMAND [ARGUMENT...]",
-        .doc = "Run a command with its threads and ranks placed as the machine's profile says.\v ",
-        .help_filter = help_filter,
+        .doc = "Run a command with its threads and ranks placed as the machine's profile says.",
+        .children = children,
     };
     struct request request = {0};
     int first;
+    list_variables();
     cli_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &request);
     if (request.variables) {
         return print_variables();

@@ -139,21 +139,16 @@ static void set_by_program(size_t size, const void *set, const void *caller, int
     }
 }
 
-int pin_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set, const void *caller)
+PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 {
     static int (*real)(pid_t, size_t, cpu_set_t *);
-    const struct profile_mask *view = is_self(tid) ? view_for(caller) : NULL;
+    const struct profile_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
     if (!view) {
         return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
     }
     const int error = answer_whole(view, size, set);
     errno = error ? error : errno;
     return error ? -1 : 0;
-}
-
-PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
-{
-    return pin_sched_getaffinity(tid, size, set, __builtin_return_address(0));
 }
 
 int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const void *caller)
@@ -170,8 +165,9 @@ PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *
     return pin_pthread_getaffinity(thread, size, set, __builtin_return_address(0));
 }
 
-int pin_sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set, const void *caller)
+PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 {
+    const void *caller = __builtin_return_address(0);
     static int (*real)(pid_t, size_t, const cpu_set_t *);
     if (keeps_pu(tid, size, set, caller)) {
         return 0;
@@ -181,11 +177,6 @@ int pin_sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set, const vo
         set_by_program(size, set, caller, result);
     }
     return result;
-}
-
-PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
-{
-    return pin_sched_setaffinity(tid, size, set, __builtin_return_address(0));
 }
 
 int pin_pthread_setaffinity(pthread_t thread, size_t size, const cpu_set_t *set, const void *caller)

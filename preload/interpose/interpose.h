@@ -55,8 +55,6 @@ void *pin_next(const char *name);
 void *pin_next_variable(const char *name);
 
 /* The interposed functions of the same names, for the code at `caller`. */
-int pin_sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set, const void *caller);
-int pin_sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set, const void *caller);
 int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const void *caller);
 int pin_pthread_setaffinity(pthread_t thread, size_t size, const cpu_set_t *set,
                             const void *caller);

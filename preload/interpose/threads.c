@@ -76,6 +76,7 @@ struct birth {
     void *argument;
     enum pin_owner owner;
     const char *dso;
+    bool is_c11;
 };
 
 static struct pin_thread *new_record(const struct birth *birth, const char *role,
@@ -88,6 +89,7 @@ static struct pin_thread *new_record(const struct birth *birth, const char *role
     }
     thread->start = (void *)(uintptr_t)birth->start;
     thread->argument = birth->argument;
+    thread->is_c11 = birth->is_c11;
     thread->routine = birth->code;
     thread->dso = birth->dso;
     thread->role = role;
@@ -325,7 +327,8 @@ static void begin(struct pin_thread *thread)
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* Start routines to hand to the library: begin, run the program's, give the place back. */
+/* The start routine to hand to the library: begin, run the program's, give the place back. C11
+ * threads are POSIX threads here and in musl: their result is the number in the pointer. */
 static void *thread_main(void *argument)
 {
     struct pin_thread *thread = argument;
@@ -333,21 +336,13 @@ static void *thread_main(void *argument)
     begin(thread);
     /* Also runs at pthread_exit() and at cancellation. */
     pthread_cleanup_push(release, thread);
-    result = ((void *(*)(void *))thread->start)(thread->argument);
+    if (thread->is_c11) {
+        result = (void *)(intptr_t)((thrd_start_t)thread->start)(thread->argument);
+    } else {
+        result = ((void *(*)(void *))thread->start)(thread->argument);
+    }
     pthread_cleanup_pop(1);
     return result;
-}
-
-/* C11 threads are POSIX threads here and in musl: their result is the number in the pointer. */
-static void *thread_main_c11(void *argument)
-{
-    struct pin_thread *thread = argument;
-    int result;
-    begin(thread);
-    pthread_cleanup_push(release, thread);
-    result = ((int (*)(void *))thread->start)(thread->argument);
-    pthread_cleanup_pop(1);
-    return (void *)(intptr_t)result;
 }
 
 /* -- birth -- */
@@ -355,7 +350,7 @@ static void *thread_main_c11(void *argument)
 #ifndef NO_ATTRIBUTE_MASKS
 
 /* The mask that a thread is made with; false: that of its creator will do. A pool's thread that is
- * left beside a team is made on the main thread's PU (masks.c, pass_by_main()). */
+ * left beside a team is made on the main thread's PU (masks.c, replace_mask()). */
 static bool birth_mask(struct pin_thread *thread, struct profile_mask *out)
 {
     const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
@@ -470,18 +465,17 @@ static void lose_place(struct pin_thread *thread, int error)
 static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 /* The thread of a birth that is ours. 0 or an error number. */
-static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours,
-                void *(*start)(void *))
+static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
 {
     pthread_attr_t own;
     const bool has_own = make_attributes(birth, ours, &own);
-    int rc = real_create(thread, has_own ? &own : birth->attributes, start, ours);
+    int rc = real_create(thread, has_own ? &own : birth->attributes, thread_main, ours);
     if (has_own) {
         pthread_attr_destroy(&own);
     }
     if (has_own && rc != 0 && rc != EAGAIN) {
         lose_place(ours, rc);
-        rc = real_create(thread, birth->attributes, start, ours);
+        rc = real_create(thread, birth->attributes, thread_main, ours);
     }
     if (rc != 0) {
         end_thread(ours, false);
@@ -498,14 +492,14 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
         return ENOSYS;
     }
     struct pin_thread *ours = prepare_thread(&birth);
-    return ours ? make(thread, &birth, ours, thread_main)
-                : real_create(thread, attributes, start, argument);
+    return ours ? make(thread, &birth, ours) : real_create(thread, attributes, start, argument);
 }
 
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static int (*real)(thrd_t *, thrd_start_t, void *);
-    struct birth birth = {.start = (const void *)(uintptr_t)start, .argument = argument};
+    struct birth birth = {
+        .start = (const void *)(uintptr_t)start, .argument = argument, .is_c11 = true};
     if (!PIN_REAL(real, "thrd_create") || !PIN_REAL(real_create, "pthread_create")) {
         return thrd_error;
     }
@@ -513,7 +507,7 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     if (!ours) {
         return real(thread, start, argument);
     }
-    return make(thread, &birth, ours, thread_main_c11) == 0 ? thrd_success : thrd_error;
+    return make(thread, &birth, ours) == 0 ? thrd_success : thrd_error;
 }
 
 static void look_again(void)

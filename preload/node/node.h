@@ -31,17 +31,16 @@ void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* What SERVET_VERBOSE asks for; the caller has looked whether it is on. */
 void pin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The signals that a write can raise, as the kernel takes sets of them: signal n is bit n - 1. */
+struct pin_signals {
+    uint64_t mask, pending;
+};
+/* Holds them back in the calling thread. */
+void pin_signals_hold(struct pin_signals *before);
+/* Drops those that have been raised since, and restores the mask. */
+void pin_signals_release(const struct pin_signals *before);
+
 /* -- small files -- */
-
-/* Small files of the shim and the tracer: written whole, read with suspicion. */
-
-/* Writes beside `path` and renames over it: a reader sees the old file or the new one. Unlike
- * profile_save_text() it does not ask for the umask, which would change it for other threads of the
- * program. 0; -EINVAL: there is something that is not a regular file; -errno. */
-int pin_file_put(const char *path, const char *text, size_t length);
-
-/* Whether pin_file_put() could: its folder can be written to. 0, -EINVAL, -errno. */
-int pin_file_can_put(const char *path);
 
 /* One write to the end of a file, or to stderr for "stderr", so that processes can share it. A
  * failure is said once, with the name of the `variable` that names the file. */
@@ -99,12 +98,6 @@ struct pin_registry {
                                                    one of its own with that number */
     atomic_uchar purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
     char path[PATH_MAX];                    /* where it is, or was looked for */
-};
-
-/* Does a PU of this process have a worker of another process? */
-struct pin_sharing {
-    bool whole_node; /* the registry was there to tell */
-    int32_t pu;      /* -1: none is shared */
 };
 
 /* Opens the file that the locks are on; only fcntl() makes anything of it. `path`: an absolute

@@ -27,26 +27,19 @@
 /* A line to a pipe without a reader raises SIGPIPE, a file beyond `ulimit -f` SIGXFSZ, a terminal
  * in the background SIGTTOU: each would end or stop the program for output of ours. */
 
-/* Sets of signals as the kernel takes them: signal n is bit n - 1. */
-struct signals {
-    uint64_t mask, pending;
-};
-
 /* Signals of the thread that writes, not of the process. */
 #define RAISED_BY_WRITING (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
-/* Holds them back in the calling thread. */
-static void hold_signals(struct signals *before)
+void pin_signals_hold(struct pin_signals *before)
 {
     /* A terminal takes what comes from the background when this signal is blocked. */
     uint64_t held = RAISED_BY_WRITING | BIT(SIGTTOU);
-    *before = (struct signals){0};
+    *before = (struct pin_signals){0};
     profile_raw(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
     profile_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0, 0);
 }
 
-/* Drops those that have been raised since, and restores the mask. */
-static void release_signals(const struct signals *before)
+void pin_signals_release(const struct pin_signals *before)
 {
     struct timespec at_once = {0};
     uint64_t now = 0;
@@ -65,29 +58,20 @@ static void release_signals(const struct signals *before)
 #define LINE_BYTES 512
 #define DELETE 0x7f
 
-static bool started, had_stderr;
-static dev_t stderr_device;
-static ino_t stderr_number;
+static bool started;
+static struct stat at_start; /* all zeros: it was closed */
 
 void pin_note_start(void)
 {
-    struct stat about;
-    had_stderr = fstat(STDERR_FILENO, &about) == 0;
-    if (had_stderr) {
-        stderr_device = about.st_dev;
-        stderr_number = about.st_ino;
-    }
+    (void)fstat(STDERR_FILENO, &at_start);
     started = true;
 }
 
 static bool stderr_is_ours(void)
 {
-    struct stat about;
-    if (!started) {
-        return true;
-    }
-    return had_stderr && fstat(STDERR_FILENO, &about) == 0 && about.st_dev == stderr_device &&
-           about.st_ino == stderr_number;
+    struct stat now;
+    return !started || (fstat(STDERR_FILENO, &now) == 0 && now.st_dev == at_start.st_dev &&
+                        now.st_ino == at_start.st_ino);
 }
 
 /* A closed or full stderr is not this program's trouble. */
@@ -95,13 +79,13 @@ static void write_line(const char *line, size_t length)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
-    struct signals before;
+    struct pin_signals before;
     if (profile_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
         return;
     }
-    hold_signals(&before);
+    pin_signals_hold(&before);
     (void)profile_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
-    release_signals(&before);
+    pin_signals_release(&before);
 }
 
 static void say(const char *format, va_list arguments)
@@ -150,31 +134,20 @@ void pin_note(const char *format, ...)
 /* -- small files -- */
 
 #define FILE_MODE 0666 /* before the umask */
-#define MOST_LINKS 40  /* one after the other, as the kernel follows */
-
-static int write_pieces(int file, const char *text, size_t length)
-{
-    while (length > 0) {
-        long done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
-        if (done == -EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return done < 0 ? (int)done : -EIO;
-        }
-        text += done;
-        length -= (size_t)done;
-    }
-    return 0;
-}
 
 static int write_all(int file, const char *text, size_t length)
 {
-    struct signals before;
-    hold_signals(&before);
-    int code = write_pieces(file, text, length);
-    release_signals(&before);
-    return code;
+    struct pin_signals before;
+    long done = 1;
+    pin_signals_hold(&before);
+    while (length > 0 && (done > 0 || done == -EINTR)) {
+        done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
+        const size_t written = done > 0 ? (size_t)done : 0;
+        text += written;
+        length -= written;
+    }
+    pin_signals_release(&before);
+    return length == 0 ? 0 : done < 0 ? (int)done : -EIO;
 }
 
 /* The kernel's rule for links and files in folders that everybody may write to (protected_symlinks,
@@ -194,79 +167,6 @@ static bool may_use(const char *path)
     }
     bool open_to_all = (around.st_mode & S_ISVTX) && (around.st_mode & S_IWOTH);
     return !open_to_all || entry.st_uid == geteuid() || entry.st_uid == around.st_uid;
-}
-
-/* The path itself, or what a link at it points to, which stays a link. */
-static int find_target(const char *path, char *target)
-{
-    struct stat info;
-    if (strlen(path) >= PATH_MAX) {
-        return -ENAMETOOLONG;
-    }
-    strcpy(target, path);
-    for (int links = 0; lstat(target, &info) == 0 && S_ISLNK(info.st_mode); links++) {
-        char next[PATH_MAX];
-        ssize_t length = links < MOST_LINKS ? readlink(target, next, sizeof next - 1) : -1;
-        if (length < 0) {
-            return -ELOOP;
-        }
-        if (!may_use(target)) {
-            return -EACCES;
-        }
-        next[length] = '\0';
-        char *slash = next[0] == '/' ? NULL : strrchr(target, '/');
-        size_t before = slash ? (size_t)(slash - target) + 1 : 0;
-        if (before + (size_t)length >= PATH_MAX) {
-            return -ENAMETOOLONG;
-        }
-        memcpy(target + before, next, (size_t)length + 1);
-    }
-    return stat(target, &info) == 0 && !S_ISREG(info.st_mode) ? -EINVAL : 0;
-}
-
-static int put_beside(const char *target, const char *text, size_t length)
-{
-    char beside[PATH_MAX + 32];
-    snprintf(beside, sizeof beside, "%s.%d.new", target, (int)getpid());
-    int file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
-    if (file < 0) {
-        return -errno;
-    }
-    int code = write_all(file, text, length);
-    if (code == 0 && fsync(file) < 0) {
-        code = -errno;
-    }
-    if (close(file) < 0 && code == 0) {
-        code = -errno;
-    }
-    if (code == 0 && rename(beside, target) < 0) {
-        code = -errno;
-    }
-    if (code < 0) {
-        unlink(beside);
-    }
-    return code;
-}
-
-int pin_file_put(const char *path, const char *text, size_t length)
-{
-    char target[PATH_MAX];
-    int code = find_target(path, target);
-    return code < 0 ? code : put_beside(target, text, length);
-}
-
-int pin_file_can_put(const char *path)
-{
-    char target[PATH_MAX];
-    int code = find_target(path, target);
-    if (code < 0) {
-        return code;
-    }
-    char *slash = strrchr(target, '/');
-    if (slash) {
-        slash[slash == target] = '\0';
-    }
-    return access(slash ? target : ".", W_OK | X_OK) < 0 ? -errno : 0;
 }
 
 /* A pipe that is full, or has no reader, must not hold the program up. */

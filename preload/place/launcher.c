@@ -28,13 +28,8 @@ static bool is_set(const char *name)
 
 bool pin_users_places_set(void)
 {
-    static const char *const names[] = {places_name, bind_name, "GOMP_CPU_AFFINITY",
-                                        "KMP_AFFINITY"};
-    bool set = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        set = set || is_set(names[i]);
-    }
-    return set;
+    return is_set(places_name) || is_set(bind_name) || is_set("GOMP_CPU_AFFINITY") ||
+           is_set("KMP_AFFINITY");
 }
 
 /* "{2},{0},{3}": every PU of the plan once. */
@@ -317,8 +312,9 @@ static bool is_launcher(const char *name)
     return false;
 }
 
-static pid_t look_for_launcher(pid_t pid)
+pid_t pin_launcher_process(void)
 {
+    pid_t pid = getppid();
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
         char name[32];
         pid_t parent;
@@ -331,19 +327,6 @@ static pid_t look_for_launcher(pid_t pid)
         pid = parent;
     }
     return 0;
-}
-
-/* Asked for the job, its PUs and its strangers, by the one thread that makes a plan. A child, or
- * one whose parent has ended, has another parent. */
-pid_t pin_launcher_process(void)
-{
-    static pid_t parent, found;
-    pid_t now = getppid();
-    if (now != parent) {
-        found = look_for_launcher(now);
-        parent = now;
-    }
-    return found;
 }
 
 /* The text and an end that no text has. */

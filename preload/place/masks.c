@@ -63,14 +63,29 @@ static bool set_mask(const struct pin_thread *thread, const struct profile_mask 
                   : profile_mask_set(pin_life.pid, mask) == 0;
 }
 
+/* Gives it `to`, if it still has `from`. A thread that waits by sched_yield() beside another one is
+ * not moved by the kernel when it is set free. Beside the main thread, which mostly waits for it,
+ * it does not stand in the way. */
+static bool replace_mask(const struct pin_thread *thread, const struct profile_mask *from,
+                         const struct profile_mask *to)
+{
+    const int32_t main_pu = pin_process_main_pu();
+    struct profile_mask now;
+    if (!get_mask(thread, &now) || !profile_mask_equal(&now, from)) {
+        return false;
+    }
+    if (thread && main_pu >= 0 && profile_mask_count(to) > 1) {
+        now = one_pu(main_pu);
+        (void)set_mask(thread, &now);
+    }
+    return set_mask(thread, to);
+}
+
 /* A thread that is on its PU gets the mask of children. */
 static void unpin(const struct pin_thread *thread, int32_t pu)
 {
     const struct profile_mask given = one_pu(pu);
-    struct profile_mask now;
-    if (get_mask(thread, &now) && profile_mask_equal(&now, &given)) {
-        (void)set_mask(thread, &pin_here.children);
-    }
+    (void)replace_mask(thread, &given, &pin_here.children);
 }
 
 /* -- the calling thread -- */
@@ -146,7 +161,7 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
     const struct profile_mask mask = mask_of(pu);
     const int32_t main_pu = pin_process_main_pu();
     if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != born) {
-        (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as pass_by_main() does */
+        (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as replace_mask() does */
     }
     return pin_life_change_mask(0, &mask, 0);
 }
@@ -300,29 +315,15 @@ void pin_process_shut(bool everybody)
 
 /* -- moving -- */
 
-/* A thread that waits by sched_yield() beside another one is not moved by the kernel when it is set
- * free. Beside the main thread, which mostly waits for it, it does not stand in the way. */
-static void pass_by_main(const struct pin_thread *thread)
-{
-    const int32_t main_pu = pin_process_main_pu();
-    if (thread && main_pu >= 0) {
-        const struct profile_mask mask = one_pu(main_pu);
-        (void)set_mask(thread, &mask);
-    }
-}
-
 void pin_process_clear_way(void)
 {
     const struct profile_mask *left = left_mask();
     atomic_fetch_add(&pin_life.calls, 1);
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
-        struct profile_mask now;
         if (thread->runs && thread->pool < PIN_POOLS && atomic_load(&thread->pu) == PIN_LEFT &&
-            atomic_load(&pin_life.state) == PLANNED && get_mask(thread, &now) &&
-            profile_mask_equal(&now, left)) {
-            pass_by_main(thread);
-            (void)set_mask(thread, left);
+            atomic_load(&pin_life.state) == PLANNED) {
+            (void)replace_mask(thread, left, left);
         }
     }
     atomic_fetch_sub(&pin_life.calls, 1);
@@ -348,12 +349,7 @@ static bool move_mask(struct pin_thread *thread, int32_t pu)
     if (atomic_load(&pin_life.state) == PLANNED) {
         moved = atomic_compare_exchange_strong(at, &before, pu);
         if (moved && !atomic_load(away)) {
-            struct profile_mask now;
-            moved = get_mask(thread, &now) && profile_mask_equal(&now, &from);
-            if (moved && pu == PIN_LEFT) {
-                pass_by_main(thread);
-            }
-            moved = moved && set_mask(thread, &to);
+            moved = replace_mask(thread, &from, &to);
             if (!moved) {
                 atomic_store(at, before);
             } else if (atomic_load(away)) {

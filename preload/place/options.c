@@ -13,6 +13,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/guess.h"
+#include "profile/base/put.h"
 
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
@@ -77,89 +78,70 @@ const char *pin_environment(const char *name)
     return pin_options_privileged() ? NULL : getenv(name);
 }
 
-/* Values by option, NULL: not set. */
-struct values {
-    const char *of[PIN_OPTION_COUNT];
-    bool any;
-};
-
 static const char prefix[] = "SERVET_";
 
-/* `variable` is "NAME=VALUE" of a name that begins with the prefix. Where one is there twice the
- * first holds, as for getenv(). */
-static void note_value(const char *variable, struct values *values)
+static bool is_ours(const char *variable)
 {
-    for (size_t id = 0; id < PIN_OPTION_COUNT; id++) {
-        const char *name = pin_option_table[id].name;
-        size_t length = strlen(name);
-        if (strncmp(variable, name, length) == 0 && variable[length] == '=' && !values->of[id]) {
-            values->of[id] = variable + length + 1;
-            values->any = true;
-        }
-    }
+    return strncmp(variable, prefix, sizeof prefix - 1) == 0;
 }
 
-/* Goes through the environment once: most programs have nothing of ours there, and getenv() for
- * each option would cost each of them one pass for each at its start. */
-static void find_values(struct values *out)
+/* Most programs have nothing of ours there, and getenv() for each option would cost each of them
+ * one pass for each at its start. */
+static bool any_is_set(void)
 {
-    *out = (struct values){0};
-    if (pin_options_privileged()) {
-        return;
+    char **variable = pin_options_privileged() ? NULL : environ;
+    while (variable && *variable && !is_ours(*variable)) {
+        variable++;
     }
-    for (char **variable = environ; variable && *variable; variable++) {
-        if ((*variable)[0] == prefix[0] && strncmp(*variable, prefix, sizeof prefix - 1) == 0) {
-            note_value(*variable, out);
-        }
-    }
+    return variable && *variable;
 }
 
-static bool is_on(const struct values *values, enum pin_option_id id)
+/* Not by getenv(), which a program may have of its own (bash). The first one holds, as there. */
+static const char *value_of(enum pin_option_id id)
 {
-    const char *value = values->of[id];
+    const char *name = pin_option_table[id].name;
+    const size_t length = strlen(name);
+    for (char **variable = environ; *variable; variable++) {
+        if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=') {
+            return *variable + length + 1;
+        }
+    }
+    return NULL;
+}
+
+static bool is_on(enum pin_option_id id)
+{
+    const char *value = value_of(id);
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Copied, because programs that change their title write over the environment's memory. False: it
- * is not set, or refused, and `out` has not been touched. */
-static bool copy_value(const struct values *values, enum pin_option_id id,
-                       struct pin_options *options, char *out, size_t size)
+/* Copied, because programs that change their title write over the environment's memory. */
+static void copy_patterns(enum pin_option_id id, struct pin_options *options,
+                          char out[PIN_PATTERNS_SIZE])
 {
-    const char *value = values->of[id];
-    if (!value || !*value) {
-        return false;
+    const char *value = value_of(id);
+    if (value && *value && !profile_put(out, out + PIN_PATTERNS_SIZE, value)) {
+        options->too_long = id;
     }
-    if (strlen(value) >= size) {
-        options->too_long = pin_option_table[id].name;
-        return false;
-    }
-    strcpy(out, value);
-    return true;
 }
 
 /* A file's name, absolute: the program may change its folder before the file is needed. Two words
  * name no file: of a report, and of a trace, which refuses it later. */
-static void copy_path(const struct values *values, enum pin_option_id id,
-                      struct pin_options *options, char *out)
+static void copy_path(enum pin_option_id id, struct pin_options *options, char *out)
 {
-    char folder[PATH_MAX];
-    if (!copy_value(values, id, options, out, PATH_MAX) || out[0] == '/' ||
-        strcmp(out, "stderr") == 0 || strcmp(out, "-") == 0) {
+    const char *value = value_of(id), *end = out + PATH_MAX;
+    char *at = out;
+    if (!value || !*value || (id != PIN_PROFILE && strcmp(value, "0") == 0)) {
         return;
     }
-    size_t length = strlen(out), before;
-    if (!getcwd(folder, sizeof folder)) {
-        return;
+    if (*value != '/' && strcmp(value, "stderr") != 0 && strcmp(value, "-") != 0 &&
+        getcwd(out, PATH_MAX)) {
+        at = profile_put(out + strlen(out), end, "/");
     }
-    before = strlen(folder);
-    if (before + 1 + length >= PATH_MAX) {
-        options->too_long = pin_option_table[id].name;
+    if (!profile_put(at, end, value)) {
+        options->too_long = id;
         out[0] = '\0';
-        return;
     }
-    memmove(out + before + 1, out, length + 1);
-    memcpy(out, folder, before);
-    out[before] = '/';
 }
 
 const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN] = {
@@ -178,50 +160,37 @@ static enum pin_membind membind_of(const char *value)
     return membind;
 }
 
-static bool is_zero(const struct values *values, enum pin_option_id id)
+static bool is_zero(enum pin_option_id id)
 {
-    return values->of[id] && strcmp(values->of[id], "0") == 0;
-}
-
-/* Unset variables are not read in `out` either: its pages are not there yet. */
-static void read_files(const struct values *values, struct pin_options *out)
-{
-    copy_path(values, PIN_PROFILE, out, out->profile);
-    out->no_registry = is_zero(values, PIN_REGISTRY);
-    if (!out->no_registry) {
-        copy_path(values, PIN_REGISTRY, out, out->registry);
-    }
-    if (!is_zero(values, PIN_REPORT)) {
-        copy_path(values, PIN_REPORT, out, out->report);
-    }
-    if (!is_zero(values, PIN_TRACE)) {
-        copy_path(values, PIN_TRACE, out, out->trace);
-    }
+    const char *value = value_of(id);
+    return value && strcmp(value, "0") == 0;
 }
 
 void pin_options_read(struct pin_options *out)
 {
-    struct values values;
-    find_values(&values);
-    if (!values.any) {
+    if (!any_is_set()) {
         return;
     }
-    out->mem_prior = is_on(&values, PIN_MEM_PRIOR);
-    out->comm_prior = is_on(&values, PIN_COMM_PRIOR);
-    out->paper = is_on(&values, PIN_PAPER);
-    out->verbose = is_on(&values, PIN_VERBOSE);
-    out->force = is_on(&values, PIN_FORCE);
-    out->disable = is_on(&values, PIN_DISABLE);
-    out->rebind = is_on(&values, PIN_REBIND);
-    out->no_strangers = is_zero(&values, PIN_STRANGERS);
-    out->watch = is_on(&values, PIN_WATCH);
-    out->membind = membind_of(values.of[PIN_MEMBIND]);
-    out->trace_times = is_on(&values, PIN_TRACE_TIMES);
-    out->auto_priority = is_on(&values, PIN_AUTO);
+    out->mem_prior = is_on(PIN_MEM_PRIOR);
+    out->comm_prior = is_on(PIN_COMM_PRIOR);
+    out->paper = is_on(PIN_PAPER);
+    out->verbose = is_on(PIN_VERBOSE);
+    out->force = is_on(PIN_FORCE);
+    out->disable = is_on(PIN_DISABLE);
+    out->rebind = is_on(PIN_REBIND);
+    out->no_strangers = is_zero(PIN_STRANGERS);
+    out->watch = is_on(PIN_WATCH);
+    out->membind = membind_of(value_of(PIN_MEMBIND));
+    out->trace_times = is_on(PIN_TRACE_TIMES);
+    out->auto_priority = is_on(PIN_AUTO);
     int saved = errno;
-    read_files(&values, out);
-    copy_value(&values, PIN_HELPERS, out, out->helpers, sizeof out->helpers);
-    copy_value(&values, PIN_WORKERS, out, out->workers, sizeof out->workers);
+    out->no_registry = is_zero(PIN_REGISTRY);
+    copy_path(PIN_PROFILE, out, out->profile);
+    copy_path(PIN_REGISTRY, out, out->registry);
+    copy_path(PIN_REPORT, out, out->report);
+    copy_path(PIN_TRACE, out, out->trace);
+    copy_patterns(PIN_HELPERS, out, out->helpers);
+    copy_patterns(PIN_WORKERS, out, out->workers);
     errno = saved;
 }
 
@@ -229,7 +198,7 @@ size_t pin_options_misspelt(const char *variable, const char **right)
 {
     struct profile_guess guess = {.word = variable, .length = strcspn(variable, "=")};
     *right = NULL;
-    if (strncmp(variable, prefix, sizeof prefix - 1) != 0) {
+    if (!is_ours(variable)) {
         return guess.length;
     }
     for (size_t id = 0; id < PIN_OPTION_COUNT; id++) {
@@ -255,9 +224,8 @@ void pin_options_say_refused(const struct pin_options *options)
     say_misspelt();
     if (options->too_long) {
         pin_failure("%s: too long, expected less than %d characters; it counts as not set",
-                    options->too_long,
-                    strcmp(options->too_long, pin_option_table[PIN_HELPERS].name) == 0 ||
-                            strcmp(options->too_long, pin_option_table[PIN_WORKERS].name) == 0
+                    pin_option_table[options->too_long].name,
+                    options->too_long == PIN_HELPERS || options->too_long == PIN_WORKERS
                         ? PIN_PATTERNS_SIZE
                         : PATH_MAX);
     }

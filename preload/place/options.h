@@ -60,7 +60,7 @@ extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 struct pin_options {
     bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,
         auto_priority, no_strangers, watch;
-    const char *too_long; /* name of a variable whose value was, NULL: none */
+    enum pin_option_id too_long; /* a text whose value was, 0: none */
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
     char profile[PATH_MAX]; /* "" when not set, as all texts here; files by absolute path */

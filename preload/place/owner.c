@@ -3,17 +3,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
-
-#include "profile/base/raw.h"
 
 /* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
  * libgomp-a34b3233.so.1.0.0, so the beginning must do. */
@@ -147,17 +143,11 @@ enum pin_owner pin_owner_of_code(const void *address, const char **dso)
 enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
                                    const void **code)
 {
-    const char *name;
-    enum pin_owner owner = pin_owner_of_code(start, &name);
-    if (argument && strncmp(name, "libstdc++", strlen("libstdc++")) == 0) {
-        memcpy(&start, argument, sizeof start); /* the virtual table */
-        owner = pin_owner_of_code(start, &name);
-    }
-    if (dso) {
-        *dso = name;
-    }
-    if (code) {
-        *code = start;
+    enum pin_owner owner = pin_owner_of_code(start, dso);
+    *code = start;
+    if (argument && strncmp(*dso, "libstdc++", strlen("libstdc++")) == 0) {
+        memcpy(code, argument, sizeof *code); /* the virtual table */
+        owner = pin_owner_of_code(*code, dso);
     }
     return owner;
 }
@@ -214,17 +204,9 @@ static int stop_at_managed(struct dl_phdr_info *info, size_t size, void *first)
     return is_program ? has_go_note(info) : begins(file_name(info->dlpi_name), managed_objects);
 }
 
-/* File name of the program. The program was mostly called by its own name, which is cheaper to read
- * than its link in /proc. A script's interpreter is called by the script's path, with its own name
- * as argument 0. */
+/* File name of the program; it may have been called by another one. */
 static const char *program_name(char *path, size_t size)
 {
-    const char *called = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    if (called && strcmp(file_name(called), program_invocation_short_name) == 0 &&
-        profile_raw(SYS_readlinkat, AT_FDCWD, (long)called, (long)path, (long)size, 0, 0) ==
-            -EINVAL) {
-        return file_name(called);
-    }
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
     path[length > 0 ? length : 0] = '\0';
     return length > 0 ? file_name(path) : program_invocation_short_name;

@@ -22,10 +22,10 @@ void pin_owner_extend(const char *helpers, const char *workers);
  * by its name. */
 enum pin_owner pin_owner_of_name(const char *path);
 
-/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso` (may be NULL)
+/* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso`
  * the file name without folder of the DSO, "" for the main program; valid while that DSO is loaded.
  * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's
- * virtual table counts. `*code` (may be NULL): that table, or the start routine, which tells kinds
+ * virtual table counts. `*code`: that table, or the start routine, which tells kinds
  * of threads apart. Takes no lock where glibc >= 2.35. */
 enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
                                    const void **code);

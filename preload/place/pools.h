@@ -54,6 +54,7 @@ struct pin_thread {
     atomic_int pu;   /* or PIN_LEFT */
     int32_t born;    /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
     bool runs;       /* it has begun, and not ended: `self` is valid */
+    bool is_c11;     /* its start routine returns an int */
     pthread_t self;
     uint64_t born_ns;
     const void *routine; /* the code that it was made to run; its lifetime is counted there */

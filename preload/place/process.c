@@ -490,11 +490,7 @@ static void say_goodbye(void)
         pin_report_nothing(&pin_here.options, why);
     }
     if (pin_life_state() == PLANNED) {
-        struct pin_sharing sharing = {.whole_node = pin_here.registry.on};
-        sharing.pu = pin_registry_shared(&pin_here.registry, &pin_here.plan.ours);
-        pin_report_write(&pin_here.options, &pin_here.launcher,
-                         pin_here.recalled_priority ? &pin_here.recalled : NULL, &sharing,
-                         &pin_here.plan.memory);
+        pin_report_write(&pin_here);
         pin_memory_say_peak(&pin_here.options, &pin_here.plan.memory);
     }
 }

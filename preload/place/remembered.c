@@ -12,28 +12,6 @@
 #include "preload/node/node.h"
 #include "profile/base/hash.h"
 
-#define IDENTITY_SIZE 96
-#define MEMORY_SIZE (PATH_MAX + 512)
-
-static const char beginning[] = "servet-auto 1";
-
-/* -- which build -- */
-
-/* `path` gets the executable's real path. */
-static int identify(const char *executable, char *path, char *identity)
-{
-    struct stat info;
-    if (!realpath(executable ? executable : "/proc/self/exe", path)) {
-        return -errno;
-    }
-    if (stat(path, &info) < 0) {
-        return -errno;
-    }
-    snprintf(identity, IDENTITY_SIZE, "file %lld bytes of %lld.%09ld", (long long)info.st_size,
-             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    return 0;
-}
-
 /* -- where -- */
 
 int pin_cache_make_folders(char *path)
@@ -64,14 +42,25 @@ int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX])
 
 /* -- reading and writing -- */
 
-static int parse(const char *text, const char *path, const char *identity,
-                 struct pin_remembered *out)
+int pin_remembered_file(const char *executable, char file[PATH_MAX], char head[PIN_REMEMBERED_HEAD])
 {
-    char expected[PATH_MAX + IDENTITY_SIZE + 64], priority[16];
+    char path[PATH_MAX];
+    struct stat info;
+    if (!realpath(executable ? executable : "/proc/self/exe", path) || stat(path, &info) < 0) {
+        return -errno;
+    }
+    snprintf(head, PIN_REMEMBERED_HEAD,
+             "servet-auto 1\nexecutable %s\nfile %lld bytes of %lld.%09ld\n", path,
+             (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    return pin_cache_path("auto", path, file);
+}
+
+static int parse(const char *text, const char *head, struct pin_remembered *out)
+{
+    char priority[16];
     struct pin_remembered found;
-    int length =
-        snprintf(expected, sizeof expected, "%s\nexecutable %s\n%s\n", beginning, path, identity);
-    if (strncmp(text, expected, (size_t)length) != 0 ||
+    const size_t length = strlen(head);
+    if (strncmp(text, head, length) != 0 ||
         sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share,
                &found.ranks) != 3) {
         return -ENOENT;
@@ -86,26 +75,10 @@ static int parse(const char *text, const char *path, const char *identity,
 
 int pin_remembered_recall(const char *executable, struct pin_remembered *out)
 {
-    char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
-    int code = identify(executable, path, identity);
-    code = code < 0 ? code : pin_cache_path("auto", path, file);
-    code = code < 0 ? code : pin_file_get_own(file, text, sizeof text);
-    return code < 0 ? code : parse(text, path, identity, out);
-}
-
-int pin_remembered_keep(const char *executable, const struct pin_remembered *what)
-{
-    char path[PATH_MAX], file[PATH_MAX], identity[IDENTITY_SIZE], text[MEMORY_SIZE];
-    int code = identify(executable, path, identity);
-    code = code < 0 ? code : pin_cache_path("auto", path, file);
-    code = code < 0 ? code : pin_cache_make_folders(file);
-    if (code < 0) {
-        return code;
-    }
-    int length = snprintf(
-        text, sizeof text, "%s\nexecutable %s\n%s\npriority %s share %.4f ranks %d\n", beginning,
-        path, identity, what->communication ? "communication" : "memory", what->share, what->ranks);
-    return pin_file_put(file, text, (size_t)length);
+    char file[PATH_MAX], head[PIN_REMEMBERED_HEAD], text[PIN_REMEMBERED_HEAD + 64];
+    int rc = pin_remembered_file(executable, file, head);
+    rc = rc < 0 ? rc : pin_file_get_own(file, text, sizeof text);
+    return rc < 0 ? rc : parse(text, head, out);
 }
 
 bool pin_remembered_apply(struct pin_options *options, const char *path, struct pin_remembered *out)

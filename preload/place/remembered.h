@@ -32,8 +32,10 @@ struct pin_remembered {
  * or of another build; -EPERM: the file is another user's; -errno. */
 int pin_remembered_recall(const char *path, struct pin_remembered *out);
 
-/* Remembers. 0, -errno. */
-int pin_remembered_keep(const char *path, const struct pin_remembered *what);
+/* The file that it is in, and the lines that come before the verdict. 0, -ENOENT, -ENAMETOOLONG,
+ * -errno. */
+#define PIN_REMEMBERED_HEAD (PATH_MAX + 128)
+int pin_remembered_file(const char *path, char file[PATH_MAX], char head[PIN_REMEMBERED_HEAD]);
 
 /* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
  * did, and `out` is what is remembered. */

@@ -44,17 +44,22 @@ void pin_report_reset(void)
     atomic_store(&used, 1);
 }
 
+static void begin(struct line *line, pid_t tid, const char *role, int32_t pu,
+                  const char *decided_by)
+{
+    line->tid = tid;
+    line->pu = pu;
+    line->role = role;
+    line->decided_by = decided_by;
+    atomic_store(&line->begun, true);
+}
+
 void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by)
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
-    if (!all) {
-        return;
+    if (all) {
+        begin(&all[0], getpid(), "main", pu, decided_by);
     }
-    all[0].tid = getpid();
-    all[0].pu = pu;
-    all[0].role = "main";
-    all[0].decided_by = decided_by;
-    atomic_store(&all[0].begun, true);
 }
 
 uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
@@ -65,11 +70,7 @@ uint32_t pin_report_begin(const struct pin_options *options, const char *role, i
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
     }
-    all[number].tid = (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    all[number].pu = pu;
-    all[number].role = role;
-    all[number].decided_by = decided_by;
-    atomic_store(&all[number].begun, true);
+    begin(&all[number], (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decided_by);
     return number;
 }
 
@@ -164,17 +165,16 @@ static void print_others(const struct output *to, const struct line *all, uint32
     }
 }
 
-static void say_check(const char *where, const struct pin_sharing *sharing)
+static void say_check(const char *where, bool whole_node, int32_t shared_pu)
 {
     if (pin_file_is_json(where)) {
-        pin_file_report(where, "\"shared_pu\":%d,\"scope\":\"%s\"", sharing->pu,
-                        sharing->whole_node ? "node" : "process");
-    } else if (sharing->pu < 0) {
+        pin_file_report(where, "\"shared_pu\":%d,\"scope\":\"%s\"", shared_pu,
+                        whole_node ? "node" : "process");
+    } else if (shared_pu < 0) {
         pin_file_report(where, "check: no two workers shared a PU (%s)",
-                        sharing->whole_node ? "on this node" : "this process only");
+                        whole_node ? "on this node" : "this process only");
     } else {
-        pin_file_report(where, "check: workers shared a PU (%d), with another process",
-                        sharing->pu);
+        pin_file_report(where, "check: workers shared a PU (%d), with another process", shared_pu);
     }
 }
 
@@ -188,20 +188,6 @@ static void say_choice(const char *where, const struct pin_remembered *recalled)
     } else {
         pin_file_report(where, "auto: %s priority, for the run before was in MPI for %.0f %%",
                         priority, 100 * recalled->share);
-    }
-}
-
-/* What SERVET_WATCH did. */
-static void say_watch(const char *where)
-{
-    struct pin_watch_counts did;
-    if (pin_watch_get(&did)) {
-        pin_file_report(
-            where,
-            pin_file_is_json(where)
-                ? "\"watch\":{\"moved\":%u,\"loosened\":%u,\"tightened\":%u}"
-                : "watch: %u moves to idle PUs, %u times left to the kernel, %u times back",
-            did.moved, did.loosened, did.tightened);
     }
 }
 
@@ -220,24 +206,26 @@ static void say_memory(const char *where, enum pin_membind tier, const struct pi
     }
 }
 
-void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled, const struct pin_sharing *sharing,
-                      const struct pin_memory *memory)
+void pin_report_write(struct pin_process *process)
 {
-    const char *where = options->report;
+    const char *where = process->options.report;
     char *text = NULL, host[256] = "?";
     size_t length;
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (!where[0] || !all) {
         return;
     }
+    const bool whole_node = process->registry.on;
+    const int32_t shared = pin_registry_shared(&process->registry, &process->plan.ours);
     FILE *file = profile_stream_open(&text, &length);
     if (!file) {
         return;
     }
     gethostname(host, sizeof host - 1);
-    struct output to = {
-        .file = file, .json = pin_file_is_json(where), .host = host, .launcher = launcher};
+    struct output to = {.file = file,
+                        .json = pin_file_is_json(where),
+                        .host = host,
+                        .launcher = &process->launcher};
     uint32_t begun = atomic_load(&used),
              count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
     for (uint32_t i = 0; i < count; i++) {
@@ -251,11 +239,11 @@ void pin_report_write(const struct pin_options *options, const struct pin_launch
         pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);
     }
     free(text);
-    say_check(where, sharing);
-    say_watch(where);
-    say_memory(where, options->membind, memory);
-    if (recalled) {
-        say_choice(where, recalled);
+    say_check(where, whole_node, shared);
+    pin_watch_report(where);
+    say_memory(where, process->options.membind, &process->plan.memory);
+    if (process->recalled_priority) {
+        say_choice(where, &process->recalled);
     }
 }
 

@@ -5,11 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/node/node.h"
-#include "preload/place/launcher.h"
-#include "preload/place/memory.h"
 #include "preload/place/options.h"
-#include "preload/place/remembered.h"
+
+struct pin_process;
 
 /* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
  * it was put and where it last ran, and whether two workers ever shared a PU.
@@ -36,12 +34,8 @@ void pin_report_moved(uint32_t line, int32_t pu);
 /* Forgets everything: for the child of a fork. */
 void pin_report_reset(void);
 
-/* Writes the report. Called once, when the process ends. `recalled`: what the priority was chosen
- * by, or NULL. `sharing`: what the registry knows of other processes on this one's PUs.
- * `memory`: where its pages went. */
-void pin_report_write(const struct pin_options *options, const struct pin_launcher *launcher,
-                      const struct pin_remembered *recalled, const struct pin_sharing *sharing,
-                      const struct pin_memory *memory);
+/* Writes the report. Called once, when the process ends. */
+void pin_report_write(struct pin_process *process);
 
 /* Says on stderr (SERVET_VERBOSE) and in the report why this process has no thread with a place.
  * Only of the program that was asked about: not of those that it starts in turn. */

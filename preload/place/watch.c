@@ -327,10 +327,14 @@ void pin_watch_forget(void)
     }
 }
 
-bool pin_watch_get(struct pin_watch_counts *out)
+void pin_watch_report(const char *where)
 {
-    *out = (struct pin_watch_counts){.moved = atomic_load(&watch.moved),
-                                     .loosened = atomic_load(&watch.loosened),
-                                     .tightened = atomic_load(&watch.tightened)};
-    return atomic_load(&watch.on);
+    if (atomic_load(&watch.on)) {
+        pin_file_report(
+            where,
+            pin_file_is_json(where)
+                ? "\"watch\":{\"moved\":%u,\"loosened\":%u,\"tightened\":%u}"
+                : "watch: %u moves to idle PUs, %u times left to the kernel, %u times back",
+            atomic_load(&watch.moved), atomic_load(&watch.loosened), atomic_load(&watch.tightened));
+    }
 }

@@ -3,17 +3,10 @@
 #ifndef SERVET_PRELOAD_PLACE_WATCH_H
 #define SERVET_PRELOAD_PLACE_WATCH_H
 
-#include <stdbool.h>
-
 #include "preload/place/process.h"
 
 /* The name of that thread. */
 #define PIN_WATCH_NAME "servet-watch"
-
-/* Its counters. */
-struct pin_watch_counts {
-    unsigned moved, loosened, tightened;
-};
 
 /* Starts it for a process with a plan. 0; -errno: it is not running. */
 int pin_watch_start(struct pin_process *process);
@@ -21,7 +14,7 @@ int pin_watch_start(struct pin_process *process);
 void pin_watch_stop(void);
 /* In the child of a fork, where it is not. */
 void pin_watch_forget(void);
-/* False: it is not running. */
-bool pin_watch_get(struct pin_watch_counts *out);
+/* Its line of SERVET_REPORT, if it is running. */
+void pin_watch_report(const char *where);
 
 #endif

@@ -217,23 +217,21 @@ static void take_pus(const char *status)
 {
     static const char name[] = "Cpus_allowed_list:";
     const char *at = strstr(status, name);
-    cpu_set_t *set = CPU_ALLOC(MOST_PUS);
-    if (!at || !set) {
+    cpu_set_t set[MOST_PUS / CPU_SETSIZE] = {0};
+    if (!at) {
         return;
     }
-    CPU_ZERO_S(CPU_ALLOC_SIZE(MOST_PUS), set);
     at += strlen(name);
     do {
         char *end;
         unsigned long first = strtoul(at, &end, 10);
         unsigned long last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
         for (unsigned long pu = first; pu <= last && pu < MOST_PUS; pu++) {
-            CPU_SET_S(pu, CPU_ALLOC_SIZE(MOST_PUS), set);
+            CPU_SET_S(pu, sizeof set, set);
         }
         at = end + 1;
     } while (at[-1] == ',');
-    sched_setaffinity(0, CPU_ALLOC_SIZE(MOST_PUS), set);
-    CPU_FREE(set);
+    sched_setaffinity(0, sizeof set, set);
 }
 
 static void take_devices(spank_t spank)

@@ -1,9 +1,8 @@
 /* Interposed: the calls of table.h. One function interprets the row of a call that sends; trace.h
  * says how each of them counts.
  *
- * Arguments pass as words of the size of a pointer: numbers, pointers and handles of either kind
- * take one register or stack slot each (x86-64, AArch64, POWER, RISC-V). Only the low half of an
- * int counts. Programs of 32 bits have no tracer.
+ * Arguments pass as words of the size of a pointer, numbers and pointers as handles do (trace.h).
+ * Programs of 32 bits have no tracer.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -160,12 +159,13 @@ static void count_one_sided(const struct call *call, const trace_word *words)
     if (!group) {
         return;
     }
-    if (call->direction != FROM_WINDOW) {
-        pin_trace_count_to(group, peer, bytes_at(call, words, 0, call->count, call->type));
-    }
+    const uint64_t bytes = bytes_at(call, words, 0, call->count, call->type);
     if (call->direction == FROM_WINDOW) {
-        pin_trace_count_from(group, peer, bytes_at(call, words, 0, call->count, call->type));
-    } else if (call->direction == BOTH_WAYS) {
+        pin_trace_count_from(group, peer, bytes);
+    } else {
+        pin_trace_count_to(group, peer, bytes);
+    }
+    if (call->direction == BOTH_WAYS) {
         pin_trace_count_from(group, peer, bytes_at(call, words, 0, call->in_count, call->in_type));
     }
 }

@@ -156,42 +156,43 @@ static int resolve_group(trace_word ranks, struct trace_group *out)
     return code < 0 ? code : translate(ranks, out);
 }
 
-static int resolve_comm(trace_word comm, struct trace_group *out)
+static int ask_comm(trace_word comm, trace_word *ranks, struct trace_group *out)
 {
-    trace_word ranks = 0;
     int inter = 0;
     if (pin_trace_mpi.comm_test_inter(comm, &inter) != 0) {
         return -EINVAL;
     }
-    int code = inter ? pin_trace_mpi.comm_remote_group(comm, &ranks)
-                     : pin_trace_mpi.comm_group(comm, &ranks);
-    if (code != 0) {
-        return -EINVAL;
-    }
     out->inter = inter;
-    code = resolve_group(ranks, out);
-    pin_trace_mpi.group_free(&ranks);
-    return code;
+    return inter ? pin_trace_mpi.comm_remote_group(comm, ranks)
+                 : pin_trace_mpi.comm_group(comm, ranks);
 }
 
-static int resolve_window(trace_word window, struct trace_group *out)
+static int ask_window(trace_word window, trace_word *ranks, struct trace_group *out)
+{
+    (void)out;
+    return pin_trace_mpi.win_get_group(window, ranks);
+}
+
+typedef int asking(trace_word handle, trace_word *ranks, struct trace_group *out);
+
+static bool resolve(asking *ask, struct trace_group *out)
 {
     trace_word ranks = 0;
-    if (pin_trace_mpi.win_get_group(window, &ranks) != 0) {
-        return -EINVAL;
+    if (ask(out->handle, &ranks, out) != 0) {
+        return false;
     }
-    int code = resolve_group(ranks, out);
+    const int rc = resolve_group(ranks, out);
     pin_trace_mpi.group_free(&ranks);
-    return code;
+    return rc == 0;
 }
 
 /* -- keeping -- */
 
-static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, struct trace_group *))
+static struct trace_group *make(trace_word handle, asking *ask)
 {
     struct trace_group fresh = {.handle = handle, .neighbour_count = -1};
     struct trace_group *group = calloc(1, sizeof *group);
-    if (!handle || !group || resolve(handle, &fresh) != 0) {
+    if (!handle || !group || !resolve(ask, &fresh)) {
         free(group);
         pin_trace_counts.lost += handle != 0;
         return NULL;
@@ -200,7 +201,7 @@ static struct trace_group *make(trace_word handle, int (*resolve)(trace_word, st
     return group;
 }
 
-static struct trace_group *get(trace_word passed, int (*resolve)(trace_word, struct trace_group *))
+static struct trace_group *get(trace_word passed, asking *ask)
 {
     const trace_word handle = trace_handle(passed);
     if (last.group && last.handle == handle &&
@@ -210,7 +211,7 @@ static struct trace_group *get(trace_word passed, int (*resolve)(trace_word, str
     pthread_mutex_lock(&lock);
     struct trace_group **at = find(handle);
     if (!*at) {
-        *at = make(handle, resolve);
+        *at = make(handle, ask);
     }
     last.group = *at;
     last.handle = handle;
@@ -221,17 +222,12 @@ static struct trace_group *get(trace_word passed, int (*resolve)(trace_word, str
 
 struct trace_group *pin_trace_group_of_comm(trace_word comm)
 {
-    return get(comm, resolve_comm);
+    return get(comm, ask_comm);
 }
 
 struct trace_group *pin_trace_group_of_window(trace_word window)
 {
-    return get(window, resolve_window);
-}
-
-int pin_trace_groups_begin(void)
-{
-    return pin_trace_group_of_comm(pin_trace_mpi.comm_world) ? 0 : -ENOMEM;
+    return get(window, ask_window);
 }
 
 void pin_trace_group_forget(trace_word passed)

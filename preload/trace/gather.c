@@ -1,4 +1,4 @@
-/* The file that SERVET_TRACE names. */
+/* The counts of all ranks, brought together on rank 0, and the file that SERVET_TRACE names. */
 #include "preload/trace/trace.h"
 
 #include <errno.h>
@@ -64,6 +64,15 @@ static void print(FILE *out, const struct trace_sum *sum)
     }
 }
 
+int pin_trace_put(const char *path, const char *text, size_t length)
+{
+    struct pin_signals before;
+    pin_signals_hold(&before);
+    int rc = profile_save_file(path, text, length, NULL);
+    pin_signals_release(&before);
+    return rc;
+}
+
 int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 {
     char *text = NULL;
@@ -73,18 +82,14 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
         return -ENOMEM;
     }
     print(out, sum);
-    int code = fclose(out) == 0 ? pin_file_put(path, text, length) : -ENOMEM;
+    int code = fclose(out) == 0 ? pin_trace_put(path, text, length) : -ENOMEM;
     free(text);
     return code;
 }
 
-/* The counts of all ranks, brought together on rank 0. */
-
 /* Between looks: first as long as a message takes, at most this. */
 #define LONGEST_PAUSE_NS 1000000
 #define FIRST_PAUSE_NS 10000
-/* Bytes of one message: counts in MPI are ints. */
-#define PIECE_BYTES (64u << 20)
 
 /* -- waiting, with a limit -- */
 
@@ -135,15 +140,15 @@ void pin_trace_own_totals(struct trace_rank *out)
     for (int32_t i = 0; i <= pin_trace_counts.ranks; i++) {
         out->messages += pin_trace_counts.sent[i].messages;
         out->bytes += pin_trace_counts.sent[i].bytes;
-        if (i == pin_trace_counts.ranks) {
-            break; /* not a rank */
-        }
-        out->entries += pin_trace_counts.sent[i].messages > 0;
-        out->entries += pin_trace_counts.got[i].messages > 0;
     }
     out->outside = pin_trace_counts.sent[pin_trace_counts.ranks].bytes +
                    pin_trace_counts.got[pin_trace_counts.ranks].bytes;
     out->times = pin_trace_times;
+}
+
+static size_t entries_most(void)
+{
+    return 2 * (size_t)pin_trace_counts.ranks;
 }
 
 static size_t fill(struct trace_entry *out)
@@ -165,21 +170,13 @@ static size_t fill(struct trace_entry *out)
 
 /* -- over the wire -- */
 
-/* To or from `peer`. */
+/* To or from `peer`: a rank has two entries for each rank at most, so their bytes are an int. */
 static int carry(trace_word comm, int peer, bool send, void *data, size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        char *first = (char *)data + at;
-        trace_word request = 0, type = pin_trace_mpi.byte_type;
-        int rc = send ? pin_trace_mpi.isend(first, (int)piece, type, peer, 0, comm, &request)
-                      : pin_trace_mpi.irecv(first, (int)piece, type, peer, 0, comm, &request);
-        rc = rc == 0 ? complete(request, TRACE_MEET_MOST_S) : -EIO;
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
+    trace_word request = 0, type = pin_trace_mpi.byte_type;
+    int rc = send ? pin_trace_mpi.isend(data, (int)bytes, type, peer, 0, comm, &request)
+                  : pin_trace_mpi.irecv(data, (int)bytes, type, peer, 0, comm, &request);
+    return rc == 0 ? complete(request, TRACE_MEET_MOST_S) : -EIO;
 }
 
 /* Without memory for its entries a rank sends none, and says so by its number of lost calls. */
@@ -187,11 +184,10 @@ static int give_own(trace_word comm)
 {
     static struct trace_rank own;
     pin_trace_own_totals(&own);
-    struct trace_entry *entries = calloc(own.entries + 1, sizeof *entries);
+    struct trace_entry *entries = calloc(entries_most(), sizeof *entries);
     if (entries) {
         own.entries = fill(entries);
     } else {
-        own.entries = 0;
         own.lost++;
     }
     int code = carry(comm, 0, true, &own, sizeof own);
@@ -202,38 +198,28 @@ static int give_own(trace_word comm)
     return code;
 }
 
-static struct trace_entry *grow(struct trace_sum *sum, size_t more)
+/* The totals and entries of rank `r`, rank 0 itself among them. */
+static int take(trace_word comm, int32_t r, struct trace_sum *sum)
 {
-    struct trace_entry *larger = reallocarray(sum->entries, sum->count + more + 1, sizeof *larger);
-    if (!larger) {
-        return NULL;
+    struct trace_rank *rank = &sum->rank[r];
+    int rc = r == 0 ? 0 : carry(comm, r, false, rank, sizeof *rank);
+    if (rc < 0) {
+        return rc;
     }
-    sum->entries = larger;
-    return larger + sum->count;
-}
-
-static int take_all(trace_word comm, struct trace_sum *sum)
-{
-    int code = 0;
-    for (int32_t r = 0; code == 0 && r < sum->ranks; r++) {
-        struct trace_rank *rank = &sum->rank[r];
-        if (r == 0) {
-            pin_trace_own_totals(rank);
-        } else {
-            code = carry(comm, r, false, rank, sizeof *rank);
-        }
-        struct trace_entry *room = code == 0 ? grow(sum, rank->entries) : NULL;
-        if (!room) {
-            return code < 0 ? code : -ENOMEM;
-        }
-        if (r == 0) {
-            rank->entries = fill(room);
-        } else {
-            code = carry(comm, r, false, room, rank->entries * sizeof *room);
-        }
-        sum->count += code == 0 ? rank->entries : 0;
+    const size_t most = r == 0 ? entries_most() : rank->entries;
+    struct trace_entry *all = reallocarray(sum->entries, sum->count + most + 1, sizeof *all);
+    if (!all) {
+        return -ENOMEM;
     }
-    return code;
+    sum->entries = all;
+    if (r == 0) {
+        pin_trace_own_totals(rank);
+        rank->entries = fill(all);
+    } else {
+        rc = carry(comm, r, false, all + sum->count, rank->entries * sizeof *all);
+    }
+    sum->count += rank->entries;
+    return rc;
 }
 
 static int by_pair(const void *a, const void *b)
@@ -271,7 +257,10 @@ int pin_trace_gather(trace_word comm, struct trace_sum *out)
         return give_own(comm);
     }
     sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
-    int code = sum.rank ? take_all(comm, &sum) : -ENOMEM;
+    int code = sum.rank ? 0 : -ENOMEM;
+    for (int32_t r = 0; code == 0 && r < sum.ranks; r++) {
+        code = take(comm, r, &sum);
+    }
     if (code == -ETIMEDOUT) {
         return code; /* the library may still write to it */
     }

@@ -2,11 +2,13 @@
 #include "preload/trace/trace.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload/node/node.h"
@@ -101,6 +103,20 @@ static void say(int code)
                 code == -EINVAL ? "expected the name of a file" : strerrordesc_np(-code));
 }
 
+/* Whether its folder can be written to. Where a link leads is seen at the end. */
+static int check_file(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat about;
+    if (strcmp(path, "-") == 0 || (stat(path, &about) == 0 && !S_ISREG(about.st_mode))) {
+        return -EINVAL;
+    }
+    if (lstat(path, &about) == 0 && S_ISLNK(about.st_mode)) {
+        return 0;
+    }
+    return access(dirname(strcpy(folder, path)), W_OK | X_OK) < 0 ? -errno : 0;
+}
+
 /* Told at the start, not after hours. Only rank 0 writes. */
 static void prepare_file(void)
 {
@@ -109,7 +125,7 @@ static void prepare_file(void)
         return;
     }
     pin_options_say_refused(&pin_trace_options);
-    int code = !path[0] ? 0 : strcmp(path, "-") == 0 ? -EINVAL : pin_file_can_put(path);
+    int code = path[0] ? check_file(path) : 0;
     if (code < 0) {
         say(code);
     }
@@ -125,7 +141,9 @@ static int begin_counting(void)
     }
     pin_trace_mpi.query_thread(&level);
     int code = pin_trace_count_begin(rank, ranks, level >= TRACE_THREAD_MULTIPLE);
-    code = code < 0 ? code : pin_trace_groups_begin();
+    if (code == 0 && !pin_trace_group_of_comm(pin_trace_mpi.comm_world)) {
+        code = -ENOMEM;
+    }
     pin_trace_timing = pin_trace_options.trace_times || pin_trace_options.auto_priority;
     if (code == 0 && pin_trace_timing) {
         code = pin_trace_time_begin();
@@ -170,14 +188,6 @@ bool pin_trace_begin(void)
 
 /* -- end -- */
 
-static void write_file(const struct trace_sum *sum)
-{
-    int code = writes ? pin_trace_file_write(pin_trace_options.trace, sum) : 0;
-    if (code < 0) {
-        say(code);
-    }
-}
-
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
@@ -216,9 +226,10 @@ static void finish(void)
                     "trace is written");
         return;
     }
-    if (code == 0 && pin_trace_counts.rank == 0) {
-        write_file(&sum);
-    } else if (code < 0) {
+    if (code == 0 && writes) {
+        code = pin_trace_file_write(pin_trace_options.trace, &sum);
+    }
+    if (code < 0) {
         say(code);
     }
     conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */

@@ -168,10 +168,6 @@ void pin_trace_group_forget(trace_word handle);
 /* Lays what went to every other rank of each to the single ones. */
 void pin_trace_groups_spread(void);
 
-/* How many threads may be inside at once is unknown: the first call makes MPI_COMM_WORLD's. 0,
- * -ENOMEM. */
-int pin_trace_groups_begin(void);
-
 /* -- time -- */
 
 /* How long a rank is in MPI, and how long it computes between its exchanges: for SERVET_TRACE_TIMES
@@ -245,6 +241,9 @@ void pin_trace_sum_free(struct trace_sum *sum);
 
 /* The calling rank's own totals, with the times that pin_trace_time_stop() took. */
 void pin_trace_own_totals(struct trace_rank *out);
+
+/* As profile_save_file(), without the signals that a write can raise. */
+int pin_trace_put(const char *path, const char *text, size_t length);
 
 /* The file that SERVET_TRACE names: a matrix in Matrix Market's form, which servet-map --matrix
  * reads. */

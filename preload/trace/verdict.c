@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,26 +16,26 @@
 
 /* -- how long -- */
 
-/* Iterations whose times are kept for the median (1 MiB, touched as they come); later ones are only
- * counted. */
+/* Iterations whose times are kept for the median (1 MiB, which the kernel gives as they come);
+ * later ones are only counted. */
 #define SAMPLES 65536u
 
 static __thread bool timed __attribute__((tls_model("initial-exec")));
 
+struct trace_times pin_trace_times;
+
 static struct {
-    double begun, entered, inside;
+    double begun, entered;
     double last,
         inside_at_last; /* when the first peer was sent its latest message, and `inside` then */
-    uint64_t marks;
     int32_t first_peer; /* -1: none yet */
     double *iteration, *compute;
 } clocked;
 
 int pin_trace_time_begin(void)
 {
-    size_t bytes = 2 * SAMPLES * sizeof *clocked.iteration;
-    double *samples = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (samples == MAP_FAILED) {
+    double *samples = calloc(2 * SAMPLES, sizeof *samples);
+    if (!samples) {
         return -ENOMEM;
     }
     clocked.iteration = samples;
@@ -57,7 +56,7 @@ void pin_trace_time_enter(void)
 void pin_trace_time_leave(void)
 {
     if (timed) {
-        clocked.inside += profile_now_s() - clocked.entered;
+        pin_trace_times.inside += profile_now_s() - clocked.entered;
     }
 }
 
@@ -72,14 +71,15 @@ void pin_trace_time_message(int32_t peer)
     if (peer != clocked.first_peer) {
         return;
     }
-    if (clocked.marks > 0 && clocked.marks <= SAMPLES) {
+    if (pin_trace_times.iterations > 0 && pin_trace_times.iterations <= SAMPLES) {
         double iteration = clocked.entered - clocked.last;
-        clocked.iteration[clocked.marks - 1] = iteration;
-        clocked.compute[clocked.marks - 1] = iteration - (clocked.inside - clocked.inside_at_last);
+        clocked.iteration[pin_trace_times.iterations - 1] = iteration;
+        clocked.compute[pin_trace_times.iterations - 1] =
+            iteration - (pin_trace_times.inside - clocked.inside_at_last);
     }
-    clocked.marks++;
+    pin_trace_times.iterations++;
     clocked.last = clocked.entered;
-    clocked.inside_at_last = clocked.inside;
+    clocked.inside_at_last = pin_trace_times.inside;
 }
 
 static int by_value(const void *a, const void *b)
@@ -97,17 +97,13 @@ static double median(double *values, uint64_t count)
     return values[count / 2];
 }
 
-struct trace_times pin_trace_times;
-
 void pin_trace_time_stop(void)
 {
-    uint64_t samples = clocked.marks > 0 ? clocked.marks - 1 : 0;
+    uint64_t samples = pin_trace_times.iterations > 0 ? pin_trace_times.iterations - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
-    pin_trace_times = (struct trace_times){.seconds = profile_now_s() - clocked.begun,
-                                           .inside = clocked.inside,
-                                           .iteration = median(clocked.iteration, samples),
-                                           .compute = median(clocked.compute, samples),
-                                           .iterations = clocked.marks};
+    pin_trace_times.seconds = profile_now_s() - clocked.begun;
+    pin_trace_times.iteration = median(clocked.iteration, samples);
+    pin_trace_times.compute = median(clocked.compute, samples);
 }
 
 /* -- the verdict -- */
@@ -170,6 +166,20 @@ static void report_verdict(const struct trace_verdict *verdict, const char *erro
     }
 }
 
+static int remember(const struct pin_remembered *what)
+{
+    char file[PATH_MAX], text[PIN_REMEMBERED_HEAD + 64];
+    int rc = pin_remembered_file(NULL, file, text);
+    rc = rc < 0 ? rc : pin_cache_make_folders(file);
+    if (rc < 0) {
+        return rc;
+    }
+    const size_t head = strlen(text);
+    snprintf(text + head, sizeof text - head, "priority %s share %.4f ranks %d\n",
+             what->communication ? "communication" : "memory", what->share, what->ranks);
+    return pin_trace_put(file, text, strlen(text));
+}
+
 /* One rank of each node remembers. Nodes that share the folder write the same verdict. */
 void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t node_rank)
 {
@@ -177,7 +187,7 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
         return;
     }
     bool judged = verdict->judged == TRACE_JUDGED;
-    int rc = judged ? pin_remembered_keep(NULL, &verdict->what) : 0;
+    int rc = judged ? remember(&verdict->what) : 0;
     if (rc < 0) {
         pin_failure("SERVET_AUTO: the verdict on this run cannot be remembered: %s",
                     strerrordesc_np(-rc));

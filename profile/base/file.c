@@ -41,13 +41,14 @@ static int write_all(int fd, const char *text, size_t left)
     return 0;
 }
 
-/* mkstemp gives 0600; a profile is for everyone the user's umask lets read. There is no way to ask
- * for the umask without changing it for a moment. */
+/* mkstemp gives 0600; a profile is for everyone the user's umask lets read. The kernel is asked for
+ * that: umask(2) would change it for all threads for a moment. */
 static mode_t less_the_umask(mode_t mode)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    return mode & ~mask;
+    char status[4096];
+    profile_read_small("/proc/self/status", status, sizeof status);
+    const char *mask = strstr(status, "\nUmask:\t");
+    return mode & ~(mask ? (mode_t)strtoul(mask + strlen("\nUmask:\t"), NULL, 8) : 077);
 }
 
 static int write_temporary(int fd, mode_t mode, const char *text, size_t length)
@@ -207,20 +208,4 @@ bool profile_replaceable(const char *path)
     }
     head[got > 0 ? got : 0] = '\0';
     return got <= 0 || strstr(head, "\"servet_profile\"");
-}
-
-int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
-{
-    struct servet_error why;
-    int rc = profile_check(profile, &why);
-    if (rc < 0) {
-        return profile_error(error, rc, "%s: not written: %s", path, why.text);
-    }
-    char *text = profile_to_json(profile);
-    if (!text) {
-        return failed(error, path, ENOMEM);
-    }
-    rc = profile_save_file(path, text, strlen(text), error);
-    free(text);
-    return rc;
 }

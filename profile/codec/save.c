@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/file.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 
@@ -193,4 +194,20 @@ char *profile_to_json(const struct servet_profile *profile)
     char *text = profile_json_lines(json.values);
     profile_json_free(&json);
     return text;
+}
+
+int profile_save(const struct servet_profile *profile, const char *path, struct servet_error *error)
+{
+    struct servet_error why;
+    int rc = profile_check(profile, &why);
+    if (rc < 0) {
+        return profile_error(error, rc, "%s: not written: %s", path, why.text);
+    }
+    char *text = profile_to_json(profile);
+    if (!text) {
+        return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
+    }
+    rc = profile_save_file(path, text, strlen(text), error);
+    free(text);
+    return rc;
 }

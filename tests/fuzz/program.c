@@ -46,35 +46,29 @@ static void write_file(const char *path, const void *data, size_t size)
     close(file);
 }
 
-/* The remembered file, with the input in place of its last line. */
-static void spoil(const char *memory, const uint8_t *data, size_t size)
+/* A remembered file that ends with `data`. */
+static void remember(const void *data, size_t size)
 {
-    char text[2 * PATH_MAX];
-    int file = open(memory, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    fuzz_expect(length > 0, "a memory");
-    close(file);
-    text[length] = '\0';
-    char *last = strstr(text, "\npriority ");
-    fuzz_expect(last, "a last line");
-    size_t head = (size_t)(last + 1 - text), rest = sizeof text - head;
+    char file[PATH_MAX], text[2 * PATH_MAX];
+    fuzz_expect(pin_remembered_file(program, file, text) == 0, "a place of the memory");
+    fuzz_expect(pin_cache_make_folders(file) == 0, "its folders");
+    const size_t head = strlen(text), rest = sizeof text - head;
     size = size < rest ? size : rest;
-    memcpy(last + 1, data, size);
-    write_file(memory, text, head + size);
+    memcpy(text + head, data, size);
+    write_file(file, text, head + size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct pin_remembered what = {true, 0.5, 4}, recalled = {0};
-    char memory[PATH_MAX];
+    static const char last[] = "priority communication share 0.5000 ranks 4\n";
+    struct pin_remembered recalled = {0};
     start();
     write_file(program, data, size);
-    fuzz_expect(pin_remembered_keep(program, &what) == 0, "to remember any program");
+    remember(last, strlen(last));
     fuzz_expect(pin_remembered_recall(program, &recalled) == 0 && recalled.communication &&
-                    recalled.ranks == what.ranks,
+                    recalled.ranks == 4,
                 "to recall what was remembered");
-    fuzz_expect(pin_cache_path("auto", program, memory) == 0, "a place of the memory");
-    spoil(memory, data, size);
+    remember(data, size);
     int rc = pin_remembered_recall(program, &recalled);
     fuzz_expect(rc <= 0, "0 or a negative code");
     return 0;

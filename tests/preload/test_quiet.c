@@ -200,12 +200,10 @@ TEST(help_lists_every_variable)
     }
     ck_assert_uint_ge(variables, 6);
     /* Seen red: argp broke the lines once more, and words stood alone. */
-    for (line = strstr(help.out, "\n  SERVET_") + 1; *line; line = end + 1) {
+    for (line = strstr(help.out, "\n  SERVET_") + 1; *line != '\n'; line = end + 1) {
         end = strchrnul(line, '\n');
         ck_assert_msg(strncmp(line, "  ", 2) == 0 && end - line < 80, "%.*s", (int)(end - line),
                       line);
-        if (!*end) {
-            break;
-        }
+        ck_assert(*end);
     }
 }
