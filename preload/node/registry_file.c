@@ -1,11 +1,16 @@
 /* The file that the registry's locks are on: which one, and whether it can be trusted. */
 #include "preload/node/node.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "profile/base/clock.h"
 #include "profile/base/put.h"
 #include "profile/base/raw.h"
 
@@ -50,27 +55,67 @@ static int open_trusted(const char *path, int how, uint32_t user, uint32_t right
     return rc;
 }
 
-/* This user's own. Where another user has that name, the first of these that is not another's. */
-#define MOST_NAMES 64
+/* -- where another user has this user's name -- */
 
-static int open_own(char path[PATH_MAX])
+/* Programs that find no name at one time make one after the other; who keeps the folder's lock does
+ * not stop them. */
+#define MOST_NAPS 50
+#define NAP_NS 200000
+
+/* The first file of this user whose name begins so; `path` is left. No other user can make one. The
+ * file; -ENOENT: there is none. */
+static int open_first(DIR *folder, const char *beginning, char path[PATH_MAX])
 {
-    const char *end = path + PATH_MAX;
-    const uint32_t user = user_here();
-    char *name = profile_put_number(profile_put(path, end, OWN), end, user);
-    int file = open_trusted(path, O_CREAT, user, 0);
-    for (unsigned i = 0; file < 0 && file != -ENOENT && i < MOST_NAMES; i++) {
-        profile_put_number(profile_put(name, end, "-"), end, i);
-        file = open_trusted(path, O_CREAT, user, 0);
+    char candidate[PATH_MAX];
+    int file = -ENOENT;
+    rewinddir(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        snprintf(candidate, sizeof candidate, FOLDER "/%s", entry->d_name);
+        if (strncmp(candidate, beginning, strlen(beginning)) != 0 ||
+            (file >= 0 && strcmp(candidate, path) > 0)) {
+            continue;
+        }
+        int before = file, next = open_trusted(candidate, 0, user_here(), 0);
+        if (next >= 0) {
+            (void)(before >= 0 && close(before));
+            strcpy(path, candidate);
+            file = next;
+        }
     }
+    return file;
+}
+
+static int open_by_suffix(char path[PATH_MAX])
+{
+    char beginning[64];
+    DIR *folder = opendir(FOLDER);
+    if (!folder) {
+        return -errno;
+    }
+    snprintf(beginning, sizeof beginning, "%s-", path);
+    int file = open_first(folder, beginning, path);
+    for (int i = 0; file < 0 && i < MOST_NAPS && flock(dirfd(folder), LOCK_EX | LOCK_NB) < 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
+    file = file < 0 ? open_first(folder, beginning, path) : file;
+    if (file < 0) {
+        snprintf(path, PATH_MAX, "%s%llx", beginning, (unsigned long long)profile_now_ns());
+        file = open_trusted(path, O_CREAT | O_EXCL, user_here(), 0);
+    }
+    closedir(folder);
     return file;
 }
 
 static int open_default(char path[PATH_MAX])
 {
-    profile_put(path, path + PATH_MAX, FOR_ALL);
+    const char *end = path + PATH_MAX;
+    profile_put(path, end, FOR_ALL);
     int file = open_trusted(path, 0, 0, 066);
-    return file < 0 ? open_own(path) : file;
+    if (file < 0) {
+        profile_put_number(profile_put(path, end, OWN), end, user_here());
+        file = open_trusted(path, O_CREAT, user_here(), 0);
+    }
+    return file < 0 ? open_by_suffix(path) : file;
 }
 
 /* Descriptors of the same file that the program before this one has left open with its locks
