@@ -125,6 +125,7 @@ TEST(who_shares_no_measured_outer_cache_is_on_no_core, .loops = 3)
     }
     for (size_t i = 0; i < node->cache_count; i++) {
         node->caches[i].pair_ratios = NULL;
+        node->caches[i].pair_ratio_count = 0;
     }
     profile_free(profile);
 }
