@@ -101,6 +101,11 @@ static int open_by_suffix(char path[PATH_MAX])
     if (file < 0) {
         snprintf(path, PATH_MAX, "%s%llx", beginning, (unsigned long long)profile_now_ns());
         file = open_trusted(path, O_CREAT | O_EXCL, user_here(), 0);
+        /* Where the lock's holder was stopped there may be another one by now: the first counts. */
+        if (file >= 0) {
+            close(file);
+            file = open_first(folder, beginning, path);
+        }
     }
     closedir(folder);
     return file;
