@@ -239,7 +239,9 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
         return -ENOMEM;
     }
     while (used < size && got > 0) {
-        got = TEMP_FAILURE_RETRY(read(fd, text + used, size - used));
+        do { /* musl has no TEMP_FAILURE_RETRY() */
+            got = read(fd, text + used, size - used);
+        } while (got < 0 && errno == EINTR);
         used += got > 0 ? (size_t)got : 0;
     }
     if (got < 0) {
