@@ -237,8 +237,8 @@ int profile_set_union(const struct profile_set *a, const struct profile_set *b,
                       struct profile_set *out)
 {
     size_t count = a->count + b->count;
-    uint32_t *ids = count ? malloc(count * sizeof *ids) : NULL;
-    if (count && !ids) {
+    uint32_t *ids = malloc((count + 1) * sizeof *ids);
+    if (!ids) {
         return -ENOMEM;
     }
     if (a->count) {
