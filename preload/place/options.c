@@ -85,41 +85,36 @@ static bool is_ours(const char *variable)
     return strncmp(variable, prefix, sizeof prefix - 1) == 0;
 }
 
-/* Most programs have nothing of ours there, and getenv() for each option would cost each of them
- * one pass for each at its start. */
-static bool any_is_set(void)
+/* Goes through the environment once: most programs have nothing of ours there, and getenv(), which
+ * a program may have of its own (bash), would cost one pass for each option at its start. Of a name
+ * that is there twice the first value holds, as there. False: none is set. */
+static bool find_values(const char *values[PIN_OPTION_COUNT])
 {
     char **variable = pin_options_privileged() ? NULL : environ;
-    while (variable && *variable && !is_ours(*variable)) {
-        variable++;
-    }
-    return variable && *variable;
-}
-
-/* Not by getenv(), which a program may have of its own (bash). The first one holds, as there. */
-static const char *value_of(enum pin_option_id id)
-{
-    const char *name = pin_option_table[id].name;
-    const size_t length = strlen(name);
-    for (char **variable = environ; *variable; variable++) {
-        if (strncmp(*variable, name, length) == 0 && (*variable)[length] == '=') {
-            return *variable + length + 1;
+    bool any = false;
+    for (; variable && *variable; variable++) {
+        for (size_t id = 0; is_ours(*variable) && id < PIN_OPTION_COUNT; id++) {
+            const char *name = pin_option_table[id].name;
+            const size_t length = strlen(name);
+            if (!values[id] && strncmp(*variable, name, length) == 0 &&
+                (*variable)[length] == '=') {
+                values[id] = *variable + length + 1;
+                any = true;
+            }
         }
     }
-    return NULL;
+    return any;
 }
 
-static bool is_on(enum pin_option_id id)
+static bool is_on(const char *value)
 {
-    const char *value = value_of(id);
     return value && *value && strcmp(value, "0") != 0;
 }
 
 /* Copied, because programs that change their title write over the environment's memory. */
-static void copy_patterns(enum pin_option_id id, struct pin_options *options,
+static void copy_patterns(const char *value, enum pin_option_id id, struct pin_options *options,
                           char out[PIN_PATTERNS_SIZE])
 {
-    const char *value = value_of(id);
     if (value && *value && !profile_put(out, out + PIN_PATTERNS_SIZE, value)) {
         options->too_long = id;
     }
@@ -127,9 +122,10 @@ static void copy_patterns(enum pin_option_id id, struct pin_options *options,
 
 /* A file's name, absolute: the program may change its folder before the file is needed. Two words
  * name no file: of a report, and of a trace, which refuses it later. */
-static void copy_path(enum pin_option_id id, struct pin_options *options, char *out)
+static void copy_path(const char *value, enum pin_option_id id, struct pin_options *options,
+                      char *out)
 {
-    const char *value = value_of(id), *end = out + PATH_MAX;
+    const char *end = out + PATH_MAX;
     char *at = out;
     if (!value || !*value || (id != PIN_PROFILE && strcmp(value, "0") == 0)) {
         return;
@@ -160,37 +156,37 @@ static enum pin_membind membind_of(const char *value)
     return membind;
 }
 
-static bool is_zero(enum pin_option_id id)
+static bool is_zero(const char *value)
 {
-    const char *value = value_of(id);
     return value && strcmp(value, "0") == 0;
 }
 
 void pin_options_read(struct pin_options *out)
 {
-    if (!any_is_set()) {
+    const char *values[PIN_OPTION_COUNT] = {NULL};
+    if (!find_values(values)) {
         return;
     }
-    out->mem_prior = is_on(PIN_MEM_PRIOR);
-    out->comm_prior = is_on(PIN_COMM_PRIOR);
-    out->paper = is_on(PIN_PAPER);
-    out->verbose = is_on(PIN_VERBOSE);
-    out->force = is_on(PIN_FORCE);
-    out->disable = is_on(PIN_DISABLE);
-    out->rebind = is_on(PIN_REBIND);
-    out->no_strangers = is_zero(PIN_STRANGERS);
-    out->watch = is_on(PIN_WATCH);
-    out->membind = membind_of(value_of(PIN_MEMBIND));
-    out->trace_times = is_on(PIN_TRACE_TIMES);
-    out->auto_priority = is_on(PIN_AUTO);
+    out->mem_prior = is_on(values[PIN_MEM_PRIOR]);
+    out->comm_prior = is_on(values[PIN_COMM_PRIOR]);
+    out->paper = is_on(values[PIN_PAPER]);
+    out->verbose = is_on(values[PIN_VERBOSE]);
+    out->force = is_on(values[PIN_FORCE]);
+    out->disable = is_on(values[PIN_DISABLE]);
+    out->rebind = is_on(values[PIN_REBIND]);
+    out->no_strangers = is_zero(values[PIN_STRANGERS]);
+    out->watch = is_on(values[PIN_WATCH]);
+    out->membind = membind_of(values[PIN_MEMBIND]);
+    out->trace_times = is_on(values[PIN_TRACE_TIMES]);
+    out->auto_priority = is_on(values[PIN_AUTO]);
     int saved = errno;
-    out->no_registry = is_zero(PIN_REGISTRY);
-    copy_path(PIN_PROFILE, out, out->profile);
-    copy_path(PIN_REGISTRY, out, out->registry);
-    copy_path(PIN_REPORT, out, out->report);
-    copy_path(PIN_TRACE, out, out->trace);
-    copy_patterns(PIN_HELPERS, out, out->helpers);
-    copy_patterns(PIN_WORKERS, out, out->workers);
+    out->no_registry = is_zero(values[PIN_REGISTRY]);
+    copy_path(values[PIN_PROFILE], PIN_PROFILE, out, out->profile);
+    copy_path(values[PIN_REGISTRY], PIN_REGISTRY, out, out->registry);
+    copy_path(values[PIN_REPORT], PIN_REPORT, out, out->report);
+    copy_path(values[PIN_TRACE], PIN_TRACE, out, out->trace);
+    copy_patterns(values[PIN_HELPERS], PIN_HELPERS, out, out->helpers);
+    copy_patterns(values[PIN_WORKERS], PIN_WORKERS, out, out->workers);
     errno = saved;
 }
 
