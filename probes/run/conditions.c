@@ -257,10 +257,15 @@ static char *cpuinfo(const char *key)
     return profile_sysfs_value(text, key);
 }
 
+static bool is_guest(const char *flags)
+{
+    return strstr(flags, " hypervisor");
+}
+
 bool probe_conditions_virtual_machine(void)
 {
     char *flags = cpuinfo("flags");
-    const bool guest = flags && strstr(flags, " hypervisor");
+    const bool guest = flags && is_guest(flags);
     free(flags);
     return guest;
 }
@@ -273,7 +278,7 @@ static void of_this_machine(struct conditions *to)
     add_chosen(to, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     add_file(to, "smt", "/sys/devices/system/cpu/smt/control");
     if (flags) {
-        probe_conditions_add(to, "virtual_machine", strstr(flags, " hypervisor") ? "yes" : "no");
+        probe_conditions_add(to, "virtual_machine", is_guest(flags) ? "yes" : "no");
     }
     if (microcode) {
         probe_conditions_add(to, "microcode", "%s", microcode);
