@@ -101,7 +101,7 @@ const struct map_format *map_format_find(const char *name);
 /* "a, b, c": the names. */
 void map_format_names(char *text, size_t size);
 
-/* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can);
+/* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can, and
  * nothing is written); -ENOMEM. */
 int map_format_print(FILE *out, const struct map_format *format, const struct map_mapping *mapping,
                      struct servet_error *error);
