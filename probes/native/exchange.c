@@ -12,8 +12,10 @@
  * flag's own line to hand over, which both write, as the programs do that people know. */
 #define STOP UINT64_MAX
 
-/* The partner of a message up to this size is waited for as long as for a short one, some 50 us: no
- * known machine copies less than 0.3 GB/s. */
+/* The partner of a short message is waited for this long, and once more for each so many bytes: no
+ * known machine copies less than 0.3 GB/s. Beside other tasks both run when their PUs' ticks come,
+ * which may be 30 us apart: whoever gave up within them would never meet the other. */
+static const uint32_t patience = 8; /* x NATIVE_LOOKS_BEFORE_YIELD: 0.1 to 0.4 ms */
 static const size_t patience_bytes = 16 << 10;
 
 struct buffers {
@@ -167,12 +169,12 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
     if (rc == 0) {
         memset(channels, 0, count * sizeof *channels);
         const bool alone = ((struct native *)machine->state)->folded.count == 0;
-        struct native_job job = {.run = run_exchange,
-                                 .what = what,
-                                 .result = result,
-                                 .patience =
-                                     alone ? 1 + (uint32_t)(what->bytes / patience_bytes) : 0,
-                                 .shared = channels};
+        struct native_job job = {
+            .run = run_exchange,
+            .what = what,
+            .result = result,
+            .patience = alone ? patience + (uint32_t)(what->bytes / patience_bytes) : 0,
+            .shared = channels};
         rc = probe_native_run(machine->state, &job, machine_pair_pus(pairs), 2 * count);
         for (size_t i = 0; i < count; i++) {
             free(channels[i].buffers[0]);

@@ -16,6 +16,7 @@
 
 #include "probes/machine.h"
 #include "probes/native/native.h"
+#include "profile/base/statistics.h"
 #include "tests/base/runner.h"
 #include "tests/probes/forbid_mbind.h"
 #include "tests/probes/native/folded.h"
@@ -410,9 +411,9 @@ TEST(a_message_takes_what_it_takes_whoever_wants_the_pus,
      .not_emulated = "times of an emulator mean nothing")
 {
     const struct machine_exchange what = {.bytes = 64, .round_trips = 50, .batches = 1};
-    enum { EACH = 7, TIMES = 10 };
+    enum { EACH = 7, TIMES = 12 };
     pid_t others[2 * EACH];
-    double alone, beside = 0;
+    double alone, beside[TIMES] = {0};
     int rc = 0;
     if (machine.pus.count < 2 || machine.pus.ids[1] >= CPU_SETSIZE) {
         return;
@@ -424,9 +425,7 @@ TEST(a_message_takes_what_it_takes_whoever_wants_the_pus,
         ck_assert_int_gt(others[i], 0);
     }
     for (int i = 0; i < TIMES && rc == 0; i++) {
-        double seconds = 0;
-        rc = machine.ops->exchange(&machine, &what, &pair, 1, &seconds);
-        beside = fmax(beside, seconds);
+        rc = machine.ops->exchange(&machine, &what, &pair, 1, &beside[i]);
     }
     for (size_t i = 0; i < 2 * EACH; i++) {
         kill(others[i], SIGKILL);
@@ -434,7 +433,8 @@ TEST(a_message_takes_what_it_takes_whoever_wants_the_pus,
     }
     ck_assert_int_eq(rc, 0);
     /* it was thousands of times */
-    ck_assert_msg(beside < 50 * alone, "%g us, %g us alone", 1e6 * beside, 1e6 * alone);
+    const double slow = profile_quantile(beside, TIMES, 0.75);
+    ck_assert_msg(slow < 50 * alone, "%g us, %g us alone", 1e6 * slow, 1e6 * alone);
 }
 
 TEST(impossible_orders_are_refused)
