@@ -523,20 +523,19 @@ static int load_file(const char *path, struct sim *sim, struct servet_error *err
 {
     struct profile_loader loader = {.file = path, .error = error};
     struct servet_error why;
-    struct profile_json_text json;
+    struct profile_json *values;
     char *text;
     size_t length;
     int rc = profile_read_text(path, &text, &length, error);
     if (rc < 0) {
         return rc;
     }
-    rc = profile_json_read(text, length, path, &json, error);
-    free(text);
-    if (rc < 0) {
-        return rc;
+    rc = profile_json_read(text, length, path, &values, error);
+    if (rc == 0) {
+        rc = profile_load_object(&loader, &JSON_PATH_ROOT, values, &probe_sim_description, sim);
     }
-    rc = profile_load_object(&loader, &JSON_PATH_ROOT, json.values, &probe_sim_description, sim);
-    profile_json_free(&json);
+    free(values);
+    free(text);
     if (rc < 0) {
         return rc;
     }

@@ -203,21 +203,20 @@ enum profile_json_type {
  * key, a string. */
 struct profile_json {
     enum profile_json_type type;
-    size_t count;     /* items of an array, members of an object, bytes of a string */
-    size_t size;      /* values that it takes, itself and all that is in it */
+    uint32_t count;   /* items of an array, members of an object, bytes of a string */
+    uint32_t size;    /* values that it takes, itself and all that is in it */
     const char *text; /* of a string, decoded; of a number its first character */
 };
 
-struct profile_json_text {
-    char *copy;
-    struct profile_json *values; /* the first is the text's */
-};
+/* Far above what a real one needs: a profile of 256 PUs with every pair listed takes half a MiB, a
+ * list of 100,000 nodes a few. */
+#define PROFILE_TEXT_LIMIT_BYTES ((size_t)16 << 20)
 
-/* Reads `text`, called `name` in errors. 0; -EINVAL with name, line, column and what was expected;
- * -ENOMEM. */
-int profile_json_read(const char *text, size_t length, const char *name,
-                      struct profile_json_text *out, struct servet_error *error);
-void profile_json_free(struct profile_json_text *text);
+/* Reads `text`, which ends with a zero behind its `length` bytes and is called `name` in errors.
+ * The values, to be freed, point into it, and its strings are decoded in it; the first value is the
+ * text's. 0; -EINVAL with name, line, column and what was expected; -ENOMEM. */
+int profile_json_read(char *text, size_t length, const char *name, struct profile_json **values,
+                      struct servet_error *error);
 
 /* The value that follows in an array; in an object the next key. */
 static inline const struct profile_json *profile_json_next(const struct profile_json *value)

@@ -3,9 +3,9 @@
  * The shim reads a profile inside other people's programs, at the first thread of each of them. A
  * general library makes an object of every value, a list of every array and a hash table of every
  * object, which for 25 KB took 1.2 ms and some thousand allocations, and ends the program where one
- * of them fails. Here are two: the text, in which strings are decoded where they stand (they only
- * become shorter), and the values, each with the number of values that it takes, so that one can be
- * passed over at once. A number stays text until a caller asks for it.
+ * of them fails. Here is one: the values, each with the number of values that it takes, so that one
+ * can be passed over at once. Strings are decoded where they stand in the text (they only become
+ * shorter); a number stays text until a caller asks for it.
  *
  * The grammar is RFC 8259's, with valid UTF-8, no U+0000 in strings, numbers that fit a double or a
  * signed integer of 64 bits, and no more than JSON_DEPTH levels. The caller refuses a key that is
@@ -39,7 +39,7 @@ struct reader {
     const char *line_start;
     size_t line; /* the first is 1 */
     struct profile_json *values;
-    size_t used, room;
+    uint32_t used, room;
     const char *wrong; /* what was expected; NULL with a failure: there is no memory */
 };
 
@@ -49,14 +49,14 @@ static bool refuse(struct reader *reader, const char *expected)
     return false;
 }
 
-/* The value's position, SIZE_MAX: there is no memory. */
-static size_t add(struct reader *reader, enum profile_json_type type, const char *text)
+/* The value's position, UINT32_MAX: there is no memory. */
+static uint32_t add(struct reader *reader, enum profile_json_type type, const char *text)
 {
     if (reader->used == reader->room) {
-        size_t room = 2 * reader->room;
+        uint32_t room = 2 * reader->room;
         struct profile_json *more = reallocarray(reader->values, room, sizeof *more);
         if (!more) {
-            return SIZE_MAX;
+            return UINT32_MAX;
         }
         reader->values = more;
         reader->room = room;
@@ -213,11 +213,11 @@ static bool read_string(struct reader *reader)
     }
     *to = '\0';
     reader->at = from + 1;
-    size_t self = add(reader, PROFILE_JSON_STRING, begin);
-    if (self == SIZE_MAX) {
+    uint32_t self = add(reader, PROFILE_JSON_STRING, begin);
+    if (self == UINT32_MAX) {
         return false;
     }
-    reader->values[self].count = (size_t)(to - begin);
+    reader->values[self].count = (uint32_t)(to - begin);
     return true;
 }
 
@@ -282,7 +282,7 @@ static bool read_number(struct reader *reader)
         return refuse(reader, "expected a number below 1.8e308");
     }
     reader->at = real;
-    return add(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != SIZE_MAX;
+    return add(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != UINT32_MAX;
 }
 
 static bool read_word(struct reader *reader)
@@ -296,7 +296,7 @@ static bool read_word(struct reader *reader)
         size_t length = strlen(words[i].text);
         if (strncmp(reader->at, words[i].text, length) == 0) {
             reader->at += length;
-            return add(reader, words[i].type, words[i].text) != SIZE_MAX;
+            return add(reader, words[i].type, words[i].text) != UINT32_MAX;
         }
     }
     return refuse(reader, "expected a value");
@@ -322,7 +322,7 @@ static bool read_key(struct reader *reader)
     return true;
 }
 
-static bool read_items(struct reader *reader, bool keys, unsigned depth, size_t *count)
+static bool read_items(struct reader *reader, bool keys, unsigned depth, uint32_t *count)
 {
     char close = keys ? '}' : ']';
     reader->at++;
@@ -359,8 +359,8 @@ static bool read_value(struct reader *reader, unsigned depth)
     if (depth == JSON_DEPTH) {
         return refuse(reader, "expected no more than 64 levels");
     }
-    size_t count = 0, self = add(reader, keys ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY, "");
-    if (self == SIZE_MAX || !read_items(reader, keys, depth, &count)) {
+    uint32_t count = 0, self = add(reader, keys ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY, "");
+    if (self == UINT32_MAX || !read_items(reader, keys, depth, &count)) {
         return false;
     }
     reader->values[self].count = count;
@@ -379,38 +379,32 @@ static int say(const struct reader *reader, const char *name, struct servet_erro
                          (size_t)(reader->at - reader->line_start) + 1, reader->wrong);
 }
 
-int profile_json_read(const char *text, size_t length, const char *name,
-                      struct profile_json_text *out, struct servet_error *error)
+int profile_json_read(char *text, size_t length, const char *name, struct profile_json **out,
+                      struct servet_error *error)
 {
-    struct reader reader = {.line = 1, .room = length / BYTES_PER_VALUE + 1};
-    char *copy = malloc(length + 1);
-    reader.values = calloc(reader.room, sizeof *reader.values);
-    bool taken = copy && reader.values;
-    if (taken) {
-        memcpy(copy, text, length);
-        copy[length] = '\0';
-        bool marked = strncmp(copy, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0;
-        reader.at = copy + (marked ? strlen(BYTE_ORDER_MARK) : 0);
-        reader.line_start = reader.at;
-        taken = read_value(&reader, 0);
+    struct reader reader = {.line = 1, .at = text, .line_start = text};
+    *out = NULL;
+    if (length > PROFILE_TEXT_LIMIT_BYTES) {
+        refuse(&reader, "expected at most 16 MiB");
+        return say(&reader, name, error);
     }
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
+        reader.at += strlen(BYTE_ORDER_MARK);
+        reader.line_start = reader.at;
+    }
+    reader.room = (uint32_t)(length / BYTES_PER_VALUE) + 1;
+    reader.values = malloc(reader.room * sizeof *reader.values);
+    bool taken = reader.values && read_value(&reader, 0);
     if (taken) {
         skip_blanks(&reader);
-        taken = reader.at == copy + length || refuse(&reader, "expected the end of the text");
+        taken = reader.at == text + length || refuse(&reader, "expected the end of the text");
     }
-    int rc = taken ? 0 : say(&reader, name, error);
-    *out = (struct profile_json_text){.copy = copy, .values = reader.values};
-    if (rc < 0) {
-        profile_json_free(out);
+    if (!taken) {
+        free(reader.values);
+        return say(&reader, name, error);
     }
-    return rc;
-}
-
-void profile_json_free(struct profile_json_text *text)
-{
-    free(text->copy);
-    free(text->values);
-    *text = (struct profile_json_text){0};
+    *out = reader.values;
+    return 0;
 }
 
 const struct profile_json *profile_json_get(const struct profile_json *object, const char *key,

@@ -204,15 +204,17 @@ static int load_document(struct profile_loader *loader, const struct profile_jso
     return 0;
 }
 
-static int parse(struct profile_loader *loader, const char *text, size_t length,
+/* Takes `text` over. */
+static int parse(struct profile_loader *loader, char *text, size_t length,
                  struct servet_profile **out)
 {
-    struct profile_json_text json;
-    int rc = profile_json_read(text, length, loader->file, &json, loader->error);
+    struct profile_json *values;
+    int rc = profile_json_read(text, length, loader->file, &values, loader->error);
     if (rc == 0) {
-        rc = load_document(loader, json.values, out);
-        profile_json_free(&json);
+        rc = load_document(loader, values, out);
     }
+    free(values);
+    free(text);
     return rc;
 }
 
@@ -220,14 +222,16 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
                   struct servet_error *error)
 {
     struct profile_loader loader = {.file = name, .error = error};
-    return parse(&loader, text, length, out);
+    char *copy = malloc(length + 1);
+    if (!copy) {
+        return profile_load_no_memory(&loader);
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return parse(&loader, copy, length, out);
 }
 
 /* -- files, read whole and within bounds -- */
-
-/* Far above what a real one needs: a profile of 256 PUs with every pair listed takes half a MiB, a
- * list of 100,000 nodes a few. */
-#define FILE_LIMIT_BYTES ((size_t)16 << 20)
 
 /* No stdio: a FILE costs the program an entry in a list with a lock, and a buffer. */
 static int read_all(int fd, size_t size, char **out, size_t *length)
@@ -249,6 +253,7 @@ static int read_all(int fd, size_t size, char **out, size_t *length)
         free(text);
         return -saved;
     }
+    text[used] = '\0';
     *out = text;
     *length = used;
     return 0;
@@ -273,9 +278,9 @@ int profile_read_text(const char *path, char **text, size_t *length, struct serv
         rc = profile_error(error, -EISDIR, "%s: %s", path, strerrordesc_np(EISDIR));
     } else if (!S_ISREG(info.st_mode)) {
         rc = profile_error(error, -EINVAL, "%s: not a regular file, expected a profile", path);
-    } else if ((size_t)info.st_size > FILE_LIMIT_BYTES) {
+    } else if ((size_t)info.st_size > PROFILE_TEXT_LIMIT_BYTES) {
         rc = profile_error(error, -EINVAL, "%s: larger than %zu MiB, expected a profile", path,
-                           FILE_LIMIT_BYTES >> 20);
+                           PROFILE_TEXT_LIMIT_BYTES >> 20);
     } else {
         rc = read_all(fd, (size_t)info.st_size, text, length);
         rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc)) : 0;
@@ -289,12 +294,7 @@ static int load(const char *path, struct profile_loader loader, struct servet_pr
     char *text;
     size_t length;
     int rc = profile_read_text(path, &text, &length, loader.error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = parse(&loader, text, length, out);
-    free(text);
-    return rc;
+    return rc < 0 ? rc : parse(&loader, text, length, out);
 }
 
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error)

@@ -176,7 +176,7 @@ char *profile_to_json(const struct servet_profile *profile)
 {
     struct profile_json_writer to = {0};
     struct place root = {&to, profile, JSON_PATH_ROOT};
-    struct profile_json_text json;
+    struct profile_json *values;
     save_object(&root, &profile_document, profile);
     if (to.failed) {
         return NULL;
@@ -186,13 +186,13 @@ char *profile_to_json(const struct servet_profile *profile)
         return NULL;
     }
     save_object(&root, &profile_document, profile);
-    int rc = to.failed ? -ENOMEM : profile_json_read(to.out, to.used, "profile", &json, NULL);
-    free(to.out);
-    if (rc < 0) {
-        return NULL;
+    to.out[to.used] = '\0';
+    char *text = NULL;
+    if (!to.failed && profile_json_read(to.out, to.used, "profile", &values, NULL) == 0) {
+        text = profile_json_lines(values);
+        free(values);
     }
-    char *text = profile_json_lines(json.values);
-    profile_json_free(&json);
+    free(to.out);
     return text;
 }
 

@@ -240,7 +240,10 @@ static int load_lone(struct profile_loader *loader, const struct json_path *at,
     const struct profile_json item[] = {
         {.type = PROFILE_JSON_ARRAY, .count = 1, .size = 4, .text = ""},
         {.type = PROFILE_JSON_OBJECT, .count = 1, .size = 3, .text = ""},
-        {.type = PROFILE_JSON_STRING, .count = strlen(field->lone), .size = 1, .text = field->lone},
+        {.type = PROFILE_JSON_STRING,
+         .count = (uint32_t)strlen(field->lone),
+         .size = 1,
+         .text = field->lone},
         *json,
     };
     return load_items(loader, at, item, field, object);

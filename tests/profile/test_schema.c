@@ -53,15 +53,17 @@ static const struct profile_object reading_object =
 static const char *refusal(const char *text, struct reading *out)
 {
     static struct servet_error error;
-    struct profile_json_text json;
+    struct profile_json *values;
+    char *copy = strdup(text);
     struct profile_loader loader = {.file = "f", .error = &error};
     *out = (struct reading){0};
     error.text[0] = '\0';
-    ck_assert_int_eq(profile_json_read(text, strlen(text), "f", &json, NULL), 0);
-    if (profile_load_object(&loader, &JSON_PATH_ROOT, json.values, &reading_object, out) == 0) {
+    ck_assert_int_eq(profile_json_read(copy, strlen(copy), "f", &values, NULL), 0);
+    if (profile_load_object(&loader, &JSON_PATH_ROOT, values, &reading_object, out) == 0) {
         profile_check_members(&JSON_PATH_ROOT, &reading_object, out, NULL, &error);
     }
-    profile_json_free(&json);
+    free(values);
+    free(copy);
     return error.text;
 }
 
