@@ -14,7 +14,7 @@
 
 /* The partner of a short message is waited for this long, and once more for each so many bytes: no
  * known machine copies less than 0.3 GB/s. Beside other tasks both run when their PUs' ticks come,
- * which may be 30 us apart: whoever gave up within them would never meet the other. */
+ * which may be 30 us apart: one that gave up within them would never meet the other. */
 static const uint32_t patience = 8; /* x NATIVE_LOOKS_BEFORE_YIELD: 0.1 to 0.4 ms */
 static const size_t patience_bytes = 16 << 10;
 

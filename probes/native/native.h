@@ -102,8 +102,8 @@ bool probe_native_cancelled(const struct native_worker *worker);
 bool probe_native_give_way(const struct native_worker *worker, struct native_job *job,
                            uint32_t looks);
 /* Called at every look of a worker that spins for another one, `looks` counted from 1. False: the
- * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after 10 to
- * 50 us, longer than any partner that runs takes, it gives way, so that a PU taken by another program
+ * job has failed or is cancelled. A worker that is alone on its PU goes on spinning; after 10 to 50
+ * us, longer than any partner that runs takes, it gives way, so that a PU taken by another program
  * does not cost a whole time slice of the kernel. */
 enum { NATIVE_LOOKS_BEFORE_YIELD = 1 << 14 };
 static inline bool native_wait_on(const struct native_worker *worker, struct native_job *job,
