@@ -116,10 +116,8 @@ static struct pin_thread *prepare_brief(const struct birth *birth)
 
 static void say_kept(const struct pin_process *process, const char *dso, const char *why)
 {
-    if (process->options.verbose) {
-        pin_note("process %d: a thread of %s keeps the mask its creator %s", (int)getpid(),
-                 *dso ? dso : "the program", why);
-    }
+    pin_note(process->options.verbose, "a thread of %s keeps the mask its creator %s",
+             *dso ? dso : "the program", why);
 }
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
@@ -216,12 +214,10 @@ static struct pin_thread *prepare(const struct birth *birth, bool *gives_up)
 static void give_up(const struct birth *birth)
 {
     const struct pin_process *process = pin_process_get();
-    if (process->options.verbose) {
-        pin_note("process %d: rank %u of %u has more threads of %s than PUs: nothing is placed "
-                 "(servet-pin in front of the program would)",
-                 (int)getpid(), process->launcher.local_rank, process->launcher.local_size,
-                 birth->dso);
-    }
+    pin_note(process->options.verbose,
+             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
+             "front of the program would)",
+             process->launcher.local_rank, process->launcher.local_size, birth->dso);
     pin_process_give_up();
 }
 
@@ -287,11 +283,10 @@ static void say_thread(const struct pin_thread *thread)
     const char *dso = *thread->dso ? thread->dso : "the program";
     int pu = atomic_load(&thread->pu);
     if (pu >= 0) {
-        pin_note("process %d: thread %d of %s on PU %d", (int)getpid(), tid, dso, pu);
-    } else if (thread->pool < PIN_POOLS) {
-        pin_note("process %d: thread %d of %s " PIN_LEFT_TEXT, (int)getpid(), tid, dso);
+        pin_note(true, "thread %d of %s on PU %d", tid, dso, pu);
     } else {
-        pin_note("process %d: thread %d of %s on all PUs of the process", (int)getpid(), tid, dso);
+        pin_note(true, "thread %d of %s %s", tid, dso,
+                 thread->pool < PIN_POOLS ? PIN_LEFT_TEXT : "on all PUs of the process");
     }
 }
 

@@ -28,8 +28,8 @@ void pin_note_start(void);
 #define PIN_FAILURE_CAP 4
 void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What SERVET_VERBOSE asks for; the caller has looked whether it is on. */
-void pin_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What SERVET_VERBOSE asks for, if `verbose`; the line begins with the process's number. */
+void pin_note(bool verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The signals that a write can raise, as the kernel takes sets of them: signal n is bit n - 1. */
 struct pin_signals {

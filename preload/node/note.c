@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,15 +87,15 @@ static void write_line(const char *line, size_t length)
     pin_signals_release(&before);
 }
 
-static void say(const char *format, va_list arguments)
+/* process 0: the line is the whole program's. */
+static void say(int process, const char *format, va_list arguments)
 {
-    static const char prefix[] = "servet: ";
     char line[LINE_BYTES];
-    size_t used = sizeof prefix - 1;
     if (!stderr_is_ours()) {
         return;
     }
-    memcpy(line, prefix, used);
+    size_t used = (size_t)(process ? snprintf(line, sizeof line, "servet: process %d: ", process)
+                                   : snprintf(line, sizeof line, "servet: "));
     int length = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
     if (length < 0) {
         return;
@@ -119,16 +118,18 @@ void pin_failure(const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say(0, format, arguments);
     va_end(arguments);
 }
 
-void pin_note(const char *format, ...)
+void pin_note(bool verbose, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    say(format, arguments);
-    va_end(arguments);
+    if (verbose) {
+        va_list arguments;
+        va_start(arguments, format);
+        say(getpid(), format, arguments);
+        va_end(arguments);
+    }
 }
 
 /* -- small files -- */

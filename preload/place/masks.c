@@ -296,11 +296,10 @@ void pin_process_shut(bool everybody)
     }
     int saved = errno;
     bool of_child = getpid() != pin_life.pid; /* a child of vfork() has our memory */
-    if (!of_child && pin_life_state() == PLANNED && pin_here.options.verbose) {
-        pin_note("process %d: %s in a sandbox; threads are not placed %s", (int)pin_life.pid,
-                 everybody ? "shuts itself" : "a thread shuts itself",
-                 everybody ? "from now on" : "by it from now on");
-    }
+    pin_note(!of_child && pin_life_state() == PLANNED && pin_here.options.verbose,
+             "%s in a sandbox; threads are not placed %s",
+             everybody ? "shuts itself" : "a thread shuts itself",
+             everybody ? "from now on" : "by it from now on");
     if (of_child) {
         pin_process_unpin_thread();
         pin_self.shut_child = true;
@@ -368,11 +367,8 @@ static void say_moved(const struct pin_thread *thread, int32_t pu)
     if (!thread || thread->report_line > 0) {
         pin_report_moved(thread ? thread->report_line : 0, pu);
     }
-    if (pin_here.options.verbose && pu >= 0) {
-        pin_note("process %d: %s of %s moved to PU %d", (int)getpid(), which, dso, pu);
-    } else if (pin_here.options.verbose) {
-        pin_note("process %d: %s of %s " PIN_LEFT_TEXT, (int)getpid(), which, dso);
-    }
+    pin_note(pin_here.options.verbose && pu >= 0, "%s of %s moved to PU %d", which, dso, pu);
+    pin_note(pin_here.options.verbose && pu < 0, "%s of %s " PIN_LEFT_TEXT, which, dso);
 }
 
 bool pin_process_move(struct pin_thread *thread, int32_t pu)

@@ -175,7 +175,7 @@ static void say_put(const char *word, const struct pin_memory *memory)
         snprintf(share, sizeof share, ", its share is %llu MiB",
                  (unsigned long long)memory->share_bytes >> 20);
     }
-    pin_note("process %d: memory %s, nodes %s%s%s%s", (int)getpid(), word, memory->text, share,
+    pin_note(true, "memory %s, nodes %s%s%s%s", word, memory->text, share,
              memory->instead ? ", as plain interleave: " : "",
              memory->instead ? memory->instead : "");
 }
@@ -227,8 +227,7 @@ uint64_t pin_memory_peak(void)
 void pin_memory_say_peak(const struct pin_options *options, const struct pin_memory *memory)
 {
     const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
-    if (options->verbose && share && peak > share) {
-        pin_note("process %d: %llu MiB do not fit into its share of the %s memory, %llu MiB",
-                 (int)getpid(), peak >> 20, pin_membind_words[options->membind], share >> 20);
-    }
+    pin_note(options->verbose && share && peak > share,
+             "%llu MiB do not fit into its share of the %s memory, %llu MiB", peak >> 20,
+             pin_membind_words[options->membind], share >> 20);
 }

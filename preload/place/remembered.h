@@ -1,4 +1,8 @@
-/* The memory of SERVET_AUTO: whether the last run of a program was communication intensive. */
+/* The memory of SERVET_AUTO: whether the last run of a program was communication intensive.
+ *
+ * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
+ * ~/.cache/servet/auto). It counts only for the same build: the same size and time of modification.
+ * An interpreter's scripts share its entry. */
 #ifndef SERVET_PRELOAD_PLACE_REMEMBERED_H
 #define SERVET_PRELOAD_PLACE_REMEMBERED_H
 
@@ -14,13 +18,6 @@
 int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX]);
 /* Makes the folders above the last part of `path`, for the user alone. 0, -errno. */
 int pin_cache_make_folders(char *path);
-
-/* What SERVET_AUTO remembers of a program: whether its last run was communication intensive.
- *
- * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
- * ~/.cache/servet/auto). It counts only for the same build: the same size and time of modification.
- * An interpreter's scripts share its entry.
- */
 
 struct pin_remembered {
     bool communication; /* communication intensive, else memory bound or computing */

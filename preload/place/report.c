@@ -278,9 +278,7 @@ void pin_report_nothing(const struct pin_options *options, const char *why)
                                                     : "nothing was placed: %s",
                             why);
         }
-        if (options->verbose) {
-            pin_note("process %d: nothing was placed: %s", (int)getpid(), why);
-        }
+        pin_note(options->verbose, "nothing was placed: %s", why);
     }
     errno = saved;
 }

@@ -195,11 +195,9 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
     if (pin_trace_options.report[0]) {
         report_verdict(verdict, rc < 0 ? strerrordesc_np(-rc) : NULL);
     }
-    if (pin_trace_options.verbose && judged) {
-        pin_note("process %d: in MPI for at least %.0f %% of the time: %s priority next time",
-                 (int)getpid(), 100 * verdict->what.share,
-                 verdict->what.communication ? "communication" : "memory");
-    }
+    pin_note(pin_trace_options.verbose && judged,
+             "in MPI for at least %.0f %% of the time: %s priority next time",
+             100 * verdict->what.share, verdict->what.communication ? "communication" : "memory");
 }
 
 void pin_trace_report_rank(void)
