@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"
@@ -64,32 +63,10 @@ static void say_number(struct item_list *list, struct item *item, double number,
     item->quality = quality;
 }
 
-char *report_relation_text(const struct profile_relation *relation)
-{
-    char *all = NULL;
-    size_t length;
-    FILE *stream = profile_stream_open(&all, &length);
-    bool whole = true;
-    for (size_t i = 0; stream && i < relation->group_count; i++) {
-        char *text = profile_set_text(&relation->groups[i]);
-        whole = whole && text;
-        fprintf(stream, "%s ", text ? text : "");
-        free(text);
-    }
-    for (size_t i = 0; stream && i < relation->pair_count; i++) {
-        fprintf(stream, "%u+%u ", relation->pairs[i].a, relation->pairs[i].b);
-    }
-    if (!stream || fclose(stream) != 0 || !whole) {
-        free(all);
-        return NULL;
-    }
-    return all;
-}
-
 static void say_relation(struct item_list *list, struct item *item,
                          const struct profile_relation *relation)
 {
-    char *exact = report_relation_text(relation);
+    char *exact = profile_relation_text(relation);
     if (!exact) {
         list->rc = -ENOMEM;
     }

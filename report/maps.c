@@ -123,7 +123,7 @@ static size_t shared(const struct profile_class *node_class, uint32_t a, uint32_
     }
     size_t i = 0;
     while (i < node_class->memory.level_count &&
-           !(report_level_disturbs(&node_class->memory, i) &&
+           !(profile_level_disturbs(&node_class->memory, i) &&
              profile_related(&node_class->memory.levels[i].collisions, a, b))) {
         i++;
     }

@@ -163,7 +163,7 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         const struct profile_memory_level *level = &node_class->memory.levels[i];
-        bool disturbs = report_level_disturbs(&node_class->memory, i);
+        bool disturbs = profile_level_disturbs(&node_class->memory, i);
         for (size_t g = 0; disturbs && g < level->collisions.group_count; g++) {
             add(boxes, MEMORY, &level->collisions.groups[g], level, (uint32_t)i);
         }

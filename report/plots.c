@@ -75,21 +75,17 @@ void report_plot_free(struct plot_list *list)
 static void put_table(FILE *out, const struct chart *chart)
 {
     const struct chart_series *longest = &chart->series[0];
+    struct table table = {0};
     char text[96];
-    fputs("<div class=\"scroll\"><table><tr><th scope=\"col\">", out);
-    profile_xml_text(out, chart->x.label);
-    fputs("</th>", out);
+    profile_table_row(&table, "%s", chart->x.label);
     for (size_t i = 0; i < chart->series_count; i++) {
         const struct chart_series *series = &chart->series[i];
         longest = series->count > longest->count ? series : longest;
-        fputs("<th scope=\"col\">", out);
-        profile_xml_text(out, *series->name ? series->name : chart->y.label);
-        fputs("</th>", out);
+        profile_table_cell(&table, *series->name ? series->name : chart->y.label, NULL);
     }
-    fputs("</tr>\n", out);
     for (size_t k = 0; k < longest->count; k++) {
         profile_chart_value(&chart->x, longest->points[k].x, text, sizeof text);
-        report_table_row(out, text);
+        profile_table_row(&table, "%s", text);
         for (size_t i = 0; i < chart->series_count; i++) {
             const struct chart_series *series = &chart->series[i];
             snprintf(text, sizeof text, "-");
@@ -98,11 +94,10 @@ static void put_table(FILE *out, const struct chart *chart)
                     profile_chart_value(&chart->y, series->points[p].y, text, sizeof text);
                 }
             }
-            report_table_cell(out, "n", text);
+            profile_table_cell(&table, text, NULL);
         }
-        fputs("</tr>\n", out);
     }
-    fputs("</table></div>\n", out);
+    report_table(out, "", NULL, &table);
 }
 
 /* Draws the chart, or writes it as a table, with `caption` below; frees it. No points, no plot. */
@@ -347,17 +342,6 @@ static void plot_pair_rates(struct plot_list *list, const struct profile_class *
 }
 
 /* -- memory -- */
-
-bool report_level_disturbs(const struct profile_memory *memory, size_t level)
-{
-    const double keeps = 0.95; /* less than repeated measurements of an idle machine differ by */
-    const struct profile_memory_level *of = &memory->levels[level];
-    const double alone = keeps * memory->reference_bytes_per_s;
-    const struct profile_scaling_point *last =
-        of->scaling_count ? &of->scaling[of->scaling_count - 1] : NULL;
-    return alone <= 0 || of->bytes_per_s < alone ||
-           (last && last->bytes_per_s < last->workers * alone);
-}
 
 static void plot_scaling(struct plot_list *list, const struct profile_class *node_class,
                          size_t index)

@@ -10,6 +10,7 @@
 
 #include "mapper/map.h"
 #include "profile/model.h"
+#include "profile/text/text.h"
 
 /* -- a page, pictures -- */
 
@@ -52,9 +53,6 @@ struct item_list {
 /* 0 or -ENOMEM. Borrows from the profile. */
 int report_items_collect(const struct servet_profile *profile, struct item_list *out);
 void report_items_free(struct item_list *list);
-
-/* All groups and pairs of a relation, a new string or NULL. */
-char *report_relation_text(const struct profile_relation *relation);
 
 /* Quartiles a quarter of the median apart: two neighbouring layers or levels differ by less than
  * that on some machines. */
@@ -130,10 +128,6 @@ void report_plot_maps(struct plot_list *list, const struct servet_profile *profi
 int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
                     struct servet_error *error);
 
-/* Does anybody on this overhead level get less than alone? Two workers that keep 95 % of it, as the
- * whole group does where it was measured, do not disturb one another. */
-bool report_level_disturbs(const struct profile_memory *memory, size_t level);
-
 /* -- pictures of the topology -- */
 
 /* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
@@ -175,13 +169,9 @@ void report_html_bsp(struct page *page);
 void report_html_figures(struct page *page);
 /* How many workers, ranks and threads are worth having. 0 or -ENOMEM. */
 int report_html_advice(struct page *page, struct servet_error *error);
-/* Opens a card with a table, its caption and the heads of its columns, which '|' separates. */
-void report_table_open(FILE *out, const char *id, const char *caption, const char *heads);
-void report_table_close(FILE *out);
-/* Begins a row, with its head. */
-void report_table_row(FILE *out, const char *text);
-/* A cell. `look`: "n" (a number), "words", or NULL. */
-void report_table_cell(FILE *out, const char *look, const char *text);
+/* Writes a table and empties it; `caption` NULL: inside a figure, without a card of its own. False:
+ * it is empty. */
+bool report_table(FILE *out, const char *id, const char *caption, struct table *table);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
  * than can be mapped); -ENOMEM. */

@@ -1,5 +1,4 @@
-/* Figures as people read them, and columns as wide as their widest cell: one way to write a
- * size, a time, a bandwidth, for all commands. */
+/* Figures as people read them: one way to write a size, a time, a bandwidth, for all commands. */
 #include "profile/text/text.h"
 
 #include <errno.h>
@@ -11,60 +10,6 @@
 
 #include "profile/codec/codec.h"
 #include "profile/query.h"
-
-#define GAP "  "
-
-void profile_table_row(struct table *table, const char *format, ...)
-{
-    va_list args;
-    char **more = reallocarray(table->rows, table->row_count + 1, sizeof *more);
-    if (!more) {
-        table->failed = 1;
-        return;
-    }
-    table->rows = more;
-    va_start(args, format);
-    if (vasprintf(&more[table->row_count], format, args) < 0) {
-        table->failed = 1;
-    } else {
-        table->row_count++;
-    }
-    va_end(args);
-}
-
-/* Length of the cell at *at, which moves to the next one; NULL: it was the last. */
-static size_t next_cell(const char **at)
-{
-    size_t length = strcspn(*at, "\t");
-    *at = (*at)[length] ? *at + length + 1 : NULL;
-    return length;
-}
-
-int profile_table_print(struct table *table, FILE *stream, int indent)
-{
-    size_t widths[TABLE_COLUMNS] = {0}, column;
-    int rc = table->failed ? -ENOMEM : 0;
-    for (size_t row = 0; row < table->row_count; row++) {
-        const char *at = table->rows[row];
-        for (column = 0; at && column < TABLE_COLUMNS; column++) {
-            size_t length = next_cell(&at);
-            widths[column] = length > widths[column] ? length : widths[column];
-        }
-    }
-    for (size_t row = 0; row < table->row_count; row++) {
-        const char *cell = table->rows[row], *at = rc == 0 ? cell : NULL;
-        for (column = 0; at && column < TABLE_COLUMNS; column++, cell = at) {
-            size_t length = next_cell(&at);
-            /* No spaces at the end of a line. */
-            fprintf(stream, "%*s%-*.*s%s", column ? 0 : indent, "", at ? (int)widths[column] : 0,
-                    (int)length, cell, at ? GAP : "\n");
-        }
-        free(table->rows[row]);
-    }
-    free(table->rows);
-    *table = (struct table){0};
-    return rc;
-}
 
 struct figure profile_figure_bytes(uint64_t bytes)
 {

@@ -44,13 +44,6 @@ static struct cell flops(double value)
     return cell;
 }
 
-static struct cell number(uint32_t value)
-{
-    struct cell cell;
-    snprintf(cell.text, sizeof cell.text, "%u", value);
-    return cell;
-}
-
 static const char *name_of(const struct profile_bsp *bsp)
 {
     return bsp->backend ? bsp->backend : "";
@@ -145,8 +138,12 @@ struct show {
     int rc; /* the first failure */
 };
 
-static void print_table(struct show *show, struct table *table)
+/* Prints a table below its title, or nothing where it is empty. */
+static void print_table(struct show *show, const char *title, struct table *table)
 {
+    if (table->row_count && title) {
+        fprintf(show->stream, "\n%s\n", title);
+    }
     int rc = profile_table_print(table, show->stream, INDENT_TEXT);
     show->rc = show->rc < 0 ? show->rc : rc;
 }
@@ -276,18 +273,6 @@ static void show_class_head(struct show *show, const struct profile_class *node_
     }
 }
 
-static void add_cache(struct table *table, const struct profile_cache *cache)
-{
-    profile_table_row(table, "L%u\t%s\t%s\t%s\t%s\t%s\t%s\t%s", cache->level,
-                      profile_figure_cache(cache).text,
-                      profile_figure_bytes(cache->declared_size_bytes).text,
-                      profile_figure_bytes(cache->line_bytes).text,
-                      cache->associativity ? number(cache->associativity).text : "-",
-                      profile_figure_sharers(&cache->sharing).text,
-                      cache->pus.count ? profile_figure_group(&cache->pus).text : "all",
-                      profile_figure_quality(&cache->quality).text);
-}
-
 static void show_caches(struct show *show, const struct profile_class *node_class)
 {
     struct table table = {0};
@@ -295,12 +280,8 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
         fprintf(show->stream, "\nCaches: none known\n");
         return;
     }
-    fprintf(show->stream, "\nCaches\n");
-    profile_table_row(&table, "level\teffective\tdeclared\tline\tways\tshared by\tPUs\tquality");
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        add_cache(&table, &node_class->caches[i]);
-    }
-    print_table(show, &table);
+    profile_table_caches(&table, node_class);
+    print_table(show, "Caches", &table);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         char name[24];
         snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
@@ -310,24 +291,6 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
     for (size_t i = 0; i < node_class->cache_count; i++) {
         profile_show_ratios(&node_class->caches[i], show->stream);
     }
-}
-
-static void show_tlb(struct show *show, const struct profile_class *node_class)
-{
-    struct table table = {0};
-    if (!node_class->tlb_count) {
-        return;
-    }
-    fprintf(show->stream, "\nTLB\n");
-    profile_table_row(&table, "pages\treach\ta miss adds\tquality");
-    for (size_t i = 0; i < node_class->tlb_count; i++) {
-        const struct profile_tlb *level = &node_class->tlb[i];
-        profile_table_row(&table, "%s\t%s\t%s\t%s", profile_figure_bytes(level->page_bytes).text,
-                          profile_figure_bytes(level->reach_bytes).text,
-                          level->seconds > 0 ? profile_figure_seconds(level->seconds).text : "-",
-                          profile_figure_quality(&level->quality).text);
-    }
-    print_table(show, &table);
 }
 
 static void show_scaling(struct show *show, const struct profile_memory_level *level, size_t index)
@@ -372,44 +335,14 @@ static void note_numa_access(struct show *show, const struct profile_numa_access
     }
 }
 
-static void show_numa_access(struct show *show, const struct profile_class *node_class)
+/* A table that needs no more than itself. */
+static void show_table(struct show *show, const char *title,
+                       void (*make)(struct table *table, const struct profile_class *node_class),
+                       const struct profile_class *node_class)
 {
     struct table table = {0};
-    if (!node_class->numa_access_count) {
-        return;
-    }
-    fprintf(show->stream, "\nMemory of each NUMA node\n");
-    profile_table_row(&table, "from PUs\tnode\tlatency\tone worker\tquality");
-    for (size_t i = 0; i < node_class->numa_access_count; i++) {
-        const struct profile_numa_access *row = &node_class->numa_access[i];
-        profile_table_row(&table, "%s\t%u\t%s\t%s\t%s", profile_figure_group(&row->pus).text,
-                          row->node, profile_figure_seconds(row->seconds_per_access).text,
-                          profile_figure_bandwidth(row->bytes_per_s).text,
-                          profile_figure_quality(&row->quality).text);
-    }
-    print_table(show, &table);
-    note_numa_access(show, node_class->numa_access, node_class->numa_access_count);
-}
-
-static void show_kernels(struct show *show, const struct profile_memory *memory)
-{
-    struct table table = {0};
-    if (!memory->kernel_count) {
-        return;
-    }
-    profile_table_row(&table, "loop\tone PU\t%s%s\teach keeps\tquality",
-                      memory->kernel_pus.count ? "PUs " : "more PUs",
-                      memory->kernel_pus.count ? profile_figure_group(&memory->kernel_pus).text
-                                               : "");
-    for (size_t i = 0; i < memory->kernel_count; i++) {
-        const struct profile_kernel_rate *rate = &memory->kernels[i];
-        profile_table_row(&table, "%s\t%s\t%s\t%s\t%s", profile_figure_kernel(rate).text,
-                          profile_figure_bandwidth(rate->bytes_per_s).text,
-                          profile_figure_bandwidth(rate->together_bytes_per_s).text,
-                          profile_figure_kept(rate, memory->kernel_pus.count).text,
-                          profile_figure_quality(&rate->quality).text);
-    }
-    print_table(show, &table);
+    make(&table, node_class);
+    print_table(show, title, &table);
 }
 
 static void show_memory(struct show *show, const struct profile_class *node_class)
@@ -424,7 +357,7 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
             memory->reference_bytes_per_s > 0
                 ? profile_figure_bandwidth(memory->reference_bytes_per_s).text
                 : "not measured");
-    show_kernels(show, memory);
+    show_table(show, NULL, profile_table_kernels, node_class);
     profile_show_pair_rates(memory, show->stream);
     if (!memory->level_count) {
         const char *note = memory->quality.note ? memory->quality.note : "";
@@ -434,15 +367,8 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
                 pairs && *note ? "; " : "", note);
         return;
     }
-    profile_table_row(&table, "overhead level\teach of two\tPUs that disturb one another\tquality");
-    for (size_t i = 0; i < memory->level_count; i++) {
-        const struct profile_memory_level *level = &memory->levels[i];
-        profile_table_row(&table, "%zu%s\t%s\t%s\t%s", i, i ? "" : " (worst)",
-                          profile_figure_bandwidth(level->bytes_per_s).text,
-                          profile_figure_relation(&level->collisions).text,
-                          profile_figure_quality(&level->quality).text);
-    }
-    print_table(show, &table);
+    profile_table_levels(&table, memory, false);
+    print_table(show, NULL, &table);
     note(show, "one worker alone", &memory->quality);
     for (size_t i = 0; i < memory->level_count; i++) {
         char name[40];
@@ -450,58 +376,6 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
         note(show, name, &memory->levels[i].quality);
         show_scaling(show, &memory->levels[i], i);
     }
-}
-
-/* -- devices -- */
-
-static void show_devices(struct show *show, const struct profile_class *node_class)
-{
-    struct table table = {0};
-    if (!node_class->device_count) {
-        return;
-    }
-    fprintf(show->stream, "\nDevices\n");
-    profile_table_row(&table, "kind\tname\tbus\tcard\tNUMA\tnear PUs\tmodel");
-    for (size_t i = 0; i < node_class->device_count; i++) {
-        const struct profile_device *device = &node_class->devices[i];
-        /* A device that is near to no PUs in particular is near to all. */
-        bool anywhere = device->pus.count == node_class->pus.count;
-        profile_table_row(
-            &table, "%s\t%s%s\t%s\t%u\t%s\t%s\t%s", profile_device_kind_names[device->kind],
-            device->name, device->down ? " (no link)" : "", device->bus_id ? device->bus_id : "-",
-            device->card,
-            device->numa_node == PROFILE_NOT_SAID ? "-" : number(device->numa_node).text,
-            anywhere ? "all" : profile_figure_group(&device->pus).text,
-            device->model ? device->model : "-");
-    }
-    print_table(show, &table);
-}
-
-static void show_transfers(struct show *show, const struct profile_class *node_class)
-{
-    struct table table = {0};
-    for (size_t i = 0; show->profile->measured && i < node_class->device_count; i++) {
-        const struct profile_device *device = &node_class->devices[i];
-        if (device->kind != PROFILE_GPU) {
-            continue;
-        }
-        if (!table.row_count) {
-            fprintf(show->stream, "\nCopies between memory of a NUMA node and a GPU\n");
-            profile_table_row(&table, "GPU\tnode\tto it\tfrom it\tlatency\tquality");
-        }
-        for (size_t k = 0; k < device->transfer_count; k++) {
-            const struct profile_transfer *row = &device->transfers[k];
-            profile_table_row(&table, "%s\t%u\t%s\t%s\t%s\t%s", device->name, row->node,
-                              profile_figure_bandwidth(row->to_device_bytes_per_s).text,
-                              profile_figure_bandwidth(row->from_device_bytes_per_s).text,
-                              profile_figure_seconds(row->seconds).text,
-                              profile_figure_quality(&row->quality).text);
-        }
-        if (!device->transfer_count) {
-            profile_table_row(&table, "%s\t-\tnot measured", device->name);
-        }
-    }
-    print_table(show, &table);
 }
 
 /* -- communication -- */
@@ -559,7 +433,7 @@ static void show_sizes(struct show *show, const struct profile_communication *co
     }
     fprintf(show->stream, "%*stime by size, one way%s\n", INDENT_TEXT, "",
             count > rows ? " (all sizes: --json)" : "");
-    print_table(show, &table);
+    print_table(show, NULL, &table);
 }
 
 static void show_concurrency(struct show *show, const struct profile_layer *layer, size_t index)
@@ -616,17 +490,8 @@ static void show_communication(struct show *show, const struct profile_communica
                 data ? data : "");
     }
     fputc('\n', show->stream);
-    profile_table_row(&table, "layer\tname\tlatency\t%s\tquality", members);
-    for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        profile_table_row(&table, "%zu%s\t%s\t%s\t%s\t%s", i, i ? "" : " (fastest)",
-                          layer->name ? layer->name : "-",
-                          layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
-                                             : "not measured",
-                          profile_figure_relation(&layer->members).text,
-                          profile_figure_quality(&layer->quality).text);
-    }
-    print_table(show, &table);
+    profile_table_layers(&table, communication, "latency", members);
+    print_table(show, NULL, &table);
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         char name[40];
@@ -646,11 +511,15 @@ int profile_show_text(const struct servet_profile *profile, const char *source, 
         const struct profile_class *node_class = &profile->classes[i];
         show_class_head(&show, node_class, i);
         show_caches(&show, node_class);
-        show_tlb(&show, node_class);
+        show_table(&show, "TLB", profile_table_tlb, node_class);
         show_memory(&show, node_class);
-        show_numa_access(&show, node_class);
-        show_devices(&show, node_class);
-        show_transfers(&show, node_class);
+        show_table(&show, "Memory of each NUMA node", profile_table_access, node_class);
+        note_numa_access(&show, node_class->numa_access, node_class->numa_access_count);
+        show_table(&show, "Devices", profile_table_devices, node_class);
+        if (profile->measured) {
+            show_table(&show, "Copies between memory of a NUMA node and a GPU",
+                       profile_table_transfers, node_class);
+        }
         show_communication(&show, &node_class->communication, "inside a node", "PUs");
     }
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");

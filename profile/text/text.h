@@ -9,23 +9,6 @@
 
 /* -- figures -- */
 
-/* Columns of text, each as wide as its widest cell. */
-
-#define TABLE_COLUMNS 8
-
-struct table {
-    char **rows; /* cells with tabs between them */
-    size_t row_count;
-    int failed; /* memory was short: nothing is printed */
-};
-
-/* Adds a row: a text with a tab between two cells. */
-void profile_table_row(struct table *table, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Prints the rows, indented, and empties the table. 0 or -ENOMEM. */
-int profile_table_print(struct table *table, FILE *stream, int indent);
-
 /* Figures as people read them. */
 
 /* Long enough for every figure below. */
@@ -63,6 +46,51 @@ struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t
 struct figure profile_figure_spread(double spread);
 /* "measured 7 times, spread 3 %" */
 struct figure profile_figure_quality(const struct profile_quality *quality);
+
+/* "0,2 1,3": all groups and pairs of a relation, a new string or NULL. */
+char *profile_relation_text(const struct profile_relation *relation);
+
+/* -- tables -- */
+
+/* The first row has the names of the columns. */
+struct table {
+    char **rows; /* cells with tabs between them; behind a cell, after a '\v', what it leaves out */
+    size_t row_count;
+    size_t chosen; /* the row that is proposed; 0: none */
+    bool failed;   /* memory was short: nothing is printed */
+};
+
+/* Most columns of a table that is printed as text. */
+#define TABLE_COLUMNS 8
+
+/* Adds a row: a text with a tab between two cells. */
+void profile_table_row(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Adds a cell to the last row; `all`: what it leaves out, or NULL. */
+void profile_table_cell(struct table *table, const char *shown, const char *all);
+
+void profile_table_free(struct table *table);
+
+/* Prints the rows, indented, in columns that are as wide as their widest cell, and empties the
+ * table. 0 or -ENOMEM. */
+int profile_table_print(struct table *table, FILE *stream, int indent);
+
+/* The tables of a profile; they stay empty where there is nothing to say. */
+void profile_table_caches(struct table *table, const struct profile_class *node_class);
+void profile_table_tlb(struct table *table, const struct profile_class *node_class);
+void profile_table_access(struct table *table, const struct profile_class *node_class);
+void profile_table_kernels(struct table *table, const struct profile_class *node_class);
+void profile_table_levels(struct table *table, const struct profile_memory *memory,
+                          bool only_disturbing);
+void profile_table_devices(struct table *table, const struct profile_class *node_class);
+void profile_table_transfers(struct table *table, const struct profile_class *node_class);
+/* `latency` and `members` name their columns. */
+void profile_table_layers(struct table *table, const struct profile_communication *communication,
+                          const char *latency, const char *members);
+
+/* Does any PU on this overhead level get less than alone? Two workers that keep 95 % of it, as the
+ * whole group does where it was measured, do not disturb one another. */
+bool profile_level_disturbs(const struct profile_memory *memory, size_t level);
 
 /* -- show -- */
 

@@ -1,0 +1,302 @@
+/* The tables of a profile, for the text of servet-show and for its page: the same rows in both. A
+ * cell is as short as a column of text needs; what it leaves out (all groups, the note on how a
+ * figure was measured) stands behind it, and the page opens to that. */
+#include "profile/text/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/file.h"
+#include "profile/codec/codec.h"
+
+/* -- tables -- */
+
+#define GAP "  "
+
+void profile_table_row(struct table *table, const char *format, ...)
+{
+    va_list args;
+    char **more = reallocarray(table->rows, table->row_count + 1, sizeof *more);
+    if (!more) {
+        table->failed = true;
+        return;
+    }
+    table->rows = more;
+    va_start(args, format);
+    if (vasprintf(&more[table->row_count], format, args) < 0) {
+        table->failed = true;
+    } else {
+        table->row_count++;
+    }
+    va_end(args);
+}
+
+void profile_table_cell(struct table *table, const char *shown, const char *all)
+{
+    char *row = table->failed ? NULL : table->rows[table->row_count - 1], *longer;
+    if (!row || asprintf(&longer, "%s\t%s%s%s", row, shown, all ? "\v" : "", all ? all : "") < 0) {
+        table->failed = true;
+        return;
+    }
+    free(row);
+    table->rows[table->row_count - 1] = longer;
+}
+
+/* Length of what the cell at *at shows; *at moves to the next one, NULL: it was the last. */
+static size_t next_cell(const char **at)
+{
+    const size_t shown = strcspn(*at, "\t\v");
+    *at = strchr(*at, '\t');
+    *at = *at ? *at + 1 : NULL;
+    return shown;
+}
+
+void profile_table_free(struct table *table)
+{
+    for (size_t row = 0; row < table->row_count; row++) {
+        free(table->rows[row]);
+    }
+    free(table->rows);
+    *table = (struct table){0};
+}
+
+int profile_table_print(struct table *table, FILE *stream, int indent)
+{
+    size_t widths[TABLE_COLUMNS] = {0}, column;
+    int rc = table->failed ? -ENOMEM : 0;
+    for (size_t row = 0; row < table->row_count; row++) {
+        const char *at = table->rows[row];
+        for (column = 0; at && column < TABLE_COLUMNS; column++) {
+            size_t length = next_cell(&at);
+            widths[column] = length > widths[column] ? length : widths[column];
+        }
+    }
+    for (size_t row = 0; row < table->row_count; row++) {
+        const char *cell = table->rows[row], *at = rc == 0 ? cell : NULL;
+        for (column = 0; at && column < TABLE_COLUMNS; column++, cell = at) {
+            size_t length = next_cell(&at);
+            /* No spaces at the end of a line. */
+            fprintf(stream, "%*s%-*.*s%s", column ? 0 : indent, "", at ? (int)widths[column] : 0,
+                    (int)length, cell, at ? GAP : "\n");
+        }
+    }
+    profile_table_free(table);
+    return rc;
+}
+
+/* -- cells -- */
+
+char *profile_relation_text(const struct profile_relation *relation)
+{
+    char *all = NULL;
+    size_t length;
+    FILE *stream = profile_stream_open(&all, &length);
+    bool whole = true;
+    for (size_t i = 0; stream && i < relation->group_count; i++) {
+        char *text = profile_set_text(&relation->groups[i]);
+        whole = whole && text;
+        fprintf(stream, "%s ", text ? text : "");
+        free(text);
+    }
+    for (size_t i = 0; stream && i < relation->pair_count; i++) {
+        fprintf(stream, "%u+%u ", relation->pairs[i].a, relation->pairs[i].b);
+    }
+    if (!stream || fclose(stream) != 0 || !whole) {
+        free(all);
+        return NULL;
+    }
+    return all;
+}
+
+/* Groups that are too many for a cell: all of them stand behind it. Takes `all`. */
+static void groups_cell(struct table *table, struct figure shown, char *all)
+{
+    table->failed |= !all;
+    profile_table_cell(table, shown.text, strstr(shown.text, "... (") ? all : NULL);
+    free(all);
+}
+
+static void set_cell(struct table *table, const struct profile_set *set)
+{
+    groups_cell(table, profile_figure_group(set), profile_set_text(set));
+}
+
+static void quality_cell(struct table *table, const struct profile_quality *quality)
+{
+    profile_table_cell(table, profile_figure_quality(quality).text, quality->note);
+}
+
+static struct figure number(uint32_t value)
+{
+    struct figure out = {"-"};
+    if (value != PROFILE_NOT_SAID) {
+        snprintf(out.text, sizeof out.text, "%u", value);
+    }
+    return out;
+}
+
+/* -- the tables -- */
+
+void profile_table_caches(struct table *table, const struct profile_class *node_class)
+{
+    if (node_class->cache_count) {
+        profile_table_row(table, "level\teffective\tdeclared\tline\tways\tshared by\tPUs\tquality");
+    }
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        const struct profile_cache *cache = &node_class->caches[i];
+        profile_table_row(table, "L%u\t%s\t%s\t%s\t%s", cache->level,
+                          profile_figure_cache(cache).text,
+                          profile_figure_bytes(cache->declared_size_bytes).text,
+                          profile_figure_bytes(cache->line_bytes).text,
+                          cache->associativity ? number(cache->associativity).text : "-");
+        groups_cell(table, profile_figure_sharers(&cache->sharing),
+                    profile_relation_text(&cache->sharing));
+        if (cache->pus.count) {
+            set_cell(table, &cache->pus);
+        } else {
+            profile_table_cell(table, "all", NULL);
+        }
+        quality_cell(table, &cache->quality);
+    }
+}
+
+void profile_table_tlb(struct table *table, const struct profile_class *node_class)
+{
+    if (node_class->tlb_count) {
+        profile_table_row(table, "pages\treach\ta miss adds\tquality");
+    }
+    for (size_t i = 0; i < node_class->tlb_count; i++) {
+        const struct profile_tlb *level = &node_class->tlb[i];
+        profile_table_row(table, "%s\t%s\t%s", profile_figure_bytes(level->page_bytes).text,
+                          profile_figure_bytes(level->reach_bytes).text,
+                          profile_figure_seconds(level->seconds).text);
+        quality_cell(table, &level->quality);
+    }
+}
+
+void profile_table_access(struct table *table, const struct profile_class *node_class)
+{
+    if (node_class->numa_access_count) {
+        profile_table_row(table, "from PUs\tnode\tlatency\tone worker\tquality");
+    }
+    for (size_t i = 0; i < node_class->numa_access_count; i++) {
+        const struct profile_numa_access *row = &node_class->numa_access[i];
+        profile_table_row(table, "%s\t%u\t%s\t%s", profile_figure_group(&row->pus).text, row->node,
+                          profile_figure_seconds(row->seconds_per_access).text,
+                          profile_figure_bandwidth(row->bytes_per_s).text);
+        quality_cell(table, &row->quality);
+    }
+}
+
+void profile_table_kernels(struct table *table, const struct profile_class *node_class)
+{
+    const struct profile_memory *memory = &node_class->memory;
+    const size_t together = memory->kernel_pus.count;
+    if (memory->kernel_count) {
+        profile_table_row(table, "loop\tone PU\t%s%s\teach keeps\tquality",
+                          together ? "PUs " : "more PUs",
+                          together ? profile_figure_group(&memory->kernel_pus).text : "");
+    }
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        const struct profile_kernel_rate *rate = &memory->kernels[i];
+        profile_table_row(table, "%s\t%s\t%s\t%s", profile_figure_kernel(rate).text,
+                          profile_figure_bandwidth(rate->bytes_per_s).text,
+                          profile_figure_bandwidth(rate->together_bytes_per_s).text,
+                          profile_figure_kept(rate, together).text);
+        quality_cell(table, &rate->quality);
+    }
+}
+
+bool profile_level_disturbs(const struct profile_memory *memory, size_t level)
+{
+    const double keeps = 0.95; /* less than repeated measurements of an idle machine differ by */
+    const struct profile_memory_level *of = &memory->levels[level];
+    const double alone = keeps * memory->reference_bytes_per_s;
+    const struct profile_scaling_point *last =
+        of->scaling_count ? &of->scaling[of->scaling_count - 1] : NULL;
+    return alone <= 0 || of->bytes_per_s < alone ||
+           (last && last->bytes_per_s < last->workers * alone);
+}
+
+void profile_table_levels(struct table *table, const struct profile_memory *memory,
+                          bool only_disturbing)
+{
+    for (size_t i = 0; i < memory->level_count; i++) {
+        const struct profile_memory_level *level = &memory->levels[i];
+        if (only_disturbing && !profile_level_disturbs(memory, i)) {
+            continue;
+        }
+        if (!table->row_count) {
+            profile_table_row(table,
+                              "overhead level\teach of two\tPUs that disturb one another\tquality");
+        }
+        profile_table_row(table, "%zu%s\t%s", i, i ? "" : " (worst)",
+                          profile_figure_bandwidth(level->bytes_per_s).text);
+        groups_cell(table, profile_figure_relation(&level->collisions),
+                    profile_relation_text(&level->collisions));
+        quality_cell(table, &level->quality);
+    }
+}
+
+void profile_table_devices(struct table *table, const struct profile_class *node_class)
+{
+    if (node_class->device_count) {
+        profile_table_row(table, "kind\tname\tbus\tcard\tNUMA\tnear PUs\tmodel");
+    }
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        profile_table_row(table, "%s\t%s%s\t%s\t%u\t%s", profile_device_kind_names[device->kind],
+                          device->name, device->down ? " (no link)" : "",
+                          device->bus_id ? device->bus_id : "-", device->card,
+                          number(device->numa_node).text);
+        if (device->pus.count == node_class->pus.count) { /* near to no PUs in particular */
+            profile_table_cell(table, "all", NULL);
+        } else {
+            set_cell(table, &device->pus);
+        }
+        profile_table_cell(table, device->model ? device->model : "-", NULL);
+    }
+}
+
+void profile_table_transfers(struct table *table, const struct profile_class *node_class)
+{
+    for (size_t i = 0; i < node_class->device_count; i++) {
+        const struct profile_device *device = &node_class->devices[i];
+        if (device->kind != PROFILE_GPU) {
+            continue;
+        }
+        if (!table->row_count) {
+            profile_table_row(table, "GPU\tnode\tto it\tfrom it\tlatency\tquality");
+        }
+        for (size_t k = 0; k < device->transfer_count; k++) {
+            const struct profile_transfer *row = &device->transfers[k];
+            profile_table_row(table, "%s\t%u\t%s\t%s\t%s", device->name, row->node,
+                              profile_figure_bandwidth(row->to_device_bytes_per_s).text,
+                              profile_figure_bandwidth(row->from_device_bytes_per_s).text,
+                              profile_figure_seconds(row->seconds).text);
+            quality_cell(table, &row->quality);
+        }
+        if (!device->transfer_count) {
+            profile_table_row(table, "%s\t-\tnot measured", device->name);
+        }
+    }
+}
+
+void profile_table_layers(struct table *table, const struct profile_communication *communication,
+                          const char *latency, const char *members)
+{
+    if (communication->layer_count) {
+        profile_table_row(table, "layer\tname\t%s\t%s\tquality", latency, members);
+    }
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        const struct profile_layer *layer = &communication->layers[i];
+        profile_table_row(
+            table, "%zu%s\t%s\t%s", i, i ? "" : " (fastest)", layer->name ? layer->name : "-",
+            layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text : "not measured");
+        groups_cell(table, profile_figure_relation(&layer->members),
+                    profile_relation_text(&layer->members));
+        quality_cell(table, &layer->quality);
+    }
+}
