@@ -390,9 +390,9 @@ uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uin
  *     MPI_Comm_split(MPI_COMM_WORLD, 0, (int)order[rank], &reordered);
  *
  * `traffic` NULL: new ranks that follow each other talk. Otherwise ranks x ranks numbers from 0,
- * row by row: what new rank i sends to new rank j, in any unit. Greedy, never worse than the order
- * there is (which then stays), by the sum of traffic times latency; ranks^3 steps with a dense
- * matrix. Every rank that asks with the same arguments gets the same answer.
+ * row by row: what new rank i sends to new rank j, in any unit. Greedy, as servet-map(1) places by
+ * --matrix, and never worse than the order there is (which then stays), by the sum of traffic times
+ * latency. Every rank that asks with the same arguments gets the same answer.
  *
  * 0 and order[0 … ranks - 1]; -EINVAL (no rank or more than 16384, a PU that the profile does not
  * have, a number below 0); -ENOMEM. */

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
-    uint32_t from, to;
-    double bytes;
-};
-
 struct reading {
     const char *path;
     FILE *file;
@@ -21,14 +16,14 @@ struct reading {
     char *line;
     size_t line_size, line_number;
     int code; /* why no more lines came: an errno, 0: at the end */
-    struct entry *entries;
+    struct map_entry *entries;
     size_t count, room;
     uint32_t ranks;
 };
 
 static int compare(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct map_entry *x = a, *y = b;
     if (x->from != y->from) {
         return x->from < y->from ? -1 : 1;
     }
@@ -36,13 +31,13 @@ static int compare(const void *a, const void *b)
 }
 
 /* Every entry for both ends, equal pairs added up, the diagonal and zeros left out. */
-static size_t both_ways(const struct entry *entries, size_t count, struct entry *both)
+static size_t both_ways(const struct map_entry *entries, size_t count, struct map_entry *both)
 {
     size_t used = 0, kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (entries[i].from != entries[i].to && entries[i].bytes > 0) {
             both[used++] = entries[i];
-            both[used++] = (struct entry){entries[i].to, entries[i].from, entries[i].bytes};
+            both[used++] = (struct map_entry){entries[i].to, entries[i].from, entries[i].bytes};
         }
     }
     qsort(both, used, sizeof *both, compare);
@@ -56,10 +51,11 @@ static size_t both_ways(const struct entry *entries, size_t count, struct entry 
     return kept;
 }
 
-static int make(uint32_t ranks, const struct entry *entries, size_t count, struct map_matrix *out)
+int map_matrix_make(uint32_t ranks, const struct map_entry *entries, size_t count,
+                    struct map_matrix *out)
 {
     struct map_matrix matrix = {.ranks = ranks};
-    struct entry *both = calloc(2 * count + 1, sizeof *both);
+    struct map_entry *both = calloc(2 * count + 1, sizeof *both);
     matrix.start = calloc((size_t)ranks + 1, sizeof *matrix.start);
     matrix.with = calloc(2 * count + 1, sizeof *matrix.with);
     matrix.bytes = calloc(2 * count + 1, sizeof *matrix.bytes);
@@ -119,14 +115,14 @@ static int add(struct reading *r, uint32_t from, uint32_t to, double bytes)
     }
     if (r->count == r->room) {
         size_t room = r->room ? 2 * r->room : 1024;
-        struct entry *more = reallocarray(r->entries, room, sizeof *more);
+        struct map_entry *more = reallocarray(r->entries, room, sizeof *more);
         if (!more) {
             return profile_error(r->error, -ENOMEM, "out of memory");
         }
         r->entries = more;
         r->room = room;
     }
-    r->entries[r->count++] = (struct entry){from, to, bytes};
+    r->entries[r->count++] = (struct map_entry){from, to, bytes};
     return 0;
 }
 
@@ -228,7 +224,7 @@ int map_matrix_read(const char *path, struct map_matrix *out, struct servet_erro
     if (reading.code) { /* then all else that is wrong comes from the end that is missing */
         rc = profile_error(error, -reading.code, "%s: %s", path, strerrordesc_np(reading.code));
     }
-    if (rc == 0 && make(reading.ranks, reading.entries, reading.count, out) < 0) {
+    if (rc == 0 && map_matrix_make(reading.ranks, reading.entries, reading.count, out) < 0) {
         rc = profile_error(error, -ENOMEM, "out of memory");
     }
     fclose(reading.file);

@@ -25,6 +25,15 @@ struct map_matrix {
     double *bytes;           /* > 0 */
 };
 
+struct map_entry {
+    uint32_t from, to;
+    double bytes;
+};
+
+/* Of entries in any order; those of one pair are added up. 0 or -ENOMEM. */
+int map_matrix_make(uint32_t ranks, const struct map_entry *entries, size_t count,
+                    struct map_matrix *out);
+
 /* Reads a file: Matrix Market (coordinate, real or integer, general or symmetric), or plain text
  * with one row of numbers per rank ('#' begins a comment). 0; -EINVAL (the text names file, line
  * and what was expected); -ENOENT and other errors of opening; -ENOMEM. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
 #include "profile/query.h"
 #include "profile/servet.h"
@@ -128,130 +129,94 @@ uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uin
 }
 
 /* -- new numbers for the ranks of a running program, for callers of MPI_Comm_split and
- * MPI_Cart_create. All pairs are looked at, so the number of ranks is bounded; larger jobs are
- * mapped before they start, by servet-map --matrix. -- */
+ * MPI_Cart_create -- */
 
-/* Ranks above this are refused: the latencies of all their pairs are looked at. */
+/* Ranks above this are refused: the callers' matrices have a number for every pair. Larger jobs are
+ * mapped before they start, by servet-map --matrix. */
 #define RANKS_LIMIT 16384u
 
-struct ordering {
-    const struct servet_profile *profile;
-    const struct profile_place *places; /* by old rank */
-    const double *traffic;              /* of new ranks; NULL: neighbours talk */
-    double farthest;                    /* distance of a pair that no layer has */
-    bool known;                         /* latencies: distances are seconds; else ranks of layers */
-    uint32_t ranks;
-};
-
-static double distance(const struct ordering *ordering, uint32_t a, uint32_t b)
+/* Without traffic ranks that follow each other talk. 0 or -ENOMEM. */
+static int matrix_of(const double *traffic, uint32_t ranks, struct map_matrix *out)
 {
-    const struct profile_place *x = &ordering->places[a], *y = &ordering->places[b];
-    if (x->node == y->node && x->os_index == y->os_index) {
-        return 0;
+    const size_t all = traffic ? (size_t)ranks * ranks : ranks - 1;
+    size_t some = traffic ? 0 : all, count = 0;
+    for (size_t i = 0; traffic && i < all; i++) {
+        some += traffic[i] > 0;
     }
-    struct profile_link link;
-    if (!profile_link_of(ordering->profile, x, y, &link)) {
-        return ordering->farthest;
-    }
-    return ordering->known ? link.layer->seconds : link.rank;
-}
-
-static double traffic_between(const struct ordering *ordering, uint32_t i, uint32_t j)
-{
-    if (!ordering->traffic) {
-        return i + 1 == j || j + 1 == i;
-    }
-    return ordering->traffic[(size_t)i * ordering->ranks + j] +
-           ordering->traffic[(size_t)j * ordering->ranks + i];
-}
-
-/* Cost if old rank sits[i] is new rank i; each pair once. */
-static double cost_of(const struct ordering *ordering, const uint32_t *sits)
-{
-    double cost = 0;
-    for (uint32_t i = 0; i < ordering->ranks; i++) {
-        uint32_t last = ordering->traffic         ? ordering->ranks
-                        : i + 2 < ordering->ranks ? i + 2
-                                                  : ordering->ranks;
-        for (uint32_t j = i + 1; j < last; j++) {
-            double traffic = traffic_between(ordering, i, j);
-            cost += traffic > 0 ? traffic * distance(ordering, sits[i], sits[j]) : 0;
+    struct map_entry *entries = calloc(some + 1, sizeof *entries);
+    for (size_t i = 0; entries && i < all; i++) {
+        if (!traffic) {
+            entries[count++] = (struct map_entry){(uint32_t)i, (uint32_t)i + 1, 1};
+        } else if (traffic[i] > 0) {
+            entries[count++] =
+                (struct map_entry){(uint32_t)(i / ranks), (uint32_t)(i % ranks), traffic[i]};
         }
     }
-    return cost;
-}
-
-/* The new rank that talks most to those that have a place; the lowest of equals. `talk` holds these
- * sums. */
-static uint32_t next_rank(const struct ordering *ordering, const bool *placed, const double *talk)
-{
-    uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < ordering->ranks; i++) {
-        if (!placed[i] && (best == UINT32_MAX || talk[i] > talk[best])) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* The free place with the least seconds to the partners; the lowest of equals. */
-static uint32_t nearest_place(const struct ordering *ordering, uint32_t rank,
-                              const uint32_t *partners, uint32_t count, const uint32_t *sits,
-                              const bool *used)
-{
-    uint32_t best = UINT32_MAX;
-    double least = INFINITY;
-    for (uint32_t place = 0; place < ordering->ranks; place++) {
-        double seconds = 0;
-        for (uint32_t k = 0; !used[place] && k < count; k++) {
-            seconds += traffic_between(ordering, rank, partners[k]) *
-                       distance(ordering, place, sits[partners[k]]);
-        }
-        if (!used[place] && (best == UINT32_MAX || seconds < least)) {
-            best = place;
-            least = seconds;
-        }
-    }
-    return best;
-}
-
-/* Greedy: the rank with most traffic to the placed ones comes next, as near to them as possible. */
-static int place_all(const struct ordering *ordering, uint32_t *sits)
-{
-    uint32_t n = ordering->ranks;
-    bool *placed = calloc(n, sizeof *placed), *used = calloc(n, sizeof *used);
-    double *talk = calloc(n, sizeof *talk);
-    uint32_t *partners = calloc(n, sizeof *partners), *done = calloc(n, sizeof *done);
-    int rc = placed && used && talk && partners && done ? 0 : -ENOMEM;
-    for (uint32_t step = 0; rc == 0 && step < n; step++) {
-        uint32_t rank = next_rank(ordering, placed, talk), count = 0;
-        for (uint32_t k = 0; k < step; k++) {
-            if (traffic_between(ordering, rank, done[k]) > 0) {
-                partners[count++] = done[k];
-            }
-        }
-        sits[rank] = nearest_place(ordering, rank, partners, count, sits, used);
-        used[sits[rank]] = placed[rank] = true;
-        done[step] = rank;
-        for (uint32_t i = 0; i < n; i++) {
-            talk[i] += placed[i] ? 0 : traffic_between(ordering, rank, i);
-        }
-    }
-    free(placed);
-    free(used);
-    free(talk);
-    free(partners);
-    free(done);
+    int rc = entries ? map_matrix_make(ranks, entries, count, out) : -ENOMEM;
+    free(entries);
     return rc;
 }
 
-static int check(const double *traffic, uint32_t ranks, struct servet_error *error)
+/* New rank r is best on leaf placed[r]: it is the number of the rank that sits there. Several may
+ * sit on one leaf. */
+static int number_ranks(struct map_view *view, const uint32_t *leaves, const uint32_t *placed,
+                        uint32_t ranks, uint32_t *order)
 {
+    uint32_t *first = map_arena_get(&view->arena, view->leaf_count, sizeof *first);
+    uint32_t *next = map_arena_get(&view->arena, ranks, sizeof *next);
+    if (!first || !next) {
+        return -ENOMEM;
+    }
+    memset(first, 0xff, view->leaf_count * sizeof *first);
+    for (uint32_t i = ranks; i-- > 0;) {
+        next[i] = first[leaves[i]];
+        first[leaves[i]] = i;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t i = first[placed[r]];
+        first[placed[r]] = next[i];
+        order[i] = r;
+    }
+    return 0;
+}
+
+static int order_ranks(struct map_view *view, const uint32_t *pus, const struct map_matrix *matrix,
+                       uint32_t *order)
+{
+    const uint32_t ranks = matrix->ranks;
+    uint32_t *leaves = map_arena_get(&view->arena, ranks, sizeof *leaves);
+    uint32_t *placed = map_arena_get(&view->arena, ranks, sizeof *placed);
+    double before = 0, after = 0;
+    if (!leaves || !placed) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < ranks; i++) {
+        leaves[i] = map_view_leaf(view, pus[i]);
+    }
+    view->latencies_known = false; /* traffic has any unit: it is weighed by latency, not timed */
+    int rc = map_place_ranks(view, MAP_RANK_ORDER, matrix, leaves, placed, &before);
+    rc = rc < 0 ? rc : map_place_ranks(view, MAP_GREEDY, matrix, leaves, placed, &after);
+    return rc < 0 ? rc : number_ranks(view, leaves, after < before ? placed : leaves, ranks, order);
+}
+
+static int check(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                 const double *traffic, struct servet_error *error)
+{
+    struct profile_place place;
+    if (!ranks || ranks > RANKS_LIMIT) {
+        return profile_error(error, -EINVAL, "%u ranks: expected 1 to %u", ranks, RANKS_LIMIT);
+    }
     for (size_t i = 0; traffic && i < (size_t)ranks * ranks; i++) {
         if (!(traffic[i] >= 0) || !isfinite(traffic[i])) {
             return profile_error(error, -EINVAL,
                                  "traffic from rank %zu to rank %zu: expected a number from 0",
                                  i / ranks, i % ranks);
+        }
+    }
+    for (uint32_t i = 0; i < ranks; i++) {
+        if (!profile_locate(profile, pus[i], &place)) {
+            return profile_error(error, -EINVAL, "rank %u: expected a PU of the profile, got %u", i,
+                                 pus[i]);
         }
     }
     return 0;
@@ -260,34 +225,16 @@ static int check(const double *traffic, uint32_t ranks, struct servet_error *err
 int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
                       const double *traffic, uint32_t *order, struct servet_error *error)
 {
-    if (!ranks || ranks > RANKS_LIMIT) {
-        return profile_error(error, -EINVAL, "%u ranks: expected 1 to %u", ranks, RANKS_LIMIT);
+    struct map_matrix matrix = {0};
+    struct map_view view;
+    int rc = check(profile, pus, ranks, traffic, error);
+    rc = rc < 0 ? rc : map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error);
+    if (rc < 0) {
+        return rc;
     }
-    struct profile_place *places = calloc(ranks, sizeof *places);
-    uint32_t *sits = calloc(ranks, sizeof *sits), *as_is = calloc(ranks, sizeof *as_is);
-    int rc = places && sits && as_is ? check(traffic, ranks, error)
-                                     : profile_error(error, -ENOMEM, "out of memory");
-    for (uint32_t i = 0; rc == 0 && i < ranks; i++) {
-        as_is[i] = i;
-        if (!profile_locate(profile, pus[i], &places[i])) {
-            rc = profile_error(error, -EINVAL, "rank %u: expected a PU of the profile, got %u", i,
-                               pus[i]);
-        }
-    }
-    const struct ordering ordering = {
-        profile, places, traffic, map_farthest(profile).distance, profile_latencies_known(profile),
-        ranks};
-    if (rc == 0 && place_all(&ordering, sits) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
-    if (rc == 0) {
-        bool better = cost_of(&ordering, sits) < cost_of(&ordering, as_is);
-        for (uint32_t i = 0; i < ranks; i++) {
-            order[better ? sits[i] : i] = i;
-        }
-    }
-    free(places);
-    free(sits);
-    free(as_is);
-    return rc;
+    rc = matrix_of(traffic, ranks, &matrix);
+    rc = rc < 0 ? rc : order_ranks(&view, pus, &matrix, order);
+    map_matrix_free(&matrix);
+    map_view_free(&view);
+    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
 }
