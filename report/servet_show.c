@@ -221,7 +221,7 @@ static void show_profile(const struct options *options, const struct servet_prof
         cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
                  source ? source : "this machine");
     } else if (options->bsp) {
-        profile_show_bsp(profile, stdout);
+        rc = profile_show_bsp(profile, stdout);
     } else if (options->json) {
         char *text = profile_to_json(profile);
         rc = text ? 0 : -ENOMEM;

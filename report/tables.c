@@ -129,26 +129,9 @@ void report_html_network(struct page *page)
 
 void report_html_bsp(struct page *page)
 {
-    const struct servet_profile *profile = page->report->profile;
-    const struct chart_axis flops = {.unit = "flop"}, rate = {.unit = "flop/s"};
     struct table table = {0};
-    char r[32], text[32];
-    if (profile->bsp_count) {
-        profile_table_row(&table, "p\tbackend\tr\tg\tl\tT(0)\tquality");
-    }
-    for (size_t i = 0; i < profile->bsp_count; i++) {
-        const struct profile_bsp *bsp = &profile->bsp[i];
-        const double figures[] = {bsp->g_flops, bsp->l_flops, bsp->t0_flops};
-        profile_chart_value(&rate, bsp->r_flop_per_s, r, sizeof r);
-        profile_table_row(&table, "%u\t%s\t%s", bsp->processors, bsp->backend ? bsp->backend : "-",
-                          r);
-        for (size_t k = 0; k < sizeof figures / sizeof *figures; k++) {
-            profile_chart_value(&flops, figures[k], text, sizeof text);
-            profile_table_cell(&table, figures[k] > 0 ? text : "-", NULL);
-        }
-        profile_table_cell(&table, profile_figure_quality(&bsp->quality).text, bsp->quality.note);
-    }
-    report_table(page->out, "bsp-table", "BSP parameters", &table);
+    profile_table_bsp(&table, page->report->profile);
+    report_table(page->out, "bsp-table", "BSP parameters, in flops", &table);
 }
 
 /* The same for each class but the first, which has no number. */

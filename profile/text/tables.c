@@ -4,6 +4,7 @@
 #include "profile/text/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,8 @@ int profile_table_print(struct table *table, FILE *stream, int indent)
         for (column = 0; at && column < TABLE_COLUMNS; column++, cell = at) {
             size_t length = next_cell(&at);
             /* No spaces at the end of a line. */
-            fprintf(stream, "%*s%-*.*s%s", column ? 0 : indent, "", at ? (int)widths[column] : 0,
+            const int width = at ? (int)widths[column] : 0;
+            fprintf(stream, "%*s%*.*s%s", column ? 0 : indent, "", table->numbers ? width : -width,
                     (int)length, cell, at ? GAP : "\n");
         }
     }
@@ -298,5 +300,47 @@ void profile_table_layers(struct table *table, const struct profile_communicatio
         groups_cell(table, profile_figure_relation(&layer->members),
                     profile_relation_text(&layer->members));
         quality_cell(table, &layer->quality);
+    }
+}
+
+/* From here on a figure is whole flops, with a blank at every thousand; below, three digits. */
+#define WHOLE_FLOPS 100.0
+
+/* 132 618, 0.731 */
+static struct figure flops(double value)
+{
+    struct figure out;
+    char digits[24];
+    if (value < WHOLE_FLOPS) {
+        snprintf(out.text, sizeof out.text, "%.3g", value);
+        return out;
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", fmin(value, 1e15));
+    size_t used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0) {
+            out.text[used++] = ' ';
+        }
+        out.text[used++] = digits[i];
+    }
+    out.text[used] = '\0';
+    return out;
+}
+
+void profile_table_bsp(struct table *table, const struct servet_profile *profile)
+{
+    table->numbers = true;
+    if (profile->bsp_count) {
+        profile_table_row(table, "p\tg\tl\tT(0)\tg packets\tGflop/s\tbackend\tquality");
+    }
+    for (size_t i = 0; i < profile->bsp_count; i++) {
+        const struct profile_bsp *bsp = &profile->bsp[i];
+        profile_table_row(table, "%u\t%s\t%s\t%s\t%s\t%.4g\t%s", bsp->processors,
+                          flops(bsp->g_flops).text,
+                          bsp->l_flops < 0 ? "-" : flops(bsp->l_flops).text,
+                          bsp->t0_flops > 0 ? flops(bsp->t0_flops).text : "-",
+                          bsp->g_packets_flops > 0 ? flops(bsp->g_packets_flops).text : "-",
+                          bsp->r_flop_per_s * 1e-9, bsp->backend ? bsp->backend : "-");
+        quality_cell(table, &bsp->quality);
     }
 }

@@ -57,6 +57,7 @@ struct table {
     char **rows; /* cells with tabs between them; behind a cell, after a '\v', what it leaves out */
     size_t row_count;
     size_t chosen; /* the row that is proposed; 0: none */
+    bool numbers;  /* all cells but the last of a row are, and stand to the right in the text */
     bool failed;   /* memory was short: nothing is printed */
 };
 
@@ -88,17 +89,17 @@ void profile_table_transfers(struct table *table, const struct profile_class *no
 void profile_table_layers(struct table *table, const struct profile_communication *communication,
                           const char *latency, const char *members);
 
+/* In flops, p, g, l and T(0) first as Bisseling's slides have them. */
+void profile_table_bsp(struct table *table, const struct servet_profile *profile);
+
 /* Does any PU on this overhead level get less than alone? Two workers that keep 95 % of it, as the
  * whole group does where it was measured, do not disturb one another. */
 bool profile_level_disturbs(const struct profile_memory *memory, size_t level);
 
 /* -- show -- */
 
-/* The BSP parameters in the form of Bisseling's slides: p, g, l and the time of a 0-relation. */
-
-/* One table for each backend. Columns of what some entry has besides (the g of large packets, r
- * where it depends on p, how far the best two runs were apart) come after those of the slides. */
-void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
+/* The BSP parameters alone. 0 or -ENOMEM. */
+int profile_show_bsp(const struct servet_profile *profile, FILE *stream);
 
 /* Lines of what lies behind the tables; nothing where it was not measured. */
 void profile_show_rises(const struct profile_class *node_class, FILE *stream);
