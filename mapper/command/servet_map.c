@@ -139,47 +139,15 @@ static void explain_traffic(FILE *out, const struct traffic_choice *choice,
     fputc('\n', out);
 }
 
-/* Where a rank's region stands: its first thread. */
-struct region {
-    uint32_t leaf, threads, rank;
-    size_t first; /* of its threads among all */
-};
-
-static int by_leaf(const void *a, const void *b)
+/* Ranks with threads change regions: rank r gets all of the one that was rank placed[r]'s. */
+static void give_regions(const uint32_t *placed, struct map_mapping *plan)
 {
-    const struct region *x = a, *y = b;
-    if (x->leaf != y->leaf) {
-        return x->leaf < y->leaf ? -1 : 1;
-    }
-    if (x->threads != y->threads) {
-        return x->threads < y->threads ? -1 : 1;
-    }
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-static struct region *list_regions(const struct map_mapping *plan, const uint32_t *leaves)
-{
-    struct region *out = map_needed(calloc(plan->rank_count, sizeof *out));
-    for (size_t r = 0; r < plan->rank_count; r++) {
-        uint32_t threads = (uint32_t)(plan->first[r + 1] - plan->first[r]);
-        out[r] = (struct region){leaves[r], threads, (uint32_t)r, plan->first[r]};
-    }
-    qsort(out, plan->rank_count, sizeof *out, by_leaf);
-    return out;
-}
-
-/* Ranks with threads change regions: the rank that is placed where a region stands gets all of
- * it. */
-static void give_regions(const uint32_t *given, const uint32_t *placed, struct map_mapping *plan)
-{
-    struct region *from = list_regions(plan, given), *to = list_regions(plan, placed);
     struct map_place *old = map_needed(calloc(plan->place_count, sizeof *old));
     memcpy(old, plan->places, plan->place_count * sizeof *old);
-    for (size_t i = 0; i < plan->rank_count; i++) {
-        memcpy(plan->places + to[i].first, old + from[i].first, to[i].threads * sizeof *old);
+    for (size_t r = 0; r < plan->rank_count; r++) {
+        memcpy(plan->places + plan->first[r], old + plan->first[placed[r]],
+               (plan->first[r + 1] - plan->first[r]) * sizeof *old);
     }
-    free(from);
-    free(to);
     free(old);
 }
 
@@ -205,7 +173,7 @@ static void plan_by_traffic(const struct map_options *options, const struct map_
         given[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
     struct traffic_choice choice = place_best(&view, matrix, given, placed);
-    give_regions(given, placed, plan);
+    give_regions(placed, plan);
     if (options->explain || options->compare) {
         explain_traffic(out, &choice, &view);
     }

@@ -146,6 +146,32 @@ static int place_by_scotch(void *traffic)
     return t->matrix->threads ? place_many(t) : map_place_by_scotch(t);
 }
 
+/* Leaves become their numbers in t->leaves, each once. Several regions may begin on one leaf, and
+ * keep their size. */
+static int number_places(struct map_traffic *t)
+{
+    const uint32_t ranks = t->matrix->ranks;
+    uint32_t *first = map_arena_get(&t->view->arena, t->view->leaf_count, sizeof *first);
+    uint32_t *next = map_arena_get(&t->view->arena, ranks, sizeof *next);
+    if (!first || !next) {
+        return -ENOMEM;
+    }
+    memset(first, 0xff, t->view->leaf_count * sizeof *first); /* MAP_NONE */
+    for (uint32_t i = ranks; i-- > 0;) {
+        next[i] = first[t->leaves[i]];
+        first[t->leaves[i]] = i;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint32_t *at = &first[t->place[r]];
+        while (!map_traffic_exchangeable(t, r, *at)) {
+            at = &next[*at];
+        }
+        t->place[r] = *at;
+        *at = next[*at];
+    }
+    return 0;
+}
+
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds)
 {
@@ -162,5 +188,5 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     if (rc == 0 && seconds) {
         *seconds = map_traffic_total(&t);
     }
-    return rc;
+    return rc < 0 ? rc : number_places(&t);
 }

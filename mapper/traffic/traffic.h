@@ -86,8 +86,8 @@ extern const char *const map_placer_names[MAP_PLACERS];
 /* Some placer of this build (Scotch is optional)? */
 bool map_placer_built(enum map_placer placer);
 
-/* Places by one placer: out[r] is one of `leaves` (matrix->ranks of them) for rank r, each used
- * once. `seconds` (may be NULL) gets the predicted total. 0; -ENOTSUP (not in this build);
+/* Places by one placer: rank r is best on leaves[out[r]], each of `leaves` (matrix->ranks of them)
+ * used once. `seconds` (may be NULL) gets the predicted total. 0; -ENOTSUP (not in this build);
  * -ENOMEM. */
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds);

@@ -157,29 +157,6 @@ static int matrix_of(const double *traffic, uint32_t ranks, struct map_matrix *o
     return rc;
 }
 
-/* New rank r is best on leaf placed[r]: it is the number of the rank that sits there. Several may
- * sit on one leaf. */
-static int number_ranks(struct map_view *view, const uint32_t *leaves, const uint32_t *placed,
-                        uint32_t ranks, uint32_t *order)
-{
-    uint32_t *first = map_arena_get(&view->arena, view->leaf_count, sizeof *first);
-    uint32_t *next = map_arena_get(&view->arena, ranks, sizeof *next);
-    if (!first || !next) {
-        return -ENOMEM;
-    }
-    memset(first, 0xff, view->leaf_count * sizeof *first);
-    for (uint32_t i = ranks; i-- > 0;) {
-        next[i] = first[leaves[i]];
-        first[leaves[i]] = i;
-    }
-    for (uint32_t r = 0; r < ranks; r++) {
-        const uint32_t i = first[placed[r]];
-        first[placed[r]] = next[i];
-        order[i] = r;
-    }
-    return 0;
-}
-
 static int order_ranks(struct map_view *view, const uint32_t *pus, const struct map_matrix *matrix,
                        uint32_t *order)
 {
@@ -196,7 +173,10 @@ static int order_ranks(struct map_view *view, const uint32_t *pus, const struct 
     view->latencies_known = false; /* traffic has any unit: it is weighed by latency, not timed */
     int rc = map_place_ranks(view, MAP_RANK_ORDER, matrix, leaves, placed, &before);
     rc = rc < 0 ? rc : map_place_ranks(view, MAP_GREEDY, matrix, leaves, placed, &after);
-    return rc < 0 ? rc : number_ranks(view, leaves, after < before ? placed : leaves, ranks, order);
+    for (uint32_t r = 0; rc == 0 && r < ranks; r++) {
+        order[after < before ? placed[r] : r] = r;
+    }
+    return rc;
 }
 
 static int check(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
