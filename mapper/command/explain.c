@@ -20,32 +20,11 @@ struct summing {
     uint32_t *histogram; /* by number of workers: groups */
 };
 
-/* Relations of a class: a family by its number, or one of these. */
-enum { NODES = -3, PACKAGES, CORES };
-
-/* NULL: nodes, and families that the class does not have. */
-static const struct map_groups *groups_of(const struct map_class *class, int which)
-{
-    if (which == PACKAGES || which == CORES) {
-        return which == PACKAGES ? &class->packages : &class->cores;
-    }
-    return which >= 0 && (size_t)which < class->family_count ? &class->families[which].groups
-                                                             : NULL;
-}
-
-/* The lowest leaf of the group; of the node where there are no groups. */
-static uint32_t lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
-{
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    const struct map_groups *groups = groups_of(&view->classes[node->class_index], which);
-    return node->first_leaf + (groups ? map_groups_lowest(groups, leaf - node->first_leaf) : 0);
-}
-
 /* A relation without groups has nothing to say. */
 static bool says_something(const struct map_view *view, int which)
 {
     for (size_t c = 0; c < view->class_count; c++) {
-        const struct map_groups *groups = groups_of(&view->classes[c], which);
+        const struct map_groups *groups = map_class_groups(&view->classes[c], which);
         if (!groups || groups->group_count) {
             return true;
         }
@@ -63,10 +42,10 @@ static void print_groups(struct summing *s, const char *name, int which)
     memset(s->count, 0, view->leaf_count * sizeof *s->count);
     memset(s->histogram, 0, (MOST_COUNTED + 1) * sizeof *s->histogram);
     for (size_t i = 0; i < s->plan->place_count; i++) {
-        s->count[lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), which)]++;
+        s->count[map_lowest_leaf(view, map_view_leaf(view, s->plan->places[i].pu), which)]++;
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        if (lowest_leaf(view, leaf, which) == leaf) {
+        if (map_lowest_leaf(view, leaf, which) == leaf) {
             groups++;
             s->histogram[s->count[leaf] < MOST_COUNTED ? s->count[leaf] : MOST_COUNTED]++;
         }
@@ -139,12 +118,12 @@ void map_explain_summary(FILE *out, const struct map_mapping *plan)
         "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",
         plan->place_count, view.leaf_count, view.node_count,
         plan->priority == MAP_MEMORY ? "memory" : "communication");
-    print_groups(&s, "nodes", NODES);
-    print_groups(&s, "packages", PACKAGES);
+    print_groups(&s, "nodes", MAP_NODES);
+    print_groups(&s, "packages", MAP_PACKAGES);
     if (view.class_count == 1) {
         print_class(&s, &view.classes[0]);
     }
-    print_groups(&s, "cores", CORES);
+    print_groups(&s, "cores", MAP_CORES);
     print_held(out, plan);
     map_view_free(&view);
 }

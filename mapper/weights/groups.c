@@ -113,6 +113,22 @@ bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
     return false;
 }
 
+const struct map_groups *map_class_groups(const struct map_class *class, int which)
+{
+    if (which == MAP_PACKAGES || which == MAP_CORES) {
+        return which == MAP_PACKAGES ? &class->packages : &class->cores;
+    }
+    return which >= 0 && (size_t)which < class->family_count ? &class->families[which].groups
+                                                             : NULL;
+}
+
+uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
+{
+    const struct map_groups *groups = map_class_groups(map_view_class(view, leaf), which);
+    const uint32_t first = view->nodes[map_view_node(view, leaf)].first_leaf;
+    return first + (groups ? map_groups_lowest(groups, leaf - first) : 0);
+}
+
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b)
 {
     for (size_t f = 0; f < class->family_count && a != b; f++) {

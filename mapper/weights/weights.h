@@ -174,6 +174,20 @@ static inline uint32_t map_groups_lowest(const struct map_groups *groups, uint32
     return group == MAP_NONE ? item : groups->members[groups->start[group]];
 }
 
+/* A relation of a class: a family by its number, or one of these. */
+enum { MAP_NODES = -3, MAP_PACKAGES, MAP_CORES };
+
+/* NULL: nodes, and families that the class does not have. */
+const struct map_groups *map_class_groups(const struct map_class *class, int which);
+
+static inline const struct map_class *map_view_class(const struct map_view *view, uint32_t leaf)
+{
+    return &view->classes[view->nodes[map_view_node(view, leaf)].class_index];
+}
+
+/* The lowest leaf of the leaf's group in a relation; of its node where there are no groups. */
+uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which);
+
 /* The layer that gives a pair of one node's PUs its latency: the first that lists it; NULL: none
  * does, or it is one PU. */
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);

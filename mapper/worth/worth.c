@@ -260,51 +260,19 @@ struct counting {
     double *memory;  /* by worker: the least of all levels so far; < 0: nothing known */
 };
 
-static const struct map_class *class_of(const struct map_view *view, uint32_t leaf,
-                                        uint32_t *first_leaf)
-{
-    const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-    *first_leaf = node->first_leaf;
-    return &view->classes[node->class_index];
-}
-
-enum { CORE_INDEX = -1 };
-
-/* Relation number `index` of the leaf's class (a family, or its cores); NULL: the class has
- * fewer. */
-static const struct map_groups *groups_of(const struct map_class *class, int index)
-{
-    if (index == CORE_INDEX) {
-        return &class->cores;
-    }
-    return (size_t)index < class->family_count ? &class->families[index].groups : NULL;
-}
-
-static void count_workers(struct counting *c, int index)
+/* Workers by the lowest leaf of their group. */
+static void count_workers(struct counting *c, int which)
 {
     memset(c->count, 0, c->view->leaf_count * sizeof *c->count);
     for (size_t w = 0; w < c->workers; w++) {
-        uint32_t first_leaf;
-        const struct map_groups *groups =
-            groups_of(class_of(c->view, c->leaves[w], &first_leaf), index);
-        if (groups) {
-            c->count[first_leaf + map_groups_lowest(groups, c->leaves[w] - first_leaf)]++;
-        }
+        c->count[map_lowest_leaf(c->view, c->leaves[w], which)]++;
     }
-}
-
-static uint32_t sharers(const struct counting *c, const struct map_groups *groups, size_t worker,
-                        uint32_t first_leaf)
-{
-    return c->count[first_leaf + map_groups_lowest(groups, c->leaves[worker] - first_leaf)];
 }
 
 static void look_at_memory(struct counting *c, size_t worker, uint32_t level, uint32_t workers,
                            struct map_figures *out)
 {
-    uint32_t first_leaf;
-    const struct profile_memory *memory =
-        &class_of(c->view, c->leaves[worker], &first_leaf)->of->memory;
+    const struct profile_memory *memory = &map_view_class(c->view, c->leaves[worker])->of->memory;
     if (level < MAP_FIGURE_LEVELS) {
         out->memory_levels = level + 1 > out->memory_levels ? level + 1 : out->memory_levels;
         out->memory_most[level] =
@@ -314,12 +282,6 @@ static void look_at_memory(struct counting *c, size_t worker, uint32_t level, ui
     if (bandwidth > 0 && (c->memory[worker] < 0 || bandwidth < c->memory[worker])) {
         c->memory[worker] = bandwidth;
     }
-}
-
-static bool has_cache(const struct profile_cache *cache, const struct map_class *class,
-                      uint32_t item)
-{
-    return !cache->pus.count || profile_set_has(&cache->pus, class->of->pus.ids[item]);
 }
 
 static void look_at_cache(const struct profile_cache *cache, uint32_t workers,
@@ -337,27 +299,33 @@ static void look_at_cache(const struct profile_cache *cache, uint32_t workers,
     holders[level]++;
 }
 
-static void look_at_family(struct counting *c, int index, struct map_figures *out, size_t *holders)
+static uint32_t os_index_of(const struct map_view *view, uint32_t leaf)
 {
-    count_workers(c, index);
+    const uint32_t first = view->nodes[map_view_node(view, leaf)].first_leaf;
+    return map_view_class(view, leaf)->of->pus.ids[leaf - first];
+}
+
+static void look_at_relation(struct counting *c, int which, struct map_figures *out,
+                             size_t *holders)
+{
+    count_workers(c, which);
     for (size_t w = 0; w < c->workers; w++) {
-        uint32_t first_leaf;
-        const struct map_class *class = class_of(c->view, c->leaves[w], &first_leaf);
-        const struct map_groups *groups = groups_of(class, index);
-        if (!groups) {
+        const struct map_class *class = map_view_class(c->view, c->leaves[w]);
+        const size_t caches = class->of->cache_count;
+        if (!map_class_groups(class, which)) {
             continue;
         }
-        uint32_t workers = sharers(c, groups, w, first_leaf);
-        size_t caches = class->of->cache_count;
-        if (index == CORE_INDEX) {
+        uint32_t workers = c->count[map_lowest_leaf(c->view, c->leaves[w], which)];
+        if (which == MAP_CORES) {
             out->core_most = workers > out->core_most ? workers : out->core_most;
-        } else if ((size_t)index < caches) {
-            const struct profile_cache *cache = &class->of->caches[index];
-            if (has_cache(cache, class, c->leaves[w] - first_leaf)) {
+        } else if ((size_t)which < caches) {
+            const struct profile_cache *cache = &class->of->caches[which];
+            if (!cache->pus.count ||
+                profile_set_has(&cache->pus, os_index_of(c->view, c->leaves[w]))) {
                 look_at_cache(cache, workers, out, holders);
             }
-        } else if (class->families[index].rule == MAP_RULE_MEMORY) {
-            look_at_memory(c, w, (uint32_t)((size_t)index - caches), workers, out);
+        } else if (class->families[which].rule == MAP_RULE_MEMORY) {
+            look_at_memory(c, w, (uint32_t)((size_t)which - caches), workers, out);
         }
     }
 }
@@ -366,9 +334,8 @@ static void sum_memory(const struct counting *c, struct map_figures *out)
 {
     double sum = 0;
     for (size_t w = 0; w < c->workers; w++) {
-        uint32_t first_leaf;
-        const struct profile_class *of = class_of(c->view, c->leaves[w], &first_leaf)->of;
-        const double alone = profile_memory_alone(of, of->pus.ids[c->leaves[w] - first_leaf]);
+        const double alone = profile_memory_alone(map_view_class(c->view, c->leaves[w])->of,
+                                                  os_index_of(c->view, c->leaves[w]));
         double share = c->memory[w] < 0 || c->memory[w] > alone ? alone : c->memory[w];
         sum += share;
         bool least = w == 0 || share < out->memory_worst_bytes_per_s;
@@ -395,8 +362,8 @@ int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
         families =
             view->classes[i].family_count > families ? view->classes[i].family_count : families;
     }
-    for (int f = CORE_INDEX; f < (int)families; f++) {
-        look_at_family(&c, f, &figures, holders);
+    for (int which = MAP_CORES; which < (int)families; which++) {
+        look_at_relation(&c, which, &figures, holders);
     }
     for (size_t level = 0; level < MAP_FIGURE_LEVELS; level++) {
         figures.cache_mean_bytes[level] /= holders[level] ? (double)holders[level] : 1;
