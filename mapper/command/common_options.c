@@ -207,10 +207,12 @@ const struct map_format *map_common_format(const char *name)
     if (!format) {
         char names[512];
         struct profile_guess guess = {.word = name, .length = strlen(name)};
-        for (format = map_formats; format->name; format++) {
+        size_t used = 0;
+        for (format = map_formats; format->name && used < sizeof names; format++) {
             profile_guess(&guess, format->name);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     format->name);
         }
-        map_format_names(names, sizeof names);
         cli_usage("--format: expected one of %s, got '%s'%s%s%s", names, name,
                   guess.name ? ", did you mean '" : "", guess.name ? guess.name : "",
                   guess.name ? "'?" : "");

@@ -19,16 +19,6 @@ const struct map_format *map_format_find(const char *name)
     return NULL;
 }
 
-void map_format_names(char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (const struct map_format *format = map_formats; format->name && used < size; format++) {
-        int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "", format->name);
-        used += n > 0 ? (size_t)n : 0;
-    }
-}
-
 static int print_processes(FILE *out, const struct map_format *format,
                            const struct map_mapping *mapping, struct servet_error *error)
 {
@@ -176,7 +166,7 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
         rc = print_each_node(out, format, mapping, error);
         break;
     default:
-        rc = format->print(out, mapping);
+        rc = format->print(out, format, mapping);
     }
     return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
 }

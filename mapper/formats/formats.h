@@ -88,8 +88,8 @@ struct map_format {
     bool logical;             /* its numbers are hwloc's */
     bool ascending;           /* it is read as a set of hwloc's numbers, of PUs that are cores */
     struct map_words words;
-    /* MAP_FORMAT_ANYTHING has this instead of words: it writes the whole mapping. 0; -ENOMEM. */
-    int (*print)(FILE *out, const struct map_mapping *mapping);
+    /* Of MAP_FORMAT_ANYTHING: it writes the whole mapping. 0; -ENOMEM. */
+    int (*print)(FILE *out, const struct map_format *format, const struct map_mapping *mapping);
 };
 
 /* The table ends with a nameless entry. */
@@ -97,9 +97,6 @@ extern const struct map_format map_formats[];
 
 /* NULL when there is none of that name. */
 const struct map_format *map_format_find(const char *name);
-
-/* "a, b, c": the names. */
-void map_format_names(char *text, size_t size);
 
 /* Prints the whole mapping. 0; -EINVAL (the format cannot say it: the text names what it can, and
  * nothing is written); -ENOMEM. */

@@ -33,17 +33,26 @@ static void print_name(FILE *out, const struct map_mapping *mapping, size_t rank
     fputs(name, out);
 }
 
-static void print_names(FILE *out, const struct map_mapping *mapping, const char *between)
+/* Where there is an `open`, the number of ranks stands before it. */
+static int print_names(FILE *out, const struct map_format *format,
+                       const struct map_mapping *mapping)
 {
+    fputs(format->words.start, out);
+    if (format->words.open) {
+        fprintf(out, "%zu%s", mapping->rank_count, format->words.open);
+    }
     for (size_t rank = 0; rank < mapping->rank_count; rank++) {
-        fputs(rank ? between : "", out);
+        fputs(rank ? format->words.between : "", out);
         print_name(out, mapping, rank);
     }
     fputc('\n', out);
+    return 0;
 }
 
-static int print_hydra_hosts(FILE *out, const struct map_mapping *mapping)
+static int print_hydra_hosts(FILE *out, const struct map_format *format,
+                             const struct map_mapping *mapping)
 {
+    (void)format;
     bool same = even(mapping);
     fprintf(out, "-hosts ");
     for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
@@ -61,28 +70,6 @@ static int print_hydra_hosts(FILE *out, const struct map_mapping *mapping)
     return 0;
 }
 
-static int print_slurm_hosts(FILE *out, const struct map_mapping *mapping)
-{
-    fprintf(out, "--distribution=arbitrary --ntasks=%zu --nodelist=", mapping->rank_count);
-    print_names(out, mapping, ",");
-    return 0;
-}
-
-/* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks of a
- * node together. */
-static int print_host(FILE *out, const struct map_mapping *mapping)
-{
-    fprintf(out, "--map-by seq -host ");
-    print_names(out, mapping, ",");
-    return 0;
-}
-
-static int print_hostfile(FILE *out, const struct map_mapping *mapping)
-{
-    print_names(out, mapping, "\n");
-    return 0;
-}
-
 /* -- anything -- */
 
 static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
@@ -93,8 +80,9 @@ static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t b
     fputc('\n', out);
 }
 
-static int print_list(FILE *out, const struct map_mapping *mapping)
+static int print_list(FILE *out, const struct map_format *format, const struct map_mapping *mapping)
 {
+    (void)format;
     if (!mapping->hybrid) {
         print_numbers(out, mapping, 0, mapping->place_count);
         return 0;
@@ -162,8 +150,10 @@ static void print_cards(FILE *out, const struct map_mapping *mapping, size_t ran
 }
 
 /* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
-static int print_devices(FILE *out, const struct map_mapping *mapping)
+static int print_devices(FILE *out, const struct map_format *format,
+                         const struct map_mapping *mapping)
 {
+    (void)format;
     fprintf(out, "rank\tnode\tPUs\tGPUs\tcards\tNICs\n");
     for (size_t r = 0; r < mapping->rank_count; r++) {
         fprintf(out, "%zu\t", r);
@@ -229,8 +219,9 @@ static json_t *rank_json(const struct map_mapping *mapping, size_t rank)
     return object;
 }
 
-static int print_json(FILE *out, const struct map_mapping *mapping)
+static int print_json(FILE *out, const struct map_format *format, const struct map_mapping *mapping)
 {
+    (void)format;
     json_t *places = json_array();
     for (size_t r = 0; places && r < mapping->rank_count; r++) {
         if (json_array_append_new(places, rank_json(mapping, r)) < 0) {
@@ -372,45 +363,28 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
     return logical ? logical[i] : place->os_index;
 }
 
-/* A rank in a line; `numbers` of the PUs of its node by position, NULL: OS indices. */
-static void print_rank_line(FILE *out, const struct map_mapping *mapping, size_t rank,
-                            const uint32_t *numbers)
-{
-    fprintf(out, "rank %zu=", rank);
-    print_name(out, mapping, rank);
-    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
-        fprintf(out, "%s%u",
-                i > mapping->first[rank] ? "," : " slot=", number_of(mapping, i, numbers));
-    }
-    fputc('\n', out);
-}
-
-/* Slots are OS indices: with Open MPI 4 rmaps_rank_file_physical must be set, or they are read as
- * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. */
-static int print_rankfile(FILE *out, const struct map_mapping *mapping)
-{
-    for (size_t r = 0; r < mapping->rank_count; r++) {
-        print_rank_line(out, mapping, r, NULL);
-    }
-    return 0;
-}
-
-/* PRRTE has no physical slots (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot
- * is hwloc's number of a hardware thread, by HWTCPUS, else of a core. */
-static int print_prrte_rankfile(FILE *out, const struct map_mapping *mapping)
+/* With Open MPI 4 slots are OS indices: rmaps_rank_file_physical must be set, or they are read as
+ * logical, and --use-hwthread-cpus, or a rank gets the whole core of each. PRRTE has no physical
+ * slots (src/docs/prrte-rst-content/detail-placement-rankfiles.rst): a slot is hwloc's number of a
+ * hardware thread, by HWTCPUS, else of a core. */
+static int print_rankfile(FILE *out, const struct map_format *format,
+                          const struct map_mapping *mapping)
 {
     int rc = 0;
-    for (size_t r = 0, end = 0; rc == 0 && r < mapping->rank_count; r = end) {
-        const uint32_t node = mapping->places[mapping->first[r]].node;
+    for (size_t rank = 0, end; rc == 0 && rank < mapping->rank_count;) {
         uint32_t *logical;
-        end = map_mapping_next_node(mapping, r);
-        rc = map_logical_indices(profile_node_class(mapping->profile, node), &logical);
-        for (size_t i = r; rc == 0 && i < end; i++) {
-            print_rank_line(out, mapping, i, logical);
+        end = map_mapping_next_node(mapping, rank);
+        rc = logical_of(format, mapping, rank, &logical);
+        for (; rc == 0 && rank < end; rank++) {
+            fprintf(out, "rank %zu=", rank);
+            print_name(out, mapping, rank);
+            for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
+                fprintf(out, "%s%u",
+                        i > mapping->first[rank] ? "," : " slot=", number_of(mapping, i, logical));
+            }
+            fputc('\n', out);
         }
-        if (rc == 0) {
-            free(logical);
-        }
+        free(logical);
     }
     return rc;
 }
@@ -503,7 +477,8 @@ const struct map_format map_formats[] = {
     {.name = "prrte-rankfile",
      .purpose = "Open MPI 5 and PRRTE: mpirun --map-by rankfile:file=FILE:hwtcpus ./app",
      .names = true,
-     .print = print_prrte_rankfile},
+     .logical = true,
+     .print = print_rankfile},
     {.name = "cpu-list",
      .purpose = "Open MPI 4, one node: mpirun $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,
@@ -520,12 +495,16 @@ const struct map_format map_formats[] = {
     {.name = "host",
      .purpose = "Open MPI, rank order over nodes: mpirun $(...) ./app",
      .names = true,
-     .print = print_host},
+     /* Without `seq`, Open MPI takes the node of mpirun first, whatever the order, and all ranks
+      * of a node together. */
+     .words = {"--map-by seq -host ", .between = ","},
+     .print = print_names},
     {.name = "hostfile",
      .purpose =
          "one host per rank: Open MPI, mpirun --map-by seq --hostfile FILE; Slurm, SLURM_HOSTFILE",
      .names = true,
-     .print = print_hostfile},
+     .words = {"", .between = "\n"},
+     .print = print_names},
     {.name = "hydra-hosts",
      .purpose = "MPICH, rank order over nodes: mpiexec $(...) ./app",
      .names = true,
@@ -533,7 +512,8 @@ const struct map_format map_formats[] = {
     {.name = "slurm-hosts",
      .purpose = "Slurm, rank order over nodes: srun $(...) ./app",
      .names = true,
-     .print = print_slurm_hosts},
+     .words = {"--distribution=arbitrary --ntasks=", .open = " --nodelist=", .between = ","},
+     .print = print_names},
     {.name = "hydra",
      .purpose = "MPICH: mpiexec $(...) ./app",
      .reach = MAP_FORMAT_EACH_NODE,

@@ -143,8 +143,9 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
         cli_fail("out of memory");
     }
     bool one_node = map_mapping_one_node(&plan);
+    const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
     FILE *text = profile_stream_open(&out->list, &size);
-    if (!text || map_format_find(one_node ? "list" : "rankfile")->print(text, &plan) < 0) {
+    if (!text || format->print(text, format, &plan) < 0) {
         cli_fail("out of memory");
     }
     if (fclose(text) != 0) {
