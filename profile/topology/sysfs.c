@@ -166,9 +166,10 @@ static int read_online(struct reader *reader, struct profile_set *out, const cha
 
 /* -- cores and packages -- */
 
-/* `newer` is the name since Linux 5.3, `older` the one that all kernels have. No file: nothing is
- * known to be shared.
- */
+/* `newer` is the name since Linux 5.3, `older` the one that all kernels have, or NULL for
+ * clusters: where the first PU's group is one that its core or a cache is already, all are, and a
+ * file for each core would be read in vain. (They add information only where their cores share
+ * something that no cache shows, as on a Kunpeng 920.) No file: nothing is known to be shared. */
 static int read_groups(struct reader *reader, struct profile_relation *relation, const char *newer,
                        const char *older)
 {
@@ -181,32 +182,21 @@ static int read_groups(struct reader *reader, struct profile_relation *relation,
             continue;
         }
         rc = read_online(reader, &group, format, pus->ids[i], 0);
-        if (rc == -ENOENT && format == newer) {
+        if (rc == -ENOENT && older && format == newer) {
             format = older;
             rc = read_online(reader, &group, format, pus->ids[i], 0);
         }
-        if (rc == -ENOENT) {
+        if (rc < 0) {
+            return rc == -ENOENT ? 0 : rc;
+        }
+        if (!older && i == 0 &&
+            (group.count < 2 || profile_topology_says(reader->node_class, &group))) {
+            profile_set_free(&group);
             return 0;
         }
-        rc = rc < 0 ? rc : profile_topology_add_group(relation, group);
+        rc = profile_topology_add_group(relation, group);
     }
     return rc;
-}
-
-/* Is the first PU's cluster of cores one that its core or a cache is already? Then all are:
- * clusters add information only where their cores share something that no cache shows (Kunpeng
- * 920). If each core is a cluster, a file for each would be read in vain. */
-static bool clusters_are_known(struct reader *reader)
-{
-    const struct profile_class *node_class = reader->node_class;
-    uint32_t pu = node_class->pus.ids[0];
-    struct profile_set cluster = {0};
-    if (read_online(reader, &cluster, CPU "/cpu%u/topology/cluster_cpus_list", pu, 0) < 0) {
-        return true;
-    }
-    bool known = cluster.count < 2 || profile_topology_says(node_class, &cluster);
-    profile_set_free(&cluster);
-    return known;
 }
 
 /* Dies and clusters of cores. A memory-side cache is in front of one NUMA node, whose PUs are
@@ -214,13 +204,11 @@ static bool clusters_are_known(struct reader *reader)
 static int read_groupings(struct reader *reader)
 {
     struct topology_groupings *groupings = &reader->groupings;
-    static const char *const files[] = {CPU "/cpu%u/topology/die_cpus_list",
-                                        CPU "/cpu%u/topology/cluster_cpus_list"};
-    int rc = read_groups(reader, &groupings->of[groupings->count++], files[0], files[0]);
-    if (rc == 0 && !clusters_are_known(reader)) {
-        rc = read_groups(reader, &groupings->of[groupings->count++], files[1], files[1]);
-    }
-    return rc;
+    static const char dies[] = CPU "/cpu%u/topology/die_cpus_list";
+    int rc = read_groups(reader, &groupings->of[groupings->count++], dies, dies);
+    return rc < 0 ? rc
+                  : read_groups(reader, &groupings->of[groupings->count++],
+                                CPU "/cpu%u/topology/cluster_cpus_list", NULL);
 }
 
 /* -- caches -- */
