@@ -28,13 +28,6 @@ static void print_table(struct show *show, const char *title, struct table *tabl
     show->rc = show->rc < 0 ? show->rc : rc;
 }
 
-static void note(struct show *show, const char *what, const struct profile_quality *quality)
-{
-    if (quality->note) {
-        fprintf(show->stream, "%*snote on %s: %s\n", INDENT_TEXT, "", what, quality->note);
-    }
-}
-
 /* A set of any size; the rest is free text, so that no cut is needed. */
 static void set_line(struct show *show, const char *name, const struct profile_set *set,
                      const char *more)
@@ -55,11 +48,6 @@ int profile_show_bsp(const struct servet_profile *profile, FILE *stream)
     fprintf(stream, "BSP parameters: T(h) = h g + l flops\n");
     profile_table_bsp(&table, profile);
     print_table(&show, NULL, &table);
-    for (size_t i = 0; i < profile->bsp_count; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "p = %u", profile->bsp[i].processors);
-        note(&show, name, &profile->bsp[i].quality);
-    }
     return show.rc;
 }
 
@@ -177,11 +165,6 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
     }
     profile_table_caches(&table, node_class);
     print_table(show, "Caches", &table);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "L%u", node_class->caches[i].level);
-        note(show, name, &node_class->caches[i].quality);
-    }
     profile_show_rises(node_class, show->stream);
     for (size_t i = 0; i < node_class->cache_count; i++) {
         profile_show_ratios(&node_class->caches[i], show->stream);
@@ -199,34 +182,6 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
     }
     if (level->scaling_count) {
         fputc('\n', show->stream);
-    }
-}
-
-/* How many of the rows have this note; NULL: none. */
-static size_t count_noted(const struct profile_numa_access *rows, size_t count, const char *text)
-{
-    size_t same = 0;
-    for (size_t i = 0; text && i < count; i++) {
-        same += rows[i].quality.note && strcmp(rows[i].quality.note, text) == 0;
-    }
-    return same;
-}
-
-/* Each note once: of sixteen nodes two hundred rows would say the same. */
-static void note_numa_access(struct show *show, const struct profile_numa_access *rows,
-                             size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        char name[80];
-        const size_t all = count_noted(rows, count, rows[i].quality.note);
-        int used =
-            snprintf(name, sizeof name, "PU %u and node %u", rows[i].pus.ids[0], rows[i].node);
-        if (all > 1) {
-            snprintf(name + used, sizeof name - (size_t)used, ", and %zu more", all - 1);
-        }
-        if (!count_noted(rows, i, rows[i].quality.note)) {
-            note(show, name, &rows[i].quality);
-        }
     }
 }
 
@@ -264,11 +219,11 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     }
     profile_table_levels(&table, memory, false);
     print_table(show, NULL, &table);
-    note(show, "one worker alone", &memory->quality);
+    if (memory->quality.note) {
+        fprintf(show->stream, "%*snote on one worker alone: %s\n", INDENT_TEXT, "",
+                memory->quality.note);
+    }
     for (size_t i = 0; i < memory->level_count; i++) {
-        char name[40];
-        snprintf(name, sizeof name, "overhead level %zu", i);
-        note(show, name, &memory->levels[i].quality);
         show_scaling(show, &memory->levels[i], i);
     }
 }
@@ -388,11 +343,7 @@ static void show_communication(struct show *show, const struct profile_communica
     profile_table_layers(&table, communication, "latency", members);
     print_table(show, NULL, &table);
     for (size_t i = 0; i < communication->layer_count; i++) {
-        const struct profile_layer *layer = &communication->layers[i];
-        char name[40];
-        snprintf(name, sizeof name, "layer %zu", i);
-        note(show, name, &layer->quality);
-        show_concurrency(show, layer, i);
+        show_concurrency(show, &communication->layers[i], i);
     }
     show_lines(show, communication);
     show_sizes(show, communication);
@@ -409,7 +360,6 @@ int profile_show_text(const struct servet_profile *profile, const char *source, 
         show_table(&show, "TLB", profile_table_tlb, node_class);
         show_memory(&show, node_class);
         show_table(&show, "Memory of each NUMA node", profile_table_access, node_class);
-        note_numa_access(&show, node_class->numa_access, node_class->numa_access_count);
         show_table(&show, "Devices", profile_table_devices, node_class);
         if (profile->measured) {
             show_table(&show, "Copies between memory of a NUMA node and a GPU",

@@ -63,6 +63,41 @@ void profile_table_free(struct table *table)
     *table = (struct table){0};
 }
 
+/* What the last cell of a row leaves out, the note on a measurement; NULL: nothing. */
+static const char *note_of(const char *row)
+{
+    const char *note = strrchr(row, '\v');
+    return note && !strchr(note, '\t') ? note + 1 : NULL;
+}
+
+/* How many of the first rows have this note. */
+static size_t count_noted(const struct table *table, size_t rows, const char *note)
+{
+    size_t same = 0;
+    for (size_t row = 1; row < rows; row++) {
+        const char *other = note_of(table->rows[row]);
+        same += other && strcmp(other, note) == 0;
+    }
+    return same;
+}
+
+/* Each note once: of sixteen NUMA nodes two hundred rows would say the same. */
+static void print_notes(const struct table *table, FILE *stream, int indent)
+{
+    for (size_t row = 1; row < table->row_count; row++) {
+        const char *head = table->rows[0], *cell = table->rows[row], *note = note_of(cell);
+        if (!note || count_noted(table, row, note)) {
+            continue;
+        }
+        fprintf(stream, "%*snote on %.*s %.*s", indent, "", (int)strcspn(head, "\t"), head,
+                (int)strcspn(cell, "\t"), cell);
+        if (count_noted(table, table->row_count, note) > 1) {
+            fprintf(stream, ", and %zu more", count_noted(table, table->row_count, note) - 1);
+        }
+        fprintf(stream, ": %s\n", note);
+    }
+}
+
 int profile_table_print(struct table *table, FILE *stream, int indent)
 {
     size_t widths[TABLE_COLUMNS] = {0}, column;
@@ -83,6 +118,9 @@ int profile_table_print(struct table *table, FILE *stream, int indent)
             fprintf(stream, "%*s%*.*s%s", column ? 0 : indent, "", table->numbers ? width : -width,
                     (int)length, cell, at ? GAP : "\n");
         }
+    }
+    if (rc == 0) {
+        print_notes(table, stream, indent);
     }
     profile_table_free(table);
     return rc;
@@ -181,7 +219,7 @@ void profile_table_tlb(struct table *table, const struct profile_class *node_cla
 void profile_table_access(struct table *table, const struct profile_class *node_class)
 {
     if (node_class->numa_access_count) {
-        profile_table_row(table, "from PUs\tnode\tlatency\tone worker\tquality");
+        profile_table_row(table, "PUs\tnode\tlatency\tone worker\tquality");
     }
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];

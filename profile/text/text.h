@@ -72,11 +72,11 @@ void profile_table_cell(struct table *table, const char *shown, const char *all)
 
 void profile_table_free(struct table *table);
 
-/* Prints the rows, indented, in columns that are as wide as their widest cell, and empties the
- * table. 0 or -ENOMEM. */
+/* Prints the rows, indented, in columns that are as wide as their widest cell, then what their last
+ * cells leave out, and empties the table. 0 or -ENOMEM. */
 int profile_table_print(struct table *table, FILE *stream, int indent);
 
-/* The tables of a profile; they stay empty where there is nothing to say. */
+/* The tables of a profile; they stay empty where nothing is known. */
 void profile_table_caches(struct table *table, const struct profile_class *node_class);
 void profile_table_tlb(struct table *table, const struct profile_class *node_class);
 void profile_table_access(struct table *table, const struct profile_class *node_class);
