@@ -237,12 +237,6 @@ static void put_cells(FILE *out, const struct map *map, const double *values, do
     }
 }
 
-static void put_label(FILE *out, double x, double y, const char *anchor, const char *text)
-{
-    fprintf(out, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y,
-            anchor, text);
-}
-
 static void put_ticks(FILE *out, const struct map *map, double cell)
 {
     size_t step = map->count <= TICKS_ALL ? 1 : (map->count + TICKS_SOME - 1) / TICKS_SOME;
@@ -250,21 +244,21 @@ static void put_ticks(FILE *out, const struct map *map, double cell)
     for (size_t i = 0; i < map->count; i += step) {
         double middle = cell * ((double)i + 0.5);
         snprintf(text, sizeof text, "%u", map->order[i * map->step]);
-        put_label(out, LEFT - 6, TOP + middle + FONT / 3.0, "end", text);
-        put_label(out, LEFT + middle, TOP + SIDE + 18, "middle", text);
+        profile_svg_text(out, LEFT - 6, TOP + middle + FONT / 3.0, "end", text);
+        profile_svg_text(out, LEFT + middle, TOP + SIDE + 18, "middle", text);
     }
     snprintf(text, sizeof text, "number of the %s", map->member);
-    put_label(out, LEFT + SIDE / 2, TOP + SIDE + 40, "middle", text);
+    profile_svg_text(out, LEFT + SIDE / 2, TOP + SIDE + 40, "middle", text);
 }
 
 static void put_legend(FILE *out, const struct map *map)
 {
     double height = map->node_class ? 26 : 240.0 / (double)map->shades;
     char text[64];
-    put_label(out, LEGEND, TOP + 14, "start",
-              map->node_class ? "innermost"
-              : map->measured ? "one way"
-                              : "layer");
+    profile_svg_text(out, LEGEND, TOP + 14, "start",
+                     map->node_class ? "innermost"
+                     : map->measured ? "one way"
+                                     : "layer");
     for (size_t i = 0; i < map->shades; i++) {
         double y = TOP + 28 + height * (double)i;
         fprintf(out, "<rect x=\"%g\" y=\"%.1f\" width=\"20\" height=\"%.1f\" fill=\"", LEGEND, y,
@@ -280,7 +274,8 @@ static void put_legend(FILE *out, const struct map *map)
                                 sizeof text);
         }
         if (map->node_class || !map->measured || i % quarter == 0 || i + 1 == map->shades) {
-            put_label(out, LEGEND + 26, y + height / 2 + (map->node_class ? 3 : 5), "start", text);
+            profile_svg_text(out, LEGEND + 26, y + height / 2 + (map->node_class ? 3 : 5), "start",
+                             text);
         }
     }
 }

@@ -263,7 +263,7 @@ void profile_xml_text(FILE *out, const char *text)
     }
 }
 
-static void put_text(FILE *out, double x, double y, const char *anchor, const char *text)
+void profile_svg_text(FILE *out, double x, double y, const char *anchor, const char *text)
 {
     fprintf(out, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     profile_xml_text(out, text);
@@ -316,7 +316,7 @@ static double put_legend(FILE *out, const struct chart *chart, double top)
                   series->look == CHART_DASHED || series->look == CHART_RULE);
         fprintf(out, "M%.1f %.1fh%g\"/>\n", points ? x + SWATCH / 2 : x, y + 11,
                 points ? 0 : SWATCH);
-        put_text(out, x + SWATCH + 8, y + FONT, "start", series->name);
+        profile_svg_text(out, x + SWATCH + 8, y + FONT, "start", series->name);
         x += width;
     }
     return any ? y + ROW - top : 0;
@@ -392,7 +392,7 @@ static void put_marks(FILE *out, const struct chart *chart, const struct span *x
             char piece[96];
             size_t length = strcspn(from, "\n");
             snprintf(piece, sizeof piece, "%.*s", (int)length, from);
-            put_text(out, middle, line, "middle", piece);
+            profile_svg_text(out, middle, line, "middle", piece);
             from += length + (from[length] == '\n');
         }
     }
@@ -417,17 +417,17 @@ static void put_axes(FILE *out, const struct span *x, const struct span *y)
     fprintf(out, "M%.1f %.1fV%.1fH%.1f\"/>\n", x->from, y->to, y->from, x->to);
     for (size_t i = 0; i < up.count; i++) {
         tick_text(y, up.at[i], text, sizeof text);
-        put_text(out, x->from - 6, at(y, up.at[i]) + FONT / 3.0, "end", text);
+        profile_svg_text(out, x->from - 6, at(y, up.at[i]) + FONT / 3.0, "end", text);
     }
     for (size_t i = 0; i < across.count; i++) {
         tick_text(x, across.at[i], text, sizeof text);
         double half = text_width(text) / 2, middle = fmin(at(x, across.at[i]), WIDTH - half);
         if (middle - half > last) { /* a tick whose text would lie on the one before has none */
-            put_text(out, middle, y->from + ROW, "middle", text);
+            profile_svg_text(out, middle, y->from + ROW, "middle", text);
             last = middle + half;
         }
     }
-    put_text(out, (x->from + x->to) / 2, y->from + 2 * ROW + 2, "middle", x->axis->label);
+    profile_svg_text(out, (x->from + x->to) / 2, y->from + 2 * ROW + 2, "middle", x->axis->label);
 }
 
 static void put_series(FILE *out, const struct chart_series *series, const struct span *x,
@@ -493,9 +493,9 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
     }
     double top = alone ? ROW : 0; /* a page writes the title itself */
     if (alone) {
-        put_text(above, WIDTH / 2, FONT + 2, "middle", chart->title);
+        profile_svg_text(above, WIDTH / 2, FONT + 2, "middle", chart->title);
     }
-    put_text(above, EDGE / 2, top + FONT + 2, "start", chart->y.label);
+    profile_svg_text(above, EDGE / 2, top + FONT + 2, "start", chart->y.label);
     top += ROW + 4;
     top += put_legend(above, chart, top);
     struct mark_layout marks = layout_marks(chart, &x);

@@ -91,5 +91,7 @@ void profile_chart_free(struct chart *chart);
 
 /* Text of an element of XML. */
 void profile_xml_text(FILE *out, const char *text);
+/* The same as text of a picture; `anchor`: "start", "middle" or "end" is at x. */
+void profile_svg_text(FILE *out, double x, double y, const char *anchor, const char *text);
 
 #endif
