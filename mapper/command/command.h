@@ -18,6 +18,8 @@
 
 /* `memory`, or the end of the program when it is NULL. */
 void *map_needed(void *memory);
+/* The same of a result that is negative only when memory is short. */
+void map_done(int rc);
 
 /* The nodes that a job will run on, before it starts: from a file or from the batch system. */
 

@@ -22,6 +22,11 @@ void *map_needed(void *memory)
     return memory;
 }
 
+void map_done(int rc)
+{
+    (void)map_needed(rc < 0 ? NULL : &rc);
+}
+
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
 static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
 {
@@ -153,9 +158,7 @@ static struct profile_set usable_pus(void)
 {
     struct profile_mask mask;
     struct profile_set pus = {0};
-    if (profile_mask_get(0, &mask) == 0 && profile_mask_to_set(&mask, &pus) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(profile_mask_get(0, &mask) < 0 ? 0 : profile_mask_to_set(&mask, &pus));
     return pus;
 }
 
@@ -171,9 +174,7 @@ static void keep_to_usable(const struct servet_profile *profile, const struct pr
     if (cpuset->count || profile_node_count(profile) > 1 || !signature || !*signature) {
         return;
     }
-    if (profile_set_intersect(pus, usable, &both) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(profile_set_intersect(pus, usable, &both));
     if (both.count && both.count < pus->count) {
         *cpuset = both;
     } else {

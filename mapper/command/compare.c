@@ -52,9 +52,7 @@ static void fill(struct comparing *c, const struct map_mapping *plan)
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }
-    if (rc < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(rc);
 }
 
 static void print_line(FILE *out, const char *name, const double *values, const char *format,

@@ -154,10 +154,8 @@ static void give_regions(const uint32_t *placed, struct map_mapping *plan)
 static void make_plan(const struct map_options *options, const struct servet_profile *profile,
                       const uint32_t *pus, struct map_mapping *plan)
 {
-    if (map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                         options->threads, plan) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                              options->threads, plan));
     plan->priority = priority_of(options);
 }
 
@@ -192,9 +190,7 @@ static void answer_worth(const struct map_options *options, const struct servet_
         return;
     }
     uint32_t *pus = map_worth_places(profile, allowed, &count);
-    if (map_mapping_make(profile, pus, count, NULL, &plan) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(map_mapping_make(profile, pus, count, NULL, &plan));
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     map_mapping_free(&plan);
     free(pus);
@@ -257,9 +253,7 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
                              : map_job_from_file(profile, options->nodes, &nodes, &error),
               &error);
     if (options->machine.cpuset.count) {
-        if (profile_set_intersect(&options->machine.cpuset, &nodes, &both) < 0) {
-            cli_fail("out of memory");
-        }
+        map_done(profile_set_intersect(&options->machine.cpuset, &nodes, &both));
         if (!both.count) {
             cli_usage("--cpuset: expected PUs of the job's nodes");
         }
@@ -302,9 +296,7 @@ int main(int argc, char **argv)
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));
     answer(&options, profile, &allowed, &matrix, out);
-    if (fclose(out) != 0) {
-        cli_fail("out of memory");
-    }
+    map_done(fclose(out));
     note_nodes(&options, profile);
     fwrite(text, 1, size, stdout);
     free(text);

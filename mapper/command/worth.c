@@ -87,9 +87,8 @@ static void print_json(FILE *out, const struct map_worth_rows *rows)
 
 void map_print_object(FILE *out, json_t *object)
 {
-    if (!object || json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(
+        json_dumpf(map_needed(object), out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)));
     json_decref(object);
     fputc('\n', out);
 }
@@ -115,9 +114,7 @@ uint32_t *map_worth_places(const struct servet_profile *profile, const struct pr
     *count = 0;
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part node;
-        if (map_part_of_node(profile, n, allowed, &node) < 0) {
-            cli_fail("out of memory");
-        }
+        map_done(map_part_of_node(profile, n, allowed, &node));
         /* A node that is like the one before it has the same places. */
         bool alike = before.of == node.of && profile_set_equal(&before.allowed, &node.allowed);
         if (!alike && node.allowed.count) {

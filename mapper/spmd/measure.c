@@ -262,11 +262,8 @@ static void measure(struct spmd_planner *p, const struct spmd_choice *choice)
 {
     const struct spmd_tile *tile = &choice->tile;
     uint32_t rounds = p->options.rounds;
-    double one = 1, *seconds = calloc(2 * rounds, sizeof *seconds);
+    double one = 1, *seconds = map_needed(calloc(2 * rounds, sizeof *seconds));
     struct spmd_measured measured = {0};
-    if (!seconds) {
-        cli_fail("out of memory");
-    }
     make_files(p, choice);
     for (uint32_t i = 0; i < rounds; i++) {
         measured = run_once(p, tile);
@@ -295,9 +292,7 @@ static struct spmd_choice first_choice(struct spmd_planner *p)
     if (p->options.cores || p->options.tile_x) {
         return spmd_planner_distribute(p);
     }
-    if (spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count));
     choice = curve[count - 1];
     free(curve);
     return choice;

@@ -120,10 +120,7 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
                        const struct spmd_grid *grid, const char *path)
 {
     struct servet_error error;
-    char *text = spmd_plan_json(p->profile, &p->options.problem, choice, grid);
-    if (!text) {
-        cli_fail("out of memory");
-    }
+    char *text = map_needed(spmd_plan_json(p->profile, &p->options.problem, choice, grid));
     int rc = profile_save_text(text, path, &error);
     free(text);
     if (rc < 0) {
@@ -139,18 +136,12 @@ void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *gri
     struct map_mapping plan;
     size_t size = 0;
     *out = (struct spmd_binding){.rankfile = ""};
-    if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
     bool one_node = map_mapping_one_node(&plan);
     const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
-    FILE *text = profile_stream_open(&out->list, &size);
-    if (!text || format->print(text, format, &plan) < 0) {
-        cli_fail("out of memory");
-    }
-    if (fclose(text) != 0) {
-        cli_fail("out of memory");
-    }
+    FILE *text = map_needed(profile_stream_open(&out->list, &size));
+    map_done(format->print(text, format, &plan));
+    map_done(fclose(text));
     map_mapping_free(&plan);
     if (one_node) {
         out->list[strcspn(out->list, "\n")] = '\0';
@@ -198,9 +189,7 @@ static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *
 {
     struct map_mapping plan;
     struct servet_error error;
-    if (map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
-        cli_fail("out of memory");
-    }
+    map_done(map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan));
     plan.priority = MAP_COMMUNICATION;
     int rc = map_format_print(stdout, p->options.format, &plan, &error);
     map_mapping_free(&plan);
