@@ -41,15 +41,15 @@ void probe_output_choose(const char *wanted, char *path, size_t size);
 
 enum probe_run_probes {
     PROBE_CACHE = 1,
-    PROBE_SHARING = 2, /* needs the cache sizes */
-    PROBE_MEMORY = 4,
-    PROBE_MESSAGE = 8,
-    PROBE_DEVICE = 16, /* on a machine that has a GPU */
+    PROBE_SHARING = PROBE_CACHE << 1, /* needs the cache sizes */
+    PROBE_MEMORY = PROBE_SHARING << 1,
+    PROBE_MESSAGE = PROBE_MEMORY << 1,
+    PROBE_DEVICE = PROBE_MESSAGE << 1, /* on a machine that has a GPU */
     PROBE_ALL = PROBE_CACHE | PROBE_SHARING | PROBE_MEMORY | PROBE_MESSAGE | PROBE_DEVICE,
     /* steps without a name on the command line: domains that only sets of PUs fill, and repetitions
      * that must lie apart in time */
-    PROBE_SETS = 32,
-    PROBE_REPEATS = 64,
+    PROBE_SETS = PROBE_DEVICE << 1,
+    PROBE_REPEATS = PROBE_SETS << 1,
 };
 
 /* As --probes calls them, by bit of enum probe_run_probes. */

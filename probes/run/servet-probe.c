@@ -15,7 +15,7 @@
 #include "profile/base/cli.h"
 
 enum {
-    OPTION_CPUSET = 0x100,
+    OPTION_CPUSET = UCHAR_MAX + 1,
     OPTION_PROBES,
     OPTION_MACHINE,
     OPTION_CLUSTER,
@@ -24,7 +24,6 @@ enum {
     OPTION_CHECK,
     OPTION_LARGEST,
     OPTION_PROGRESS,
-    OPTION_RESUME,
 };
 
 struct options {
@@ -73,7 +72,6 @@ static const struct argp_option table[] = {
      0},
     {"one-by-one", CLI_FLAG(struct options, measured.one_by_one), NULL, 0,
      "Never measure several pairs of PUs at the same time, even without interference", 0},
-    {"resume", OPTION_RESUME, NULL, OPTION_HIDDEN, NULL, 0},
     {"progress", OPTION_PROGRESS, "FORM", 0,
      "bar (default, on a terminal), or json[:FD]: one JSON object per line on standard error, or "
      "on descriptor FD",
@@ -170,9 +168,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->check = true;
         options->check_file = argument;
         return 0;
-    case OPTION_RESUME:
-        cli_usage("--resume: there is no such option any more, expected none: an interrupted run "
-                  "leaves what it had finished in FILE.partial");
     case OPTION_PROGRESS:
         options->events = parse_progress(argument);
         return 0;

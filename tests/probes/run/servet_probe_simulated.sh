@@ -16,7 +16,6 @@ refused 2 "Is a directory" --machine "simulated:$folder"
 refused 2 "PU 7000" --cpuset 7000
 refused 1 "cannot write" -o /nonexistent/folder/profile.json
 refused 2 "unexpected" extra
-refused 2 "no such option any more" --resume
 refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"
 refused 2 "got 'a?b'" --method "a
 b"
