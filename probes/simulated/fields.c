@@ -3,18 +3,16 @@
  * fields promise to one another is load.c's. */
 #include "probes/simulated/simulated.h"
 
-#define REQUIRED .required = true
 #define FIELD(kind, holder, member, ...) PROFILE_FIELD(kind, holder, member, NULL, __VA_ARGS__)
 #define LIST(kind, name, holder, member, count, ...)                                               \
     PROFILE_NAMED(name, kind, holder, member, NULL, .count_offset = offsetof(holder, count),       \
                   __VA_ARGS__)
+#define NEEDED(...) FIELD(__VA_ARGS__, .required = true)
 #define OBJECT(title, type, rows) PROFILE_OBJECT(title, type, rows, NULL)
 
 /* Ranges: wide enough for any machine, narrow enough to reject another unit. */
-#define LOAD_SECONDS .low = 1e-9, .high = 1e-3
+#define SECONDS .low = 1e-12, .high = 1e-3
 #define BYTES_PER_S .low = 1e6, .high = 1e14
-#define STEP_SECONDS .low = 1e-12, .high = 10
-#define PROBABILITY .low = 0, .high = 1
 
 static const char *const policies[] = {"lru", "plru", "random", "aged", "adaptive", NULL};
 static const char *const inclusions[] = {"filled", "inclusive", "victim", NULL};
@@ -23,13 +21,13 @@ static const char *const mappings[] = {"random", "coloured", "contiguous", NULL}
 
 static const struct profile_field cache_fields[] = {
     FIELD(FIELD_SET, struct sim_cache, pus),
-    FIELD(FIELD_U32, struct sim_cache, level, REQUIRED, .low = 1, .high = 5),
-    FIELD(FIELD_U64, struct sim_cache, size_bytes, REQUIRED, .low = 1024, .high = 0x1p34),
+    NEEDED(FIELD_U32, struct sim_cache, level, .low = 1, .high = 5),
+    NEEDED(FIELD_U64, struct sim_cache, size_bytes, .low = 1024, .high = 0x1p34),
     FIELD(FIELD_U64, struct sim_cache, declared_size_bytes, .high = 0x1p34, .absent = -1),
-    FIELD(FIELD_U32, struct sim_cache, ways, REQUIRED, .low = 1, .high = 64),
+    NEEDED(FIELD_U32, struct sim_cache, ways, .low = 1, .high = 64),
     FIELD(FIELD_U32, struct sim_cache, line_bytes, .low = 16, .high = 1024, .absent = 64),
     FIELD(FIELD_U32, struct sim_cache, slices, .low = 1, .high = 256, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_cache, seconds, REQUIRED, .low = 1e-11, .high = 1e-5),
+    NEEDED(FIELD_NUMBER, struct sim_cache, seconds, SECONDS),
     FIELD(FIELD_WORD, struct sim_cache, policy, .words = policies),
     FIELD(FIELD_WORD, struct sim_cache, inclusion, .words = inclusions),
     FIELD(FIELD_WORD, struct sim_cache, indexing, .words = indexings, .absent = SIM_BY_PLACE),
@@ -40,30 +38,30 @@ static const struct profile_object cache = OBJECT("cache", struct sim_cache, cac
 
 static const struct profile_field tlb_fields[] = {
     FIELD(FIELD_SET, struct sim_tlb, pus),
-    FIELD(FIELD_U64, struct sim_tlb, entries, REQUIRED, .low = 1, .high = 1e7),
+    NEEDED(FIELD_U64, struct sim_tlb, entries, .low = 1, .high = 1e7),
     FIELD(FIELD_U32, struct sim_tlb, ways, .low = 1, .high = 1024, .absent = 3),
-    FIELD(FIELD_NUMBER, struct sim_tlb, seconds, REQUIRED, .low = 0, .high = 1e-5),
+    NEEDED(FIELD_NUMBER, struct sim_tlb, seconds, .low = 0, .high = 1e-5),
 };
 static const struct profile_object tlb = OBJECT("tlb", struct sim_tlb, tlb_fields);
 
 static const struct profile_field kind_fields[] = {
-    FIELD(FIELD_SET, struct sim_kind, pus, REQUIRED, .low = 1),
-    FIELD(FIELD_U32, struct sim_kind, efficiency, REQUIRED, .high = 1000),
-    FIELD(FIELD_NUMBER, struct sim_kind, memory_seconds, LOAD_SECONDS, .absent = -1),
+    NEEDED(FIELD_SET, struct sim_kind, pus, .low = 1),
+    NEEDED(FIELD_U32, struct sim_kind, efficiency, .high = 1000),
+    FIELD(FIELD_NUMBER, struct sim_kind, memory_seconds, SECONDS, .absent = -1),
     FIELD(FIELD_NUMBER, struct sim_kind, pu_bytes_per_s, BYTES_PER_S, .absent = -1),
 };
 static const struct profile_object kind = OBJECT("kind", struct sim_kind, kind_fields);
 
 static const struct profile_field access_fields[] = {
-    FIELD(FIELD_SET, struct sim_access, pus, REQUIRED, .low = 1),
-    FIELD(FIELD_NUMBER, struct sim_access, seconds, REQUIRED, LOAD_SECONDS),
-    FIELD(FIELD_NUMBER, struct sim_access, bytes_per_s, REQUIRED, BYTES_PER_S),
+    NEEDED(FIELD_SET, struct sim_access, pus, .low = 1),
+    NEEDED(FIELD_NUMBER, struct sim_access, seconds, SECONDS),
+    NEEDED(FIELD_NUMBER, struct sim_access, bytes_per_s, BYTES_PER_S),
 };
 static const struct profile_object access_of = OBJECT("access", struct sim_access, access_fields);
 
 static const struct profile_field node_fields[] = {
-    FIELD(FIELD_U32, struct sim_node, os_index, REQUIRED, .high = 1023),
-    FIELD(FIELD_SET, struct sim_node, pus, REQUIRED),
+    NEEDED(FIELD_U32, struct sim_node, os_index, .high = 1023),
+    NEEDED(FIELD_SET, struct sim_node, pus),
     FIELD(FIELD_U64, struct sim_node, memory_bytes, .high = 0x1p50),
     FIELD(FIELD_NUMBER, struct sim_node, together_bytes_per_s, .high = 1e15),
     LIST(FIELD_ARRAY, "from", struct sim_node, from, from_count, .element = &access_of),
@@ -72,7 +70,7 @@ static const struct profile_object node = OBJECT("node", struct sim_node, node_f
 
 static const struct profile_field capacity_fields[] = {
     FIELD(FIELD_U32, struct sim_capacity, workers, .low = 1, .high = 1e6, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_capacity, bytes_per_s, REQUIRED, BYTES_PER_S),
+    NEEDED(FIELD_NUMBER, struct sim_capacity, bytes_per_s, BYTES_PER_S),
 };
 static const struct profile_object capacity =
     OBJECT("capacity", struct sim_capacity, capacity_fields);
@@ -80,42 +78,34 @@ static const struct profile_object capacity =
 static const struct profile_field domain_fields[] = {
     FIELD(FIELD_SET, struct sim_domain_kind, pus),
     LIST(FIELD_GROUPS, "groups", struct sim_domain_kind, groups, group_count),
-    LIST(FIELD_ARRAY, "bytes_per_s", struct sim_domain_kind, capacities, capacity_count, REQUIRED,
-         .low = 1, .element = &capacity, .lone = "bytes_per_s"),
+    LIST(FIELD_ARRAY, "bytes_per_s", struct sim_domain_kind, capacities, capacity_count,
+         .required = true, .low = 1, .element = &capacity, .lone = "bytes_per_s"),
 };
 static const struct profile_object domain = OBJECT("domain", struct sim_domain_kind, domain_fields);
-
-static const struct profile_field kernel_fields[] = {
-    FIELD(FIELD_WORD, struct sim_kernel, kernel, REQUIRED, .words = profile_kernel_names),
-    FIELD(FIELD_NUMBER, struct sim_kernel, pu_factor, .low = 0.01, .high = 10, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_kernel, domain_factor, .low = 0.01, .high = 10, .absent = 1),
-};
-static const struct profile_object kernel_of = OBJECT("kernel", struct sim_kernel, kernel_fields);
 
 static const struct profile_field memory_fields[] = {
     {.key = "seconds",
      .type = FIELD_NUMBER,
      .offset = offsetof(struct sim, memory_seconds),
-     REQUIRED,
-     LOAD_SECONDS},
-    FIELD(FIELD_NUMBER, struct sim, pu_bytes_per_s, REQUIRED, BYTES_PER_S),
+     .required = true,
+     SECONDS},
+    NEEDED(FIELD_NUMBER, struct sim, pu_bytes_per_s, BYTES_PER_S),
     LIST(FIELD_ARRAY, "domains", struct sim, domain_kinds, domain_kind_count, .element = &domain),
-    LIST(FIELD_ARRAY, "kernels", struct sim, kernels, kernel_count, .element = &kernel_of),
     LIST(FIELD_ARRAY, "nodes", struct sim, nodes, node_count, .element = &node),
 };
 static const struct profile_object memory = OBJECT("memory", struct sim, memory_fields);
 
 static const struct profile_field transfer_fields[] = {
-    FIELD(FIELD_U32, struct sim_transfer, node, REQUIRED, .high = 1023),
-    FIELD(FIELD_NUMBER, struct sim_transfer, to_device_bytes_per_s, REQUIRED, BYTES_PER_S),
-    FIELD(FIELD_NUMBER, struct sim_transfer, from_device_bytes_per_s, REQUIRED, BYTES_PER_S),
-    FIELD(FIELD_NUMBER, struct sim_transfer, seconds, REQUIRED, LOAD_SECONDS),
+    NEEDED(FIELD_U32, struct sim_transfer, node, .high = 1023),
+    NEEDED(FIELD_NUMBER, struct sim_transfer, to_device_bytes_per_s, BYTES_PER_S),
+    NEEDED(FIELD_NUMBER, struct sim_transfer, from_device_bytes_per_s, BYTES_PER_S),
+    NEEDED(FIELD_NUMBER, struct sim_transfer, seconds, SECONDS),
 };
 static const struct profile_object transfer =
     OBJECT("transfer", struct sim_transfer, transfer_fields);
 
 static const struct profile_field gpu_fields[] = {
-    FIELD(FIELD_STRING, struct sim_gpu, name, REQUIRED),
+    NEEDED(FIELD_STRING, struct sim_gpu, name),
     FIELD(FIELD_SET, struct sim_gpu, pus),
     LIST(FIELD_ARRAY, "transfers", struct sim_gpu, transfers, transfer_count, .element = &transfer),
 };
@@ -124,9 +114,8 @@ static const struct profile_object gpu = OBJECT("gpu", struct sim_gpu, gpu_field
 static const struct profile_field layer_fields[] = {
     FIELD(FIELD_STRING, struct sim_layer, name),
     LIST(FIELD_GROUPS, "groups", struct sim_layer, groups, group_count),
-    FIELD(FIELD_NUMBER, struct sim_layer, seconds, REQUIRED, .low = 1e-9, .high = 10),
-    FIELD(FIELD_NUMBER, struct sim_layer, bytes_per_s, REQUIRED, .low = 1e3, .high = 1e13),
-    FIELD(FIELD_NUMBER, struct sim_layer, unwritten_bytes_per_s, .low = 1e3, .high = 1e13),
+    NEEDED(FIELD_NUMBER, struct sim_layer, seconds, .low = 1e-9, .high = 10),
+    NEEDED(FIELD_NUMBER, struct sim_layer, bytes_per_s, .low = 1e3, .high = 1e13),
     FIELD(FIELD_U64, struct sim_layer, eager_bytes, .high = 0x1p40),
     FIELD(FIELD_NUMBER, struct sim_layer, rendezvous_seconds, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_layer, parallel, .high = 1e6),
@@ -134,41 +123,38 @@ static const struct profile_field layer_fields[] = {
 static const struct profile_object layer = OBJECT("layer", struct sim_layer, layer_fields);
 
 static const struct profile_field matrix_fields[] = {
-    FIELD(FIELD_STRING, struct sim_matrix, file, REQUIRED),
-    FIELD(FIELD_NUMBER, struct sim_matrix, bytes_per_s, .low = 1e3, .high = 1e13),
+    NEEDED(FIELD_STRING, struct sim_matrix, file),
 };
 static const struct profile_object matrix =
     OBJECT("exchange_matrix", struct sim_matrix, matrix_fields);
 
 static const struct profile_field noise_fields[] = {
-    FIELD(FIELD_NUMBER, struct sim_noise, relative, PROBABILITY),
-    FIELD(FIELD_NUMBER, struct sim_noise, outlier_probability, PROBABILITY),
+    FIELD(FIELD_NUMBER, struct sim_noise, relative, .high = 1),
+    FIELD(FIELD_NUMBER, struct sim_noise, outlier_probability, .high = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, outlier_factor, .low = 1, .high = 100, .absent = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, others, .high = 1000),
-    FIELD(FIELD_NUMBER, struct sim_noise, drift, .high = 100),
-    FIELD(FIELD_NUMBER, struct sim_noise, drift_seconds, .low = 1e-6, .high = 1e6, .absent = 1),
-    FIELD(FIELD_NUMBER, struct sim_noise, neighbour_probability, PROBABILITY),
+    FIELD(FIELD_NUMBER, struct sim_noise, neighbour_probability, .high = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, neighbour_lines, .high = 10),
-    FIELD(FIELD_NUMBER, struct sim_noise, sibling_probability, PROBABILITY),
+    FIELD(FIELD_NUMBER, struct sim_noise, sibling_probability, .high = 1),
     FIELD(FIELD_NUMBER, struct sim_noise, sibling_lines, .high = 10),
 };
 static const struct profile_object noise = OBJECT("noise", struct sim_noise, noise_fields);
 
 static const struct profile_field bsp_fields[] = {
-    FIELD(FIELD_NUMBER, struct sim_bsp, flop_per_s, REQUIRED, .low = 1e3, .high = 1e15),
-    FIELD(FIELD_NUMBER, struct sim_bsp, word_seconds, REQUIRED, STEP_SECONDS),
-    FIELD(FIELD_NUMBER, struct sim_bsp, packed_word_seconds, REQUIRED, STEP_SECONDS),
-    FIELD(FIELD_NUMBER, struct sim_bsp, alone_seconds, REQUIRED, STEP_SECONDS),
+    NEEDED(FIELD_NUMBER, struct sim_bsp, flop_per_s, .low = 1e3, .high = 1e15),
+    NEEDED(FIELD_NUMBER, struct sim_bsp, word_seconds, SECONDS),
+    NEEDED(FIELD_NUMBER, struct sim_bsp, packed_word_seconds, SECONDS),
+    NEEDED(FIELD_NUMBER, struct sim_bsp, alone_seconds, SECONDS),
     FIELD(FIELD_NUMBER, struct sim_bsp, start_seconds, .high = 10),
     FIELD(FIELD_NUMBER, struct sim_bsp, partner_seconds, .high = 10),
 };
 static const struct profile_object bsp = OBJECT("bsp", struct sim_bsp, bsp_fields);
 
 static const struct profile_field machine_fields[] = {
-    {.key = "servet_machine", .type = FIELD_VERSION, REQUIRED, .high = 1},
+    {.key = "servet_machine", .type = FIELD_VERSION, .required = true, .high = 1},
     FIELD(FIELD_STRING, struct sim, name),
     FIELD(FIELD_STRING, struct sim, source),
-    FIELD(FIELD_SET, struct sim, pus, REQUIRED, .low = 1),
+    NEEDED(FIELD_SET, struct sim, pus, .low = 1),
     LIST(FIELD_GROUPS, "cores", struct sim, cores, core_count),
     LIST(FIELD_GROUPS, "packages", struct sim, packages, package_count),
     FIELD(FIELD_U64, struct sim, page_bytes, .low = 1024, .high = 0x1p20, .absent = 4096),
@@ -179,10 +165,10 @@ static const struct profile_field machine_fields[] = {
      .words = mappings},
     FIELD(FIELD_U64, struct sim, prefetched_stride_bytes, .high = 0x1p20),
     FIELD(FIELD_U64, struct sim, offline_after, .high = 1e9),
-    LIST(FIELD_ARRAY, "caches", struct sim, caches, cache_count, REQUIRED, .low = 1,
+    LIST(FIELD_ARRAY, "caches", struct sim, caches, cache_count, .required = true, .low = 1,
          .element = &cache),
     LIST(FIELD_ARRAY, "tlbs", struct sim, tlbs, tlb_count, .element = &tlb),
-    {.key = "memory", .type = FIELD_OBJECT, REQUIRED, .element = &memory},
+    {.key = "memory", .type = FIELD_OBJECT, .required = true, .element = &memory},
     LIST(FIELD_ARRAY, "kinds", struct sim, kinds, kind_count, .element = &kind),
     LIST(FIELD_ARRAY, "gpus", struct sim, gpus, gpu_count, .element = &gpu),
     LIST(FIELD_ARRAY, "layers", struct sim, layers, layer_count, .element = &layer),

@@ -17,18 +17,6 @@ static const double timed_loads = 12288;
 static const double operation_seconds =
     150e-6; /* waking the workers; for messages: an order and its answer */
 
-/* How much longer all takes at this time: the same for a period, and drawn apart from the noise of
- * single figures. */
-static double drift_of(const struct sim *sim)
-{
-    if (sim->noise.drift <= 0) {
-        return 1;
-    }
-    struct random random = {sim->seed + (uint64_t)(sim->clock_s / sim->noise.drift_seconds)};
-    random_next(&random);
-    return 1 + sim->noise.drift * random_unit(&random);
-}
-
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
 double probe_sim_noisy(struct sim *sim, double seconds)
 {
@@ -36,7 +24,7 @@ double probe_sim_noisy(struct sim *sim, double seconds)
     if (random_unit(&sim->random) < sim->noise.outlier_probability) {
         factor *= 1 + (sim->noise.outlier_factor - 1) * random_unit(&sim->random);
     }
-    return seconds * factor * drift_of(sim);
+    return seconds * factor;
 }
 
 void probe_sim_pass(struct sim *sim, size_t workers, double seconds)
@@ -92,7 +80,7 @@ static const struct sim_kind *kind_of(const struct sim *sim, uint32_t pu)
 static double rate_of(const struct sim *sim, uint32_t pu)
 {
     const struct sim_kind *kind = kind_of(sim, pu);
-    return sim->running.pu_factor * (kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s);
+    return kind ? kind->pu_bytes_per_s : sim->pu_bytes_per_s;
 }
 
 int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double *seconds,
@@ -108,7 +96,7 @@ int probe_sim_memory_of(const struct sim *sim, int32_t numa, uint32_t pu, double
     for (size_t i = 0; node && i < node->from_count; i++) {
         if (profile_set_has(&node->from[i].pus, pu)) {
             *seconds = node->from[i].seconds;
-            *bytes_per_s = node->from[i].bytes_per_s * sim->running.pu_factor;
+            *bytes_per_s = node->from[i].bytes_per_s;
         }
     }
     return 0;
@@ -189,8 +177,7 @@ static double reach_of(const struct traffic *traffic, size_t domain, const doubl
         used += traffic->fixed[i] ? rates[i] : 0;
         growing += !traffic->fixed[i];
     }
-    const struct sim *sim = traffic->sim;
-    double capacity = capacity_of(&sim->domains[domain], to - from) * sim->running.domain_factor;
+    double capacity = capacity_of(&traffic->sim->domains[domain], to - from);
     return growing ? (capacity - used) / (double)growing : INFINITY;
 }
 
@@ -272,22 +259,12 @@ static int share_bandwidth(const struct sim *sim, int32_t numa, const uint32_t *
     return rc;
 }
 
-static struct sim_kernel kernel_of(const struct sim *sim, enum profile_kernel kernel)
-{
-    struct sim_kernel found = {kernel, 1, 1};
-    for (size_t i = 0; i < sim->kernel_count; i++) {
-        found = sim->kernels[i].kernel == kernel ? sim->kernels[i] : found;
-    }
-    return found;
-}
-
 static int copy(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
                 size_t count, double *bytes_per_s)
 {
     struct sim *sim = machine->state;
     bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
     int rc = offline ? -ENODEV : 0;
-    sim->running = kernel_of(sim, what->kernel);
     rc = rc < 0 ? rc : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
     if (rc < 0) {
         return rc;
@@ -322,17 +299,15 @@ const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct p
 
 static double message_seconds(const struct sim_layer *layer, const struct machine_exchange *what)
 {
-    const size_t bytes = what->bytes;
-    bool faster = what->unwritten && layer->unwritten_bytes_per_s > 0;
-    double rate = faster ? layer->unwritten_bytes_per_s : layer->bytes_per_s;
-    double seconds = layer->seconds + (double)bytes / rate;
-    return layer->eager_bytes && bytes >= layer->eager_bytes ? seconds + layer->rendezvous_seconds
-                                                             : seconds;
+    double seconds = layer->seconds + (double)what->bytes / layer->bytes_per_s;
+    return layer->eager_bytes && what->bytes >= layer->eager_bytes
+               ? seconds + layer->rendezvous_seconds
+               : seconds;
 }
 
 /* The measured time is that of one line. A longer message is handed over line by line, ten on the
  * way at a time as a core has line fill buffers (Little's law: the bandwidth between two PUs falls
- * with the time of a line), unless the description gives a bandwidth. */
+ * with the time of a line). */
 static double measured_seconds(const struct machine *machine, const struct profile_pair *pair,
                                size_t bytes)
 {
@@ -342,8 +317,7 @@ static double measured_seconds(const struct machine *machine, const struct profi
            column = profile_set_position(&machine->pus, pair->b);
     double seconds = sim->matrix.seconds[row * sim->pu_count + column];
     double more = fmax(0, (double)bytes - line_bytes);
-    return seconds + (sim->matrix.bytes_per_s > 0 ? more / sim->matrix.bytes_per_s
-                                                  : more / line_bytes * seconds / lines_on_the_way);
+    return seconds + more / line_bytes * seconds / lines_on_the_way;
 }
 
 /* How much slower than alone: the pairs of its group at the same time, over those it can carry. */
@@ -436,8 +410,7 @@ int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine
         return profile_error(error, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     }
     machine.state = sim;
-    sim->random.state = sim->seed = seed;
-    sim->running = (struct sim_kernel){PROFILE_NT_COPY, 1, 1};
+    sim->random.state = seed;
     int rc = probe_sim_load(path, sim, &machine, error);
     if (rc < 0) {
         probe_machine_close(&machine);

@@ -133,17 +133,15 @@ struct sim_layer {
     struct profile_set *groups;
     size_t group_count;
     double seconds, bytes_per_s;
-    double unwritten_bytes_per_s; /* of data that is never written; 0: the same */
-    double rendezvous_seconds;    /* added from `eager_bytes` on */
+    double rendezvous_seconds; /* added from `eager_bytes` on */
     uint64_t eager_bytes;
     double parallel; /* messages at once that do not slow each other down; 0: any number */
 };
 
 /* Measured one-way times between PUs, beside or instead of layers. */
 struct sim_matrix {
-    char *file;         /* NULL: there is none */
-    double *seconds;    /* of one line, by the PUs' positions, row by row; NULL: there is none */
-    double bytes_per_s; /* of what is longer than a line; 0: as lines one after the other */
+    char *file;      /* NULL: there is none */
+    double *seconds; /* of one line, by the PUs' positions, row by row; NULL: there is none */
 };
 
 /* Costs of a processor and its BSP library in a superstep, besides the layers' links (bsp.c). */
@@ -156,19 +154,10 @@ struct sim_bsp {
     double partner_seconds;     /* for each processor that it sends to */
 };
 
-/* Bandwidth of a kernel, as a share of the copy's. */
-struct sim_kernel {
-    enum profile_kernel kernel;
-    double pu_factor, domain_factor; /* of a PU's own limit, and of the domains' */
-};
-
 struct sim_noise {
     double relative;            /* standard deviation of every figure */
     double outlier_probability; /* of a figure that is up to `outlier_factor` times too slow */
     double outlier_factor;
-    /* slow drifts: for `drift_seconds` at a time everything takes up to `drift` times its time
-     * longer */
-    double drift, drift_seconds;
     double others;                /* tasks that each PU is shared with, a turn each */
     double neighbour_probability; /* of another program using the last level cache during a
                                      traversal */
@@ -198,9 +187,6 @@ struct sim {
     size_t domain_kind_count;
     struct sim_domain *domains;
     size_t domain_count;
-    struct sim_kernel *kernels;
-    size_t kernel_count;
-    struct sim_kernel running; /* that of the copy at hand */
     struct sim_node *nodes;
     size_t node_count;
     struct sim_gpu *gpus;
@@ -211,7 +197,6 @@ struct sim {
     struct sim_bsp bsp;
     struct sim_noise noise;
     struct random random;
-    uint64_t seed;
     /* by cache, then instance; made when first asked for (cache.c) */
     struct sim_ways *ways[SIM_CACHES_MAX];
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */

@@ -15,6 +15,7 @@
 #include "probes/pairs/messages.h"
 #include "probes/pairs/stopping.h"
 #include "probes/run/run.h"
+#include "profile/base/random.h"
 #include "profile/query.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
@@ -141,13 +142,40 @@ TEST(the_smaller_of_two_looks_counts_and_their_distance_is_spread)
     ck_assert_double_eq(spread, 0);
 }
 
+static const struct machine_ops *undisturbed;
+static double waited_s, longer = 1;
+static uint64_t drift; /* 0: there is none */
+
+/* All takes `longer`, data that is never written half as long, and where it drifts up to three
+ * times as long for ten simulated seconds at a time. */
+static int exchange_changed(struct machine *m, const struct machine_exchange *what,
+                            const struct profile_pair *pairs, size_t count, double *seconds)
+{
+    struct random random = {drift + (uint64_t)(probe_machine_elapsed(m) / 10)};
+    random_next(&random);
+    const double slower = drift ? 1 + 2 * random_unit(&random) : 1;
+    int rc = undisturbed->exchange(m, what, pairs, count, seconds);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        seconds[i] *= longer * slower * (what->unwritten ? 0.5 : 1);
+    }
+    return rc;
+}
+
+/* The machine, whose messages change so. */
+static struct machine_ops change_messages(void)
+{
+    undisturbed = machine.ops;
+    struct machine_ops ops = *undisturbed;
+    ops.exchange = exchange_changed;
+    return ops;
+}
+
 /* Messages and lines of a run between the only two PUs. */
 struct said {
     double message, message_spread, line, line_spread, curve, curve_spread;
 };
 
-/* Everything takes up to three times as long, for ten simulated seconds at a time: within one look
- * nothing of it is to be seen. */
+/* Messages drift: within one look nothing of it is to be seen. */
 static struct said run_of(uint64_t seed, int looks)
 {
     struct profile_communication found;
@@ -157,7 +185,10 @@ static struct said run_of(uint64_t seed, int looks)
         &machine, seed,
         MACHINE("0-1", "",
                 "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                "1e10}], \"noise\": {\"relative\": 0.005, \"drift\": 2, \"drift_seconds\": 10}"));
+                "1e10}], \"noise\": {\"relative\": 0.005}"));
+    const struct machine_ops changed = change_messages();
+    machine.ops = &changed;
+    drift = seed;
     struct probe probe = {.machine = &machine, .seed = seed};
     ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
     ck_assert_int_eq(probe_lines(&probe, &found, &error), 0);
@@ -173,6 +204,7 @@ static struct said run_of(uint64_t seed, int looks)
                         layer->line_seconds,     layer->line_quality.spread,
                         layer->curve[3].seconds, layer->curve[3].spread};
     ck_assert_double_eq_tol(found.message_times[0].value, layer->seconds, 1e-3 * layer->seconds);
+    drift = 0;
     probe_message_free(&found);
     probe_machine_close(&machine);
     return said;
@@ -202,24 +234,11 @@ TEST(spreads_cover_what_a_second_run_says)
     ck_assert_msg(once < 3 * RUNS / 2, "%zu of %d covered by one look", once, 3 * RUNS);
 }
 
-static const struct machine_ops *undisturbed;
-static double waited_s, longer;
-
-static int exchange_beside_others(struct machine *m, const struct machine_exchange *what,
-                                  const struct profile_pair *pairs, size_t count, double *seconds)
-{
-    int rc = undisturbed->exchange(m, what, pairs, count, seconds);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        seconds[i] *= longer;
-    }
-    return rc;
-}
-
 static int exchange_that_waits(struct machine *m, const struct machine_exchange *what,
                                const struct profile_pair *pairs, size_t count, double *seconds)
 {
     waited_s += 1;
-    return exchange_beside_others(m, what, pairs, count, seconds);
+    return exchange_changed(m, what, pairs, count, seconds);
 }
 
 static double waited(struct machine *m)
@@ -312,7 +331,7 @@ TEST(looks_that_others_disturbed_do_not_widen)
     ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
     ck_assert_double_eq_tol(layer->seconds, seconds / 2, 1e-3 * seconds);
     longer = 100;
-    ops.exchange = exchange_beside_others;
+    ops.exchange = exchange_changed;
     ck_assert_int_eq(probe_message_look_again(&probe, &found, &error), 0);
     ck_assert_double_gt(layer->quality.spread, 50);
     ck_assert_double_gt(layer->curve[3].spread, 50);
@@ -332,11 +351,13 @@ TEST(messages_say_of_which_data_they_are)
             &machine, 1,
             MACHINE("0-1", "",
                     "\"layers\": [{\"groups\": [\"0-1\"], \"seconds\": 1e-7, \"bytes_per_s\": "
-                    "1e9, \"unwritten_bytes_per_s\": 2e9}]"));
+                    "1e9}]"));
+        const struct machine_ops changed = change_messages();
+        machine.ops = &changed;
         struct probe probe = {.machine = &machine, .seed = 1, .unwritten = unwritten};
         ck_assert_int_eq(probe_message(&probe, 32768, &found, &error), 0);
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
-        ck_assert_double_eq_tol(found.layers[0].seconds, 1e-7 + 32768 / (unwritten ? 2e9 : 1e9),
+        ck_assert_double_eq_tol(found.layers[0].seconds, (1e-7 + 32768 / 1e9) / (1 + unwritten),
                                 1e-12);
         probe_message_free(&found);
         probe_machine_close(&machine);
@@ -347,6 +368,8 @@ TEST(messages_say_of_which_data_they_are)
 
 static const struct machine_ops *simulated;
 static size_t loops, loops_as_given, looped_bytes;
+/* What each loop gets of the rate of copies. */
+static const double shares[PROFILE_KERNELS] = {1, 1, 0.5, 0.6};
 
 static int note_pages(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,
                       size_t count, double *bytes_per_s)
@@ -354,7 +377,11 @@ static int note_pages(struct machine *subject, const struct machine_copy *what, 
     loops++;
     loops_as_given += what->pages == MACHINE_PAGES_GIVEN;
     looped_bytes = machine_copy_pass(what);
-    return simulated->copy(subject, what, pus, count, bytes_per_s);
+    int rc = simulated->copy(subject, what, pus, count, bytes_per_s);
+    for (size_t i = 0; i < count; i++) {
+        bytes_per_s[i] *= shares[what->kernel];
+    }
+    return rc;
 }
 
 /* Slow memory moves much data in minutes. */
@@ -381,13 +408,9 @@ TEST(each_loop_has_its_own_bandwidth)
 {
     struct servet_error error;
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
-    open_machine_with(
-        &machine, 1,
-        MACHINE("0-3",
-                ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}], \"kernels\": "
-                "[{\"kernel\": \"triad\", \"pu_factor\": 0.6}, {\"kernel\": \"read\", "
-                "\"pu_factor\": 0.5, \"domain_factor\": 0.8}]",
-                "\"name\": \"m\", \"huge_page_bytes\": 2097152"));
+    open_machine_with(&machine, 1,
+                      MACHINE("0-3", ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}]",
+                              "\"name\": \"m\", \"huge_page_bytes\": 2097152"));
     simulated = machine.ops;
     struct machine_ops noting = *simulated;
     noting.copy = note_pages;
@@ -398,13 +421,12 @@ TEST(each_loop_has_its_own_bandwidth)
     ck_assert_uint_eq(loops_as_given, loops);
     const struct profile_memory *memory = &found.memory;
     ck_assert_str_eq(memory->method, "levels; loops on pages as the system gives them");
-    static const double alone[] = {1e10, 1e10, 5e9, 6e9}, together[] = {2e10, 2e10, 1.6e10, 2e10};
     ck_assert_uint_eq(memory->kernel_count, PROFILE_KERNELS);
     ck_assert_uint_eq(memory->kernel_pus.count, 4);
     for (size_t i = 0; i < PROFILE_KERNELS; i++) {
         ck_assert_uint_eq(memory->kernels[i].kernel, i);
-        ck_assert_double_eq_tol(memory->kernels[i].bytes_per_s, alone[i], 1);
-        ck_assert_double_eq_tol(memory->kernels[i].together_bytes_per_s, together[i], 1);
+        ck_assert_double_eq_tol(memory->kernels[i].bytes_per_s, 1e10 * shares[i], 1);
+        ck_assert_double_eq_tol(memory->kernels[i].together_bytes_per_s, 2e10 * shares[i], 1);
         ck_assert_int_eq(memory->kernels[i].levels, i == PROFILE_NT_COPY);
     }
     probe_memory_free(&found);

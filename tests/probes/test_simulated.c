@@ -303,7 +303,7 @@ TEST(wrong_descriptions_are_refused_with_their_place)
         {KINDS_OF("", "{'pus': '0', 'efficiency': 1001}"),
          "$.kinds[0].efficiency: found 1001, expected an integer from 0 to 1000"},
         {KINDS_OF("", "{'pus': '0', 'efficiency': 1, 'memory_seconds': 1}"),
-         "$.kinds[0].memory_seconds: found 1, expected a number from 1e-09 to 0.001"},
+         "$.kinds[0].memory_seconds: found 1, expected a number from 1e-12 to 0.001"},
         {KINDS_OF(", 'policy': 'fifo'", ""),
          "$.caches[0].policy: found \"fifo\", expected \"lru\", \"plru\", \"random\", \"aged\" or "
          "\"adaptive\""},
