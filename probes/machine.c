@@ -45,14 +45,9 @@ struct machine_question {
     size_t count, workers;
 };
 
-static double waited(struct machine *machine)
+static struct machine_times times_of(struct machine *machine)
 {
-    return machine->ops->disturbed ? machine->ops->disturbed(machine) : 0;
-}
-
-static double ran(struct machine *machine)
-{
-    return machine->ops->ran ? machine->ops->ran(machine) : 0;
+    return machine->ops->times ? machine->ops->times(machine) : (struct machine_times){0};
 }
 
 /* How long an operation took, and how long of that its workers waited, and ran. */
@@ -69,12 +64,12 @@ static bool is_disturbed(const struct timing *timing, size_t workers)
 static int timed(struct machine *machine, const struct machine_question *question, double *values,
                  struct timing *out)
 {
-    double before = waited(machine), ran_before = ran(machine),
-           started = probe_machine_elapsed(machine);
+    const struct machine_times before = times_of(machine);
+    const double started = probe_machine_elapsed(machine);
     int rc = question->run(machine, question->what, question->places, question->count, values);
-    out->waited_s = waited(machine) - before;
-    out->ran_s = ran(machine) - ran_before;
-    out->seconds = probe_machine_elapsed(machine) - started;
+    const struct machine_times after = times_of(machine);
+    *out = (struct timing){probe_machine_elapsed(machine) - started, after.waited - before.waited,
+                           after.ran - before.ran};
     return rc == -EINTR && !cancelled(machine) ? -ETIME : rc; /* one end for two reasons */
 }
 

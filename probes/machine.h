@@ -144,6 +144,13 @@ struct machine_transferred {
 
 struct machine;
 
+/* Seconds since a machine was opened, of all its workers together, in operations. */
+struct machine_times {
+    /* without running: another task had their PU, they were stopped or the machine was asleep */
+    double waited;
+    double ran; /* 0: not known */
+};
+
 struct machine_ops {
     /* Each PU of `pus` traverses its own working set, all at the same time. seconds_per_access[i]
      * for pus[i]. */
@@ -166,13 +173,8 @@ struct machine_ops {
     /* Seconds gone on this machine since it was opened: the wall clock, or the simulated machine's
      * own. */
     double (*elapsed)(struct machine *machine);
-    /* Seconds since it was opened that its workers had an operation at hand and did not run,
-     * because another task had their PU, they were stopped or the machine was asleep; of all
-     * together. */
-    double (*disturbed)(struct machine *machine);
-    /* Seconds since it was opened that its workers ran, in operations, all together; NULL: not
-     * known. */
-    double (*ran)(struct machine *machine);
+    /* NULL: not known. */
+    struct machine_times (*times)(struct machine *machine);
     /* How many tasks there are now for each PU, beside the one that asks; NULL: none. */
     double (*others)(struct machine *machine);
     void (*close)(struct machine *machine);
@@ -180,7 +182,7 @@ struct machine_ops {
 
 /* State of the guard: an operation during which other tasks ran on the measured PUs is measured a
  * second time. A backend that can tell says how long its workers were ready and had no PU
- * (machine_ops.disturbed). A load average cannot show that other tasks interfered on these PUs,
+ * (machine_ops.times). A load average cannot show that other tasks interfered on these PUs,
  * during this measurement. */
 struct machine_guard {
     size_t operations, repeated;

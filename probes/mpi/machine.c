@@ -324,18 +324,16 @@ static double mpi_elapsed(struct machine *machine)
     return profile_now_s() - ((const struct team *)machine->state)->opened_s;
 }
 
-static double mpi_disturbed(struct machine *machine)
+static struct machine_times mpi_times(struct machine *machine)
 {
-    return ((const struct team *)machine->state)->waited_s;
+    return (struct machine_times){.waited = ((const struct team *)machine->state)->waited_s};
 }
 
 int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                            struct machine *out, struct servet_error *error)
 {
-    static const struct machine_ops ops = {.exchange = mpi_exchange,
-                                           .elapsed = mpi_elapsed,
-                                           .disturbed = mpi_disturbed,
-                                           .close = mpi_close};
+    static const struct machine_ops ops = {
+        .exchange = mpi_exchange, .elapsed = mpi_elapsed, .times = mpi_times, .close = mpi_close};
     struct machine machine = {.ops = &ops, .name = "mpi", .cancel = cancel};
     struct team *team;
     int rc = profile_set_copy(pus, &machine.pus);

@@ -80,31 +80,17 @@ static double native_elapsed(struct machine *machine)
     return (double)(profile_now_ns() - native->started_ns) * 1e-9;
 }
 
-/* Times of all workers together. Only between jobs: workers count while they have one. */
-struct times {
-    uint64_t waited_ns, ran_ns;
-};
-
-static struct times times_of(const struct machine *machine)
+/* Only between jobs: workers count while they have one. */
+static struct machine_times native_times(struct machine *machine)
 {
     const struct native *native = machine->state;
-    struct times all = {0};
+    struct machine_times all = {0};
     for (size_t i = 0; i < machine->pus.count; i++) {
         const struct native_worker *worker = native->workers[i];
-        all.waited_ns += worker ? worker->waited_ns : 0;
-        all.ran_ns += worker ? worker->ran_ns : 0;
+        all.waited += worker ? (double)worker->waited_ns * 1e-9 : 0;
+        all.ran += worker ? (double)worker->ran_ns * 1e-9 : 0;
     }
     return all;
-}
-
-static double native_disturbed(struct machine *machine)
-{
-    return (double)times_of(machine).waited_ns * 1e-9;
-}
-
-static double native_ran(struct machine *machine)
-{
-    return (double)times_of(machine).ran_ns * 1e-9;
 }
 
 /* For each PU, beside the one that asks; < 0: not known. */
@@ -160,8 +146,7 @@ static const struct machine_ops native_ops = {
     .exchange = probe_native_exchange,
     .transfer = probe_native_transfer,
     .elapsed = native_elapsed,
-    .disturbed = native_disturbed,
-    .ran = native_ran,
+    .times = native_times,
     .others = native_others,
     .close = native_close,
 };

@@ -30,8 +30,8 @@ double probe_sim_noisy(struct sim *sim, double seconds)
 void probe_sim_pass(struct sim *sim, size_t workers, double seconds)
 {
     sim->clock_s += seconds * (1 + sim->noise.others);
-    sim->ran_s += seconds * (double)workers;
-    sim->waited_s += seconds * sim->noise.others * (double)workers;
+    sim->times.ran += seconds * (double)workers;
+    sim->times.waited += seconds * sim->noise.others * (double)workers;
 }
 
 static int traverse(struct machine *machine, const struct machine_traversal *what,
@@ -366,14 +366,9 @@ static double elapsed(struct machine *machine)
     return ((const struct sim *)machine->state)->clock_s;
 }
 
-static double disturbed(struct machine *machine)
+static struct machine_times times(struct machine *machine)
 {
-    return ((const struct sim *)machine->state)->waited_s;
-}
-
-static double ran(struct machine *machine)
-{
-    return ((const struct sim *)machine->state)->ran_s;
+    return ((const struct sim *)machine->state)->times;
 }
 
 static double others(struct machine *machine)
@@ -396,8 +391,7 @@ static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .exchange = exchange,
                                                  .transfer = probe_sim_transfer,
                                                  .elapsed = elapsed,
-                                                 .disturbed = disturbed,
-                                                 .ran = ran,
+                                                 .times = times,
                                                  .others = others,
                                                  .close = close_simulated};
 

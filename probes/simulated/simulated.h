@@ -200,9 +200,8 @@ struct sim {
     /* by cache, then instance; made when first asked for (cache.c) */
     struct sim_ways *ways[SIM_CACHES_MAX];
     uint64_t offline_after, copies; /* a PU is offline after so many copies; 0: never */
-    double clock_s;  /* what the same measurements would have taken on the machine itself */
-    double ran_s;    /* that its workers had an operation and their PU, all together */
-    double waited_s; /* that its workers had no PU in that time, of all together */
+    double clock_s; /* what the same measurements would have taken on the machine itself */
+    struct machine_times times;
 };
 
 /* Reads and checks a description; fills the machine's public fields (pus, declared, page sizes) as

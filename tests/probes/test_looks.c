@@ -241,10 +241,10 @@ static int exchange_that_waits(struct machine *m, const struct machine_exchange 
     return exchange_changed(m, what, pairs, count, seconds);
 }
 
-static double waited(struct machine *m)
+static struct machine_times waited(struct machine *m)
 {
     (void)m;
-    return waited_s;
+    return (struct machine_times){.waited = waited_s};
 }
 
 static void open_pair(void)
@@ -276,7 +276,7 @@ TEST(turns_that_others_disturbed_do_not_widen)
     open_pair();
     struct machine_ops ops = *machine.ops;
     struct probe probe = {.machine = &machine, .seed = 1};
-    ops.disturbed = waited;
+    ops.times = waited;
     ops.exchange = exchange_that_waits_at_times;
     machine.ops = &ops;
     longer = 100;
@@ -320,7 +320,7 @@ TEST(looks_that_others_disturbed_do_not_widen)
     const struct profile_layer *layer = &found.layers[0];
     const double seconds = layer->seconds, curve = layer->curve[3].spread;
     struct machine_ops ops = *machine.ops;
-    ops.disturbed = waited;
+    ops.times = waited;
     ops.exchange = exchange_that_waits;
     machine.ops = &ops;
     longer = 100;
@@ -368,7 +368,7 @@ TEST(messages_say_of_which_data_they_are)
 
 static const struct machine_ops *simulated;
 static size_t loops, loops_as_given, looped_bytes;
-/* What each loop gets of the rate of copies. */
+/* The share of the rate of copies that each loop gets. */
 static const double shares[PROFILE_KERNELS] = {1, 1, 0.5, 0.6};
 
 static int note_pages(struct machine *subject, const struct machine_copy *what, const uint32_t *pus,

@@ -127,7 +127,7 @@ static struct machine_ops end_after(double looks)
 {
     struct machine_ops ops = *machine.ops;
     ops.elapsed = by_looks;
-    ops.disturbed = NULL;
+    ops.times = NULL;
     looked_at_s = 0;
     machine.until_s = looks;
     return ops;

@@ -142,7 +142,7 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
     const size_t all = open_pair(&machine, &ops);
     ops.exchange = ever_faster;
     ops.elapsed = second_each;
-    ops.disturbed = NULL;
+    ops.times = NULL;
     exchanges = 0;
     /* two of the first sweep, and one of the second */
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};

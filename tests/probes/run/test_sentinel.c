@@ -58,13 +58,13 @@ static double elapsed(struct machine *machine)
     return ((const struct world *)machine->state)->clock_s;
 }
 
-static double disturbed(struct machine *machine)
+static struct machine_times waited(struct machine *machine)
 {
-    return ((const struct world *)machine->state)->waited_s;
+    return (struct machine_times){.waited = ((const struct world *)machine->state)->waited_s};
 }
 
 static const struct machine_ops ops = {
-    .traverse = traverse, .exchange = exchange, .elapsed = elapsed, .disturbed = disturbed};
+    .traverse = traverse, .exchange = exchange, .elapsed = elapsed, .times = waited};
 static const struct machine_traversal small = {.bytes = 8192, .stride_bytes = 64};
 static const uint32_t pu;
 static struct machine machine;
@@ -129,10 +129,10 @@ static double others_of_nine(struct machine *asked)
     return 9;
 }
 
-static double ran(struct machine *asked)
+static struct machine_times ran(struct machine *asked)
 {
     const struct world *of = asked->state;
-    return of->clock_s - of->waited_s;
+    return (struct machine_times){of->waited_s, of->clock_s - of->waited_s};
 }
 
 /* One operation that waits so long, on a machine that counts who else runs. */
@@ -141,7 +141,7 @@ static void start_beside_nine(const double *waits)
     static struct machine_ops counted;
     counted = ops;
     counted.others = others_of_nine;
-    counted.ran = ran;
+    counted.times = ran;
     start(waits, 1);
     machine.ops = &counted;
 }
@@ -168,7 +168,7 @@ TEST(what_a_machine_settles_with_is_no_measurement)
     struct machine_ops counted = ops;
     struct conditions_before before;
     counted.others = others_of_nine;
-    counted.ran = ran;
+    counted.times = ran;
     start(waits, 1);
     machine.ops = &counted;
     world.step_s = 0.001;
