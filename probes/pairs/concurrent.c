@@ -219,7 +219,6 @@ int probe_concurrent_find(const struct concurrent_question *question, struct pai
         if (rc < 0) {
             return rc;
         }
-        out->tried++;
         if (next.passed) {
             out->limit = next.limit;
             out->limit.pairs = batch;

@@ -27,18 +27,12 @@ static uint32_t round_trips_for(size_t bytes, double about_s)
     return (uint32_t)fmax(1, fmin(usual, most));
 }
 
-static int exchange_about(struct probe *probe, size_t bytes, double about_s,
-                          const struct profile_pair *pairs, size_t count, double *seconds)
+static int exchange(struct probe *probe, size_t bytes, double about_s,
+                    const struct profile_pair *pairs, size_t count, double *seconds)
 {
     const struct machine_exchange what = {bytes, round_trips_for(bytes, about_s),
                                           PROBE_MESSAGE_BATCHES, probe->unwritten};
     return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
-}
-
-static int exchange(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                    size_t count, double *seconds)
-{
-    return exchange_about(probe, bytes, 0, pairs, count, seconds);
 }
 
 /* -- inference -- */
@@ -111,7 +105,7 @@ static int exchange_all(const struct question *question, const struct pair_posit
         pairs[k] = (struct profile_pair){ids[positions[k].i], ids[positions[k].j]};
     }
     probe_tell(question->probe, done, "messages between PUs %u and %u", pairs[0].a, pairs[0].b);
-    return exchange(question->probe, question->bytes, pairs, count, seconds);
+    return exchange(question->probe, question->bytes, 0, pairs, count, seconds);
 }
 
 static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
@@ -260,7 +254,7 @@ static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
            !(turn > 0 && probe_late(probe));
          turn++) {
         const size_t disturbed = guard->disturbed;
-        rc = exchange_about(probe, bytes, about_s, pairs, count, seconds);
+        rc = exchange(probe, bytes, about_s, pairs, count, seconds);
         slowest[calm] = 0;
         for (size_t i = 0; i < count && rc == 0; i++) {
             slowest[calm] = fmax(slowest[calm], seconds[i]);
@@ -391,7 +385,7 @@ static int look(struct probe *probe, size_t bytes, const struct profile_pair *pa
     const struct machine_guard *guard = &probe->machine->guard;
     const size_t disturbed = guard->disturbed;
     double again;
-    int rc = exchange(probe, bytes, pair, 1, &again);
+    int rc = exchange(probe, bytes, 0, pair, 1, &again);
     if (rc == 0 && (guard->disturbed == disturbed || again < *seconds)) {
         probe_repeat_look_again(seconds, spread, repetitions,
                                 &(struct probe_settled){again, -1, PROBE_MESSAGE_BATCHES});
@@ -536,5 +530,5 @@ void probe_message_free(struct profile_communication *result)
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds)
 {
-    return exchange(probe, bytes, pair, 1, seconds);
+    return exchange(probe, bytes, 0, pair, 1, seconds);
 }

@@ -79,7 +79,7 @@ struct concurrent_question {
  * front, `done` of them. */
 struct concurrent_found {
     struct concurrent_limit limit;
-    size_t done, tried; /* `tried`: batches */
+    size_t done;
 };
 
 /* Looks for the largest batches of `pairs` without interference, measuring pairs that are needed in
@@ -145,7 +145,7 @@ struct sampling_outcome {
     size_t measured_count, pair_count; /* of the pairs that were to be looked at */
     size_t planned_count;              /* pairs to be measured, as far as known */
     size_t fallbacks;                  /* classes whose sample did not agree */
-    size_t tried, most_at_once;        /* batches checked; pairs at a time, at most */
+    size_t most_at_once;               /* pairs at a time */
     bool cut_short;                    /* the probe was late: a class has only its first pairs */
 };
 

@@ -252,7 +252,6 @@ static int sampling_find_batches(struct sampling_run *run, size_t to)
                     : -ENOMEM;
     if (rc == 0) {
         run->limit = found.limit;
-        run->outcome->tried += found.tried;
         sampling_keep(run, values, found.done, 1);
     }
     free(values);

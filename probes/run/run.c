@@ -96,9 +96,10 @@ static void note_threads(const struct probe_run *run, const struct probe_results
 }
 
 /* The first time, or a look again: through the same kind of messenger, started anew. */
-static int run_messages(const struct probe_run *run, struct probe_results *results, bool first,
+static int run_messages(const struct probe_run *run, struct probe_results *results,
                         struct servet_error *error)
 {
+    const bool first = !(results->done & PROBE_MESSAGE);
     struct machine messenger = {0};
     struct servet_error reason = {.text = "the budget leaves no time to start it"};
     bool threads = !first && results->through_threads;
@@ -123,12 +124,6 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
         note_threads(run, results, reason.text);
     }
     return result;
-}
-
-static int run_first_messages(const struct probe_run *run, struct probe_results *results,
-                              struct servet_error *error)
-{
-    return run_messages(run, results, true, error);
 }
 
 static bool over(const struct probe_results *results)
@@ -317,9 +312,8 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
          look++) {
         rc = run_lines(run, results, error);
-        rc = rc < 0 || !probe_budget_fits_ranks(run, results)
-                 ? rc
-                 : run_messages(run, results, false, error);
+        rc = rc < 0 || !probe_budget_fits_ranks(run, results) ? rc
+                                                              : run_messages(run, results, error);
         if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }
@@ -339,7 +333,7 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
         int (*run)(const struct probe_run *run, struct probe_results *results,
                    struct servet_error *error);
     } caches = {PROBE_CACHE, run_caches}, sharing = {PROBE_SHARING, run_sharing},
-      memory = {PROBE_MEMORY, run_memory}, messages = {PROBE_MESSAGE, run_first_messages},
+      memory = {PROBE_MEMORY, run_memory}, messages = {PROBE_MESSAGE, run_messages},
       devices = {PROBE_DEVICE, run_devices}, sets = {PROBE_SETS, run_sets},
       repeats = {PROBE_REPEATS, run_second_looks};
     const bool late = results->messages_first;
