@@ -6,11 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Per octave: of tried reaches, and where a budget has to hold the passes too. */
-enum { FEW_STEPS = CACHE_STEPS_PER_OCTAVE / CACHE_FEW_EACH };
-enum {
-    FINE_STEPS = 32, /* of reaches around the best ones */
-};
+/* Per octave: of tried reaches, and where a budget has to hold the passes too; of reaches around
+ * the best ones. */
+enum { FEW_STEPS = CACHE_STEPS_PER_OCTAVE / CACHE_FEW_EACH, FINE_STEPS = 32 };
 static const double first_pages = 8, last_pages = 16384;
 static const double least_share =
     0.15; /* of the reference latency, for a miss to count as a level */

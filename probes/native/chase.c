@@ -14,10 +14,10 @@ enum {
     CHUNK_LOADS = 512, /* doubled until a chunk lasts as long as the clock asks for */
     UNROLL = 16,       /* loads per turn of the loop, so that its counter costs nothing */
     CHUNKS_MIN = 24,   /* for the quartile to mean something */
-    CHUNKS_MAX = 512,
     /* at least, if the cycle is that long: a whole turn of an L3-sized one, since what the others
      * evict shows only on the next visit */
     LOADS_TOGETHER = 65536,
+    CHUNKS_MAX = LOADS_TOGETHER / CHUNK_LOADS,
 };
 /* Passes that warm are made as long as they help: a cache that keeps only lines which it sees again
  * gets faster for a dozen of them (one of 90 MiB from 12 to 6 ns a line), a set far beyond every

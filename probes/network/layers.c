@@ -326,7 +326,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->seconds = layers.seconds[i];
         layer->quality.origin =
             survey->edge_count == result->all_pairs ? PROFILE_MEASURED : PROFILE_INFERRED;
-        layer->quality.repetitions = REPEAT_MINIMUM_LEAST;
+        layer->quality.repetitions = 2; /* a pair is measured until two sweeps agree */
         layer->quality.spread = spread_of(survey, &layers, i);
     }
     if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {

@@ -34,7 +34,7 @@
  */
 
 #define SURVEY_BLOCK 16u
-#define SURVEY_ALL_UP_TO 32u
+#define SURVEY_ALL_UP_TO (SURVEY_BLOCK * 2)
 
 /* The nodes as PUs of the machine (ranks): those of node n are pus[first[n]] … pus[first[n + 1] -
  * 1]. Pairs of nodes are measured between the first PUs of both. */

@@ -192,8 +192,7 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
-        bool again = edge && (sweep < REPEAT_MINIMUM_LEAST ||
-                              edge->next > (1 + REPEAT_AGREE) * edge->seconds);
+        bool again = edge && edge->next > (1 + REPEAT_AGREE) * edge->seconds;
         if (!sweep || again) {
             buffers->nodes[wanted++] = pairs[i];
         }

@@ -33,8 +33,7 @@ bool probe_repeat_minimum_settled(const double *values, size_t count)
         second = values[i] < least ? least : fmin(second, values[i]);
         least = fmin(least, values[i]);
     }
-    return count >= REPEAT_MINIMUM_MOST ||
-           (count >= REPEAT_MINIMUM_LEAST && second <= (1 + REPEAT_AGREE) * least);
+    return count >= REPEAT_MINIMUM_MOST || (count > 0 && second <= (1 + REPEAT_AGREE) * least);
 }
 
 void probe_repeat_look_again(double *seconds, double *spread, uint32_t *repetitions,

@@ -12,12 +12,7 @@
 #define REPEAT_AGREE 0.05
 
 /* Measurements of one figure that is a median, and of one that is a minimum. */
-enum {
-    REPEAT_MEDIAN_LEAST = 3,
-    REPEAT_MEDIAN_MOST = 9,
-    REPEAT_MINIMUM_LEAST = 2,
-    REPEAT_MINIMUM_MOST = 5
-};
+enum { REPEAT_MEDIAN_LEAST = 3, REPEAT_MEDIAN_MOST = 9, REPEAT_MINIMUM_MOST = 5 };
 
 /* Half of the interval that holds the median with a probability of 95 %, as a share of the median:
  * between order statistics, whatever the distribution. Fewer than six values say that of no

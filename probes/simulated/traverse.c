@@ -72,9 +72,8 @@ static uint64_t class_span(const struct sim *sim)
 static uint64_t frame_of(const struct sim *sim, struct random *random, uint64_t page,
                          size_t page_bytes)
 {
-    enum {
-        COLOURS = 64 * 1024 * 1024
-    }; /* bytes after which colours repeat: larger than any cache's way */
+    /* Bytes after which colours repeat: larger than any cache's way. */
+    enum { COLOURS = 64 << 20 };
     const uint64_t frame = random_below(random, FRAMES);
     const uint64_t colours = page_bytes < COLOURS ? COLOURS / page_bytes : 1;
     return sim->mapping == SIM_PAGES_COLOURED ? frame * colours + page % colours : frame;
