@@ -18,9 +18,7 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
 /* 2,000 values of one layer do not reach that: by which one pair may be faster than the middle, and
  * bandwidths of the kernel beyond which nothing is added. */
 static const double most_deviations = 6;
-/* For pairs: see layers.h. Latencies less than this factor apart are one layer on the machines
- * whose structure is known, unless groups tell the two apart. */
-static const double groups_factor = 1.4;
+/* For pairs: see layers.h. */
 static const double least_filled = 0.97;  /* of the pairs inside of groups */
 static const double least_covered = 0.25; /* of the PUs, in groups: cores that have siblings */
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
@@ -347,7 +345,7 @@ static bool makes_groups(const struct layering *l, size_t i)
 {
     const struct piece *low = &l->pieces[i], *high = &l->pieces[i + 1];
     bool clear =
-        exp(high->centre - low->centre) >= groups_factor && distance(low, high) >= least_distance;
+        exp(high->centre - low->centre) >= LAYERS_APART && distance(low, high) >= least_distance;
     return l->groupings[i].filled && (l->groupings[i].many || clear);
 }
 
@@ -384,9 +382,9 @@ static bool stays(const struct layering *l, size_t i, double *weakness)
     bool few = (double)low->count < least || (double)high->count < least;
     *weakness = apart - (few && !explained ? HUGE_VAL : 0);
     if (!explained) {
-        return apart >= least_distance && factor >= groups_factor && !few;
+        return apart >= least_distance && factor >= LAYERS_APART && !few;
     }
-    return (apart >= least_distance || factor >= groups_factor) &&
+    return (apart >= least_distance || factor >= LAYERS_APART) &&
            !are_of_one_kind(l, &l->groupings[i], &l->groupings[i + 1]);
 }
 
@@ -489,5 +487,5 @@ bool probe_layers_agree(double *values, size_t count, double spread)
     double deviation = fmax(fmax(spread, LAYERS_LEAST_SPREAD),
                             profile_median_value(away, count) / LAYERS_MAD_OF_DEVIATION);
     free(away);
-    return log(middle / least) < fmin(log(groups_factor), most_deviations * deviation);
+    return log(middle / least) < fmin(log(LAYERS_APART), most_deviations * deviation);
 }

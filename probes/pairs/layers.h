@@ -40,9 +40,9 @@
 #include <stdint.h>
 
 #define CLUSTERS_MAX 16
-/* Ratio of two latencies that noise of 3 % does not make of one layer, whose pairs differ by 12 %
- * at most. */
-#define LAYERS_APART 1.25
+/* Latencies less than this factor apart are one layer on the machines whose structure is known,
+ * unless groups tell the two apart. Noise of 3 % does not make it of one layer. */
+#define LAYERS_APART 1.4
 /* Pairs of one layer differ by 1 to 5 %, however quiet the machine. */
 #define LAYERS_LEAST_SPREAD 0.02
 /* For a Gaussian: half the distance of its quartiles, which is the median of its absolute
