@@ -47,31 +47,6 @@ uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, ui
     return distances[i];
 }
 
-static int measure_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
-                        uint32_t *line_bytes)
-{
-    uint32_t distances[DISTANCES];
-    double seconds[DISTANCES];
-    for (size_t i = 0; i < DISTANCES; i++) {
-        distances[i] = 8u << i;
-        seconds[i] = INFINITY;
-        const struct machine_traversal what = {.bytes = level->bytes * 4 / 3 / 1024 * 1024,
-                                               .stride_bytes = distances[i],
-                                               .pages = machine_pages(probe->machine)};
-        for (int trial = 0; trial < TRIALS; trial++) {
-            double once;
-            int rc = probe_cache_load(probe, pu, what, &once);
-            if (rc < 0) {
-                return rc;
-            }
-            seconds[i] = fmin(seconds[i], once);
-        }
-    }
-    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
-    *line_bytes = probe_line_infer(&curve, level->seconds, level->declared_line_bytes);
-    return 0;
-}
-
 uint32_t probe_line_first(const struct machine *machine, uint32_t pu)
 {
     const struct profile_class *declared = probe_cache_declared(machine);
@@ -86,16 +61,29 @@ uint32_t probe_line_first(const struct machine *machine, uint32_t pu)
     return first ? first->line_bytes : 0;
 }
 
-int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
-               uint32_t *line_bytes, struct servet_error *error)
+static int measure_line(struct probe *probe, uint32_t pu, struct probe_cache_level *first)
 {
-    *line_bytes = 0;
-    probe_tell(probe, 1, "line size of the first cache on PU %u", pu);
-    if (level->miss_seconds < probe_cache_least_rise * level->seconds) {
-        return 0;
+    uint32_t distances[DISTANCES];
+    double seconds[DISTANCES];
+    for (size_t i = 0; i < DISTANCES; i++) {
+        distances[i] = 8u << i;
+        seconds[i] = INFINITY;
+        const struct machine_traversal what = {.bytes = first->size_bytes * 4 / 3 / 1024 * 1024,
+                                               .stride_bytes = distances[i],
+                                               .pages = machine_pages(probe->machine)};
+        for (int trial = 0; trial < TRIALS; trial++) {
+            double once;
+            int rc = probe_cache_load(probe, pu, what, &once);
+            if (rc < 0) {
+                return rc;
+            }
+            seconds[i] = fmin(seconds[i], once);
+        }
     }
-    int rc = measure_line(probe, pu, level, line_bytes);
-    return rc < 0 ? probe_error(error, rc, "measuring the line size") : 0;
+    const struct probe_line_curve curve = {distances, seconds, DISTANCES};
+    first->line_bytes =
+        probe_line_infer(&curve, first->seconds, probe_line_first(probe->machine, pu));
+    return 0;
 }
 
 /* -- what is asked of a PU, in which order -- */
@@ -120,12 +108,12 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
         return 0;
     }
     struct probe_cache_level *first = &out->levels[0];
-    const struct probe_line_level level = {.bytes = first->size_bytes,
-                                           .seconds = first->seconds,
-                                           .miss_seconds = first_miss_seconds(out),
-                                           .declared_line_bytes =
-                                               probe_line_first(probe->machine, pu)};
-    return probe_line(probe, pu, &level, &first->line_bytes, error);
+    probe_tell(probe, 1, "line size of the first cache on PU %u", pu);
+    if (first_miss_seconds(out) < probe_cache_least_rise * first->seconds) {
+        return 0; /* undecided, which is no error */
+    }
+    int rc = measure_line(probe, pu, first);
+    return rc < 0 ? probe_error(error, rc, "measuring the line size") : 0;
 }
 
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,

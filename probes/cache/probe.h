@@ -181,19 +181,6 @@ void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times 
  * large as the cache lines miss. Nodes closer together than a line share one, so the latency rises
  * with their distance until that is the line size. */
 
-/* The first level by its latency curve. */
-struct probe_line_level {
-    uint64_t bytes;
-    /* of a hit, and of a hit in the level behind it */
-    double seconds, miss_seconds;
-    /* 0: not known */
-    uint32_t declared_line_bytes;
-};
-
-/* 0: undecided, which is no error. */
-int probe_line(struct probe *probe, uint32_t pu, const struct probe_line_level *level,
-               uint32_t *line_bytes, struct servet_error *error);
-
 /* Latencies by distance of the nodes (ascending, doubling). */
 struct probe_line_curve {
     const uint32_t *distances; /* bytes */
