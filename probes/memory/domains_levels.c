@@ -50,12 +50,12 @@ static int measure_scaling(const struct sets *sets, size_t index,
                            const struct profile_memory *memory, struct profile_memory_level *out)
 {
     const struct partition *of = &sets->levels[index].partition;
-    const struct partition **inner = calloc(index + 2, sizeof *inner);
+    struct partition *inner = calloc(index + 2, sizeof *inner); /* what they hold is not owned */
     const size_t first = of->first[probe_sets_first_group(sets, of)];
     const struct profile_set *group = profile_group_of(&out->collisions, sets->pus->ids[first]);
     int rc = inner ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i <= index; i++) {
-        inner[i] = i ? &sets->levels[i - 1].partition : &sets->cores;
+        inner[i] = i ? sets->levels[i - 1].partition : sets->cores;
     }
     if (rc == 0) {
         rc = probe_scaling_measure(sets->probe, sets->bytes, group, inner, memory, out);

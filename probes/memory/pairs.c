@@ -95,26 +95,20 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const struct profile_class *declared = rounds->probe->declared;
     struct profile_memory_level *level = &memory->levels[index];
-    const struct partition **inner = calloc(index + 2, sizeof *inner);
-    struct partition *made = calloc(index + 1, sizeof *made);
-    int rc = inner && made ? 0 : -ENOMEM;
+    struct partition *inner = calloc(index + 2, sizeof *inner);
+    int rc = inner ? 0 : -ENOMEM;
     for (size_t i = 0; i <= index && rc == 0; i++) {
-        inner[i] = &made[i];
-        rc = probe_partition_make(pus,
-                                  i          ? &memory->levels[i - 1].collisions
-                                  : declared ? &declared->cores
-                                             : NULL,
-                                  &made[i]);
+        const struct profile_relation *cores = declared ? &declared->cores : NULL;
+        rc = probe_partition_make(pus, i ? &memory->levels[i - 1].collisions : cores, &inner[i]);
     }
     if (rc == 0) {
         rc = probe_scaling_measure(rounds->probe, rounds->bytes, level->collisions.groups, inner,
                                    memory, level);
     }
-    for (size_t i = 0; made && i <= index; i++) {
-        probe_partition_free(&made[i]);
+    for (size_t i = 0; inner && i <= index; i++) {
+        probe_partition_free(&inner[i]);
     }
     free(inner);
-    free(made);
     return rc;
 }
 

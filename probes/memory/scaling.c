@@ -23,7 +23,7 @@ static size_t before_in(const uint32_t *unit_of, const size_t *positions, size_t
     return before;
 }
 
-void probe_scaling_order(size_t *positions, size_t count, const struct partition *const *inner,
+void probe_scaling_order(size_t *positions, size_t count, const struct partition *inner,
                          size_t inner_count)
 {
     for (size_t done = 0; done + 1 < count; done++) {
@@ -31,7 +31,7 @@ void probe_scaling_order(size_t *positions, size_t count, const struct partition
         for (size_t k = done + 1; k < count; k++) {
             size_t here = 0, there = 0;
             for (size_t i = inner_count; i > 0 && here == there; i--) {
-                const uint32_t *of = inner[i - 1]->unit;
+                const uint32_t *of = inner[i - 1].unit;
                 here = before_in(of, positions, done, of[positions[k]]);
                 there = before_in(of, positions, done, of[positions[best]]);
             }
@@ -143,7 +143,7 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
 }
 
 int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profile_set *group,
-                          const struct partition *const *inner, const struct profile_memory *memory,
+                          const struct partition *inner, const struct profile_memory *memory,
                           struct profile_memory_level *level)
 {
     const struct profile_set *pus = &probe->machine->pus;
@@ -151,7 +151,7 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profil
     size_t *at = malloc(pus->count * sizeof *at), count = 0, inner_count = 0;
     uint32_t *order = malloc(pus->count * sizeof *order);
     int rc = at && order ? 0 : -ENOMEM;
-    while (inner[inner_count]) {
+    while (inner[inner_count].unit) {
         inner_count++;
     }
     for (uint32_t limit = UINT32_MAX; rc == 0 && limit > 0;) {
