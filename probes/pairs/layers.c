@@ -19,8 +19,7 @@ static const size_t no_minimum_up_to = 8; /* values: with so few, every one coun
  * bandwidths of the kernel beyond which nothing is added. */
 static const double most_deviations = 6;
 /* For pairs: see layers.h. */
-static const double least_filled = 0.97;  /* of the pairs inside of groups */
-static const double least_covered = 0.25; /* of the PUs, in groups: cores that have siblings */
+static const double least_filled = 0.97; /* of the pairs inside of groups */
 enum { STEPS_PER_BANDWIDTH = 4, GRID_MAX = 4096, CUTS_MAX = 256 };
 
 struct density {
@@ -282,7 +281,7 @@ struct grouping {
     uint32_t *group_of; /* by PU: the lowest PU of its group */
     uint32_t *size_of;  /* by that PU: how many the group has */
     bool filled;        /* nearly all pairs inside of groups are below the cut */
-    bool many;          /* groups, of a good part of the PUs */
+    bool many;          /* more than one */
 };
 
 struct layering {
@@ -325,22 +324,21 @@ static void connect(const struct layering *l, double limit, struct grouping *g)
 
 static void judge_groups(const struct layering *l, double limit, struct grouping *g)
 {
-    size_t inside = 0, below = 0, groups = 0, covered = 0;
+    size_t inside = 0, below = 0, groups = 0;
     connect(l, limit, g);
     for (size_t i = 0, k = 0; i < l->pus; i++) {
         groups += g->size_of[i] > 1;
-        covered += g->size_of[i] > 1 ? g->size_of[i] : 0;
         for (size_t j = i + 1; j < l->pus; j++, k++) {
             inside += g->group_of[i] == g->group_of[j];
             below += is_below(l, k, limit);
         }
     }
     g->filled = (double)below >= least_filled * (double)inside;
-    g->many = groups >= 2 && (double)covered >= least_covered * (double)l->pus;
+    g->many = groups >= 2;
 }
 
-/* A few groups, of a machine of which a part is offline, are some only where they are clearly
- * faster than all else: disturbance only lengthens. */
+/* One group, of a machine of which a part is offline, is one only where it is clearly faster than
+ * all else: disturbance only lengthens. */
 static bool makes_groups(const struct layering *l, size_t i)
 {
     const struct piece *low = &l->pieces[i], *high = &l->pieces[i + 1];

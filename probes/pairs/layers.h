@@ -25,7 +25,7 @@
  *   - A cut that makes groups stays where the medians are four deviations or a factor of 1.4 apart,
  *     unless the groups of both sides are of one kind: of like sizes, and none within another, such
  *     as siblings of which a clock of 5 ns steps says 5 or 10, or of which one is disturbed. One
- *     group, or groups of less than a fourth of the PUs, count where both is so.
+ *     group counts where both is so.
  *   - A cut that makes none stays where the medians are four deviations and a factor of 1.4 apart
  *     and both sides have as many pairs as there are PUs, two of four PUs: distances in a mesh.
  *
