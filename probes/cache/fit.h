@@ -15,7 +15,7 @@
  * of knees with the least penalised error wins.
  *
  * The answer: the posterior of each level over the candidates' sizes, summed over all shapes. The
- * reported size is the one of greatest expected utility, the interval holds most of the posterior
+ * reported size is the likeliest between the quartiles, the interval holds most of the posterior
  * (posterior.c). */
 #ifndef SERVET_PROBES_CACHE_FIT_H
 #define SERVET_PROBES_CACHE_FIT_H

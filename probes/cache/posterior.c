@@ -3,9 +3,8 @@
  * Each candidate counts exp(-misfit / 2) times its prior; the sum over the shapes of a size is the
  * size's.
  *
- * The reported size is as useful as nearly any other, and the likeliest of those. A size is of full
- * use where the true one is within 5 %, of none beyond 12 %: a step from one to none would choose
- * the middle of two likely sizes. */
+ * The reported size is the likeliest between the quartiles: the median itself would be the middle
+ * of two likely sizes. */
 #include "probes/cache/fit.h"
 
 #include <errno.h>
@@ -16,15 +15,14 @@
 #include "profile/base/statistics.h"
 
 /* | constant      | unit     | source, and what breaks without it                                 |
- * | as_good       | times    | `within` of the judge (accuracy.c): 3 % and 10 %                   |
- * | outside       | share    | of the posterior, on either side of the interval                   |
+ * | outside,      | share    | of the posterior, on either side of the interval, and of the sizes |
+ * | aside         |          | to choose from                                                     |
  * | others_from   | relative | repeats at a knee differ by less than 2 % on an idle machine, by 4 |
  * |               |          | to 20 % where other processes use the cache (virtual Zen 3)        |
  * | others_take   | times    | a core that streams brings in a line in half the time of our hit,  |
  * |               |          | and a third of the cache is ours: 512 KiB measured as 192          |
  */
-static const double as_good = 1.05, no_good = 1.12, as_useful = 0.9;
-static const double outside = 0.02;
+static const double outside = 0.02, aside = 0.25;
 static const double others_from = 0.03, others_take = 3;
 enum { SIZES_MAX = 512 };
 
@@ -79,56 +77,40 @@ static void cache_posterior_add(const struct cache_candidate *candidate, void *a
     }
 }
 
-/* The expected use of reporting the size. */
-static double cache_posterior_use(const struct cache_posterior *posterior, uint64_t bytes)
+/* The size up to which so much of the posterior lies. */
+static size_t cache_posterior_quantile(const struct cache_posterior *posterior, double share)
 {
-    double sum = 0;
-    for (size_t i = 0; i < posterior->count; i++) {
-        const struct cache_posterior_size *size = &posterior->sizes[i];
-        const double off = fabs(log((double)bytes / (double)size->bytes));
-        const double use = (log(no_good) - off) / (log(no_good) - log(as_good));
-        sum += size->likely * fmin(1, fmax(0, use));
+    double all = 0, below = 0;
+    size_t i = 0;
+    for (size_t k = 0; k < posterior->count; k++) {
+        all += posterior->sizes[k].likely;
     }
-    return sum;
+    while (i + 1 < posterior->count && (below += posterior->sizes[i].likely) < share * all) {
+        i++;
+    }
+    return i;
 }
 
 static size_t cache_posterior_choose(const struct cache_posterior *posterior)
 {
-    double most = 0, likeliest = -1;
-    size_t chosen = 0;
-    for (size_t i = 0; i < posterior->count; i++) {
-        most = fmax(most, cache_posterior_use(posterior, posterior->sizes[i].bytes));
-    }
-    for (size_t i = 0; i < posterior->count; i++) {
-        const struct cache_posterior_size *size = &posterior->sizes[i];
-        if (cache_posterior_use(posterior, size->bytes) >= as_useful * most &&
-            size->likely > likeliest) {
-            likeliest = size->likely;
-            chosen = i;
-        }
+    size_t chosen = cache_posterior_quantile(posterior, aside);
+    const size_t last = cache_posterior_quantile(posterior, 1 - aside);
+    for (size_t i = chosen + 1; i <= last; i++) {
+        chosen = posterior->sizes[i].likely > posterior->sizes[chosen].likely ? i : chosen;
     }
     return chosen;
 }
 
 /* Sizes up to half way to the next that is listed, since not every size is. */
-static void cache_posterior_interval(const struct cache_posterior *posterior, size_t chosen,
+static void cache_posterior_interval(const struct cache_posterior *posterior,
                                      struct cache_level_fit *out)
 {
     const struct cache_posterior_size *sizes = posterior->sizes;
-    const size_t count = posterior->count;
-    double all = 0, below = 0, above = 0;
-    size_t low = 0, high = count - 1;
-    for (size_t i = 0; i < count; i++) {
-        all += sizes[i].likely;
-    }
-    while (low < chosen && (below += sizes[low].likely) < outside * all) {
-        low++;
-    }
-    while (high > chosen && (above += sizes[high].likely) < outside * all) {
-        high--;
-    }
+    const size_t low = cache_posterior_quantile(posterior, outside),
+                 high = cache_posterior_quantile(posterior, 1 - outside);
     out->low_bytes = (sizes[low].bytes + sizes[low > 0 ? low - 1 : low].bytes) / 2;
-    out->high_bytes = (sizes[high].bytes + sizes[high + 1 < count ? high + 1 : high].bytes) / 2;
+    out->high_bytes =
+        (sizes[high].bytes + sizes[high + 1 < posterior->count ? high + 1 : high].bytes) / 2;
 }
 
 /* Other processes only take of a level, and not all the time: where repeats differ at its knee, it
@@ -174,10 +156,9 @@ int probe_cache_posterior(const struct cache_terms *terms, struct cache_solution
         return 0;
     }
     qsort(posterior.sizes, posterior.count, sizeof *posterior.sizes, cache_posterior_by_bytes);
-    const size_t chosen = cache_posterior_choose(&posterior);
-    solution->levels[at] = posterior.sizes[chosen].best;
+    solution->levels[at] = posterior.sizes[cache_posterior_choose(&posterior)].best;
     *out = (struct cache_level_fit){.shape = solution->levels[at].shape};
-    cache_posterior_interval(&posterior, chosen, out);
+    cache_posterior_interval(&posterior, out);
     if (at > 0) { /* the first level's ways say how large it is */
         cache_posterior_allow_for_others(terms->curve, out);
     }
