@@ -398,7 +398,7 @@ int probe_survey_run(struct survey *survey, struct survey_result *out)
     rc = rc < 0 ? rc : probe_survey_measured(survey, &result.network.measured);
     result.measured_pairs = survey->edge_count;
     if (rc < 0) {
-        probe_message_free(&result.network);
+        profile_communication_free(&result.network);
         return rc;
     }
     *out = result;

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/codec/codec.h"
-
 enum { SWEEPS = 2, PILOTS = 5 };
 static const size_t curve_from = 1, curve_to = 4u << 20; /* bytes, doubling every other step */
 
@@ -64,7 +62,7 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
     }
     free(cluster_of);
     if (rc < 0) {
-        probe_message_free(&result);
+        profile_communication_free(&result);
         return rc;
     }
     *out = result;
@@ -515,16 +513,11 @@ int probe_message(struct probe *probe, size_t message_bytes, struct profile_comm
     struct profile_communication result = {.message_bytes = message_bytes};
     int rc = probe->machine->pus.count > 1 ? measure(probe, message_bytes, &result) : 0;
     if (rc < 0) {
-        probe_message_free(&result);
+        profile_communication_free(&result);
         return probe_error(error, rc, "measuring messages");
     }
     *out = result;
     return 0;
-}
-
-void probe_message_free(struct profile_communication *result)
-{
-    profile_communication_free(result);
 }
 
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,

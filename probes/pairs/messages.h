@@ -10,6 +10,7 @@
 #define SERVET_PROBES_PAIRS_MESSAGES_H
 
 #include "probes/probe.h"
+#include "profile/codec/codec.h"
 #include "profile/model.h"
 
 /* The size of messages where none is asked for: that of the class' first level. */
@@ -41,6 +42,5 @@ int probe_message_concurrency(struct probe *probe, size_t bytes, const struct pr
 /* One pair, once, one way. 0 or the machine's -errno. */
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds);
-void probe_message_free(struct profile_communication *result);
 
 #endif

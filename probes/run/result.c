@@ -534,7 +534,7 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
     if (rc < 0) {
         return rc;
     }
-    probe_message_free(&node_class->communication);
+    profile_communication_free(&node_class->communication);
     node_class->communication = *found;
     memset(found, 0, sizeof *found);
     return 0;

@@ -42,7 +42,7 @@ static void survey_tree(struct fat_tree *tree, bool exhaustive, double until_s, 
 
 static void finish(struct fat_tree *tree, struct done *done)
 {
-    probe_message_free(&done->result.network);
+    profile_communication_free(&done->result.network);
     probe_survey_close(&done->survey);
     bench_fat_tree_close(tree, &done->machine);
 }

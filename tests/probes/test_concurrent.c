@@ -71,11 +71,11 @@ TEST(pairs_that_do_not_disturb_are_measured_together)
     open_machine(16, 1e12);
     struct profile_communication found = messages(false, &together_s);
     ck_assert(says_together(&found.layers[0].quality));
-    probe_message_free(&found);
+    profile_communication_free(&found);
     found = messages(true, &alone_s);
     ck_assert(!says_together(&found.layers[0].quality));
     ck_assert_msg(together_s < alone_s / 3, "%g s against %g s", together_s, alone_s);
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 TEST(pairs_that_disturb_are_measured_one_by_one)
@@ -87,11 +87,11 @@ TEST(pairs_that_disturb_are_measured_one_by_one)
      * link. */
     ck_assert(says_together(&found.layers[0].quality));
     ck_assert_ptr_nonnull(strstr(found.layers[0].quality.note, "up to 4 disjoint pairs"));
-    probe_message_free(&found);
+    profile_communication_free(&found);
     found = messages(true, &alone_s);
     ck_assert_double_lt(together_s, alone_s);
     ck_assert_double_gt(together_s, alone_s / 2); /* most pairs are between packages */
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 static int take_a_second(void *argument, const struct pair_position *pairs, size_t count,
@@ -269,6 +269,6 @@ TEST(messages_at_a_time_go_up_to_all_pus)
     ck_assert_uint_eq(most_pairs, 80);
     const struct profile_layer *layer = &found.layers[0];
     ck_assert_uint_eq(layer->concurrency[layer->concurrency_count - 1].messages, 80);
-    probe_message_free(&found);
+    profile_communication_free(&found);
     profile_set_free(&alike.pus);
 }

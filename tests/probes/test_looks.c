@@ -85,7 +85,7 @@ TEST(lines_are_those_of_the_machine)
         }
     }
     ck_assert(profile_pair_figure(found.line_times, found.line_time_count, 3, 8) == 0);
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
@@ -94,7 +94,7 @@ TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
     ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
     ck_assert_double_eq_tol(found.layers[1].line_seconds, 101.75e-9, 1.5e-9);
     ck_assert_uint_eq(found.line_time_count, 4 + 8); /* all siblings, eight of the others */
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 /* The layers that another way of messages finds: siblings as before, then all but PU 7, then all;
@@ -122,7 +122,7 @@ TEST(lines_move_to_layers_that_other_messages_found)
     ck_assert(layers[3].line_seconds == 0);
     ck_assert_uint_eq(layers[2].line_quality.repetitions, 15);
     free(to.line_times);
-    probe_message_free(&from);
+    profile_communication_free(&from);
 }
 
 /* -- looks apart in time -- */
@@ -205,7 +205,7 @@ static struct said run_of(uint64_t seed, int looks)
                         layer->curve[3].seconds, layer->curve[3].spread};
     ck_assert_double_eq_tol(found.message_times[0].value, layer->seconds, 1e-3 * layer->seconds);
     drift = 0;
-    probe_message_free(&found);
+    profile_communication_free(&found);
     probe_machine_close(&machine);
     return said;
 }
@@ -289,7 +289,7 @@ TEST(turns_that_others_disturbed_do_not_widen)
         ck_assert_double_lt(layer->curve[i].spread, 1);
     }
     const double seconds = layer->curve[3].seconds;
-    probe_message_free(&found);
+    profile_communication_free(&found);
     ops.exchange = exchange_that_waits;
     ck_assert_int_eq(probe_message(&probe, 16384, &found, &error), 0);
     layer = &found.layers[0];
@@ -305,7 +305,7 @@ TEST(turns_that_others_disturbed_do_not_widen)
     ck_assert_double_lt(layer->curve[3].spread, 1);
     ck_assert_double_lt(layer->quality.spread, 1);
     machine.ops = undisturbed;
-    probe_message_free(&found);
+    profile_communication_free(&found);
     probe_machine_close(&machine);
 }
 
@@ -336,7 +336,7 @@ TEST(looks_that_others_disturbed_do_not_widen)
     ck_assert_double_gt(layer->quality.spread, 50);
     ck_assert_double_gt(layer->curve[3].spread, 50);
     machine.ops = undisturbed;
-    probe_message_free(&found);
+    profile_communication_free(&found);
     probe_machine_close(&machine);
 }
 
@@ -359,7 +359,7 @@ TEST(messages_say_of_which_data_they_are)
         ck_assert_str_eq(found.message_data, unwritten ? "unwritten" : "written");
         ck_assert_double_eq_tol(found.layers[0].seconds, (1e-7 + 32768 / 1e9) / (1 + unwritten),
                                 1e-12);
-        probe_message_free(&found);
+        profile_communication_free(&found);
         probe_machine_close(&machine);
     }
 }

@@ -89,7 +89,7 @@ static void expect_layers(size_t bytes, const char *const *groups, double times)
         ck_assert(i == 0 || found.layers[i].seconds > times * found.layers[i - 1].seconds);
     }
     ck_assert_ptr_null(groups[found.layer_count]);
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 #define DUNNINGTON_L2 "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23"

@@ -435,7 +435,7 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
         ck_assert_uint_eq(found.layers[i].members.pair_count, 0);
     }
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 /* A machine with a clock and nothing else. */

@@ -160,7 +160,7 @@ TEST(what_no_topology_says_is_found_by_messages_of_a_sample)
         ck_assert_int_eq(probe_message(&probe, 8, &found, &error), 0);
         ck_assert_uint_eq(found.layer_count, 2);
         ck_assert_uint_eq(found.layers[0].members.group_count, 32);
-        probe_message_free(&found);
+        profile_communication_free(&found);
         probe_machine_close(&machine);
     }
 }

@@ -128,7 +128,7 @@ TEST(every_pair_is_measured_in_two_sweeps)
             ck_assert_uint_ge(exchanges[a][b], 2);
         }
     }
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 /* A value of the layer's curve, at the size that the layers were measured with. */
@@ -162,7 +162,7 @@ TEST(layers_curves_and_concurrency_are_found)
     const struct profile_layer *node = &found.layers[1];
     ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds,
                         3 * node->concurrency[0].seconds);
-    probe_message_free(&found);
+    profile_communication_free(&found);
 }
 
 static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node,

@@ -148,7 +148,7 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = 3.5};
     ck_assert_int_eq(probe_message(&probe, 64, &found, &error), 0);
     ck_assert_uint_eq(exchanges, 3);
-    probe_message_free(&found);
+    profile_communication_free(&found);
     machine.pus.count = all;
     probe_machine_close(&machine);
 }
@@ -182,7 +182,7 @@ TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
             ck_assert_uint_ne(found.layers[i].curve_count, 1); /* nothing is interpolated */
         }
         if (over_from > 1) {
-            probe_message_free(&found);
+            profile_communication_free(&found);
         }
     }
     machine.pus.count = all;

@@ -35,7 +35,7 @@ static void open_class(void)
 
 static void close_class(void)
 {
-    probe_message_free(&node_class.communication);
+    profile_communication_free(&node_class.communication);
     probe_relation_free(&node_class.packages);
     probe_relation_free(&last_level.sharing);
     profile_set_free(&node_class.pus);
