@@ -41,7 +41,7 @@ static void free_results(struct probe_results *results)
     probe_memory_free(&results->memory);
     probe_numa_free(&results->numa);
     probe_devices_free(&results->devices);
-    probe_message_free(&results->messages);
+    profile_communication_free(&results->messages);
 }
 
 static size_t largest_cache(const struct probe_results *results)
@@ -407,16 +407,6 @@ static int set_texts(struct servet_profile *profile, const char *started)
     return profile->tool && profile->started ? 0 : -ENOMEM;
 }
 
-static int measure(const struct probe_run *run, struct probe_results *results,
-                   struct servet_error *error)
-{
-    results->probe.progress = probe_progress_step;
-    results->probe.progress_argument = run->progress;
-    int rc = run_probes(run, results, error);
-    run->machine->until_s = 0;
-    return rc;
-}
-
 static void name_memory_limit(const struct machine *machine, struct servet_error *error)
 {
     char text[sizeof error->text];
@@ -433,6 +423,8 @@ static struct probe_results results_of(const struct probe_run *run)
     struct profile_class *node_class = &run->machine->declared->classes[0];
     return (struct probe_results){
         .probe = {.machine = run->machine,
+                  .progress = probe_progress_step,
+                  .progress_argument = run->progress,
                   .seed = run->seed,
                   .declared = node_class,
                   .exhaustive = run->exhaustive,
@@ -523,7 +515,8 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     probe_budget_start(run, &results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
-                : measure(run, &results, error);
+                : run_probes(run, &results, error);
+    run->machine->until_s = 0;
     rc = rc == 0 && results.done == 0 && results.left_out != 0 ? probe_budget_fail(run, error) : rc;
     run->left_out = results.left_out;
     run->incomplete = ends_early(rc) && results.done != 0 ? rc : 0;
