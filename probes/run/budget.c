@@ -11,21 +11,18 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Seconds of an idle machine for a first figure, and shares of the time, from whole runs of
+/* By bit of enum probe_run_probes. Seconds of an idle machine for a first figure, and shares of the time, from whole runs of
  * machines of 2 to 64 PUs. The least of the caches is one look at every other size and the fit; of
  * memory, touching the arrays of one PU, as large as the last level. Those of devices, a driver's
  * start and 64 MiB of pinned memory, are an estimate. */
 static const struct step {
-    unsigned probe;
     const char *name;
     double least_s;
     double after_s; /* of that: of the processor, after its operations */
     double share;
 } steps[] = {
-    {PROBE_CACHE, "cache", 1.0, 0.45, 6}, {PROBE_SHARING, "sharing", 0.1, 0, 2},
-    {PROBE_MEMORY, "memory", 0.25, 0, 3}, {PROBE_MESSAGE, "message", 0.2, 0, 3},
-    {PROBE_DEVICE, "device", 0.5, 0, 1},  {PROBE_SETS, "sets", 0, 0, 2},
-    {PROBE_REPEATS, "repeats", 0, 0, 1},
+    {"cache", 1.0, 0.45, 6}, {"sharing", 0.1, 0, 2}, {"memory", 0.25, 0, 3}, {"message", 0.2, 0, 3},
+    {"device", 0.5, 0, 1},   {"sets", 0, 0, 2},      {"repeats", 0, 0, 1},
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -59,11 +56,7 @@ static size_t place_of(const struct probe_results *results, unsigned probe)
 
 static const struct step *step_of(unsigned probe)
 {
-    size_t i = 0;
-    while (steps[i].probe != probe) {
-        i++;
-    }
-    return &steps[i];
+    return &steps[__builtin_ctz(probe)];
 }
 
 /* A quota of one worker at a time leaves too few for it. */
@@ -85,7 +78,7 @@ size_t probe_budget_steps(const struct probe_run *run)
 {
     size_t count = 0;
     for (size_t i = 0; i < STEPS; i++) {
-        count += is_asked(run, steps[i].probe);
+        count += is_asked(run, 1u << i);
     }
     return count;
 }
@@ -107,8 +100,8 @@ static struct rest rest_after(const struct probe_run *run, const struct probe_re
 {
     struct rest rest = {0};
     for (size_t i = 0; i < STEPS; i++) {
-        const bool after = place_of(results, steps[i].probe) > place_of(results, probe) &&
-                           is_asked(run, steps[i].probe);
+        const bool after =
+            place_of(results, 1u << i) > place_of(results, probe) && is_asked(run, 1u << i);
         rest.least_s += after ? steps[i].least_s * pace_of(run) : 0;
         rest.share += after ? steps[i].share : 0;
     }
