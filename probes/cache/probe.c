@@ -23,15 +23,12 @@ static const struct {
     double up_to_bytes;
     size_t places;
 } places[] = {{1 << 20, 6}, {4 << 20, 4}, {16 << 20, 3}, {INFINITY, 1}};
-/* Around the knees that the sweeps gave: more samples, and of knees up to `between_up_to` finer
- * steps. */
+/* Around the knees that the sweeps gave: more samples, and finer steps where points are not
+ * sparse. */
 enum { REFINED_STEPS = 16, REFINED_ROUNDS = 6 };
-static const double between_up_to = 64 << 20; /* bytes */
 /* Seconds that this may take, or, where it is more, half as long as the sweeps; and that a first
  * look has however late it is. */
 static const double refined_s = 3;
-/* Of the time granted, for sweeps; the rest is for what comes after them. */
-static const double sweeps_share = 0.75;
 /* Of the processor, for which a budget must leave time: inferring levels. */
 static const double fit_s = 0.6;
 
@@ -119,12 +116,13 @@ static int take_sample(const struct measurement *m, struct cache_point *point, s
     return 0;
 }
 
-/* Seconds until so much of the time granted is over, beside what one more sample and the fit
- * take. */
-static double seconds_left(const struct measurement *m, double share)
+/* Seconds until the time granted is over, or a part of it for each of the sweeps and not the one for
+ * what comes after them, beside what one more sample and the fit take. */
+static double seconds_left(const struct measurement *m, bool sweeps)
 {
     const struct probe *probe = m->probe;
     struct machine *machine = probe->machine;
+    const double share = sweeps ? CACHE_SWEEPS / (CACHE_SWEEPS + 1.0) : 1;
     const double until_s = m->begun_s + share * (probe->deadline - m->begun_s);
     const double needed_s = machine->guard.last_s + fit_s * probe_machine_pace(machine);
     return probe->deadline > 0 ? until_s - needed_s - probe_elapsed(probe) : INFINITY;
@@ -142,7 +140,7 @@ static size_t few_places(double bytes)
 static bool is_over(const struct measurement *m, bool looks)
 {
     const double gone_s = probe_elapsed(m->probe) - m->begun_s;
-    return looks ? seconds_left(m, 1) < 0 && gone_s > refined_s : seconds_left(m, sweeps_share) < 0;
+    return looks ? seconds_left(m, false) < 0 && gone_s > refined_s : seconds_left(m, true) < 0;
 }
 
 /* Measures the points from `first` on, as long as there is time. */
@@ -194,8 +192,9 @@ static void add_points(const struct cache_level_fit *level, double end,
 {
     const double low = (double)level->shape.bytes / probe_cache_knee;
     const double high = fmin(probe_cache_knee * (double)level->shape.bytes, end);
-    if ((double)level->shape.bytes > between_up_to)
+    if (level->shape.bytes >= sparse_from) {
         return;
+    }
     for (int step = (int)ceil(log2(low / (double)smallest_bytes) * REFINED_STEPS);
          grid_bytes(step, REFINED_STEPS) < high; step++) {
         probe_cache_samples_add(samples, grid_bytes(step, REFINED_STEPS), true);
@@ -232,7 +231,7 @@ static int refine(const struct measurement *m, const struct cache_level_fit *fit
                apart as the time allows, and what disturbs for a second leaves some alone */
             const size_t first = wanted * (1 + (size_t)round % (REFINED_ROUNDS / CACHE_SWEEPS));
             for (size_t place = first; place < first + wanted; place++) {
-                if (probe_elapsed(m->probe) > until_s || seconds_left(m, 1) < 0) {
+                if (probe_elapsed(m->probe) > until_s || seconds_left(m, false) < 0) {
                     return 0;
                 }
                 int rc = take_sample(m, point, place);
@@ -299,7 +298,7 @@ static int extend(struct measurement *m, bool looks)
     struct probe *probe = m->probe;
     const size_t far = probe_cache_far(probe, m->end);
     bool goes_on = far > 0;
-    while (goes_on && m->end < far && seconds_left(m, sweeps_share) > 0) {
+    while (goes_on && m->end < far && seconds_left(m, true) > 0) {
         int rc = probe_cache_goes_on(probe, m->pu, &(struct cache_far){m->end, far, m->line_bytes},
                                      &goes_on);
         if (rc < 0) {
@@ -366,7 +365,7 @@ static int measure(struct measurement *m)
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
     rc = rc < 0 ? rc : conclude(m, fits);
-    if (rc == 0 && result->count > 0 && seconds_left(m, 1) > 0) {
+    if (rc == 0 && result->count > 0 && seconds_left(m, false) > 0) {
         rc = refine(m, fits);
         rc = rc < 0 ? rc : conclude(m, fits);
     }
