@@ -12,10 +12,7 @@
 #include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 
-enum {
-    ROUND_TRIPS = 5,
-    WIDTH_SAMPLE = 8,
-};
+enum { ROUND_TRIPS = 5, WIDTH_SAMPLE = 8 };
 
 /* -- edges -- */
 
