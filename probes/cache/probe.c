@@ -116,8 +116,8 @@ static int take_sample(const struct measurement *m, struct cache_point *point, s
     return 0;
 }
 
-/* Seconds until the time granted is over, or a part of it for each of the sweeps and not the one for
- * what comes after them, beside what one more sample and the fit take. */
+/* Seconds until the time granted is over, or a part of it for each of the sweeps and not the one
+ * for what comes after them, beside what one more sample and the fit take. */
 static double seconds_left(const struct measurement *m, bool sweeps)
 {
     const struct probe *probe = m->probe;

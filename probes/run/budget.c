@@ -11,10 +11,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* By bit of enum probe_run_probes. Seconds of an idle machine for a first figure, and shares of the time, from whole runs of
- * machines of 2 to 64 PUs. The least of the caches is one look at every other size and the fit; of
- * memory, touching the arrays of one PU, as large as the last level. Those of devices, a driver's
- * start and 64 MiB of pinned memory, are an estimate. */
+/* By bit of enum probe_run_probes. Seconds of an idle machine for a first figure, and shares of the
+ * time, from whole runs of machines of 2 to 64 PUs. The least of the caches is one look at every
+ * other size and the fit; of memory, touching the arrays of one PU, as large as the last level.
+ * Those of devices, a driver's start and 64 MiB of pinned memory, are an estimate. */
 static const struct step {
     const char *name;
     double least_s;
