@@ -115,7 +115,7 @@ run(show, laptop, "--html", f"{folder}/page.html")
 page = open(f"{folder}/page.html").read()
 for part in ("<dt>Kind of cores</dt><dd>PUs 0-3, efficiency 1</dd>", "<dt>Kind of cores</dt><dd>PUs 4-11, efficiency 0</dd>",
              "<td>4-7 8-11</td><td>4-11</td>", "<td>0-1 2-3</td><td>0-3</td>", "<td>0-11</td><td>all</td>"):
-    check(part in page, f"report: no {part}")
+    check(part in page.replace('<td class="n">', "<td>"), f"report: no {part}")
 curve = page[page.index('id="cache-curve"'):]
 curve = curve[:curve.index("</figure>")]
 check("L1 48 KiB" in curve and "L1 32 KiB" not in curve, "report: the curve is of PU 0, its marks are not")
