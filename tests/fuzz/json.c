@@ -104,7 +104,7 @@ static void expect_same(const struct profile_json *ours, json_t *theirs)
 static void expect_same_again(const struct profile_json *value, json_t *theirs)
 {
     struct servet_error error = {""};
-    struct profile_json *again;
+    struct profile_json *again = NULL;
     char *text = profile_json_text(value);
     fuzz_expect(text && profile_json_read(text, strlen(text), "again", &again, &error) == 0,
                 "to read what was written");
