@@ -208,10 +208,6 @@ struct profile_json {
     const char *text; /* of a string, decoded; of a number its first character */
 };
 
-/* Far above what a real one needs: a profile of 256 PUs with every pair listed takes half a MiB, a
- * list of 100,000 nodes a few. */
-#define PROFILE_TEXT_LIMIT_BYTES ((size_t)16 << 20)
-
 /* Reads `text`, which ends with a zero behind its `length` bytes and is called `name` in errors.
  * The values, to be freed, point into it, and its strings are decoded in it; the first value is the
  * text's. 0; -EINVAL with name, line, column and what was expected; -ENOMEM. */

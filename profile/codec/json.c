@@ -384,8 +384,8 @@ int profile_json_read(char *text, size_t length, const char *name, struct profil
 {
     struct reader reader = {.line = 1, .at = text, .line_start = text};
     *out = NULL;
-    if (length > PROFILE_TEXT_LIMIT_BYTES) {
-        refuse(&reader, "expected at most 16 MiB");
+    if (length >= UINT32_MAX) {
+        refuse(&reader, "expected less than 4 GiB");
         return say(&reader, name, error);
     }
     if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
