@@ -32,8 +32,6 @@ struct probe {
     uint64_t seed;  /* counts up: every measurement gets its own */
     const struct profile_class
         *declared; /* says which pairs are alike (pairs/sample.h); NULL: nothing is known */
-    /* of messages, where they say which pairs are alike and nothing else does; else NULL */
-    const struct profile_communication *layers;
     const struct kinds *kinds; /* of cores; NULL: all are alike */
     const struct profile_set *const
         *holders;    /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */

@@ -1,5 +1,5 @@
 /* Which pairs are presumed to agree: those that have the same in common in the declared topology,
- * or in the layers of messages, and are of the same two kinds of cores. */
+ * and are of the same two kinds of cores. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,35 +128,6 @@ int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus
     }
     if (rc < 0) {
         probe_sampling_free(sampling);
-    }
-    return rc;
-}
-
-int probe_sampling_divide(struct sampling *sampling, const struct profile_communication *found)
-{
-    const size_t layers = found ? found->layer_count : 0, whole = sampling->presumed_count,
-                 pairs = probe_pair_count(sampling->pus->count);
-    uint32_t *before = sampling->presumed, *by_layer = malloc((pairs + 1) * sizeof *by_layer);
-    if (layers == 0 || !by_layer) {
-        free(by_layer);
-        return layers == 0 ? 0 : -ENOMEM;
-    }
-    sampling->presumed = by_layer;
-    for (size_t k = 0; k < pairs; k++) {
-        by_layer[k] = (uint32_t)layers;
-    }
-    for (size_t i = 0; i < layers; i++) {
-        const struct profile_relation *members = &found->layers[i].members;
-        mark_groups(sampling, members->groups, members->group_count, (uint32_t)i);
-    }
-    for (size_t k = 0; k < pairs; k++) {
-        by_layer[k] = (uint32_t)(by_layer[k] * whole + before[k]);
-    }
-    free(before);
-    sampling->by_messages = true;
-    int rc = renumber_classes(sampling, (layers + 1) * whole);
-    for (size_t i = 0; rc == 0 && i < layers; i++) {
-        rc = probe_concurrent_add(&sampling->concurrent, sampling->pus, &found->layers[i].members);
     }
     return rc;
 }

@@ -23,8 +23,9 @@ static const size_t worth = 2;
 
 /* -- units -- */
 
-int probe_concurrent_add(struct concurrent *concurrent, const struct profile_set *pus,
-                         const struct profile_relation *relation)
+/* Keeps the largest units first. Leaves out one unit of all, and a partition that is there. */
+static int concurrent_add(struct concurrent *concurrent, const struct profile_set *pus,
+                          const struct profile_relation *relation)
 {
     const struct profile_relation groups = {.groups = relation->groups,
                                             .group_count = relation->group_count};
@@ -57,7 +58,7 @@ static int concurrent_add_nodes(struct concurrent *concurrent, const struct prof
         sets[i] = declared->numa[i].pus;
     }
     const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
-    int rc = sets ? probe_concurrent_add(concurrent, pus, &nodes) : -ENOMEM;
+    int rc = sets ? concurrent_add(concurrent, pus, &nodes) : -ENOMEM;
     free(sets);
     return rc;
 }
@@ -65,14 +66,14 @@ static int concurrent_add_nodes(struct concurrent *concurrent, const struct prof
 static int concurrent_add_declared(struct concurrent *concurrent, const struct profile_set *pus,
                                    const struct profile_class *declared)
 {
-    int rc = probe_concurrent_add(concurrent, pus, &declared->packages);
+    int rc = concurrent_add(concurrent, pus, &declared->packages);
     if (rc == 0) {
         rc = concurrent_add_nodes(concurrent, pus, declared);
     }
     for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
-        rc = probe_concurrent_add(concurrent, pus, &declared->caches[i].sharing);
+        rc = concurrent_add(concurrent, pus, &declared->caches[i].sharing);
     }
-    return rc < 0 ? rc : probe_concurrent_add(concurrent, pus, &declared->cores);
+    return rc < 0 ? rc : concurrent_add(concurrent, pus, &declared->cores);
 }
 
 int probe_concurrent_init(struct concurrent *concurrent, const struct profile_set *pus,
@@ -80,7 +81,7 @@ int probe_concurrent_init(struct concurrent *concurrent, const struct profile_se
 {
     static const struct profile_relation nothing;
     *concurrent = (struct concurrent){.pus = pus->count};
-    int rc = probe_concurrent_add(concurrent, pus, &nothing);
+    int rc = concurrent_add(concurrent, pus, &nothing);
     if (rc == 0 && declared) {
         rc = concurrent_add_declared(concurrent, pus, declared);
     }

@@ -53,12 +53,9 @@ struct concurrent_limit {
 /* Pairs at a time, at most: `room` for them, unless the user or a quota allows fewer. */
 size_t probe_concurrent_most(const struct probe *probe, size_t room);
 
-/* `declared` may be NULL: then nothing is known but the PUs. 0 or -ENOMEM, as the next. */
+/* `declared` may be NULL: then nothing is known but the PUs. 0 or -ENOMEM. */
 int probe_concurrent_init(struct concurrent *concurrent, const struct profile_set *pus,
                           const struct profile_class *declared);
-/* Keeps the largest units first. Leaves out one unit of all, and a partition that is there. */
-int probe_concurrent_add(struct concurrent *concurrent, const struct profile_set *pus,
-                         const struct profile_relation *relation);
 void probe_concurrent_free(struct concurrent *concurrent);
 
 /* Moves the pairs of one batch to the front of `pairs`, which are in random order; how many: at
@@ -118,11 +115,10 @@ struct sampling {
     struct concurrent concurrent;
     size_t at_once; /* pairs at a time, at most; up to 1: one by one */
     sampling_agree_function *agree;
-    bool exhaustive;  /* every pair */
-    bool cheap;       /* a pair takes milliseconds: the sample is the larger one */
-    bool row;         /* nothing vouches for the classes: all pairs of one PU beside the sample */
-    bool answers;     /* values are PAIR_TOGETHER or PAIR_APART, of an equivalence */
-    bool by_messages; /* layers of messages divide the classes */
+    bool exhaustive; /* every pair */
+    bool cheap;      /* a pair takes milliseconds: the sample is the larger one */
+    bool row;        /* nothing vouches for the classes: all pairs of one PU beside the sample */
+    bool answers;    /* values are PAIR_TOGETHER or PAIR_APART, of an equivalence */
     /* of one figure so far, which may grow as more are measured; NULL: none. Not owned */
     const double *spread;
     /* shows how many pairs are done, and knows whether it is late; may be NULL. Not owned */
@@ -133,8 +129,6 @@ struct sampling {
  * they are one cluster, unless `agree` is set to something else. 0 or -ENOMEM. */
 int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus,
                         const struct profile_class *declared);
-/* Divides the classes by layers of messages. `found` may be NULL. 0 or -ENOMEM. */
-int probe_sampling_divide(struct sampling *sampling, const struct profile_communication *found);
 /* All pairs are of one class again. */
 void probe_sampling_forget(struct sampling *sampling);
 void probe_sampling_free(struct sampling *sampling);

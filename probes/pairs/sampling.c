@@ -3,8 +3,7 @@
  *
  * All pairs of 256 PUs are 32,640. So pairs are put into classes that are presumed to agree: those
  * that have the same in common in the declared topology (a core, a cache of a level, a NUMA node, a
- * package, the node), that are of the same two kinds of cores, and that are in one layer of
- * messages where those come first. Every class goes the same way:
+ * package, the node), and that are of the same two kinds of cores. Every class goes the same way:
  *
  *   sample    random pairs, and where nothing vouches for the class all pairs of one PU (a row).
  *   verify    the class agrees, and its other pairs take over the median of the sample; or it does

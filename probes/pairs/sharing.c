@@ -175,7 +175,7 @@ static int sharing_pairs(struct sharing_question *question, const bool *wanted,
 {
     struct sampling *sampling = question->sampling;
     const size_t pairs = probe_pair_count(sampling->pus->count);
-    question->trusting = !sampling->exhaustive && !sampling->by_messages;
+    question->trusting = !sampling->exhaustive;
     int rc = probe_sampling_run(sampling, wanted, ++question->probe->seed, sharing_ask, question,
                                 outcome);
     question->trusting = false;
@@ -204,7 +204,6 @@ static int sharing_decide(struct sharing_question *question, bool *wanted,
     level->pairs = outcome->pair_count;
     level->cut_short = outcome->cut_short;
     level->at_once = outcome->most_at_once;
-    level->by_messages = question->sampling->by_messages;
     level->refined = question->sampling->class_count > question->sampling->presumed_count;
     take_as_declared(question, wanted, outcome->values);
     for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
@@ -239,7 +238,7 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
                                                              (MEMORY_SHARES * bytes));
         /* Where a cache is not declared, no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        sampling->row |= number == 0 || sampling->by_messages;
+        sampling->row |= number == 0;
         level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
         rc = sharing_decide(&question, outer, &outcome);
     }
@@ -260,9 +259,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     declared_levels(probe->declared, first, caches, numbers);
     bool *outer = malloc(pairs + 1);
     int rc = probe_sampling_init(&sampling, pus, probe->declared);
-    if (rc == 0) {
-        rc = outer ? probe_sampling_divide(&sampling, probe->layers) : -ENOMEM;
-    }
+    rc = rc == 0 && !outer ? -ENOMEM : rc;
     sampling.exhaustive = probe->exhaustive;
     sampling.probe = probe;
     sampling.answers = true;

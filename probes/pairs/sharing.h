@@ -38,7 +38,6 @@ struct probe_sharing_level {
                                did not limit it */
     size_t contradictions;  /* pairs that share it without their common partners doing so */
     bool cut_short;         /* by the budget */
-    bool by_messages;       /* classes come from layers of messages, not from the topology */
     bool refined;           /* pairs took over answers of their groups */
 };
 

@@ -47,13 +47,6 @@ static double end_of(const struct probe_run *run)
     return fmax(budget_s + over_s - writing_s * pace, budget_s / 2);
 }
 
-/* In the order of the run: sharing comes after messages where their layers say which pairs are
- * similar. */
-static size_t place_of(const struct probe_results *results, unsigned probe)
-{
-    return probe == PROBE_SHARING && results->messages_first ? PROBE_MESSAGE + 1 : probe;
-}
-
 static const struct step *step_of(unsigned probe)
 {
     return &steps[__builtin_ctz(probe)];
@@ -95,13 +88,11 @@ struct rest {
     double least_s, share;
 };
 
-static struct rest rest_after(const struct probe_run *run, const struct probe_results *results,
-                              unsigned probe)
+static struct rest rest_after(const struct probe_run *run, unsigned probe)
 {
     struct rest rest = {0};
     for (size_t i = 0; i < STEPS; i++) {
-        const bool after =
-            place_of(results, 1u << i) > place_of(results, probe) && is_asked(run, 1u << i);
+        const bool after = 1u << i > probe && is_asked(run, 1u << i);
         rest.least_s += after ? steps[i].least_s * pace_of(run) : 0;
         rest.share += after ? steps[i].share : 0;
     }
@@ -122,7 +113,7 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
                         double of)
 {
     const struct step *step = step_of(probe);
-    const struct rest rest = rest_after(run, results, probe);
+    const struct rest rest = rest_after(run, probe);
     const double now = probe_elapsed(&results->probe), left_s = probe_budget_left(results),
                  share_s = left_s * step->share / (step->share + rest.share),
                  granted_s =
@@ -145,7 +136,7 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
     if (run->budget_s < kept_from_s || run->probes == probe) {
         return run->probes != probe && now > results->until_s;
     }
-    return now + least_s + rest_after(run, results, probe).least_s > end_of(run);
+    return now + least_s + rest_after(run, probe).least_s > end_of(run);
 }
 
 int probe_budget_fail(const struct probe_run *run, struct servet_error *error)

@@ -25,9 +25,7 @@ struct probe_results {
     struct probe_devices devices;
     struct profile_communication messages;
     bool through_threads; /* messages */
-    /* messages say which pairs are similar, so they come before sharing */
-    bool messages_first;
-    size_t step;    /* of those asked for, from 1 on */
+    size_t step;          /* of those asked for, from 1 on */
     double until_s; /* when the budget of all probes is used up, on the machine's clock; 0: never */
     unsigned left_out;  /* probes that the budget left no time for */
     unsigned throttled; /* and those that a quota leaves too few workers for */

@@ -47,9 +47,8 @@ static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
                 separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
                 sharing->measured, sharing->pairs,
-                sharing->refined       ? "PUs that share it with them"
-                : sharing->by_messages ? "pairs with similar messages"
-                                       : "pairs in similar places of the topology");
+                sharing->refined ? "PUs that share it with them"
+                                 : "pairs in similar places of the topology");
     }
     if (sharing->at_once > 1) {
         fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),

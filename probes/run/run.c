@@ -184,7 +184,6 @@ static int run_sharing(const struct probe_run *run, struct probe_results *result
     const struct kinds *kinds = &results->kinds;
     const struct profile_set *holders[CACHE_LEVELS_MAX];
     int rc = 0;
-    results->probe.layers = results->messages_first ? &results->messages : NULL;
     results->probe.holders = kinds->count > 1 ? holders : NULL;
     for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
         struct kind_results *of = &results->of[kind];
@@ -201,7 +200,6 @@ static int run_sharing(const struct probe_run *run, struct probe_results *result
         probe_sharing_free(&results->of[kind].sharing); /* all kinds or none */
     }
     results->probe.holders = NULL;
-    results->probe.layers = NULL;
     return rc;
 }
 
@@ -324,31 +322,23 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     return rc;
 }
 
-/* Steps in their order. Where messages tell which pairs are similar, sharing comes after them. */
+/* Steps in their order. */
 static int run_probes(const struct probe_run *run, struct probe_results *results,
                       struct servet_error *error)
 {
-    static const struct step {
+    static const struct {
         unsigned probe;
         int (*run)(const struct probe_run *run, struct probe_results *results,
                    struct servet_error *error);
-    } caches = {PROBE_CACHE, run_caches}, sharing = {PROBE_SHARING, run_sharing},
-      memory = {PROBE_MEMORY, run_memory}, messages = {PROBE_MESSAGE, run_messages},
-      devices = {PROBE_DEVICE, run_devices}, sets = {PROBE_SETS, run_sets},
-      repeats = {PROBE_REPEATS, run_second_looks};
-    const bool late = results->messages_first;
-    const struct step *const order[] = {&caches,
-                                        late ? &memory : &sharing,
-                                        late ? &messages : &memory,
-                                        late ? &sharing : &messages,
-                                        &devices,
-                                        &sets,
-                                        &repeats};
+    } steps[] = {{PROBE_CACHE, run_caches},        {PROBE_SHARING, run_sharing},
+                 {PROBE_MEMORY, run_memory},       {PROBE_MESSAGE, run_messages},
+                 {PROBE_DEVICE, run_devices},      {PROBE_SETS, run_sets},
+                 {PROBE_REPEATS, run_second_looks}};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof order / sizeof *order; i++) {
-        const unsigned probe = order[i]->probe;
+    for (size_t i = 0; rc == 0 && i < sizeof steps / sizeof *steps; i++) {
+        const unsigned probe = steps[i].probe;
         if (probe_budget_begins(run, results, probe) && has_input(results, probe)) {
-            rc = finished(results, probe, order[i]->run(run, results, error));
+            rc = finished(results, probe, steps[i].run(run, results, error));
         }
     }
     return rc;
@@ -435,25 +425,7 @@ static struct probe_results results_of(const struct probe_run *run)
     };
 }
 
-/* Do messages say which of many pairs are similar, because nothing that is declared does? */
-static int order(const struct probe_run *run, struct probe_results *results)
-{
-    const struct profile_set *pus = &run->machine->pus;
-    struct sampling sampling;
-    int rc = probe_sampling_init(&sampling, pus, results->node_class);
-    if (rc < 0) {
-        return rc;
-    }
-    sampling.exhaustive = run->exhaustive;
-    results->messages_first =
-        (run->probes & PROBE_MESSAGE) &&
-        (results->node_class->cache_count == 0 || sampling.presumed_count == 1) &&
-        probe_sampling_planned(&sampling, NULL) < probe_pair_count(pus->count);
-    probe_sampling_free(&sampling);
-    return 0;
-}
-
-/* Chooses the steps and their order. */
+/* Which kinds of cores there are, and how many steps. */
 static int plan(const struct probe_run *run, bool native, struct probe_results *results,
                 struct servet_error *error)
 {
@@ -462,11 +434,6 @@ static int plan(const struct probe_run *run, bool native, struct probe_results *
         return profile_error(error, rc, "looking for kinds of cores: %s", strerror(-rc));
     }
     results->probe.kinds = &results->kinds;
-    rc = order(run, results);
-    if (rc < 0) {
-        free_results(results);
-        return profile_error(error, rc, "planning: %s", strerror(-rc));
-    }
     probe_progress_plan(run->progress, native ? NULL : run->machine, probe_budget_steps(run));
     return 0;
 }

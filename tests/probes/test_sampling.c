@@ -127,34 +127,6 @@ TEST(a_sample_is_of_the_whole_class)
     ck_assert_uint_eq(outcome.fallbacks, 2);
 }
 
-/* Packages that are not declared, but visible in messages. */
-TEST(pairs_of_one_layer_are_alike_where_nothing_else_says_it)
-{
-    struct profile_set pus = pus_up_to(PUS - 1);
-    struct profile_layer layers[2] = {0};
-    struct world world = {0};
-    struct sampling sampling;
-    add_groups(&layers[0].members, PUS, PACKAGE);
-    add_groups(&layers[1].members, PUS, PUS);
-    const struct profile_communication found = {.layers = layers, .layer_count = 2};
-    struct sampling_outcome outcome = {.values = values, .measured = measured};
-    ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
-    ck_assert_int_eq(probe_sampling_divide(&sampling, NULL), 0);
-    ck_assert_uint_eq(sampling.presumed_count, 1);
-    ck_assert_int_eq(probe_sampling_divide(&sampling, &found), 0);
-    ck_assert_uint_eq(sampling.presumed_count, 2);
-    ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 1, ask, &world, &outcome), 0);
-    ck_assert_uint_lt(world.asked, PAIRS / 10);
-    for (size_t i = 0, k = 0; i < PUS; i++) {
-        for (size_t j = i + 1; j < PUS; j++, k++) {
-            ck_assert(values[k] == latency(&world, i, j));
-        }
-    }
-    probe_sampling_free(&sampling);
-    probe_relation_free(&layers[0].members);
-    probe_relation_free(&layers[1].members);
-}
-
 TEST(a_pair_is_of_its_closest_class)
 {
     struct profile_class *class = declared();
