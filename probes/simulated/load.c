@@ -39,15 +39,6 @@ static void no_memory(struct sim_reader *reader, const char *where)
     }
 }
 
-static bool overlap(const struct profile_set *a, const struct profile_set *b)
-{
-    size_t i = 0;
-    while (i < b->count && !profile_set_has(a, b->ids[i])) {
-        i++;
-    }
-    return i < b->count;
-}
-
 /* PUs of `within` alone, without a common PU. */
 static void check_groups(struct sim_reader *reader, const struct profile_set *groups, size_t count,
                          const struct profile_set *within, const char *where)
@@ -57,7 +48,7 @@ static void check_groups(struct sim_reader *reader, const struct profile_set *gr
             refuse(reader, "%s: names a PU that the machine does not have", where);
         }
         for (size_t j = 0; j < i; j++) {
-            if (overlap(&groups[i], &groups[j])) {
+            if (profile_set_overlaps(&groups[i], &groups[j])) {
                 refuse(reader, "%s: expected groups without a common PU", where);
             }
         }
@@ -69,7 +60,7 @@ static void check_kinds(struct sim_reader *reader, struct sim *sim)
     for (size_t i = 0; i < sim->kind_count; i++) {
         struct sim_kind *kind = &sim->kinds[i];
         for (size_t j = 0; j < i; j++) {
-            if (overlap(&kind->pus, &sim->kinds[j].pus)) {
+            if (profile_set_overlaps(&kind->pus, &sim->kinds[j].pus)) {
                 refuse(reader, "$.kinds[%zu].pus: expected kinds without a common PU", i);
             }
         }
@@ -490,6 +481,27 @@ static int declare_kinds(struct profile_class *node_class, const struct sim *sim
     return 0;
 }
 
+static int declare_gpu(const struct sim_gpu *gpu, uint32_t number, struct profile_device *out)
+{
+    *out = (struct profile_device){
+        .kind = PROFILE_GPU, .number = number, .card = number, .numa_node = PROFILE_NOT_SAID};
+    out->name = strdup(gpu->name);
+    return out->name ? profile_set_copy(&gpu->pus, &out->pus) : -ENOMEM;
+}
+
+static int declare_gpus(struct profile_class *node_class, const struct sim *sim)
+{
+    int rc = 0;
+    node_class->devices = calloc(sim->gpu_count + 1, sizeof *node_class->devices);
+    if (!node_class->devices) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; rc == 0 && i < sim->gpu_count; i++) {
+        rc = declare_gpu(&sim->gpus[i], i, &node_class->devices[node_class->device_count++]);
+    }
+    return rc;
+}
+
 static int declare(const struct sim *sim, struct machine *machine, struct servet_error *error)
 {
     struct servet_profile *profile = profile_topology_new();
@@ -504,7 +516,7 @@ static int declare(const struct sim *sim, struct machine *machine, struct servet
     rc = rc < 0 ? rc : declare_groups(&node_class->cores, sim->cores, sim->core_count);
     rc = rc < 0 ? rc : declare_nodes(node_class, sim);
     rc = rc < 0 ? rc : declare_kinds(node_class, sim);
-    rc = rc < 0 ? rc : probe_sim_declare_gpus(sim, node_class);
+    rc = rc < 0 ? rc : declare_gpus(node_class, sim);
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i]) : 0;
     }

@@ -1,6 +1,6 @@
 /* A described machine as a `struct machine`: times of traversals (traverse.c) with noise, memory
- * bandwidth as the max-min fair share of nested domains, and messages by layer or by a measured
- * matrix. It keeps a clock of its own, of what the same operations would have taken on the machine
+ * bandwidth as the max-min fair share of nested domains, messages by layer or by a measured matrix,
+ * and copies to GPUs. It keeps a clock of its own, of what the same operations would have taken on the machine
  * itself. */
 #include <errno.h>
 #include <math.h>
@@ -356,6 +356,64 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
     return 0;
 }
 
+/* -- copies between GPUs and memory -- */
+
+static const struct sim_gpu *find_gpu(const struct sim *sim, const char *name)
+{
+    size_t i = 0;
+    while (i < sim->gpu_count && strcmp(sim->gpus[i].name, name) != 0) {
+        i++;
+    }
+    return i < sim->gpu_count && sim->gpus[i].transfer_count ? &sim->gpus[i] : NULL;
+}
+
+static const struct sim_transfer *find_transfer(const struct sim_gpu *gpu, int32_t numa)
+{
+    const uint32_t node = numa < 0 ? 0 : (uint32_t)numa;
+    size_t i = 0;
+    while (i < gpu->transfer_count && gpu->transfers[i].node != node) {
+        i++;
+    }
+    return i < gpu->transfer_count ? &gpu->transfers[i] : NULL;
+}
+
+/* Rates are as much less as times are more. */
+static void copy_rounds(struct sim *sim, const struct sim_transfer *of,
+                        struct machine_transferred *out)
+{
+    for (out->rounds = 0; out->rounds < MACHINE_TRANSFER_ROUNDS; out->rounds++) {
+        const double to = probe_sim_noisy(sim, MACHINE_TRANSFER_BYTES / of->to_device_bytes_per_s),
+                     from =
+                         probe_sim_noisy(sim, MACHINE_TRANSFER_BYTES / of->from_device_bytes_per_s),
+                     latency = probe_sim_noisy(sim, of->seconds);
+        out->to_device_bytes_per_s[out->rounds] = MACHINE_TRANSFER_BYTES / to;
+        out->from_device_bytes_per_s[out->rounds] = MACHINE_TRANSFER_BYTES / from;
+        out->seconds[out->rounds] = latency;
+        probe_sim_pass(sim, 1, to + from + latency);
+    }
+}
+
+static int transfer(struct machine *machine, const struct profile_device *device,
+                    const struct machine_transfer *places, size_t count,
+                    struct machine_transferred *out, struct servet_error *why)
+{
+    struct sim *sim = machine->state;
+    const struct sim_gpu *gpu = find_gpu(sim, device->name);
+    if (!gpu) {
+        return profile_error(why, -ENOTSUP, "the description has no copies to it");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_transfer *of = find_transfer(gpu, places[i].numa);
+        out[i].rounds = 0;
+        if (of) {
+            copy_rounds(sim, of, &out[i]);
+        } else {
+            profile_error(why, 0, "the description has no copies to node %d", places[i].numa);
+        }
+    }
+    return 0;
+}
+
 /* -- opening -- */
 
 static double elapsed(struct machine *machine)
@@ -386,7 +444,7 @@ static void close_simulated(struct machine *machine)
 static const struct machine_ops simulated_ops = {.traverse = traverse,
                                                  .copy = copy,
                                                  .exchange = exchange,
-                                                 .transfer = probe_sim_transfer,
+                                                 .transfer = transfer,
                                                  .elapsed = elapsed,
                                                  .times = times,
                                                  .others = others,

@@ -227,13 +227,6 @@ double probe_sim_noisy(struct sim *sim, double seconds);
 /* An operation of so many workers that would take so long if they had their PUs to themselves. */
 void probe_sim_pass(struct sim *sim, size_t workers, double seconds);
 
-/* -- devices -- */
-
-int probe_sim_declare_gpus(const struct sim *sim, struct profile_class *node_class);
-int probe_sim_transfer(struct machine *machine, const struct profile_device *device,
-                       const struct machine_transfer *places, size_t count,
-                       struct machine_transferred *out, struct servet_error *why);
-
 /* -- cache -- */
 
 /* One cache, set by set. Lines are physical (or virtual) line numbers +
