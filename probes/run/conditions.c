@@ -257,19 +257,6 @@ static char *cpuinfo(const char *key)
     return profile_sysfs_value(text, key);
 }
 
-static bool is_guest(const char *flags)
-{
-    return strstr(flags, " hypervisor");
-}
-
-bool probe_conditions_virtual_machine(void)
-{
-    char *flags = cpuinfo("flags");
-    const bool guest = flags && is_guest(flags);
-    free(flags);
-    return guest;
-}
-
 /* Governor, virtual machine, THP, SMT, microcode of this machine. Unreadable ones are left out. */
 static void of_this_machine(struct conditions *to)
 {
@@ -278,7 +265,8 @@ static void of_this_machine(struct conditions *to)
     add_chosen(to, "transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     add_file(to, "smt", "/sys/devices/system/cpu/smt/control");
     if (flags) {
-        probe_conditions_add(to, "virtual_machine", is_guest(flags) ? "yes" : "no");
+        /* x86 says so */
+        probe_conditions_add(to, "virtual_machine", strstr(flags, " hypervisor") ? "yes" : "no");
     }
     if (microcode) {
         probe_conditions_add(to, "microcode", "%s", microcode);
@@ -290,22 +278,22 @@ static void of_this_machine(struct conditions *to)
 const char *const probe_run_names[PROBE_NAMES] = {"cache", "sharing", "memory", "message",
                                                   "device"};
 
-/* " cache sharing …", with room for all probes. */
-struct names {
-    char text[96];
-};
-
-static struct names names_of(unsigned probes)
+struct probe_run_list probe_run_list(unsigned probes, char separator)
 {
-    struct names names = {""};
+    struct probe_run_list list = {""};
     size_t used = 0;
     for (size_t i = 0; i < PROBE_NAMES; i++) {
-        if (probes & 1u << i && used < sizeof names.text) {
-            used += (size_t)snprintf(names.text + used, sizeof names.text - used, " %s",
+        if (probes & 1u << i && used < sizeof list.text) {
+            used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%c%s", separator,
                                      probe_run_names[i]);
         }
     }
-    return names;
+    return list;
+}
+
+static struct probe_run_list names_of(unsigned probes)
+{
+    return probe_run_list(probes, ' ');
 }
 
 static void add_budget(const struct probe_run *run, const struct probe_results *results,

@@ -56,7 +56,4 @@ bool probe_conditions_others_ran(const struct servet_profile *profile);
 bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
                                 size_t size);
 
-/* Does the CPU say that it is one of a virtual machine (x86)? */
-bool probe_conditions_virtual_machine(void);
-
 #endif

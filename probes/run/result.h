@@ -15,6 +15,12 @@
 #include "probes/pairs/sharing.h"
 #include "profile/model.h"
 
+/* Results of one kind of cores. */
+struct kind_results {
+    struct probe_cache caches;
+    struct probe_sharing sharing; /* empty: the declared groups are kept */
+};
+
 /* Where the caches were measured, for the notes. */
 struct measured_on {
     uint32_t pu;
@@ -22,11 +28,12 @@ struct measured_on {
     bool busy;  /* other programs ran before or while it was measured */
 };
 
-/* Puts the measured levels in the place of the declared caches. A declared level that was not seen
- * in the measurement stays, marked as declared. `sharing` (may be NULL): else the declared groups
- * are kept. Where a size is not the declared one, the level's note says so. 0 or -ENOMEM. */
-int probe_result_set_caches(struct profile_class *node_class, const struct probe_cache *caches,
-                            struct probe_sharing *sharing, const struct measured_on *where);
+/* Puts the measured levels of each kind in the place of the declared caches. A declared level that
+ * was not seen in the measurement stays, marked as declared. A cache that kinds have in common is
+ * the one found by the first. Where a size is not the declared one, the level's note says so.
+ * where->pu is each kind's first. 0 or -ENOMEM. */
+int probe_result_set_caches(struct profile_class *node_class, const struct kinds *kinds,
+                            struct kind_results *results, const struct measured_on *where);
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out);
 void probe_result_free_caches(struct profile_class *node_class);
@@ -52,21 +59,10 @@ int probe_result_through_threads(struct profile_class *node_class);
 /* The figures of these probes (enum probe_run_probes) were cut short by the budget. */
 void probe_result_cut_short(struct profile_class *node_class, unsigned probes);
 
-/* Results of one kind of cores. */
-struct kind_results {
-    struct probe_cache caches;
-    struct probe_sharing sharing; /* empty: the declared groups are kept */
-};
-
 /* holders[i]: the PUs that may share measured level i of the first kind. NULL stands for all PUs:
  * the operating system declares the cache for other kinds, too; or it does not declare the last
  * one, and another kind's last one may be as large. */
 void probe_result_holders(const struct profile_class *node_class, const struct kinds *kinds,
                           const struct kind_results *results, const struct profile_set **holders);
-
-/* As probe_result_set_caches(), of each kind; a cache that kinds have in common is the one found by
- * the first. 0 or -ENOMEM. */
-int probe_result_set_caches_of_kinds(struct profile_class *node_class, const struct kinds *kinds,
-                                     struct kind_results *results, const struct measured_on *where);
 
 #endif

@@ -345,12 +345,11 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
 }
 
 /* A simulated machine has neither guests nor other programs. */
-static struct measured_on where_measured(const struct probe_results *results, bool native,
-                                         const struct servet_profile *profile)
+static struct measured_on where_measured(const struct servet_profile *profile)
 {
-    return (struct measured_on){.pu = results->kinds.pus[0].ids[0],
-                                .guest = native && probe_conditions_virtual_machine(),
-                                .busy = native && probe_conditions_others_ran(profile)};
+    const char *guest = profile_condition(profile, "virtual_machine");
+    return (struct measured_on){.guest = guest && strcmp(guest, "yes") == 0,
+                                .busy = probe_conditions_others_ran(profile)};
 }
 
 static int assemble(const struct probe_run *run, struct probe_results *results,
@@ -359,10 +358,7 @@ static int assemble(const struct probe_run *run, struct probe_results *results,
     int rc = 0;
     if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
         struct kind_results *of = results->of;
-        rc = results->kinds.count > 1
-                 ? probe_result_set_caches_of_kinds(results->node_class, &results->kinds, of, where)
-                 : probe_result_set_caches(results->node_class, &of->caches,
-                                           of->sharing.count > 0 ? &of->sharing : NULL, where);
+        rc = probe_result_set_caches(results->node_class, &results->kinds, of, where);
         rc = rc < 0 ? rc : probe_result_set_cache_curve(results->node_class, &of->caches.curve);
         rc = rc < 0 ? rc
                     : probe_result_set_tlb(results->node_class, &of->caches,
@@ -445,17 +441,13 @@ static int conclude(const struct probe_run *run, const char *started,
 {
     int rc =
         around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0;
+    rc = rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
+    rc = rc < 0 ? rc : probe_topology_restrict(results->node_class, &run->machine->pus);
     if (rc == 0) {
-        rc = probe_topology_restrict(results->node_class, &run->machine->pus);
-    }
-    if (rc == 0) {
-        const struct measured_on where = where_measured(results, around != NULL, profile);
+        const struct measured_on where = where_measured(profile);
         rc = assemble(run, results, &where);
     }
-    if (rc == 0) {
-        rc = set_texts(profile, started);
-    }
-    return rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
+    return rc < 0 ? rc : set_texts(profile, started);
 }
 
 /* After these errors the finished probes make a partial profile. */

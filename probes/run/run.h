@@ -56,6 +56,12 @@ enum probe_run_probes {
 enum { PROBE_NAMES = 5 };
 extern const char *const probe_run_names[PROBE_NAMES];
 
+/* " cache sharing …": the names of some, each after a separator. */
+struct probe_run_list {
+    char text[96];
+};
+struct probe_run_list probe_run_list(unsigned probes, char separator);
+
 /* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown
  * name ends the command with status 2; `also` ("none, or ") says in that line what else is
  * allowed. */

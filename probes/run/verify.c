@@ -34,7 +34,9 @@ static int latency(struct sample *sample, uint64_t bytes, double *value)
 
 static int bandwidth(struct sample *sample, uint64_t bytes, double *value)
 {
-    return probe_memory_alone(&sample->probe, (size_t)bytes, sample->pu, value);
+    struct probe *probe = &sample->probe;
+    return probe_memory_copy(probe, probe_memory_bytes(probe, (size_t)bytes), &sample->pu, 1,
+                             value);
 }
 
 static int message(struct sample *sample, uint64_t bytes, double *value)

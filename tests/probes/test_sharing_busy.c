@@ -61,7 +61,10 @@ static struct profile_cache *put_into_profile(struct probe_sharing *found)
 {
     const struct measured_on elsewhere = {.busy = true};
     struct profile_class *node_class = &machine.declared->classes[0];
-    ck_assert_int_eq(probe_result_set_caches(node_class, &caches, found, &elsewhere), 0);
+    const struct kinds kinds = {.pus = {machine.pus}, .count = 1};
+    struct kind_results results = {.caches = caches, .sharing = *found};
+    ck_assert_int_eq(probe_result_set_caches(node_class, &kinds, &results, &elsewhere), 0);
+    *found = results.sharing;
     return &node_class->caches[LAST];
 }
 

@@ -33,17 +33,20 @@ static const char *note_of(const struct measured *of)
     declared->sharing.groups = calloc(2, sizeof *declared->sharing.groups);
     add_group(&declared->sharing, "0-1");
     add_group(&declared->sharing, "2-3");
-    struct probe_cache caches = {
-        .count = 1,
-        .levels = {{.size_bytes = of->size, .low_bytes = of->size, .high_bytes = of->high}}};
-    struct probe_sharing sharing = {.count = 1, .levels = {{.measured = 1, .pairs = 1}}};
+    uint32_t ids[] = {0, 1, 2, 3};
+    const struct kinds kinds = {.pus = {{ids, 4}}, .count = 1};
+    struct kind_results results = {
+        .caches =
+            {.count = 1,
+             .levels = {{.size_bytes = of->size, .low_bytes = of->size, .high_bytes = of->high}}},
+        .sharing = {.count = 1, .levels = {{.measured = 1, .pairs = 1}}}};
     const bool asked = !of->shared || strcmp(of->shared, "?") != 0;
     if (of->shared && asked) {
-        sharing.levels[0].sharing.groups = calloc(1, sizeof(struct profile_set));
-        add_group(&sharing.levels[0].sharing, of->shared);
+        results.sharing.levels[0].sharing.groups = calloc(1, sizeof(struct profile_set));
+        add_group(&results.sharing.levels[0].sharing, of->shared);
     }
-    ck_assert_int_eq(
-        probe_result_set_caches(&node_class, &caches, asked ? &sharing : NULL, &of->where), 0);
+    results.sharing.count = asked;
+    ck_assert_int_eq(probe_result_set_caches(&node_class, &kinds, &results, &of->where), 0);
     ck_assert_uint_eq(node_class.caches[0].declared_size_bytes, 11 * MIB);
     ck_assert_uint_eq(node_class.caches[0].size_bytes, of->size);
     const char *note = node_class.caches[0].quality.note ? node_class.caches[0].quality.note : "";
