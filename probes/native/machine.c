@@ -16,6 +16,150 @@
 #include "profile/base/mask.h"
 #include "profile/topology/topology.h"
 
+/* -- limits -- */
+
+/* Limits of the system and of the control groups of this process: memory, and time on PUs.
+ *
+ * Every group above a process limits it, so the least of all counts. Under cgroup v2 one tree has
+ * all controllers, under v1 each has its own, and both may be there at once; in a container the
+ * path of /proc/self/cgroup may not exist, and its root stands for the group. */
+
+/* The limit in one group's folder; INFINITY: none. */
+typedef double read_limit(const char *folder);
+
+/* How many numbers there are, up to two: none in no file, and where there is no limit ("max"). */
+static int read_numbers(const char *folder, const char *name, double numbers[2])
+{
+    char path[4400], line[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    profile_first_line(path, line, sizeof line);
+    return sscanf(line, "%lf %lf", &numbers[0], &numbers[1]);
+}
+
+/* INFINITY: there is none, or it is -1. */
+static double read_number(const char *folder, const char *name)
+{
+    double numbers[2];
+    return read_numbers(folder, name, numbers) > 0 && numbers[0] >= 0 ? numbers[0] : INFINITY;
+}
+
+/* The group itself and all above it. */
+static double least_upwards(const char *root, char *group, read_limit *allows)
+{
+    double least = INFINITY;
+    for (;;) {
+        char folder[4300];
+        snprintf(folder, sizeof folder, "%s%s", root, group);
+        least = fmin(least, allows(folder));
+        char *slash = strrchr(group, '/');
+        if (!slash) {
+            return least;
+        }
+        *slash = '\0';
+    }
+}
+
+/* Is it one of a comma-separated list? "cpu" is none of "cpuset,cpuacct". */
+static bool lists(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The least limit of all groups of this process, by /proc and /sys below `root`. */
+static double least_of_groups(const char *root, const char *controller, read_limit *unified,
+                              read_limit *own)
+{
+    char text[8192], folder[512], *rest = text;
+    double least = INFINITY;
+    snprintf(folder, sizeof folder, "%s/proc/self/cgroup", root);
+    profile_read_small(folder, text, sizeof text);
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+        if (!group) {
+            continue;
+        }
+        *group++ = '\0';
+        if (names[1] == '\0') {
+            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup", root);
+            least = fmin(least, least_upwards(folder, group, unified));
+        } else if (lists(names + 1, controller)) {
+            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/%s", root, controller);
+            least = fmin(least, least_upwards(folder, group, own));
+        }
+    }
+    return least;
+}
+
+/* of memory */
+
+static double headroom(double most, double used)
+{
+    return isinf(most) || isinf(used) ? most : fmax(most - used, 0);
+}
+
+static double unified_memory(const char *folder)
+{
+    return headroom(read_number(folder, "memory.max"), read_number(folder, "memory.current"));
+}
+
+static double own_memory(const char *folder)
+{
+    return headroom(read_number(folder, "memory.limit_in_bytes"),
+                    read_number(folder, "memory.usage_in_bytes"));
+}
+
+static double available_memory(void)
+{
+    static const char key[] = "MemAvailable:";
+    char text[4096];
+    profile_read_small("/proc/meminfo", text, sizeof text);
+    const char *at = strstr(text, key);
+    const double bytes = at ? strtod(at + sizeof key - 1, NULL) * 1024 : 0;
+    return bytes > 0 ? bytes : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Memory of the run besides its working sets: the fit's candidates, 9 MB, their columns, two of 7
+ * MB, and what libraries are mapped. */
+static const size_t own_bytes = (size_t)26 << 20;
+
+/* Memory that this process may still take: the smallest of MemAvailable and the limits of its
+ * control groups, halved. */
+static size_t memory_limit(void)
+{
+    const double group = least_of_groups("", "memory", unified_memory, own_memory);
+    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE),
+                 bytes = (size_t)fmin(available_memory(), group);
+    return bytes > own_bytes + page_bytes ? (bytes - own_bytes) / 2 : page_bytes;
+}
+
+/* of time */
+
+/* "150000 100000" or "max 100000": microseconds, of a period. */
+static double unified_cpus(const char *folder)
+{
+    double numbers[2];
+    return read_numbers(folder, "cpu.max", numbers) == 2 && numbers[1] > 0 ? numbers[0] / numbers[1]
+                                                                           : INFINITY;
+}
+
+static double own_cpus(const char *folder)
+{
+    double period = read_number(folder, "cpu.cfs_period_us");
+    return isinf(period) ? INFINITY : read_number(folder, "cpu.cfs_quota_us") / period;
+}
+
+double probe_native_cpu_quota(const char *root)
+{
+    double least = least_of_groups(root, "cpu", unified_cpus, own_cpus);
+    return least > 0 && !isinf(least) ? least : 0;
+}
+
 /* -- the machine -- */
 
 static const double newest_share = 0.3; /* of a mean of counts, what the newest one weighs */
@@ -167,7 +311,7 @@ static int open_machine(struct machine *machine, struct machine *out, struct ser
     sem_init(&native->finished, 0, 0);
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     machine->huge_page_bytes = probe_native_huge_page_bytes();
-    machine->memory_limit_bytes = probe_native_memory_limit();
+    machine->memory_limit_bytes = memory_limit();
     machine->cpu_quota = probe_native_cpu_quota("");
     machine->copy_method = probe_native_copy_method();
     native->machine = machine;
@@ -192,161 +336,4 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
     int rc = choose_pus(pus, &machine.pus, error);
     return rc < 0 ? rc : open_machine(&machine, out, error);
-}
-
-/* -- limits -- */
-
-/* Limits of the system and of the control groups of this process: memory, and time on PUs.
- *
- * Every group above a process limits it, so the least of all counts. Under cgroup v2 one tree has
- * all controllers, under v1 each has its own, and both may be there at once; in a container the
- * path of /proc/self/cgroup may not exist, and its root stands for the group. */
-
-/* The limit in one group's folder; INFINITY: none. */
-typedef double read_limit(const char *folder);
-
-/* How many numbers there are, up to two: none in no file, and where there is no limit ("max"). */
-static int read_numbers(const char *folder, const char *name, double numbers[2])
-{
-    char path[4400];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "re");
-    int fields = file ? fscanf(file, "%lf %lf", &numbers[0], &numbers[1]) : 0;
-    if (file) {
-        fclose(file);
-    }
-    return fields;
-}
-
-/* INFINITY: there is none, or it is -1. */
-static double read_number(const char *folder, const char *name)
-{
-    double numbers[2];
-    return read_numbers(folder, name, numbers) > 0 && numbers[0] >= 0 ? numbers[0] : INFINITY;
-}
-
-/* The group itself and all above it. */
-static double least_upwards(const char *root, char *group, read_limit *allows)
-{
-    double least = INFINITY;
-    for (;;) {
-        char folder[4300];
-        snprintf(folder, sizeof folder, "%s%s", root, group);
-        least = fmin(least, allows(folder));
-        char *slash = strrchr(group, '/');
-        if (!slash) {
-            return least;
-        }
-        *slash = '\0';
-    }
-}
-
-/* Is it one of a comma-separated list? "cpu" is none of "cpuset,cpuacct". */
-static bool lists(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The least limit of all groups of this process, by /proc and /sys below `root`. */
-static double least_of_groups(const char *root, const char *controller, read_limit *unified,
-                              read_limit *own)
-{
-    char line[4096], folder[512];
-    double least = INFINITY;
-    snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(line, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-        if (!group) {
-            continue;
-        }
-        *group++ = '\0';
-        if (names[1] == '\0') {
-            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup", root);
-            least = fmin(least, least_upwards(folder, group, unified));
-        } else if (lists(names + 1, controller)) {
-            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/%s", root, controller);
-            least = fmin(least, least_upwards(folder, group, own));
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return least;
-}
-
-/* of memory */
-
-static double headroom(double most, double used)
-{
-    return isinf(most) || isinf(used) ? most : fmax(most - used, 0);
-}
-
-static double unified_memory(const char *folder)
-{
-    return headroom(read_number(folder, "memory.max"), read_number(folder, "memory.current"));
-}
-
-static double own_memory(const char *folder)
-{
-    return headroom(read_number(folder, "memory.limit_in_bytes"),
-                    read_number(folder, "memory.usage_in_bytes"));
-}
-
-static double available_memory(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[256];
-    unsigned long long kilobytes = 0;
-    while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kilobytes) == 1) {
-            break;
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-    return kilobytes ? (double)kilobytes * 1024
-                     : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-}
-
-/* Memory of the run besides its working sets: the fit's candidates, 9 MB, their columns, two of 7
- * MB, and what libraries are mapped. */
-static const size_t own_bytes = (size_t)26 << 20;
-
-size_t probe_native_memory_limit(void)
-{
-    const double group = least_of_groups("", "memory", unified_memory, own_memory);
-    const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE),
-                 bytes = (size_t)fmin(available_memory(), group);
-    return bytes > own_bytes + page_bytes ? (bytes - own_bytes) / 2 : page_bytes;
-}
-
-/* of time */
-
-/* "150000 100000" or "max 100000": microseconds, of a period. */
-static double unified_cpus(const char *folder)
-{
-    double numbers[2];
-    return read_numbers(folder, "cpu.max", numbers) == 2 && numbers[1] > 0 ? numbers[0] / numbers[1]
-                                                                           : INFINITY;
-}
-
-static double own_cpus(const char *folder)
-{
-    double period = read_number(folder, "cpu.cfs_period_us");
-    return isinf(period) ? INFINITY : read_number(folder, "cpu.cfs_quota_us") / period;
-}
-
-double probe_native_cpu_quota(const char *root)
-{
-    double least = least_of_groups(root, "cpu", unified_cpus, own_cpus);
-    return least > 0 && !isinf(least) ? least : 0;
 }

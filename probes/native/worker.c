@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "probes/native/native.h"
+#include "profile/base/file.h"
 
 void probe_native_clock_calibrate(double *cost_s, double *batch_s)
 {
@@ -112,15 +113,10 @@ static void *work(void *argument)
 
 static bool pu_is_offline(uint32_t pu)
 {
-    char path[96];
+    char path[96], line[8];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/online", pu);
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return false; /* PU 0 often has no such file: it cannot go offline */
-    }
-    int first = fgetc(file);
-    fclose(file);
-    return first == '0';
+    /* PU 0 often has no such file: it cannot go offline */
+    return profile_first_line(path, line, sizeof line) && line[0] == '0';
 }
 
 static int start_pinned(struct native_worker *worker)
