@@ -10,30 +10,32 @@
 #include "probes/memory/rates.h"
 #include "probes/pairs/stopping.h"
 
-struct cell {
-    const struct profile_set *pus; /* of one kind of cores */
-    size_t node;                   /* position */
-    bool done;
-    struct profile_numa_access row; /* its PUs are copied when it goes out */
-};
-
 struct matrix {
     struct probe *probe;
     size_t bytes;
-    struct profile_set *groups; /* owned */
+    struct profile_set *groups; /* each of one kind of cores. Owned */
     size_t group_count;
-    struct cell *cells; /* owned; by group, then by node */
-    size_t cell_count, started;
+    size_t started; /* cells that were tried */
     struct probe_numa *result;
+};
+
+/* A group and the position of a node. */
+struct cell {
+    const struct profile_set *pus;
+    size_t node;
 };
 
 /* -- one cell -- */
 
+static uint32_t number_of(const struct matrix *matrix, size_t node)
+{
+    return matrix->probe->declared->numa[node].os_index;
+}
+
 static int32_t numa_of(const struct matrix *matrix, const struct cell *cell)
 {
-    const struct profile_class *declared = matrix->probe->declared;
     /* the only one is where memory falls by itself */
-    return declared->numa_count > 1 ? (int32_t)declared->numa[cell->node].os_index : -1;
+    return matrix->probe->declared->numa_count > 1 ? (int32_t)number_of(matrix, cell->node) : -1;
 }
 
 static int measure_latency(const struct matrix *matrix, const struct cell *cell, double *seconds)
@@ -57,7 +59,7 @@ static int measure_copy(const struct matrix *matrix, const struct cell *cell, do
     return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);
 }
 
-static int measure_row(struct matrix *matrix, struct cell *cell)
+static int measure_row(const struct matrix *matrix, const struct cell *cell)
 {
     double seconds[REPEAT_MEDIAN_MOST], rates[REPEAT_MEDIAN_MOST];
     size_t rounds = 0;
@@ -73,24 +75,27 @@ static int measure_row(struct matrix *matrix, struct cell *cell)
         }
         rounds++;
     }
-    cell->row.seconds_per_access = profile_median_value(seconds, rounds);
-    cell->row.bytes_per_s = profile_median_value(rates, rounds);
-    cell->row.quality = (struct profile_quality){
-        .origin = PROFILE_MEASURED,
-        .repetitions = (uint32_t)rounds,
-        .spread = fmax(probe_spread(seconds, rounds), probe_spread(rates, rounds)),
-    };
-    cell->done = true;
-    return 0;
+    struct profile_numa_access row = {
+        .node = number_of(matrix, cell->node),
+        .seconds_per_access = profile_median_value(seconds, rounds),
+        .bytes_per_s = profile_median_value(rates, rounds),
+        .quality = {.origin = PROFILE_MEASURED,
+                    .repetitions = (uint32_t)rounds,
+                    .spread = fmax(probe_spread(seconds, rounds), probe_spread(rates, rounds))}};
+    int rc = profile_set_copy(cell->pus, &row.pus);
+    if (rc == 0) {
+        matrix->result->rows[matrix->result->count++] = row;
+    }
+    return rc;
 }
 
 /* The first cell that is left out is named. */
-static void leave_out(struct matrix *matrix, const struct cell *cell, const char *why)
+static void leave_out(const struct matrix *matrix, const struct cell *cell, const char *why)
 {
     struct probe_numa *result = matrix->result;
     if (!result->why[0]) {
-        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s", cell->row.node,
-                 cell->pus->ids[0], why);
+        snprintf(result->why, sizeof result->why, "node %u from PU %u: %s",
+                 number_of(matrix, cell->node), cell->pus->ids[0], why);
     }
 }
 
@@ -102,9 +107,9 @@ static bool is_fault(int rc)
 
 /* The first cell is tried in any case: that memory
  * is out of reach is worth knowing. Memory that is all of one node was reached before. */
-static int try_cell(struct matrix *matrix, struct cell *cell)
+static int try_cell(struct matrix *matrix, const struct cell *cell)
 {
-    probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", cell->row.node,
+    probe_tell(matrix->probe, 0.97, "memory of node %u from PU %u", number_of(matrix, cell->node),
                cell->pus->ids[0]);
     const bool named = matrix->probe->declared->numa_count > 1;
     bool first = matrix->started++ == 0 && named, late = probe_late(matrix->probe) && !first;
@@ -117,13 +122,13 @@ static int try_cell(struct matrix *matrix, struct cell *cell)
 
 /* -- nodes, by the PUs near them together -- */
 
-static const struct cell *nearest_cell(const struct matrix *matrix, size_t node)
+static const struct profile_numa_access *nearest_row(const struct matrix *matrix, size_t node)
 {
-    const struct cell *found = NULL;
-    for (size_t i = 0; i < matrix->cell_count; i++) {
-        const struct cell *cell = &matrix->cells[i];
-        bool nearer = !found || cell->row.seconds_per_access < found->row.seconds_per_access;
-        found = cell->done && cell->node == node && nearer ? cell : found;
+    const struct profile_numa_access *found = NULL;
+    for (size_t i = 0; i < matrix->result->count; i++) {
+        const struct profile_numa_access *row = &matrix->result->rows[i];
+        bool nearer = !found || row->seconds_per_access < found->seconds_per_access;
+        found = row->node == number_of(matrix, node) && nearer ? row : found;
     }
     return found;
 }
@@ -132,7 +137,7 @@ static const struct cell *nearest_cell(const struct matrix *matrix, size_t node)
 static int pus_near(const struct matrix *matrix, size_t node, struct profile_set *out)
 {
     const struct probe *probe = matrix->probe;
-    const struct cell *nearest = nearest_cell(matrix, node);
+    const struct profile_numa_access *nearest = nearest_row(matrix, node);
     struct profile_set own = {0};
     int rc = nearest ? profile_set_intersect(&probe->declared->numa[node].pus, &probe->machine->pus,
                                              &own)
@@ -142,7 +147,7 @@ static int pus_near(const struct matrix *matrix, size_t node, struct profile_set
         return rc;
     }
     profile_set_free(&own);
-    return profile_set_copy(nearest->pus, out);
+    return profile_set_copy(&nearest->pus, out);
 }
 
 /* Spread over those near. */
@@ -233,36 +238,31 @@ static int add_groups(struct matrix *matrix, const struct profile_set *pus)
     return rc;
 }
 
-static int make_cells(struct matrix *matrix)
+static int make_groups(struct matrix *matrix)
 {
     const struct profile_class *declared = matrix->probe->declared;
     const size_t nodes = declared ? declared->numa_count : 0;
-    const size_t kinds = matrix->probe->kinds ? matrix->probe->kinds->count : 1;
+    const size_t most = nodes * (matrix->probe->kinds ? matrix->probe->kinds->count : 1);
     int rc = 0;
-    matrix->groups = calloc(kinds * nodes + 1, sizeof *matrix->groups);
-    matrix->cells = calloc(kinds * nodes * nodes + 1, sizeof *matrix->cells);
-    if (!matrix->groups || !matrix->cells) {
+    matrix->groups = calloc(most + 1, sizeof *matrix->groups);
+    matrix->result->rows = calloc(most * nodes + 1, sizeof *matrix->result->rows);
+    if (!matrix->groups || !matrix->result->rows) {
         return -ENOMEM;
     }
     for (size_t node = 0; rc == 0 && node < nodes; node++) {
         rc = is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0;
     }
-    for (size_t group = 0; rc == 0 && group < matrix->group_count; group++) {
-        for (size_t node = 0; node < nodes; node++) {
-            matrix->cells[matrix->cell_count++] =
-                (struct cell){.pus = &matrix->groups[group],
-                              .node = node,
-                              .row = {.node = declared->numa[node].os_index}};
-        }
-    }
+    matrix->result->planned = matrix->group_count * nodes;
     return rc;
 }
 
 static int measure_all(struct matrix *matrix)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
-        rc = try_cell(matrix, &matrix->cells[i]);
+    for (size_t group = 0; group < matrix->group_count; group++) {
+        for (size_t node = 0; rc == 0 && node < matrix->probe->declared->numa_count; node++) {
+            rc = try_cell(matrix, &(struct cell){&matrix->groups[group], node});
+        }
     }
     return rc;
 }
@@ -276,55 +276,23 @@ static int by_place(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The rows that are done. */
-static int hand_out(struct matrix *matrix)
-{
-    struct probe_numa *result = matrix->result;
-    int rc = 0;
-    result->planned = matrix->cell_count;
-    result->rows = calloc(matrix->cell_count + 1, sizeof *result->rows);
-    if (!result->rows) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; rc == 0 && i < matrix->cell_count; i++) {
-        struct cell *cell = &matrix->cells[i];
-        rc = cell->done ? profile_set_copy(cell->pus, &cell->row.pus) : 0;
-        if (rc == 0 && cell->done) {
-            result->rows[result->count++] = cell->row;
-            cell->row = (struct profile_numa_access){0};
-        }
-    }
-    if (result->count > 0) {
-        qsort(result->rows, result->count, sizeof *result->rows, by_place);
-    }
-    return rc;
-}
-
-static void release(struct matrix *matrix)
-{
-    for (size_t i = 0; i < matrix->group_count; i++) {
-        profile_set_free(&matrix->groups[i]);
-    }
-    free(matrix->groups);
-    free(matrix->cells);
-}
-
 int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
                struct servet_error *error)
 {
     struct probe_numa result = {0};
     struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
-    int rc = make_cells(&matrix);
-    if (rc == 0) {
-        rc = measure_all(&matrix);
-    }
+    int rc = make_groups(&matrix);
+    rc = rc < 0 ? rc : measure_all(&matrix);
     rc = rc < 0 ? rc : measure_nodes(&matrix);
-    rc = rc < 0 ? rc : hand_out(&matrix);
-    release(&matrix);
+    for (size_t i = 0; i < matrix.group_count; i++) {
+        profile_set_free(&matrix.groups[i]);
+    }
+    free(matrix.groups);
     if (rc < 0) {
         probe_numa_free(&result);
         return probe_error(error, rc, "measuring the memory of each NUMA node");
     }
+    qsort(result.rows, result.count, sizeof *result.rows, by_place);
     *out = result;
     return 0;
 }
