@@ -13,10 +13,10 @@ static void listen_to_root(struct ranks *ranks)
     if (!probe_ranks_there_is(0, TAG_ORDER, MPI_STATUS_IGNORE)) {
         return;
     }
-    MPI_Recv(&order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&order, ORDER_BYTES, MPI_BYTE, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     probe_ranks_limit_silence(ranks);
     if (order.kind == ORDER_END) {
-        probe_ranks_end(ranks, (int)order.status);
+        probe_ranks_end(ranks, order.status);
     }
 }
 

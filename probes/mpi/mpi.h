@@ -119,21 +119,22 @@ enum { RANKS_SLEEP_US = 500 };
  * that it is gone; it hears of a missing answer before the others give up, and can name it. */
 static const double ranks_answer_limit_s = 15, ranks_silence_limit_s = 25, ranks_speak_every_s = 5;
 struct order {
-    uint64_t kind;
+    enum order_kind kind;
     union {
         struct {
-            uint64_t bytes, round_trips, batches, partner;
-            uint64_t first;     /* this rank sends first */
-            uint64_t together;  /* other pairs do the same at the same time */
-            uint64_t unwritten; /* what is sent is never written (machine_exchange) */
+            struct machine_exchange what;
+            int partner;
+            bool first;    /* this rank sends first */
+            bool together; /* other pairs do the same at the same time */
         } exchange;
         struct {
-            uint64_t processors, h, packing, supersteps, batches;
+            struct bsp_superstep what;
+            uint32_t processors;
         } superstep;
-        int64_t status; /* ORDER_END */
+        int status; /* ORDER_END */
     };
 };
-enum { ORDER_WORDS = sizeof(struct order) / sizeof(uint64_t) };
+enum { ORDER_BYTES = sizeof(struct order) };
 
 /* Is there a message? Looks several times, so that the library gets on. */
 bool probe_ranks_there_is(int source, int tag, MPI_Status *status);

@@ -5,6 +5,7 @@
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
 #include "probes/mpi/mpi.h"
+#include "profile/base/file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -74,7 +75,7 @@ void probe_ranks_limit_silence(const struct ranks *ranks)
 
 static void send_order(int to, const struct order *order)
 {
-    MPI_Send(order, ORDER_WORDS, MPI_UINT64_T, to, TAG_ORDER, MPI_COMM_WORLD);
+    MPI_Send(order, ORDER_BYTES, MPI_BYTE, to, TAG_ORDER, MPI_COMM_WORLD);
 }
 
 static void tell_all(struct ranks *ranks, const struct order *order)
@@ -119,20 +120,20 @@ static size_t buffer_align(void)
 }
 
 /* Where the second half of a buffer begins. */
-static size_t half_of(const struct order *order)
+static size_t half_of(const struct machine_exchange *what)
 {
-    return (order->exchange.bytes + buffer_align() - 1) / buffer_align() * buffer_align();
+    return (what->bytes + buffer_align() - 1) / buffer_align() * buffer_align();
 }
 
 /* Messages come into the first half of the buffer, and go from there, or from the second half,
  * which is never written. */
 static double batch(char *buffer, const struct order *order)
 {
-    const char *sent = buffer + (order->exchange.unwritten ? half_of(order) : 0);
-    int partner = (int)order->exchange.partner, bytes = (int)order->exchange.bytes;
-    uint64_t round_trips = order->exchange.round_trips;
+    const struct machine_exchange *what = &order->exchange.what;
+    const char *sent = buffer + (what->unwritten ? half_of(what) : 0);
+    const int partner = order->exchange.partner, bytes = (int)what->bytes;
     double start = MPI_Wtime();
-    for (uint64_t i = 0; i < round_trips; i++) {
+    for (uint32_t i = 0; i < what->round_trips; i++) {
         if (order->exchange.first) {
             MPI_Send(sent, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
         }
@@ -141,21 +142,20 @@ static double batch(char *buffer, const struct order *order)
             MPI_Send(sent, bytes, MPI_CHAR, partner, TAG_MESSAGE, MPI_COMM_WORLD);
         }
     }
-    return (MPI_Wtime() - start) / (2.0 * (double)round_trips);
+    return (MPI_Wtime() - start) / (2.0 * what->round_trips);
 }
 
-static double time_for(uint64_t bytes, uint64_t round_trips)
+static double time_for(const struct machine_exchange *what)
 {
-    return (double)(bytes * round_trips * 2) / slowest_bytes_per_s;
+    return (double)(what->bytes * what->round_trips * 2) / slowest_bytes_per_s;
 }
 
 static double limited_batch(const struct ranks *ranks, char *buffer, const struct order *order)
 {
     const struct rank_info *partner = &ranks->info[order->exchange.partner];
-    const double batch_s = time_for(order->exchange.bytes, order->exchange.round_trips);
-    probe_deadline_set(ranks_answer_limit_s + 5 + batch_s,
+    probe_deadline_set(ranks_answer_limit_s + 5 + time_for(&order->exchange.what),
                        "%s: no message from rank %d on %s for %.0f s",
-                       ranks->info[ranks->rank].host, (int)order->exchange.partner, partner->host,
+                       ranks->info[ranks->rank].host, order->exchange.partner, partner->host,
                        ranks_answer_limit_s + 5);
     return batch(buffer, order);
 }
@@ -163,13 +163,10 @@ static double limited_batch(const struct ranks *ranks, char *buffer, const struc
 /* Since this thread began; 0 where the kernel keeps no account. */
 static double waited_for_pu(void)
 {
-    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    char line[96];
     unsigned long long ran, waited;
-    int fields = file ? fscanf(file, "%llu %llu", &ran, &waited) : 0;
-    if (file) {
-        fclose(file);
-    }
-    return fields == 2 ? (double)waited * 1e-9 : 0;
+    profile_first_line("/proc/thread-self/schedstat", line, sizeof line);
+    return sscanf(line, "%llu %llu", &ran, &waited) == 2 ? (double)waited * 1e-9 : 0;
 }
 
 /* The smallest batch, alone and beside others: disturbance only lengthens, and beside others every
@@ -180,7 +177,7 @@ static struct result play(const struct ranks *ranks, const struct order *order, 
     int pu = ranks->info[ranks->rank].pu;
     struct result result = {.seconds = INFINITY, .waited_s = waited_for_pu()};
     limited_batch(ranks, buffer, order); /* untimed: connections and buffers are made now */
-    for (uint64_t i = 0; i < order->exchange.batches; i++) {
+    for (uint32_t i = 0; i < order->exchange.what.batches; i++) {
         result.seconds = fmin(result.seconds, limited_batch(ranks, buffer, order));
     }
     probe_deadline_clear();
@@ -204,7 +201,7 @@ static bool is_enough(MPI_Request *answers, size_t count)
 static void go_on(const struct ranks *ranks, const struct order *order, char *buffer,
                   MPI_Request *answers, size_t count)
 {
-    int partner = (int)order->exchange.partner, nothing;
+    int partner = order->exchange.partner, nothing;
     char more = 1;
     while (more) {
         if (order->exchange.first) {
@@ -223,10 +220,10 @@ static void go_on(const struct ranks *ranks, const struct order *order, char *bu
     }
 }
 
-static char *message_buffer(const struct ranks *ranks, const struct order *order)
+static char *message_buffer(const struct ranks *ranks, const struct machine_exchange *what)
 {
     /* Written once, or all of its pages would be the one page of zeros. */
-    const size_t bytes = (order->exchange.unwritten ? 2 : 1) * half_of(order) + buffer_align();
+    const size_t bytes = (what->unwritten ? 2 : 1) * half_of(what) + buffer_align();
     char *buffer = aligned_alloc(buffer_align(), bytes);
     if (buffer) {
         memset(buffer, 1, bytes);
@@ -247,7 +244,7 @@ static void say_ready(void)
 static void obey_exchange(const struct ranks *ranks, const struct order *order)
 {
     int nothing = 0;
-    char *buffer = message_buffer(ranks, order);
+    char *buffer = message_buffer(ranks, &order->exchange.what);
     if (order->exchange.together) {
         MPI_Request go;
         probe_ranks_limit_silence(ranks);
@@ -264,14 +261,6 @@ static void obey_exchange(const struct ranks *ranks, const struct order *order)
     free(buffer);
 }
 
-static void obey_superstep(const struct ranks *ranks, const struct order *order)
-{
-    const struct bsp_superstep what = {
-        (uint32_t)order->superstep.h, (enum bsp_packing)order->superstep.packing,
-        (uint32_t)order->superstep.supersteps, (uint32_t)order->superstep.batches};
-    probe_superstep_play((uint32_t)order->superstep.processors, &what, ranks->rank);
-}
-
 /* -- orders -- */
 
 static void take_order(const struct ranks *ranks, double awake_until, struct order *order)
@@ -282,7 +271,7 @@ static void take_order(const struct ranks *ranks, double awake_until, struct ord
             usleep(RANKS_SLEEP_US);
         }
     }
-    MPI_Recv(order, ORDER_WORDS, MPI_UINT64_T, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(order, ORDER_BYTES, MPI_BYTE, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     probe_deadline_clear();
 }
 
@@ -297,10 +286,10 @@ int probe_ranks_obey(struct ranks *ranks)
             obey_exchange(ranks, &order);
             break;
         case ORDER_SUPERSTEP:
-            obey_superstep(ranks, &order);
+            probe_superstep_play(order.superstep.processors, &order.superstep.what, ranks->rank);
             break;
         case ORDER_END:
-            return (int)order.status;
+            return order.status;
         default:
             continue; /* to stay: no rank should wake up for that */
         }
@@ -358,15 +347,11 @@ static void order_exchange(const struct machine_exchange *what, const struct pro
                        "older one is untouched");
     for (size_t i = 0; i < 2 * count; i++) {
         int rank = end_of(&pairs[i / 2], i % 2);
-        const struct order order = {
-            .kind = ORDER_EXCHANGE,
-            .exchange = {.bytes = what->bytes,
-                         .round_trips = what->round_trips,
-                         .batches = what->batches,
-                         .partner = (uint64_t)end_of(&pairs[i / 2], !(i % 2)),
-                         .first = i % 2 == 0,
-                         .together = count > 1,
-                         .unwritten = what->unwritten}};
+        const struct order order = {.kind = ORDER_EXCHANGE,
+                                    .exchange = {.what = *what,
+                                                 .partner = end_of(&pairs[i / 2], !(i % 2)),
+                                                 .first = i % 2 == 0,
+                                                 .together = count > 1}};
         if (rank == 0) {
             *mine = order;
         } else {
@@ -380,8 +365,7 @@ static void order_exchange(const struct machine_exchange *what, const struct pro
 static void wait_for_results(const struct ranks *ranks, const struct machine_exchange *what,
                              const struct profile_pair *pairs, size_t count, MPI_Request *requests)
 {
-    const double batch_s = time_for(what->bytes, what->round_trips),
-                 limit = ranks_answer_limit_s + (what->batches + 1) * batch_s;
+    const double limit = ranks_answer_limit_s + (what->batches + 1) * time_for(what);
     for (size_t i = 0; i < 2 * count; i++) {
         uint32_t a = pairs[i / 2].a, b = pairs[i / 2].b;
         probe_deadline_set(
@@ -401,7 +385,7 @@ static void lead_exchange(struct ranks *ranks, const struct machine_exchange *wh
     struct order mine;
     bool together = count > 1;
     order_exchange(what, pairs, count, &mine);
-    char *buffer = mine.kind ? message_buffer(ranks, &mine) : NULL;
+    char *buffer = mine.kind ? message_buffer(ranks, what) : NULL;
     if (together) {
         wait_until_ready(ranks, pairs, count);
         tell_pairs(pairs, count, TAG_GO);
@@ -454,12 +438,7 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
 
 int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what, double *seconds)
 {
-    const struct order order = {.kind = ORDER_SUPERSTEP,
-                                .superstep = {.processors = processors,
-                                              .h = what->h,
-                                              .packing = (uint64_t)what->packing,
-                                              .supersteps = what->supersteps,
-                                              .batches = what->batches}};
+    const struct order order = {.kind = ORDER_SUPERSTEP, .superstep = {*what, processors}};
     /* the longest run of supersteps asked for takes a second or so */
     probe_deadline_set(2 * ranks_silence_limit_s,
                        "supersteps of %u ranks have not ended for %.0f s", processors,

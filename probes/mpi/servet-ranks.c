@@ -488,10 +488,9 @@ int main(int argc, char **argv)
     probe_ranks_machine(&job.ranks, &clock);
     job.began_s = probe_machine_elapsed(&clock);
     if (job.ranks.info[job.ranks.rank].leader == job.ranks.rank) {
-        char probes[64];
-        probe_network_node_probes(&job.options, probe_ranks_cover_node(&job.ranks, job.ranks.rank),
-                                  probes, sizeof probes);
-        probe_node_run_start(&run, command, probes, job.options.run.seed, &job.ranks.allowed);
+        const bool covered = probe_ranks_cover_node(&job.ranks, job.ranks.rank);
+        probe_node_run_start(&run, command, probe_network_node_probes(&job.options, covered),
+                             job.options.run.seed, &job.ranks.allowed);
     }
     char **texts = probe_ranks_gather(&job.ranks, &run);
     if (job.ranks.rank == 0) {

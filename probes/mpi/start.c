@@ -64,10 +64,10 @@ static int check_table(const struct ranks *ranks, enum rank_places places,
 
 static const struct ranks *sorted;
 
+/* Numbers by value: node2 before node10. */
 static int by_node_name(const void *a, const void *b)
 {
-    return probe_network_compare_names(sorted->info[*(const int *)a].host,
-                                       sorted->info[*(const int *)b].host);
+    return strverscmp(sorted->info[*(const int *)a].host, sorted->info[*(const int *)b].host);
 }
 
 static int list_nodes(struct ranks *ranks)

@@ -186,19 +186,20 @@ static void unpin(void *context)
     profile_mask_set(0, &mask);
 }
 
-void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
-                          uint64_t seed, const struct profile_set *pus)
+void probe_node_run_start(struct node_run *run, const char *command, unsigned probes, uint64_t seed,
+                          const struct profile_set *pus)
 {
     char seed_text[24];
+    struct probe_run_list names = probe_run_list(probes, ',');
     *run = (struct node_run){0};
-    if (!probes[0]) {
+    if (!probes) {
         declare(run, pus);
         return;
     }
     run->output = profile_child_file();
     snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
     char *argv[] = {(char *)command, "--quiet",      "--output", "-",       "--no-mpi",
-                    "--probes",      (char *)probes, "--seed",   seed_text, NULL};
+                    "--probes",      names.text + 1, "--seed",   seed_text, NULL};
     const struct profile_child child = {.argv = argv,
                                         .in = PROFILE_CHILD_NOTHING,
                                         .out = run->output,

@@ -137,21 +137,10 @@ void probe_network_parse(int argc, char **argv, struct cluster_options *options)
     cli_parse(&argp, argc, argv, 0, NULL, options);
 }
 
-void probe_network_node_probes(const struct cluster_options *options, bool covered, char *names,
-                               size_t size)
+unsigned probe_network_node_probes(const struct cluster_options *options, bool covered)
 {
     /* Messages inside a node are always measured: beside measured seconds of the network, a
      * declared layer would count with a rank for seconds. Where ranks cover the node, theirs are
      * what counts, and the node's own are there for the cache lines that come with them. */
-    unsigned probes = options->probes;
-    if (!covered || options->per_node) {
-        probes |= PROBE_MESSAGE;
-    }
-    names[0] = '\0';
-    for (size_t i = 0; i < PROBE_NAMES; i++) {
-        if (probes & 1u << i) {
-            size_t used = strlen(names);
-            snprintf(names + used, size - used, "%s%s", used ? "," : "", probe_run_names[i]);
-        }
-    }
+    return options->probes | (!covered || options->per_node ? PROBE_MESSAGE : 0);
 }

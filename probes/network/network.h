@@ -150,9 +150,6 @@ void probe_network_classes_free(struct cluster_classes *classes);
  * more than one number are listed one by one. */
 char *probe_network_hostlist(char *const *names, uint32_t count);
 
-/* By name, numbers by value: node2 before node10. */
-int probe_network_compare_names(const char *a, const char *b);
-
 /* -- inside the nodes: between the ranks of one node of each class -- */
 
 /* pus[first[n] + i] of the layout is the rank on the i-th PU of node n. Replaces the layers of
@@ -180,8 +177,8 @@ struct node_run {
 
 /* Starts `command` -o - with these probes on the PUs. Without probes the declared topology is the
  * answer. Trouble becomes the answer too. */
-void probe_node_run_start(struct node_run *run, const char *command, const char *probes,
-                          uint64_t seed, const struct profile_set *pus);
+void probe_node_run_start(struct node_run *run, const char *command, unsigned probes, uint64_t seed,
+                          const struct profile_set *pus);
 /* True as long as it runs. */
 bool probe_node_run_busy(struct node_run *run);
 /* A profile in JSON, or "! reason". free() it. */
@@ -215,9 +212,8 @@ long probe_network_rank(void);
 
 void probe_network_parse(int argc, char **argv, struct cluster_options *options);
 
-/* Names of the probes that a node runs by itself: messages too, where they are asked for or the
- * ranks do not cover its PUs. */
-void probe_network_node_probes(const struct cluster_options *options, bool covered, char *names,
-                               size_t size);
+/* The probes that a node runs by itself: messages too, where they are asked for or the ranks do not
+ * cover its PUs. */
+unsigned probe_network_node_probes(const struct cluster_options *options, bool covered);
 
 #endif

@@ -130,31 +130,6 @@ static bool nodes_agree(const struct profile_class *a, const struct profile_clas
 
 /* -- names -- */
 
-int probe_network_compare_names(const char *a, const char *b)
-{
-    while (*a && *b) {
-        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
-            char *a_end, *b_end;
-            unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
-            if (x != y) {
-                return x < y ? -1 : 1;
-            }
-            if (a_end - a != b_end - b) {
-                return a_end - a < b_end - b ? -1 : 1;
-            }
-            a = a_end;
-            b = b_end;
-            continue;
-        }
-        if (*a != *b) {
-            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-        }
-        a++;
-        b++;
-    }
-    return (*a != '\0') - (*b != '\0');
-}
-
 enum { DIGITS_MAX = 9 }; /* what a hostlist allows in one number */
 
 struct numbered {

@@ -311,6 +311,15 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
     return 0;
 }
 
+static int by_nodes(const void *a, const void *b)
+{
+    const struct profile_pair *x = a, *y = b;
+    if (x->a != y->a) {
+        return x->a < y->a ? -1 : 1;
+    }
+    return (x->b > y->b) - (x->b < y->b);
+}
+
 int probe_survey_measured(const struct survey *survey, struct profile_relation *out)
 {
     struct profile_relation measured = {
@@ -331,7 +340,7 @@ int probe_survey_measured(const struct survey *survey, struct profile_relation *
         probe_relation_free(&measured);
         return rc;
     }
-    qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, probe_pair_compare);
+    qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_nodes);
     *out = measured;
     return 0;
 }

@@ -25,15 +25,6 @@ size_t probe_pair_index(size_t pus, size_t i, size_t j)
     return i * pus - i * (i + 1) / 2 + (j - i - 1);
 }
 
-int probe_pair_compare(const void *a, const void *b)
-{
-    const struct profile_pair *x = a, *y = b;
-    if (x->a != y->a) {
-        return x->a < y->a ? -1 : 1;
-    }
-    return (x->b > y->b) - (x->b < y->b);
-}
-
 /* Merges what is bound; `bound` counts the bound pairs by unit. */
 static void bind_units(const uint32_t *class_of, uint32_t weakest, struct partition *units,
                        size_t *bound)

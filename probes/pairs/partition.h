@@ -20,8 +20,6 @@ size_t probe_pair_index(size_t pus, size_t i, size_t j);
  * the place of the old *list. 0 or -ENOMEM. */
 int probe_pair_figures(const struct profile_set *pus, const double *values, const bool *measured,
                        struct profile_pair_figure **list, size_t *count);
-/* Orders struct profile_pair by the first, then the second PU; for qsort(). */
-int probe_pair_compare(const void *a, const void *b);
 /* A figure of a pair without digits that are only noise. */
 double probe_pair_rounded(double value);
 
