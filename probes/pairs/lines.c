@@ -11,7 +11,6 @@
 #include "probes/pairs/sample.h"
 #include "probes/pairs/stopping.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,19 +18,13 @@
 #include "profile/base/random.h"
 #include "profile/query.h"
 
-enum {
-    ROUNDS = REPEAT_MEDIAN_LEAST, /* through the sample */
-    SAMPLE = 8,                   /* pairs of each layer */
-    NO_LAYER = UINT8_MAX,         /* of a pair that no layer holds */
-};
-static_assert(CLUSTERS_MAX < NO_LAYER, "a layer's number fits into a byte");
+/* ROUNDS: through the sample. SAMPLE: pairs of each layer. */
+enum { ROUNDS = REPEAT_MEDIAN_LEAST, SAMPLE = 8 };
 
 struct lines {
     struct probe *probe;
     struct profile_communication *communication;
-    size_t pairs;
-    uint8_t *layer_of; /* by probe_pair_index(). Owned, as the two below */
-    double *seconds;   /* the least so far */
+    double *seconds; /* by probe_pair_index(): the least so far. Owned, as the next */
     bool *measured;
     /* of each layer: the pairs of the sample */
     struct pair_position sample[CLUSTERS_MAX][SAMPLE];
@@ -41,31 +34,16 @@ struct lines {
 
 /* -- which pairs -- */
 
-/* A pair is of the first layer that holds it. */
-static void mark_layers(struct lines *lines)
-{
-    const struct profile_set *pus = &lines->probe->machine->pus;
-    for (size_t i = 0, k = 0; i < pus->count; i++) {
-        for (size_t j = i + 1; j < pus->count; j++, k++) {
-            size_t layer;
-            const bool held =
-                profile_layer_of(lines->communication, pus->ids[i], pus->ids[j], &layer) != NULL;
-            lines->layer_of[k] = held ? (uint8_t)layer : NO_LAYER;
-        }
-    }
-}
-
 /* As many pairs of each layer as there is room for, each with the same chance (reservoir sampling:
  * Vitter, ACM TOMS 1985, algorithm R). */
 static void choose_sample(struct lines *lines)
 {
-    const size_t n = lines->probe->machine->pus.count;
+    const struct profile_set *pus = &lines->probe->machine->pus;
     struct random random = {0}; /* in each run: the same pairs are asked again later */
-    size_t seen[CLUSTERS_MAX] = {0};
-    for (size_t i = 0, k = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++, k++) {
-            size_t layer = lines->layer_of[k];
-            if (layer == NO_LAYER) {
+    size_t seen[CLUSTERS_MAX] = {0}, layer;
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count; j++) {
+            if (!profile_layer_of(lines->communication, pus->ids[i], pus->ids[j], &layer)) {
                 continue;
             }
             size_t place = seen[layer]++;
@@ -75,7 +53,7 @@ static void choose_sample(struct lines *lines)
             }
         }
     }
-    for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
+    for (layer = 0; layer < lines->communication->layer_count; layer++) {
         lines->sampled[layer] = seen[layer] < SAMPLE ? seen[layer] : SAMPLE;
     }
 }
@@ -109,7 +87,6 @@ static void recall(struct lines *lines)
 
 static void lines_free(struct lines *lines)
 {
-    free(lines->layer_of);
     free(lines->seconds);
     free(lines->measured);
 }
@@ -120,15 +97,12 @@ static int lines_init(struct probe *probe, struct profile_communication *communi
     size_t pairs = probe_pair_count(probe->machine->pus.count);
     *lines = (struct lines){.probe = probe,
                             .communication = communication,
-                            .pairs = pairs,
-                            .layer_of = malloc(pairs + 1),
                             .seconds = calloc(pairs + 1, sizeof *lines->seconds),
                             .measured = calloc(pairs + 1, sizeof *lines->measured)};
-    if (!lines->layer_of || !lines->seconds || !lines->measured) {
+    if (!lines->seconds || !lines->measured) {
         lines_free(lines);
         return -ENOMEM;
     }
-    mark_layers(lines);
     choose_sample(lines);
     recall(lines);
     return 0;
@@ -168,39 +142,46 @@ static int one_round(struct lines *lines, double *medians)
 /* All that the sample leaves, once each. */
 static int measure_others(struct lines *lines)
 {
-    const size_t n = lines->probe->machine->pus.count;
+    const struct profile_set *pus = &lines->probe->machine->pus;
     int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        for (size_t j = i + 1; j < n && rc == 0 && !probe_late(lines->probe); j++) {
-            size_t k = probe_pair_index(n, i, j);
+    for (size_t i = 0; i < pus->count && rc == 0; i++) {
+        for (size_t j = i + 1; j < pus->count && rc == 0 && !probe_late(lines->probe); j++) {
             double seconds;
-            if (!lines->measured[k] && lines->layer_of[k] != NO_LAYER) {
+            if (!lines->measured[probe_pair_index(pus->count, i, j)] &&
+                profile_layer_of(lines->communication, pus->ids[i], pus->ids[j], NULL)) {
                 rc = measure_pair(lines, &(struct pair_position){i, j}, &seconds);
             }
         }
-        probe_tell(lines->probe, 0.9, "cache lines of PU %u", lines->probe->machine->pus.ids[i]);
+        probe_tell(lines->probe, 0.9, "cache lines of PU %u", pus->ids[i]);
     }
     return rc;
 }
 
 /* -- what comes of it -- */
 
-static double median_of_layer(const struct lines *lines, size_t layer, double *scratch)
+/* A layer has the median of its measured pairs, and none without. 0 or -ENOMEM. */
+static int set_seconds(struct profile_communication *all)
 {
-    size_t count = 0;
-    for (size_t k = 0; k < lines->pairs; k++) {
-        if (lines->measured[k] && lines->layer_of[k] == layer) {
-            scratch[count++] = lines->seconds[k];
+    double *values = malloc((all->line_time_count + 1) * sizeof *values);
+    for (size_t i = 0; values && i < all->layer_count; i++) {
+        size_t count = 0, layer;
+        for (size_t k = 0; k < all->line_time_count; k++) {
+            const struct profile_pair_figure *figure = &all->line_times[k];
+            if (profile_layer_of(all, figure->a, figure->b, &layer) && layer == i) {
+                values[count++] = figure->value;
+            }
         }
+        all->layers[i].line_seconds =
+            count ? probe_pair_rounded(profile_median_value(values, count)) : 0;
     }
-    return count ? profile_median_value(scratch, count) : 0;
+    free(values);
+    return values ? 0 : -ENOMEM;
 }
 
 /* `rounds`: this look's medians of the layer. */
-static void conclude(struct lines *lines, size_t layer, double *rounds, size_t count,
-                     double *scratch)
+static void conclude(struct lines *lines, size_t layer, double *rounds, size_t count)
 {
-    struct profile_layer *out = &lines->communication->layers[layer];
+    struct profile_quality *quality = &lines->communication->layers[layer].line_quality;
     if (!lines->sampled[layer] || !count) {
         return;
     }
@@ -212,24 +193,22 @@ static void conclude(struct lines *lines, size_t layer, double *rounds, size_t c
     struct probe_settled look = {least, fmax(probe_spread(rounds, count), 0),
                                  (uint32_t)(count * PROBE_MESSAGE_BATCHES)};
     if (lines->before[layer] > 0) {
-        struct profile_quality *quality = &out->line_quality;
         probe_repeat_look_again(&lines->before[layer], &quality->spread, &quality->repetitions,
                                 &look);
     } else {
-        out->line_quality = (struct profile_quality){
+        *quality = (struct profile_quality){
             .origin = PROFILE_MEASURED, .repetitions = look.repetitions, .spread = look.spread};
     }
-    out->line_seconds = probe_pair_rounded(median_of_layer(lines, layer, scratch));
 }
 
 static int measure(struct lines *lines)
 {
     struct profile_communication *communication = lines->communication;
     const size_t layers = communication->layer_count;
-    double medians[ROUNDS][CLUSTERS_MAX], *scratch = malloc((lines->pairs + 1) * sizeof *scratch);
+    double medians[ROUNDS][CLUSTERS_MAX];
     const bool first = communication->line_time_count == 0;
     size_t done = 0;
-    int rc = scratch ? 0 : -ENOMEM;
+    int rc = 0;
     while (rc == 0 && done < ROUNDS && !(done > 0 && probe_late(lines->probe))) {
         probe_tell(lines->probe, 0.85, "cache lines from PU to PU");
         rc = one_round(lines, medians[done++]);
@@ -240,12 +219,12 @@ static int measure(struct lines *lines)
         for (size_t i = 0; i < done; i++) {
             rounds[i] = medians[i][layer];
         }
-        conclude(lines, layer, rounds, done, scratch);
+        conclude(lines, layer, rounds, done);
     }
-    free(scratch);
-    return rc < 0 ? rc
-                  : probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
-                                       &communication->line_times, &communication->line_time_count);
+    rc = rc < 0 ? rc
+                : probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
+                                     &communication->line_times, &communication->line_time_count);
+    return rc < 0 ? rc : set_seconds(communication);
 }
 
 int probe_lines(struct probe *probe, struct profile_communication *communication,
@@ -262,45 +241,27 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
 
 /* -- other layers -- */
 
-/* The pairs of the i-th layer of `to`; `scratch` has room for all. */
-static void conclude_moved(const struct profile_communication *from,
-                           const struct profile_communication *to, size_t i, double *scratch)
-{
-    struct profile_layer *out = &to->layers[i];
-    size_t count = 0;
-    for (size_t k = 0; k < to->line_time_count; k++) {
-        const struct profile_pair_figure *figure = &to->line_times[k];
-        const struct profile_layer *of = profile_layer_of(from, figure->a, figure->b, NULL);
-        size_t index;
-        if (!of || !profile_layer_of(to, figure->a, figure->b, &index) || index != i) {
-            continue;
-        }
-        struct profile_quality *quality = &out->line_quality;
-        const struct profile_quality *seen = &of->line_quality;
-        quality->origin = PROFILE_MEASURED;
-        quality->repetitions = count && quality->repetitions < seen->repetitions
-                                   ? quality->repetitions
-                                   : seen->repetitions;
-        quality->spread = count ? fmax(quality->spread, seen->spread) : seen->spread;
-        scratch[count++] = figure->value;
-    }
-    out->line_seconds = count ? probe_pair_rounded(profile_median_value(scratch, count)) : 0;
-}
-
 int probe_lines_move(struct profile_communication *from, struct profile_communication *to)
 {
-    double *scratch = malloc((from->line_time_count + 1) * sizeof *scratch);
-    if (!scratch) {
-        return -ENOMEM;
-    }
     free(to->line_times);
     to->line_times = from->line_times;
     to->line_time_count = from->line_time_count;
     from->line_times = NULL;
     from->line_time_count = 0;
-    for (size_t i = 0; i < to->layer_count; i++) {
-        conclude_moved(from, to, i, scratch);
+    for (size_t k = 0; k < to->line_time_count; k++) {
+        const uint32_t a = to->line_times[k].a, b = to->line_times[k].b;
+        const struct profile_layer *of = profile_layer_of(from, a, b, NULL);
+        size_t index;
+        if (!of || !profile_layer_of(to, a, b, &index)) {
+            continue;
+        }
+        struct profile_quality *quality = &to->layers[index].line_quality;
+        const struct profile_quality *seen = &of->line_quality;
+        const bool first = quality->origin != PROFILE_MEASURED,
+                   fewer = first || seen->repetitions < quality->repetitions;
+        quality->origin = PROFILE_MEASURED;
+        quality->repetitions = fewer ? seen->repetitions : quality->repetitions;
+        quality->spread = first ? seen->spread : fmax(quality->spread, seen->spread);
     }
-    free(scratch);
-    return 0;
+    return set_seconds(to);
 }
