@@ -12,7 +12,6 @@ struct places {
     struct machine_transfer *of;
     struct machine_transferred *figures;
     struct profile_set *pus; /* of each place */
-    uint32_t *nodes;
     size_t count;
 };
 
@@ -24,7 +23,6 @@ static void free_places(struct places *places)
     free(places->of);
     free(places->figures);
     free(places->pus);
-    free(places->nodes);
 }
 
 /* The PUs of the run that are near the node; a node of memory only has all. */
@@ -45,7 +43,6 @@ static int add_place(const struct probe *probe, const struct profile_numa *node,
         const bool only = probe->declared->numa_count == 1;
         places->of[i] = (struct machine_transfer){.numa = only ? -1 : (int32_t)node->os_index,
                                                   .pus = &places->pus[i]};
-        places->nodes[i] = node->os_index;
         places->count++;
     }
     return rc;
@@ -57,9 +54,8 @@ static int make_places(const struct probe *probe, struct places *out)
     const size_t most = declared->numa_count + 1;
     *out = (struct places){.of = calloc(most, sizeof *out->of),
                            .figures = calloc(most, sizeof *out->figures),
-                           .pus = calloc(most, sizeof *out->pus),
-                           .nodes = calloc(most, sizeof *out->nodes)};
-    int rc = out->of && out->figures && out->pus && out->nodes ? 0 : -ENOMEM;
+                           .pus = calloc(most, sizeof *out->pus)};
+    int rc = out->of && out->figures && out->pus ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < declared->numa_count; i++) {
         rc = add_place(probe, &declared->numa[i], out);
     }
@@ -96,6 +92,7 @@ static int measure_device(struct probe *probe, const struct profile_device *devi
                           struct places *places, struct probe_device *out,
                           struct probe_devices *result)
 {
+    const uint32_t only = places->count ? probe->declared->numa[0].os_index : 0;
     struct servet_error why = {""};
     int rc = probe_machine_transfer(probe->machine, device, places->of, places->count,
                                     places->figures, &why);
@@ -111,7 +108,8 @@ static int measure_device(struct probe *probe, const struct profile_device *devi
     out->transfers = calloc(places->count + 1, sizeof *out->transfers);
     for (size_t i = 0; rc == 0 && out->transfers && i < places->count; i++) {
         if (places->figures[i].rounds) {
-            out->transfers[out->count++] = row_of(places->nodes[i], &places->figures[i]);
+            out->transfers[out->count++] = row_of(
+                places->of[i].numa < 0 ? only : (uint32_t)places->of[i].numa, &places->figures[i]);
             result->rows++;
         }
     }

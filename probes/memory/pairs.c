@@ -26,8 +26,7 @@ static int add_level(const struct profile_set *pus, const uint32_t *class_of, si
 {
     struct profile_memory_level *slot = &memory->levels[level];
     slot->bytes_per_s = bytes_per_s;
-    slot->quality = (struct profile_quality){
-        .origin = PROFILE_MEASURED, .repetitions = REPEAT_MEDIAN_LEAST, .spread = -1};
+    slot->quality.spread = -1;
     int rc = probe_relation_from_classes(pus, class_of, (uint32_t)level, &slot->collisions);
     memory->level_count += rc == 0;
     return rc;
@@ -38,8 +37,8 @@ static int add_level(const struct profile_set *pus, const uint32_t *class_of, si
 static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
                     uint32_t *class_of, struct clusters *clusters)
 {
-    double *values = malloc((pairs ? pairs : 1) * sizeof *values);
-    uint32_t *cluster_of = malloc((pairs ? pairs : 1) * sizeof *cluster_of);
+    double *values = malloc((pairs + 1) * sizeof *values);
+    uint32_t *cluster_of = malloc((pairs + 1) * sizeof *cluster_of);
     size_t colliding = 0;
     int rc = values && cluster_of ? 0 : -ENOMEM;
     for (size_t i = 0; i < pairs && rc == 0; i++) {
@@ -61,28 +60,26 @@ static int classify(const double *pair_bytes_per_s, size_t pairs, double referen
 }
 
 int probe_memory_levels(const struct profile_set *pus, double reference,
-                        const double *pair_bytes_per_s, double spread, struct profile_memory *out)
+                        const double *pair_bytes_per_s, double spread, uint32_t *level_of,
+                        struct profile_memory *out)
 {
-    struct profile_memory memory = {.reference_bytes_per_s = reference};
-    const size_t pairs = probe_pair_count(pus->count);
+    struct probe_memory found = {.memory = {.reference_bytes_per_s = reference}};
+    struct profile_memory *memory = &found.memory;
     struct clusters clusters;
-    uint32_t *class_of = malloc((pairs + 1) * sizeof *class_of);
-    int rc = class_of ? classify(pair_bytes_per_s, pairs, reference, spread, class_of, &clusters)
-                      : -ENOMEM;
+    int rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, level_of,
+                      &clusters);
     if (rc == 0 && clusters.count > 0) {
-        memory.levels = calloc(clusters.count, sizeof *memory.levels);
-        rc = memory.levels ? 0 : -ENOMEM;
+        memory->levels = calloc(clusters.count, sizeof *memory->levels);
+        rc = memory->levels ? 0 : -ENOMEM;
         for (size_t i = 0; i < clusters.count && rc == 0; i++) {
-            rc = add_level(pus, class_of, i, clusters.centre[i], &memory);
+            rc = add_level(pus, level_of, i, clusters.centre[i], memory);
         }
     }
-    free(class_of);
     if (rc < 0) {
-        struct probe_memory whole = {.memory = memory};
-        probe_memory_free(&whole);
+        probe_memory_free(&found);
         return rc;
     }
-    *out = memory;
+    *out = *memory;
     return 0;
 }
 
@@ -255,22 +252,10 @@ static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *
 
 /* -- levels -- */
 
-/* A level's centre is nearest to its own pairs. */
-static size_t nearest_level(const struct profile_memory *memory, double bytes_per_s)
-{
-    size_t nearest = 0;
-    for (size_t i = 1; i < memory->level_count; i++) {
-        double distance = fabs(log(bytes_per_s / memory->levels[i].bytes_per_s));
-        nearest =
-            distance < fabs(log(bytes_per_s / memory->levels[nearest].bytes_per_s)) ? i : nearest;
-    }
-    return nearest;
-}
-
 /* The median dispersion of the rounds of the level's measured pairs. A
  * level that has none is inferred. */
 static int level_quality(const struct memory_rounds *rounds, const struct sampling_outcome *outcome,
-                         struct profile_memory *memory, size_t level)
+                         const uint32_t *level_of, struct profile_memory *memory, size_t level)
 {
     size_t pairs = probe_pair_count(rounds->probe->machine->pus.count), measured = 0;
     double *spreads = malloc((pairs + 1) * sizeof *spreads);
@@ -278,9 +263,7 @@ static int level_quality(const struct memory_rounds *rounds, const struct sampli
         return -ENOMEM;
     }
     for (size_t k = 0; k < pairs; k++) {
-        if (outcome->measured[k] &&
-            probe_memory_collides(outcome->values[k], memory->reference_bytes_per_s) &&
-            nearest_level(memory, outcome->values[k]) == level) {
+        if (outcome->measured[k] && level_of[k] == level) {
             spreads[measured++] = rounds->spreads[k];
         }
     }
@@ -296,15 +279,19 @@ static int level_quality(const struct memory_rounds *rounds, const struct sampli
 static int infer(struct memory_rounds *rounds, const struct sampling_outcome *outcome,
                  struct probe_memory *result)
 {
+    const struct profile_set *pus = &rounds->probe->machine->pus;
     double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
     double best = rounds->alone[rounds->alone_count - 1];
-    int rc = probe_memory_levels(&rounds->probe->machine->pus, best, outcome->values,
-                                 rounds->spread, &result->memory);
+    uint32_t *level_of = malloc((probe_pair_count(pus->count) + 1) * sizeof *level_of);
+    int rc = level_of ? probe_memory_levels(pus, best, outcome->values, rounds->spread, level_of,
+                                            &result->memory)
+                      : -ENOMEM;
     result->memory.quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
-        rc = level_quality(rounds, outcome, &result->memory, i);
+        rc = level_quality(rounds, outcome, level_of, &result->memory, i);
     }
+    free(level_of);
     return rc;
 }
 

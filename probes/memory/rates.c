@@ -120,10 +120,3 @@ int probe_memory_total(struct probe *probe, const struct machine_copy *what, con
     *bytes_per_s = sum;
     return rc;
 }
-
-int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
-                       double *bytes_per_s)
-{
-    return probe_memory_copy(probe, probe_memory_bytes(probe, last_level_bytes), &pu, 1,
-                             bytes_per_s);
-}

@@ -41,9 +41,6 @@ size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers
 /* The total of all `pus` at the same time, once. 0, -ENOMEM, or as probe_memory_copy(). */
 int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
                        size_t count, double *bytes_per_s);
-/* One PU alone, once. 0 or the machine's -errno. */
-int probe_memory_alone(struct probe *probe, size_t last_level_bytes, uint32_t pu,
-                       double *bytes_per_s);
 
 /* Working sets that a pair has room for: two arrays of two PUs, and chase pools beside. */
 enum { MEMORY_SHARES = 6 };

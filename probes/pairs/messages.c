@@ -35,17 +35,17 @@ static int exchange(struct probe *probe, size_t bytes, double about_s,
 
 /* -- inference -- */
 
-/* Layers from the latency of every pair (by probe_pair_index()), of which one figure deviates by
- * `spread` (layers.c); without curves and names. 0 or -ENOMEM, -EINVAL. */
-static int message_layers(const struct profile_set *pus, const double *pair_seconds, double spread,
-                          struct profile_communication *out)
+/* Layers from the latency of every pair, of which one figure deviates by `spread` (layers.c); without
+ * curves and names. 0 or -ENOMEM, -EINVAL. */
+static int message_layers(const struct profile_set *pus, const struct sampling_outcome *outcome,
+                          double spread, struct profile_communication *out)
 {
     struct profile_communication result = {0};
     struct clusters clusters;
     size_t pairs = probe_pair_count(pus->count);
     uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
     int rc = cluster_of
-                 ? probe_layers_of_pairs(pus->count, pair_seconds, spread, cluster_of, &clusters)
+                 ? probe_layers_of_pairs(pus->count, outcome->values, spread, cluster_of, &clusters)
                  : -ENOMEM;
     if (rc == 0) {
         result.layers = calloc(clusters.count, sizeof *result.layers);
@@ -54,11 +54,15 @@ static int message_layers(const struct profile_set *pus, const double *pair_seco
     for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
         result.layers[i].seconds = clusters.centre[i];
         result.layers[i].quality = (struct profile_quality){
-            .origin = PROFILE_MEASURED,
-            .repetitions = SWEEPS * PROBE_MESSAGE_BATCHES,
+            .origin = PROFILE_INFERRED,
             .spread = spread >= 0 ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
         rc = probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &result.layers[i].members);
         result.layer_count += rc == 0;
+    }
+    for (size_t k = 0; rc == 0 && k < pairs; k++) {
+        if (outcome->measured[k]) {
+            result.layers[cluster_of[k]].quality.origin = PROFILE_MEASURED;
+        }
     }
     free(cluster_of);
     if (rc < 0) {
@@ -443,39 +447,16 @@ int probe_message_look_again(struct probe *probe, struct profile_communication *
     return 0;
 }
 
-static size_t nearest_layer(const struct profile_communication *result, double seconds)
-{
-    size_t nearest = 0;
-    for (size_t i = 1; i < result->layer_count; i++) {
-        bool closer = fabs(log(seconds / result->layers[i].seconds)) <
-                      fabs(log(seconds / result->layers[nearest].seconds));
-        nearest = closer ? i : nearest;
-    }
-    return nearest;
-}
-
-static enum profile_origin layer_origin(const struct profile_communication *result, size_t layer,
-                                        const struct sampling_outcome *outcome, size_t pairs)
-{
-    for (size_t k = 0; k < pairs; k++) {
-        if (outcome->measured[k] && nearest_layer(result, outcome->values[k]) == layer) {
-            return PROFILE_MEASURED;
-        }
-    }
-    return PROFILE_INFERRED;
-}
-
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
-    size_t pairs = probe_pair_count(pus->count);
     struct sampling_outcome outcome;
     uint32_t sweeps = 0;
     double spread = 0;
     bool calm = false;
-    int rc = probe_sampling_outcome_init(&outcome, pairs);
+    int rc = probe_sampling_outcome_init(&outcome, probe_pair_count(pus->count));
     rc = rc < 0 ? rc : measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm);
-    rc = rc < 0 ? rc : message_layers(pus, outcome.values, spread, result);
+    rc = rc < 0 ? rc : message_layers(pus, &outcome, spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
         result->message_data = strdup(probe->unwritten ? "unwritten" : "written");
@@ -485,7 +466,6 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
             rc = probe_sampling_note(&outcome, &quality->note);
             quality->repetitions = sweeps * PROBE_MESSAGE_BATCHES;
             quality->spread = calm ? quality->spread : -1;
-            quality->origin = layer_origin(result, i, &outcome, pairs);
         }
         if (rc == 0 && outcome.measured_count < outcome.pair_count) {
             rc = probe_relation_of_pairs(pus, outcome.measured, &result->measured);

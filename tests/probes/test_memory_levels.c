@@ -17,6 +17,8 @@ static void assert_text(const struct profile_set *set, const char *expected)
     free(text);
 }
 
+static uint32_t level_of[16 * 15 / 2]; /* of as many PUs as a test has, at most */
+
 static void set_pair(double *pairs, size_t n, size_t i, size_t j, double rate)
 {
     pairs[probe_pair_index(n, i, j)] = rate;
@@ -34,7 +36,7 @@ TEST(the_papers_example_gives_two_groups)
             set_pair(pairs, 6, i, j, i / 3 == j / 3 ? 2.0e9 + 1e7 * (double)i : 3.5e9);
         }
     }
-    ck_assert_int_eq(probe_memory_levels(&pus, 3.5e9, pairs, 0.01, &found.memory), 0);
+    ck_assert_int_eq(probe_memory_levels(&pus, 3.5e9, pairs, 0.01, level_of, &found.memory), 0);
     ck_assert_uint_eq(found.memory.level_count, 1);
     ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 2);
     assert_text(&found.memory.levels[0].collisions.groups[0], "0-2");
@@ -58,7 +60,7 @@ TEST(levels_are_worst_first_and_nest)
             set_pair(pairs, N, i, j, i / 4 == j / 4 ? 1.1e9 : i / 8 == j / 8 ? 1.9e9 : 2.5e9);
         }
     }
-    ck_assert_int_eq(probe_memory_levels(&pus, 2.55e9, pairs, 0.01, &found.memory), 0);
+    ck_assert_int_eq(probe_memory_levels(&pus, 2.55e9, pairs, 0.01, level_of, &found.memory), 0);
     ck_assert_uint_eq(found.memory.level_count, 2);
     ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 4);
     assert_text(&found.memory.levels[0].collisions.groups[1], "4-7");
@@ -74,7 +76,7 @@ TEST(small_differences_are_no_collision)
     struct profile_set pus;
     struct probe_memory found = {0};
     ck_assert_int_eq(profile_set_parse("0-2", &pus), 0);
-    ck_assert_int_eq(probe_memory_levels(&pus, 1e10, pairs, 0.01, &found.memory), 0);
+    ck_assert_int_eq(probe_memory_levels(&pus, 1e10, pairs, 0.01, level_of, &found.memory), 0);
     ck_assert_uint_eq(found.memory.level_count, 0);
     probe_memory_free(&found);
     profile_set_free(&pus);
