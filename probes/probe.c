@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,50 +110,46 @@ int probe_relation_narrow(struct profile_relation *relation, const struct profil
     return 0;
 }
 
-/* Entries of a class that stand for a relation. */
-struct listed {
-    size_t size, relation; /* of an entry, and where its relation is in it; bytes */
-    void (*free_entry)(void *entry);
-};
-
-static void free_level(void *entry)
+static bool is_empty(const struct profile_relation *relation)
 {
-    profile_memory_level_free(entry);
+    return relation->group_count == 0 && relation->pair_count == 0;
 }
 
-static void free_layer(void *entry)
-{
-    profile_layer_free(entry);
-}
-
-static const struct listed levels = {sizeof(struct profile_memory_level),
-                                     offsetof(struct profile_memory_level, collisions), free_level},
-                           layers = {sizeof(struct profile_layer),
-                                     offsetof(struct profile_layer, members), free_layer};
-
-/* Narrows all entries, then drops those that have nothing left. */
-static int narrow_list(const struct listed *listed, void *entries, size_t *count,
-                       const struct profile_set *pus)
+/* Narrows all levels, then drops those that have nothing left. */
+static int narrow_levels(struct profile_memory *memory, const struct profile_set *pus)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < *count; i++) {
-        char *entry = (char *)entries + i * listed->size;
-        int rc = probe_relation_narrow((void *)(entry + listed->relation), pus);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
+        rc = probe_relation_narrow(&memory->levels[i].collisions, pus);
     }
-    for (size_t i = 0; i < *count; i++) {
-        char *entry = (char *)entries + i * listed->size;
-        const struct profile_relation *left = (const void *)(entry + listed->relation);
-        if (left->group_count || left->pair_count) {
-            memmove((char *)entries + kept++ * listed->size, entry, listed->size);
+    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
+        if (is_empty(&memory->levels[i].collisions)) {
+            profile_memory_level_free(&memory->levels[i]);
         } else {
-            listed->free_entry(entry);
+            memory->levels[kept++] = memory->levels[i];
         }
     }
-    *count = kept;
-    return 0;
+    memory->level_count = rc == 0 ? kept : memory->level_count;
+    return rc;
+}
+
+static int narrow_layers(struct profile_communication *messages, const struct profile_set *pus)
+{
+    size_t kept = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < messages->layer_count; i++) {
+        rc = probe_relation_narrow(&messages->layers[i].members, pus);
+    }
+    for (size_t i = 0; rc == 0 && i < messages->layer_count; i++) {
+        if (is_empty(&messages->layers[i].members)) {
+            profile_layer_free(&messages->layers[i]);
+        } else {
+            messages->layers[kept++] = messages->layers[i];
+        }
+    }
+    messages->layer_count = rc == 0 ? kept : messages->layer_count;
+    return rc;
 }
 
 static int narrow_kinds(struct profile_class *node_class, const struct profile_set *pus)
@@ -201,13 +196,9 @@ int probe_topology_restrict(struct profile_class *node_class, const struct profi
     for (size_t i = 0; i < node_class->cache_count && rc == 0; i++) {
         rc = probe_relation_narrow(&node_class->caches[i].sharing, pus);
     }
-    struct profile_memory *memory = &node_class->memory;
-    struct profile_communication *messages = &node_class->communication;
     rc = rc < 0 ? rc : narrow_kinds(node_class, pus);
-    if (rc == 0) {
-        rc = narrow_list(&levels, memory->levels, &memory->level_count, pus);
-    }
-    return rc < 0 ? rc : narrow_list(&layers, messages->layers, &messages->layer_count, pus);
+    rc = rc < 0 ? rc : narrow_levels(&node_class->memory, pus);
+    return rc < 0 ? rc : narrow_layers(&node_class->communication, pus);
 }
 
 void probe_kinds_free(struct kinds *kinds)

@@ -18,23 +18,24 @@
  * out of which one stall among thousands of points cannot make a piece of its own. */
 #define BEND_POINTS 256
 
-static int line_of(const uint32_t *h, const double *time, size_t count, struct bsp_line *out)
+int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
 {
+    const size_t count = curve->count;
     if (count < 2) {
         return -EINVAL;
     }
     /* Longer sums than the figures: exact T(h) must give back g and l to twelve digits. */
     long double mean_h = 0, mean_t = 0, hh = 0, ht = 0;
     for (size_t i = 0; i < count; i++) {
-        mean_h += h[i];
-        mean_t += (long double)time[i];
+        mean_h += curve->h[i];
+        mean_t += (long double)curve->time[i];
     }
     mean_h /= (long double)count;
     mean_t /= (long double)count;
     for (size_t i = 0; i < count; i++) {
-        long double dh = h[i] - mean_h;
+        long double dh = curve->h[i] - mean_h;
         hh += dh * dh;
-        ht += dh * ((long double)time[i] - mean_t);
+        ht += dh * ((long double)curve->time[i] - mean_t);
     }
     if (!(hh > 0)) {
         return -EINVAL;
@@ -44,11 +45,6 @@ static int line_of(const uint32_t *h, const double *time, size_t count, struct b
     return 0;
 }
 
-int probe_bsp_least_squares(const struct bsp_curve *curve, struct bsp_line *out)
-{
-    return line_of(curve->h, curve->time, curve->count, out);
-}
-
 /* -- bend -- */
 
 static double at(const struct bsp_line *line, double h)
@@ -56,11 +52,10 @@ static double at(const struct bsp_line *line, double h)
     return h * line->g + line->l;
 }
 
-static double squares(const struct bsp_curve *curve, size_t begin, size_t end,
-                      const struct bsp_line *line)
+static double squares(const struct bsp_curve *curve, const struct bsp_line *line)
 {
     double sum = 0;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = 0; i < curve->count; i++) {
         double miss = curve->time[i] - at(line, curve->h[i]);
         sum += miss * miss;
     }
@@ -69,11 +64,12 @@ static double squares(const struct bsp_curve *curve, size_t begin, size_t end,
 
 static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_bend *out)
 {
-    line_of(curve->h, curve->time, place, &out->before);
-    line_of(curve->h + place, curve->time + place, curve->count - place, &out->after);
+    const struct bsp_curve before = {curve->h, curve->time, place},
+                           after = {curve->h + place, curve->time + place, curve->count - place};
+    probe_bsp_least_squares(&before, &out->before);
+    probe_bsp_least_squares(&after, &out->after);
     out->h = curve->h[place];
-    return squares(curve, 0, place, &out->before) +
-           squares(curve, place, curve->count, &out->after);
+    return squares(&before, &out->before) + squares(&after, &out->after);
 }
 
 static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_curve *out)
@@ -104,7 +100,7 @@ static bool has_bend(const struct bsp_curve *curve, struct bsp_bend *out)
     if (curve->count < 2 * PIECE_POINTS || probe_bsp_least_squares(curve, &whole) < 0) {
         return false;
     }
-    double one = squares(curve, 0, curve->count, &whole), two = INFINITY;
+    double one = squares(curve, &whole), two = INFINITY;
     struct bsp_bend best = {0};
     for (size_t place = PIECE_POINTS; place + PIECE_POINTS <= curve->count; place++) {
         struct bsp_bend bend;
