@@ -35,8 +35,8 @@ static int exchange(struct probe *probe, size_t bytes, double about_s,
 
 /* -- inference -- */
 
-/* Layers from the latency of every pair, of which one figure deviates by `spread` (layers.c); without
- * curves and names. 0 or -ENOMEM, -EINVAL. */
+/* Layers from the latency of every pair, of which one figure deviates by `spread` (layers.c);
+ * without curves and names. 0 or -ENOMEM, -EINVAL. */
 static int message_layers(const struct profile_set *pus, const struct sampling_outcome *outcome,
                           double spread, struct profile_communication *out)
 {

@@ -1,7 +1,7 @@
 /* A described machine as a `struct machine`: times of traversals (traverse.c) with noise, memory
  * bandwidth as the max-min fair share of nested domains, messages by layer or by a measured matrix,
- * and copies to GPUs. It keeps a clock of its own, of what the same operations would have taken on the machine
- * itself. */
+ * and copies to GPUs. It keeps a clock of its own, of what the same operations would have taken on
+ * the machine itself. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
