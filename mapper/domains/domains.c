@@ -168,7 +168,7 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
         map_view_use_sums(&m->view);
     }
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
-    rc = rc < 0 ? rc : map_exact_make(&m->view, false, &m->exact);
+    rc = rc < 0 ? rc : map_engine_make(&m->view, &m->engine);
     if (rc == 0) {
         rc = map_order_by_all(&m->view.arena, &m->view.classes[0], h->request->priority, &m->tree);
     }
@@ -296,10 +296,7 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
     int rc = 0;
     if (threads < count) {
         struct map_region region = {&h->slots, f->at->first_leaf, items, count};
-        rc = map_region_choose(m, &region, threads, h->chosen);
-        if (rc < 0) {
-            return rc;
-        }
+        map_region_choose(m, &region, threads, h->chosen);
         count = (uint32_t)threads;
         qsort_r(h->chosen, count, sizeof *h->chosen, by_place, &m->tree);
         items = h->chosen;

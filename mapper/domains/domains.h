@@ -55,7 +55,7 @@ struct map_machine {
     struct map_node_view node;
     struct map_view view;
     struct map_slots slots;
-    struct map_exact exact;
+    struct map_engine *engine;
     struct map_order tree, layers;
     uint32_t *load;    /* by item: threads of the ranks at hand */
     uint64_t *crowd;   /* by item: those in its memory domains, summed over the levels */
@@ -72,9 +72,9 @@ struct map_region {
 };
 
 /* Takes `threads` (fewer than the items) of the region by key and weight, as workers are placed, in
- * the order of choice. 0 or -ENOMEM. */
-int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
-                      uint32_t *chosen);
+ * the order of choice. */
+void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
+                       uint32_t *chosen);
 
 /* Does a layer, or something that is shared, join some of the items (in the order of the tree) and
  * part them from others? */

@@ -1,52 +1,31 @@
-/* The threads of a region are placed by the same engines as workers. Where a region is a large part
- * of a large node the tree engine is worth its making; the exact one is made once for all regions.
- * Both give the same answers. */
+/* The threads of a region are placed by the same engine as workers; which of several ways to cut
+ * regions shares less. */
 #include "mapper/domains/domains.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* From so many threads, and this part of the node's PUs, the tree engine is worth its making: the
- * exact one costs threads x PUs. */
-#define LEAST_TREE_THREADS 256
-#define LEAST_TREE_PART 8
-
-static void raise_others(struct map_machine *m, struct map_tree *tree, uint32_t item)
-{
-    if (tree) {
-        map_tree_raise(tree, item);
-    } else {
-        map_exact_raise(&m->exact, item);
-    }
-}
-
-int map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
-                      uint32_t *chosen)
+void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
+                       uint32_t *chosen)
 {
     const struct map_slots *slots = region->slots;
-    struct map_tree *tree = NULL;
-    bool large = threads >= LEAST_TREE_THREADS && threads >= m->view.leaf_count / LEAST_TREE_PART;
     memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
     for (uint32_t i = 0; i < region->count; i++) {
         m->slots.key[region->items[i]] = slots->key[region->first_leaf + region->items[i]];
     }
-    map_exact_restart(&m->exact);
-    if (large && map_tree_make(&m->view, &m->slots, &tree) == -ENOMEM) {
-        return -ENOMEM;
-    }
+    map_engine_restart(m->engine, &m->slots);
     for (size_t i = 0; i < slots->taken_count; i++) {
         uint32_t item = slots->taken[i] - region->first_leaf;
         if (item < m->view.leaf_count) { /* of this node */
-            raise_others(m, tree, item);
+            map_engine_raise(m->engine, item);
         }
     }
     for (size_t t = 0; t < threads; t++) {
-        chosen[t] = tree ? map_tree_lowest(tree) : map_exact_lowest(&m->exact, &m->slots);
+        chosen[t] = map_engine_lowest(m->engine);
         map_slots_choose(&m->slots, chosen[t]);
-        raise_others(m, tree, chosen[t]);
+        map_engine_raise(m->engine, chosen[t]);
     }
-    return 0;
 }
 
 /* Layers at which two items are in different groups. */

@@ -140,108 +140,19 @@ const struct map_family *map_layer_of(const struct map_class *class, uint32_t a,
     return NULL;
 }
 
-/* -- Builds the tree of groups, widest first: a group belongs below the smallest group that has all
- * of its members. Where its members have different owners, two groups cross and there is no tree;
- * the caller then works with each relation by itself. -- */
-
-/* A group of a family on its way into the hierarchy. */
-struct entry {
-    const uint32_t *members;
-    uint32_t count, group;
-    size_t family;
-};
-
-static int widest_first(const void *a, const void *b)
+const struct map_family *map_latency_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
-    const struct entry *x = a, *y = b;
-    if (x->count != y->count) {
-        return x->count > y->count ? -1 : 1;
+    const uint32_t node = map_view_node(view, a), other = map_view_node(view, b);
+    const uint32_t first = view->nodes[node].first_leaf;
+    const struct map_family *layer =
+        node == other ? map_layer_of(map_view_class(view, a), a - first, b - first) : NULL;
+    for (size_t f = 0; !layer && a != b && f < view->network_count; f++) {
+        const struct map_groups *groups = &view->network[f].groups;
+        bool joined = node == other ? groups->group_of[node] != MAP_NONE
+                                    : map_groups_related(groups, node, other);
+        layer = joined ? &view->network[f] : NULL;
     }
-    if (x->members[0] != y->members[0]) {
-        return x->members[0] < y->members[0] ? -1 : 1;
-    }
-    return x->family < y->family ? -1 : x->family > y->family;
-}
-
-static size_t list_groups(const struct map_family *families, size_t family_count,
-                          struct entry *entries)
-{
-    size_t used = 0;
-    for (size_t f = 0; f < family_count; f++) {
-        const struct map_groups *groups = &families[f].groups;
-        for (uint32_t g = 0; g < groups->group_count; g++) {
-            uint32_t count = groups->start[g + 1] - groups->start[g];
-            if (count < 2) {
-                continue; /* no other worker to share with */
-            }
-            if (entries) {
-                entries[used] = (struct entry){groups->members + groups->start[g], count, g, f};
-            }
-            used++;
-        }
-    }
-    return used;
-}
-
-static bool one_owner(const struct map_hierarchy *hierarchy, const struct entry *entry)
-{
-    for (uint32_t i = 1; i < entry->count; i++) {
-        if (hierarchy->owner[entry->members[i]] != hierarchy->owner[entry->members[0]]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void put(struct map_hierarchy *hierarchy, const struct entry *entry,
-                const struct map_family *family)
-{
-    uint32_t index = hierarchy->owner[entry->members[0]];
-    if (hierarchy->groups[index].count != entry->count) {
-        uint32_t parent = index;
-        index = hierarchy->group_count++;
-        hierarchy->groups[index] = (struct map_hierarchy_group){
-            .members = entry->members, .count = entry->count, .parent = parent, .layer = MAP_NONE};
-        for (uint32_t i = 0; i < entry->count; i++) {
-            hierarchy->owner[entry->members[i]] = index;
-        }
-    }
-    struct map_hierarchy_group *group = &hierarchy->groups[index];
-    if (family->rule != MAP_RULE_LATENCY) {
-        group->collide = map_weight_plus(group->collide, family->weight);
-    } else if (entry->family < group->layer) {
-        group->layer = (uint32_t)entry->family;
-    }
-}
-
-int map_hierarchy_make(struct map_arena *arena, const struct map_family *families,
-                       size_t family_count, uint32_t item_count, struct map_hierarchy *out)
-{
-    for (size_t f = 0; f < family_count; f++) {
-        if (families[f].groups.pair_start) {
-            return -ENOTSUP;
-        }
-    }
-    size_t count = list_groups(families, family_count, NULL);
-    struct entry *entries = map_arena_get(arena, count, sizeof *entries);
-    struct map_hierarchy hierarchy = {.item_count = item_count, .group_count = 1};
-    hierarchy.groups = map_arena_get(arena, count + 1, sizeof *hierarchy.groups);
-    hierarchy.owner = map_arena_get(arena, item_count, sizeof *hierarchy.owner);
-    if (!entries || !hierarchy.groups || !hierarchy.owner) {
-        return -ENOMEM;
-    }
-    hierarchy.groups[0] =
-        (struct map_hierarchy_group){.count = item_count, .parent = MAP_NONE, .layer = MAP_NONE};
-    list_groups(families, family_count, entries);
-    qsort(entries, count, sizeof *entries, widest_first);
-    for (size_t e = 0; e < count; e++) {
-        if (!one_owner(&hierarchy, &entries[e])) {
-            return -ENOTSUP;
-        }
-        put(&hierarchy, &entries[e], &families[entries[e].family]);
-    }
-    *out = hierarchy;
-    return 0;
+    return layer;
 }
 
 /* -- cores -- */

@@ -217,7 +217,7 @@ static bool nests(const struct map_groups *packages, const struct map_groups *gr
 /* The packages break ties: of PUs that share nothing else the one whose package has the fewest
  * workers. (The 2012 paper's Superdome, Section 4.4, has two processors on a bus, and "one core
  * per processor" on 64 cores, which its three rules leave open.) Packages that cross what was
- * measured have no say: they would keep the tree engine from all of it. */
+ * measured have no say. */
 static int add_packages(struct making *making, const struct profile_class *of,
                         struct map_class *class, size_t index)
 {

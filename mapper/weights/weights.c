@@ -1,6 +1,6 @@
 /* Algorithm 1 of the 2012 paper: one loop that chooses, by keys (who is where) and weights, with
- * one of two engines behind it, and the rows of the papers' tables beside it. The rows are sums of
- * their own: what is printed is what the paper adds up, whatever decided. */
+ * the engine behind it, and the rows of the papers' tables beside it. The rows are sums of their
+ * own: what is printed is what the paper adds up, whatever decided. */
 #include <errno.h>
 #include <string.h>
 
@@ -56,13 +56,6 @@ void map_slots_choose(struct map_slots *slots, uint32_t leaf)
         map_key *key = &slots->key[core.first_leaf + core.members[i]];
         *key += *key != MAP_KEY_NEVER ? MAP_KEY_CORE_WORKER : 0;
     }
-}
-
-static map_key full_key(const struct map_slots *slots, uint32_t leaf)
-{
-    map_key key = slots->key[leaf];
-    return key == MAP_KEY_NEVER ? key
-                                : key + map_slots_node_key(slots, map_view_node(slots->view, leaf));
 }
 
 static map_key first_key(const struct map_view *view, uint32_t leaf)
@@ -134,153 +127,27 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
     return 0;
 }
 
-/* -- the exact engine: the weights as one array. A choice walks the groups of the chosen PU, so any
- * relation will do: groups that cross each other and single pairs as a noisy measurement leaves
- * them. A leaf that two groups or a group and a pair of one relation reach is raised once, which is
- * what the stamps are for. -- */
-
-int map_exact_make(struct map_view *view, bool sums, struct map_exact *out)
-{
-    struct map_arena *arena = &view->arena;
-    struct map_exact exact = {.view = view};
-    exact.stamp = map_arena_get(arena, view->leaf_count, sizeof *exact.stamp);
-    exact.weight = map_arena_get(arena, view->leaf_count, sizeof *exact.weight);
-    if (!exact.stamp || !exact.weight) {
-        return -ENOMEM;
-    }
-    for (int r = 0; sums && r < MAP_RULE_COUNT; r++) {
-        exact.sum[r] = map_arena_get(arena, view->leaf_count, sizeof *exact.sum[r]);
-        if (!exact.sum[r]) {
-            return -ENOMEM;
-        }
-    }
-    map_exact_restart(&exact);
-    *out = exact;
-    return 0;
-}
-
-void map_exact_restart(struct map_exact *exact)
-{
-    for (uint32_t leaf = 0; leaf < exact->view->leaf_count; leaf++) {
-        exact->weight[leaf] = map_view_first_weight(exact->view, leaf);
-    }
-}
-
-uint32_t map_exact_lowest(const struct map_exact *exact, const struct map_slots *slots)
-{
-    uint32_t best = 0;
-    map_key least = full_key(slots, 0);
-    for (uint32_t leaf = 1; leaf < exact->view->leaf_count; leaf++) {
-        map_key key = full_key(slots, leaf);
-        if (key < least ||
-            (key == least && map_weight_less(exact->weight[leaf], exact->weight[best]))) {
-            best = leaf;
-            least = key;
-        }
-    }
-    return best;
-}
-
-/* A new pass: no leaf has been reached but the chosen one, which nothing is added to. */
-static void begin_pass(struct map_exact *exact, uint32_t chosen)
-{
-    if (++exact->pass == 0) {
-        memset(exact->stamp, 0, exact->view->leaf_count * sizeof *exact->stamp);
-        exact->pass = 1;
-    }
-    exact->stamp[chosen] = exact->pass;
-}
-
-static void raise_once(struct map_exact *exact, const struct map_family *family, uint32_t leaf)
-{
-    if (exact->stamp[leaf] != exact->pass) {
-        exact->stamp[leaf] = exact->pass;
-        exact->weight[leaf] = map_weight_plus(exact->weight[leaf], family->weight);
-        if (family->rule < MAP_RULE_COUNT && exact->sum[family->rule]) {
-            exact->sum[family->rule][leaf] += family->value;
-        }
-    }
-}
-
-/* All leaves of an item: a leaf of the node that begins at `first_leaf`, or one of the nodes. */
-static void raise_item(struct map_exact *exact, const struct map_family *family,
-                       uint32_t first_leaf, uint32_t item)
-{
-    const struct map_view *view = exact->view;
-    bool node = first_leaf == MAP_NONE;
-    uint32_t leaf = node ? view->nodes[item].first_leaf : first_leaf + item, end = leaf + 1;
-    if (node) {
-        end = item + 1 < view->node_count ? view->nodes[item + 1].first_leaf : view->leaf_count;
-    }
-    for (; leaf < end; leaf++) {
-        raise_once(exact, family, leaf);
-    }
-}
-
-/* Raises what is related to the item; first_leaf: see above, MAP_NONE: items are nodes. */
-static void raise_related(struct map_exact *exact, const struct map_family *family,
-                          uint32_t first_leaf, uint32_t item)
-{
-    const struct map_groups *groups = &family->groups;
-    uint32_t group = groups->group_of[item];
-    if (group != MAP_NONE) {
-        for (uint32_t i = groups->start[group]; i < groups->start[group + 1]; i++) {
-            raise_item(exact, family, first_leaf, groups->members[i]);
-        }
-    }
-    if (groups->pair_start) {
-        for (uint32_t i = groups->pair_start[item]; i < groups->pair_start[item + 1]; i++) {
-            raise_item(exact, family, first_leaf, groups->pair_with[i]);
-        }
-    }
-}
-
-void map_exact_raise(struct map_exact *exact, uint32_t chosen)
-{
-    const struct map_view *view = exact->view;
-    uint32_t node = map_view_node(view, chosen);
-    const struct map_class *class = &view->classes[view->nodes[node].class_index];
-    uint32_t first_leaf = view->nodes[node].first_leaf;
-    /* The latency of a pair is that of the first layer which has it, so all layers share one
-     * pass. */
-    bool in_layers = false;
-    for (size_t f = 0; f < class->family_count; f++) {
-        const struct map_family *family = &class->families[f];
-        if (!in_layers) {
-            begin_pass(exact, chosen);
-            in_layers = family->rule == MAP_RULE_LATENCY;
-        }
-        raise_related(exact, family, first_leaf, chosen - first_leaf);
-    }
-    if (!in_layers) {
-        begin_pass(exact, chosen);
-    }
-    for (size_t f = 0; f < view->network_count; f++) {
-        raise_related(exact, &view->network[f], MAP_NONE, node);
-    }
-}
-
 /* -- the rows of the papers' tables -- */
 
 struct rows {
     const struct map_explainer *explainer;
+    const struct map_view *view;
     struct map_slots slots; /* as they were asked for: the limit to a group shows in no table */
-    struct map_exact exact; /* its sums: what was added since the last row */
-    int64_t *total;         /* by leaf: the sum of all rules so far */
-    uint32_t *leaves;       /* the allowed ones, in the order of the row */
+    /* The rest by place in the row. */
+    int64_t *sum[MAP_RULE_COUNT]; /* what each rule added since the last row */
+    int64_t *total;               /* the sum of all rules so far */
+    uint32_t *leaves;
     size_t count;
     uint32_t *pus;
     bool *taken;
-    int64_t *shown[MAP_RULE_COUNT + 1]; /* rules 1 to 3 and total, by place in the row */
+    int64_t *shown[MAP_RULE_COUNT + 1]; /* rules 1 to 3 and total */
 };
 
 static int make_rows(struct map_view *view, const struct map_slots *slots, struct rows *rows)
 {
     struct map_arena *arena = &view->arena;
     uint32_t leaves = view->leaf_count;
-    if (map_exact_make(view, true, &rows->exact) < 0) {
-        return -ENOMEM;
-    }
+    rows->view = view;
     rows->slots = (struct map_slots){.view = view};
     rows->slots.key = map_arena_get(arena, leaves, sizeof *rows->slots.key);
     rows->total = map_arena_get(arena, leaves, sizeof *rows->total);
@@ -291,6 +158,10 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
     for (int r = 0; r <= MAP_RULE_COUNT; r++) {
         rows->shown[r] = map_arena_get(arena, leaves, sizeof *rows->shown[r]);
         all = all && rows->shown[r];
+    }
+    for (int r = 0; r < MAP_RULE_COUNT; r++) {
+        rows->sum[r] = map_arena_get(arena, leaves, sizeof *rows->sum[r]);
+        all = all && rows->sum[r];
     }
     if (!all) {
         return -ENOMEM;
@@ -314,36 +185,53 @@ static void fill_row(struct rows *rows)
         fewest = workers < fewest ? workers : fewest;
     }
     for (size_t i = 0; i < rows->count; i++) {
-        uint32_t leaf = rows->leaves[i];
-        rows->taken[i] = map_key_workers(rows->slots.key[leaf]) > fewest;
+        rows->taken[i] = map_key_workers(rows->slots.key[rows->leaves[i]]) > fewest;
         for (int r = 0; r < MAP_RULE_COUNT; r++) {
-            rows->total[leaf] += rows->exact.sum[r][leaf];
-            rows->shown[r][i] = rows->taken[i] ? 0 : rows->exact.sum[r][leaf];
+            rows->total[i] += rows->sum[r][i];
+            rows->shown[r][i] = rows->taken[i] ? 0 : rows->sum[r][i];
+            rows->sum[r][i] = 0;
         }
-        rows->shown[MAP_RULE_COUNT][i] = rows->taken[i] ? 0 : rows->total[leaf];
-    }
-    for (int r = 0; r < MAP_RULE_COUNT; r++) {
-        memset(rows->exact.sum[r], 0, rows->exact.view->leaf_count * sizeof *rows->exact.sum[r]);
+        rows->shown[MAP_RULE_COUNT][i] = rows->taken[i] ? 0 : rows->total[i];
     }
 }
 
 /* The leaf that the paper's sums would choose: lowest key, then lowest sum, then lowest PU. */
 static uint32_t lowest_sum(const struct rows *rows)
 {
-    uint32_t best = rows->leaves[0];
+    size_t best = 0;
     for (size_t i = 1; i < rows->count; i++) {
-        uint32_t leaf = rows->leaves[i];
-        map_key key = rows->slots.key[leaf], least = rows->slots.key[best];
-        if (key < least || (key == least && rows->total[leaf] < rows->total[best])) {
-            best = leaf;
+        map_key key = rows->slots.key[rows->leaves[i]], least = rows->slots.key[rows->leaves[best]];
+        if (key < least || (key == least && rows->total[i] < rows->total[best])) {
+            best = i;
         }
     }
-    return best;
+    return rows->leaves[best];
+}
+
+/* Adds what the choice does to all others, pair by pair. A class's families end with the packages,
+ * which are no rule, and the layers. */
+static void sum_up(struct rows *rows, uint32_t chosen)
+{
+    const struct map_view *view = rows->view;
+    const uint32_t node = map_view_node(view, chosen), first = view->nodes[node].first_leaf;
+    const struct map_class *class = map_view_class(view, chosen);
+    map_slots_choose(&rows->slots, chosen);
+    for (size_t i = 0; i < rows->count; i++) {
+        const uint32_t leaf = rows->leaves[i];
+        const struct map_family *layer = map_latency_between(view, chosen, leaf);
+        rows->sum[MAP_RULE_LATENCY][i] += layer ? layer->value : 0;
+        bool beside = leaf != chosen && map_view_node(view, leaf) == node;
+        for (size_t f = 0; beside && class->families[f].rule < MAP_RULE_LATENCY; f++) {
+            const struct map_family *family = &class->families[f];
+            bool related = map_groups_related(&family->groups, chosen - first, leaf - first);
+            rows->sum[family->rule][i] += related ? family->value : 0;
+        }
+    }
 }
 
 static void report_row(struct rows *rows, size_t worker, uint32_t chosen)
 {
-    const struct map_view *view = rows->exact.view;
+    const struct map_view *view = rows->view;
     fill_row(rows);
     struct map_row row = {.worker = worker,
                           .pus = rows->pus,
@@ -362,50 +250,24 @@ static void report_row(struct rows *rows, size_t worker, uint32_t chosen)
 /* -- choosing -- */
 
 struct choosing {
-    struct map_view *view;
     struct map_slots slots;
-    struct map_tree *tree; /* NULL: the relations do not nest, `exact` is used */
-    struct map_exact exact;
+    struct map_engine *engine;
     struct rows rows; /* its explainer is NULL: not asked for */
 };
-
-static int make_choosing(struct choosing *c)
-{
-    int rc = map_tree_make(c->view, &c->slots, &c->tree);
-    if (rc == -ENOTSUP) {
-        rc = map_exact_make(c->view, false, &c->exact);
-    }
-    return rc;
-}
-
-static void raise_others(struct choosing *c, uint32_t leaf)
-{
-    if (c->tree) {
-        map_tree_raise(c->tree, leaf);
-    } else {
-        map_exact_raise(&c->exact, leaf);
-    }
-    if (c->rows.explainer) {
-        map_exact_raise(&c->rows.exact, leaf);
-    }
-}
 
 static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
 {
     for (size_t i = 0; i < c->slots.taken_count; i++) {
-        raise_others(c, c->slots.taken[i]);
+        map_engine_raise(c->engine, c->slots.taken[i]);
     }
     for (size_t w = 0; w < workers; w++) {
-        uint32_t leaf = c->tree ? map_tree_lowest(c->tree) : map_exact_lowest(&c->exact, &c->slots);
+        out[w] = map_engine_lowest(c->engine);
         if (c->rows.explainer) {
-            report_row(&c->rows, w, leaf);
+            report_row(&c->rows, w, out[w]);
+            sum_up(&c->rows, out[w]);
         }
-        out[w] = leaf;
-        map_slots_choose(&c->slots, leaf);
-        if (c->rows.explainer) {
-            map_slots_choose(&c->rows.slots, leaf);
-        }
-        raise_others(c, leaf);
+        map_slots_choose(&c->slots, out[w]);
+        map_engine_raise(c->engine, out[w]);
     }
 }
 
@@ -422,7 +284,7 @@ static int check_request(const struct servet_profile *profile, const struct map_
 static int map_in_view(struct map_view *view, const struct map_request *request, uint32_t *out,
                        const struct map_explainer *explainer, struct servet_error *error)
 {
-    struct choosing choosing = {.view = view, .rows.explainer = explainer};
+    struct choosing choosing = {.rows.explainer = explainer};
     int rc = map_slots_make(view, request->allowed, request->taken, &choosing.slots, error);
     if (rc < 0) {
         return rc;
@@ -432,9 +294,10 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
         return profile_error(error, -ENOMEM, "out of memory");
     }
     if ((limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
-        make_choosing(&choosing) < 0) {
+        map_engine_make(view, &choosing.engine) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
+    map_engine_restart(choosing.engine, &choosing.slots);
     choose_all(&choosing, request->workers, out);
     if (request->known && map_order_workers(view, out, request->workers) < 0) {
         return profile_error(error, -ENOMEM, "out of memory");

@@ -192,6 +192,9 @@ uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which);
  * does, or it is one PU. */
 const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);
 
+/* The same of any two leaves: a layer of their class, else of the network. */
+const struct map_family *map_latency_between(const struct map_view *view, uint32_t a, uint32_t b);
+
 /* -- slots -- */
 
 /* Occupancy: which PUs may be used, how many workers every PU and every core holds, and the
@@ -261,73 +264,21 @@ uint32_t map_core_mates_before(const struct map_view *view, uint32_t leaf, const
 
 /* -- engine -- */
 
-/* The weights of all PUs, raised by every choice: two engines that give the same answers.
- *
- *   tree    Every group of the profile is one subtree of a binary tree: raising a group touches its
- *           root alone and the PU to choose next stands at the top, so that a choice costs the
- *           depth of the tree, O(log PUs + levels). Only for relations that nest.
- *   exact   One array over all PUs; raising costs the size of the groups of the chosen PU. Takes
- *           any relation, and is where the rows of the papers' tables come from.
- */
+/* The weights of all PUs, raised by every choice. */
+struct map_engine;
 
-/* -- tree.c -- */
+/* 0 or -ENOMEM; the memory is the view's. */
+int map_engine_make(struct map_view *view, struct map_engine **out);
 
-struct map_tree;
-
-/* 0; -ENOTSUP: the relations do not nest (use the exact engine); -ENOMEM. The memory is the
- * view's. */
-int map_tree_make(struct map_view *view, const struct map_slots *slots, struct map_tree **out);
+/* Weights as before the first choice, keys of `slots`: before the first use too. */
+void map_engine_restart(struct map_engine *engine, const struct map_slots *slots);
 
 /* The leaf to choose next: lowest key, then lowest weight, then lowest PU. */
-uint32_t map_tree_lowest(const struct map_tree *tree);
+uint32_t map_engine_lowest(const struct map_engine *engine);
 
 /* Adds what the choice of `leaf` does to all others, and takes over the keys that
  * map_slots_choose() changed. */
-void map_tree_raise(struct map_tree *tree, uint32_t leaf);
-
-/* -- the exact engine -- */
-
-struct map_exact {
-    const struct map_view *view;
-    map_weight *weight;           /* by leaf */
-    int64_t *sum[MAP_RULE_COUNT]; /* by leaf: the paper's sum of each rule; NULL: not kept */
-    uint32_t *stamp;              /* by leaf: the last pass that reached it */
-    uint32_t pass;
-};
-
-/* `sums`: keeps the paper's sums too. 0 or -ENOMEM; the memory is the view's. */
-int map_exact_make(struct map_view *view, bool sums, struct map_exact *out);
-/* Weights as before the first choice. */
-void map_exact_restart(struct map_exact *exact);
-/* As map_tree_lowest() and map_tree_raise(); the keys are those of `slots`. */
-uint32_t map_exact_lowest(const struct map_exact *exact, const struct map_slots *slots);
-void map_exact_raise(struct map_exact *exact, uint32_t leaf);
-
-/* -- hierarchy -- */
-
-/* Groups that lie inside each other, as a tree: what the tree engine is built on, and how groups
- * that cross each other (a noisy measurement leaves such) are found. */
-
-/* One set of items that one or more families have as a group. Parents come before their
- * children. */
-struct map_hierarchy_group {
-    const uint32_t *members;
-    uint32_t count;
-    uint32_t parent;    /* MAP_NONE: the root */
-    map_weight collide; /* sum of the weights of rules 1 and 2 */
-    uint32_t layer;     /* lowest index of a layer's family that has it; MAP_NONE: none */
-};
-
-struct map_hierarchy {
-    struct map_hierarchy_group *groups; /* groups[0] is the root: all items */
-    uint32_t group_count;
-    uint32_t *owner; /* by item: the smallest group that has it */
-    uint32_t item_count;
-};
-
-/* 0; -ENOTSUP: some groups cross each other, or a family has pairs; -ENOMEM. */
-int map_hierarchy_make(struct map_arena *arena, const struct map_family *families,
-                       size_t family_count, uint32_t item_count, struct map_hierarchy *out);
+void map_engine_raise(struct map_engine *engine, uint32_t leaf);
 
 /* -- order -- */
 

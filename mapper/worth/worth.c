@@ -201,36 +201,21 @@ struct map_between map_farthest(const struct servet_profile *profile)
     return found;
 }
 
-static struct map_between between(const struct map_view *view,
-                                  const struct profile_communication *in, size_t index)
-{
-    return (struct map_between){in, &in->layers[index],
-                                profile_layer_distance(view->profile, in, index)};
-}
-
 struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
-    uint32_t node = map_view_node(view, a);
-    bool inside = node == map_view_node(view, b);
-    if (a == b) {
-        return (struct map_between){0};
+    const struct map_class *class = map_view_class(view, a);
+    const struct map_family *layer = map_latency_between(view, a, b);
+    if (!layer) {
+        return a == b ? (struct map_between){0} : map_farthest(view->profile);
     }
-    const struct map_class *class = &view->classes[view->nodes[node].class_index];
-    const struct profile_communication *in = &class->of->communication;
-    uint32_t first = view->nodes[node].first_leaf;
-    const struct map_family *layer = inside ? map_layer_of(class, a - first, b - first) : NULL;
-    if (layer) {
-        size_t layers_begin = class->family_count - in->layer_count;
-        return between(view, in, (size_t)(layer - class->families) - layers_begin);
-    }
-    for (size_t i = 0; i < view->network_count; i++) {
-        const struct map_groups *groups = &view->network[i].groups;
-        if ((inside && groups->group_of[node] != MAP_NONE) ||
-            map_groups_related(groups, node, map_view_node(view, b))) {
-            return between(view, &view->profile->network, i);
-        }
-    }
-    return map_farthest(view->profile);
+    bool inside = layer >= class->families && layer < class->families + class->family_count;
+    const struct profile_communication *in =
+        inside ? &class->of->communication : &view->profile->network;
+    size_t index = inside
+                       ? (size_t)(layer - class->families) + in->layer_count - class->family_count
+                       : (size_t)(layer - view->network);
+    return (struct map_between){in, &in->layers[index],
+                                profile_layer_distance(view->profile, in, index)};
 }
 
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)

@@ -501,8 +501,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Few threads are chosen by an array over the region, many by the tree engine; workers are chosen
- * by their own loop. The held PUs make the choice uneven. */
+/* Threads and workers are chosen by loops of their own. The held PUs make the choice uneven. */
 TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
 {
     enum { LARGE = 768 };
