@@ -190,52 +190,16 @@ static int add_layers(struct making *making, const struct profile_communication 
     return 0;
 }
 
-/* Does each group of `groups` lie in one package, or hold all of every package that it touches?
- * `inside` is by package, and 0. */
-static bool nests(const struct map_groups *packages, const struct map_groups *groups,
-                  uint32_t *inside)
-{
-    bool nested = true;
-    for (uint32_t g = 0; g < groups->group_count; g++) {
-        const uint32_t *members = groups->members + groups->start[g];
-        uint32_t count = groups->start[g + 1] - groups->start[g];
-        for (int pass = 0; pass < 3; pass++) { /* count, compare, and clear */
-            for (uint32_t i = 0; i < count; i++) {
-                uint32_t p = packages->group_of[members[i]];
-                if (p == MAP_NONE) {
-                    continue;
-                }
-                uint32_t size = packages->start[p + 1] - packages->start[p];
-                inside[p] = pass < 2 ? inside[p] + (pass == 0) : 0;
-                nested = nested && (pass != 1 || inside[p] == count || inside[p] == size);
-            }
-        }
-    }
-    return nested;
-}
-
 /* The packages break ties: of PUs that share nothing else the one whose package has the fewest
  * workers. (The 2012 paper's Superdome, Section 4.4, has two processors on a bus, and "one core
- * per processor" on 64 cores, which its three rules leave open.) Packages that cross what was
- * measured have no say. */
+ * per processor" on 64 cores, which its three rules leave open.) */
 static int add_packages(struct making *making, const struct profile_class *of,
-                        struct map_class *class, size_t index)
+                        struct map_family *packages)
 {
-    struct map_family *packages = &class->families[index];
-    int rc =
-        add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, (uint32_t)of->pus.count, packages);
-    bool nested = making->load <= TIE_LOAD_MOST && !packages->groups.pair_start;
-    uint32_t *inside =
-        map_arena_get(&making->view->arena, of->packages.group_count, sizeof *inside);
-    rc = inside ? rc : -ENOMEM;
-    for (size_t f = 0; rc == 0 && nested && f < class->family_count; f++) {
-        nested = nests(&packages->groups, &class->families[f].groups, inside);
-    }
-    if (rc == 0 && !nested) {
-        struct profile_relation none = {0};
-        rc = add_family(making, MAP_TIE_PACKAGE, 0, &none, (uint32_t)of->pus.count, packages);
-    }
-    return rc;
+    const struct profile_relation none = {0};
+    return add_family(making, MAP_TIE_PACKAGE, 0,
+                      making->load <= TIE_LOAD_MOST ? &of->packages : &none,
+                      (uint32_t)of->pus.count, packages);
 }
 
 static int add_families(struct making *making, const struct profile_class *of,
@@ -258,7 +222,7 @@ static int add_families(struct making *making, const struct profile_class *of,
                         items, &out->families[used++]);
     }
     rc = rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used + 1);
-    return rc < 0 ? rc : add_packages(making, of, out, used);
+    return rc < 0 ? rc : add_packages(making, of, &out->families[used]);
 }
 
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */

@@ -74,43 +74,6 @@ static struct range latencies(const struct servet_profile *profile)
     return range;
 }
 
-static bool crosses(const struct profile_set *a, const struct profile_set *b)
-{
-    size_t common = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        common += profile_set_has(b, a->ids[i]);
-    }
-    return common > 0 && common < a->count && common < b->count;
-}
-
-static bool cross(const struct profile_relation *packages, const struct profile_relation *relation)
-{
-    for (size_t p = 0; p < packages->group_count; p++) {
-        for (size_t g = 0; g < relation->group_count; g++) {
-            if (crosses(&packages->groups[p], &relation->groups[g])) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Packages break ties unless they cross what was measured. */
-static bool packages_have_a_say(const struct profile_class *of)
-{
-    bool crossed = false;
-    for (size_t i = 0; i < of->cache_count; i++) {
-        crossed = crossed || cross(&of->packages, &of->caches[i].sharing);
-    }
-    for (size_t i = 0; i < of->memory.level_count; i++) {
-        crossed = crossed || cross(&of->packages, &of->memory.levels[i].collisions);
-    }
-    for (size_t i = 0; i < of->communication.layer_count; i++) {
-        crossed = crossed || cross(&of->packages, &of->communication.layers[i].members);
-    }
-    return !crossed;
-}
-
 /* Weight that the choice of c adds to x, times (Max - Min). */
 static void add(const struct servet_profile *profile, enum map_priority priority,
                 struct range range, const struct pu *c, struct pu *x)
@@ -139,8 +102,7 @@ static void choose(const struct servet_profile *profile, enum map_priority prior
         bool core_mate = x->node == chosen->node && related(&chosen->of->cores, chosen->os, x->os);
         x->core_workers += x == chosen || core_mate;
         x->package_workers += x != chosen && x->node == chosen->node &&
-                              related(&chosen->of->packages, chosen->os, x->os) &&
-                              packages_have_a_say(chosen->of);
+                              related(&chosen->of->packages, chosen->os, x->os);
         if (x != chosen) {
             add(profile, priority, range, chosen, x);
         }
