@@ -419,27 +419,37 @@ static void put_doubts(struct page *page)
 
 /* -- sections -- */
 
-static void put_plot(FILE *out, const struct plot *plot)
+void report_figure_open(struct page *page, const char *name, const char *title)
 {
-    fprintf(out, "<figure class=\"plot\" id=\"%s\">\n<h3>%s</h3>\n%s\n<figcaption>", plot->name,
-            plot->title, plot->body);
-    profile_xml_text(out, plot->caption);
-    fputs("</figcaption>\n</figure>\n", out);
+    fputs(page->figures++ ? "" : "<div class=\"grid\">\n", page->out);
+    fputs("<figure class=\"plot\" id=\"", page->out);
+    if (page->report->profile->class_count > 1 && page->node_class != PLOT_NETWORK) {
+        fprintf(page->out, "class%zu-", page->node_class);
+    }
+    fprintf(page->out, "%s\">\n<h3>%s</h3>\n", name, title);
+}
+
+void report_figure_close(struct page *page, const char *caption, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, caption);
+    vsnprintf(text, sizeof text, caption, args);
+    va_end(args);
+    fputs("\n<figcaption>", page->out);
+    profile_xml_text(page->out, text);
+    fputs("</figcaption>\n</figure>\n", page->out);
 }
 
 /* Returns how many there were. */
 static size_t put_plots(struct page *page, enum plot_section section, size_t node_class)
 {
-    size_t shown = 0;
-    for (size_t i = 0; i < page->plots.count; i++) {
-        const struct plot *plot = &page->plots.items[i];
-        if (plot->section == section && plot->node_class == node_class) {
-            fputs(shown++ ? "" : "<div class=\"grid\">\n", page->out);
-            put_plot(page->out, plot);
-        }
-    }
-    fputs(shown ? "</div>\n" : "", page->out);
-    return shown;
+    page->node_class = node_class;
+    page->figures = 0;
+    report_maps(page, section);
+    report_plots(page, section);
+    fputs(page->figures ? "</div>\n" : "", page->out);
+    return page->figures;
 }
 
 static void put_class_name(struct page *page, size_t index)
@@ -502,7 +512,7 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
     struct page page = {.report = report};
     char *text = NULL;
     size_t size = 0;
-    int rc = report_plots_of(report->profile, &page.plots, error);
+    int rc = map_view_make(report->profile, MAP_MEMORY, 1, &page.view, error);
     if (rc < 0) {
         return rc;
     }
@@ -510,14 +520,12 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
     page.out = rc == 0 ? profile_stream_open(&text, &size) : NULL;
     if (page.out) {
         rc = put_page(&page, error);
-        if (fclose(page.out) != 0 && rc == 0) {
-            rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
-        }
-    } else {
+    }
+    if (!page.out || fclose(page.out) != 0 || (rc == 0 && page.rc < 0)) {
         rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
     }
     report_items_free(&page.items);
-    report_plot_free(&page.plots);
+    map_view_free(&page.view);
     if (rc < 0) {
         free(text);
         return rc;

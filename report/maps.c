@@ -44,9 +44,7 @@ static int order_class(struct map_view *view, size_t index, uint32_t *out)
 #define FONT 16
 
 struct map {
-    enum plot_section section;
-    size_t index;                           /* the class that it is of, or PLOT_NETWORK */
-    const struct profile_class *node_class; /* of sharing */
+    const struct profile_class *node_class;            /* of sharing */
     const struct profile_communication *communication; /* of latency */
     bool measured;                                     /* latencies; else the layers are numbered */
     bool lines;              /* of single cache lines, in the place of messages */
@@ -316,32 +314,29 @@ static int put_map(FILE *out, const struct map *map, const char *title)
 
 /* -- which maps there are -- */
 
-static void add_map(struct plot_list *list, const struct map *map, const struct naming *naming)
+static void add_map(struct page *page, const struct map *map, const struct naming *naming)
 {
-    FILE *body = report_plot_open(list, map->section, map->index, naming->name, naming->title);
-    if (!body) {
-        return;
-    }
     char thinned[64] = "";
     if (map->step > 1) {
         snprintf(thinned, sizeof thinned, " One of every %zu is drawn.", map->step);
     }
-    int rc = put_map(body, map, naming->title);
-    report_plot_close(list, body, "%s%s%s", naming->caption, thinned,
-                      map->measured ? "" : " Not measured: only the order means something.");
-    list->rc = rc < 0 ? rc : list->rc;
+    report_figure_open(page, naming->name, naming->title);
+    int rc = put_map(page->out, map, naming->title);
+    report_figure_close(page, "%s%s%s", naming->caption, thinned,
+                        map->measured ? "" : " Not measured: only the order means something.");
+    page->rc = rc < 0 ? rc : page->rc;
 }
 
 /* In the order of numbers, and in that of groups where it is another one. */
-static void add_both(struct plot_list *list, struct map *map, const uint32_t *orders,
-                     size_t members, const struct naming *namings)
+static void add_both(struct page *page, struct map *map, const uint32_t *orders, size_t members,
+                     const struct naming *namings)
 {
     bool same = memcmp(orders, orders + members, members * sizeof *orders) == 0;
     map->step = (members + MEMBERS_MOST - 1) / MEMBERS_MOST;
     map->count = (members + map->step - 1) / map->step;
     for (size_t i = 0; i < 2 && !(i && (same || !namings[i].name)); i++) {
         map->order = orders + i * members;
-        add_map(list, map, &namings[i]);
+        add_map(page, map, &namings[i]);
     }
 }
 
@@ -359,8 +354,7 @@ static struct map sharing_map(const struct profile_class *node_class)
 static struct map latency_map(const struct profile_communication *communication, bool measured,
                               bool lines, const char *member)
 {
-    struct map map = {.section = PLOT_CORES,
-                      .communication = communication,
+    struct map map = {.communication = communication,
                       .measured = measured,
                       .lines = lines,
                       .member = member,
@@ -386,7 +380,7 @@ static bool lines_known(const struct profile_communication *communication)
     return known;
 }
 
-static void class_maps(struct plot_list *list, struct map_view *view, size_t index)
+static void class_maps(struct page *page, enum plot_section section)
 {
     static const struct naming sharing[] = {
         {"sharing-core-order", "Resources that two PUs share, in core order",
@@ -405,35 +399,34 @@ static void class_maps(struct plot_list *list, struct map_view *view, size_t ind
         {"line-core-order", "One cache line between two PUs",
          "One way, of the pair where it was measured, of its layer otherwise; PUs by number."},
         {NULL, NULL, NULL}};
-    const struct profile_class *node_class = view->classes[index].of;
+    struct map_view *view = &page->view;
+    const struct profile_class *node_class = view->classes[page->node_class].of;
     const struct profile_communication *found = &node_class->communication;
     size_t count = node_class->pus.count;
     if (count <= MEMBERS_FEW) {
         return;
     }
     uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
-    if (!orders || order_class(view, index, orders + count) < 0) {
-        list->rc = -ENOMEM;
+    if (!orders || order_class(view, page->node_class, orders + count) < 0) {
+        page->rc = -ENOMEM;
         return;
     }
     memcpy(orders, node_class->pus.ids, count * sizeof *orders);
-    struct map map = sharing_map(node_class);
-    map.section = PLOT_SHARING;
-    map.index = index;
-    add_both(list, &map, orders, count, sharing);
-    if (found->layer_count > 1) {
-        map = latency_map(found, view->latencies_known, false, "PU");
-        map.index = index;
-        add_both(list, &map, orders, count, latency);
+    if (section == PLOT_SHARING) {
+        struct map map = sharing_map(node_class);
+        add_both(page, &map, orders, count, sharing);
     }
-    if (lines_known(found)) {
-        map = latency_map(found, true, true, "PU");
-        map.index = index;
-        add_both(list, &map, orders, count, lines);
+    if (section == PLOT_CORES && found->layer_count > 1) {
+        struct map map = latency_map(found, view->latencies_known, false, "PU");
+        add_both(page, &map, orders, count, latency);
+    }
+    if (section == PLOT_CORES && lines_known(found)) {
+        struct map map = latency_map(found, true, true, "PU");
+        add_both(page, &map, orders, count, lines);
     }
 }
 
-static void network_maps(struct plot_list *list, struct map_view *view)
+static void network_maps(struct page *page)
 {
     static const struct naming naming[] = {
         {"network-node-order", "Latency between two nodes, in their order",
@@ -441,6 +434,7 @@ static void network_maps(struct plot_list *list, struct map_view *view)
         {"network-group-order", "Latency between two nodes, in group order",
          "The same, with nodes of one group beside one another."},
     };
+    struct map_view *view = &page->view;
     const struct profile_communication *network = &view->profile->network;
     const size_t count = view->node_count;
     struct map_order order;
@@ -449,7 +443,7 @@ static void network_maps(struct plot_list *list, struct map_view *view)
     }
     uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
     if (!orders || map_order_of_nodes(view, &order) < 0) {
-        list->rc = -ENOMEM;
+        page->rc = -ENOMEM;
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -457,22 +451,15 @@ static void network_maps(struct plot_list *list, struct map_view *view)
     }
     memcpy(orders + count, order.item, count * sizeof *orders);
     struct map map = latency_map(network, view->latencies_known, false, "node");
-    map.section = PLOT_MESSAGES;
-    map.index = PLOT_NETWORK;
-    add_both(list, &map, orders, count, naming);
+    add_both(page, &map, orders, count, naming);
 }
 
-void report_plot_maps(struct plot_list *list, const struct servet_profile *profile)
+void report_maps(struct page *page, enum plot_section section)
 {
-    struct map_view view;
-    int rc = map_view_make(profile, MAP_MEMORY, 1, &view, NULL);
-    if (rc < 0) {
-        list->rc = rc;
-        return;
+    const bool network = page->node_class == PLOT_NETWORK;
+    if (network && section == PLOT_MESSAGES) {
+        network_maps(page);
+    } else if (!network && (section == PLOT_SHARING || section == PLOT_CORES)) {
+        class_maps(page, section);
     }
-    for (size_t i = 0; i < view.class_count; i++) {
-        class_maps(list, &view, i);
-    }
-    network_maps(list, &view);
-    map_view_free(&view);
 }

@@ -39,6 +39,8 @@ struct box {
 };
 
 struct boxes {
+    const struct profile_class *node_class;
+    bool shared_only;
     struct box machine;
     struct box *items;
     size_t count, room;
@@ -83,19 +85,33 @@ static int outside_in(const void *a, const void *b)
                : (x->pus->ids[0] > y->pus->ids[0]) - (x->pus->ids[0] < y->pus->ids[0]);
 }
 
+/* Whether all of a set lies within one core. */
+static bool within_core(const struct profile_class *node_class, const struct profile_set *pus)
+{
+    bool within = pus->count == 1;
+    for (size_t i = 0; !within && i < node_class->cores.group_count; i++) {
+        within = profile_set_subset(pus, &node_class->cores.groups[i]);
+    }
+    return within;
+}
+
+/* Of many PUs caches and overhead levels that no two cores share are left out: what is left is what
+ * a mapping goes by. */
 static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
                 const void *what, uint32_t number)
 {
-    if (pus->count && boxes->count < boxes->room) {
+    bool kept = !boxes->shared_only || (kind != CACHE && kind != MEMORY) ||
+                !within_core(boxes->node_class, pus);
+    if (kept && pus->count && boxes->count < boxes->room) {
         boxes->items[boxes->count++] =
             (struct box){.kind = kind, .pus = pus, .what = what, .number = number};
     }
 }
 
 /* The groups of cores, or of a cache, and each PU that has one alone. */
-static void add_relation(struct boxes *boxes, const struct profile_class *node_class,
-                         const struct profile_cache *cache)
+static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
 {
+    const struct profile_class *node_class = boxes->node_class;
     const struct profile_relation *relation = cache ? &cache->sharing : &node_class->cores;
     enum kind kind = cache ? CACHE : CORE;
     uint32_t number = cache ? cache->level : 0;
@@ -111,33 +127,9 @@ static void add_relation(struct boxes *boxes, const struct profile_class *node_c
     }
 }
 
-/* Whether all of a set lies within one core. */
-static bool within_core(const struct profile_class *node_class, const struct profile_set *pus)
+static int collect(struct boxes *boxes)
 {
-    bool within = pus->count == 1;
-    for (size_t i = 0; !within && i < node_class->cores.group_count; i++) {
-        within = profile_set_subset(pus, &node_class->cores.groups[i]);
-    }
-    return within;
-}
-
-/* Takes out caches and overhead levels that no two cores share: what is left is what a mapping goes
- * by. */
-static void leave_out_private(const struct profile_class *node_class, struct boxes *boxes)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < boxes->count; i++) {
-        const struct box *box = &boxes->items[i];
-        bool shared_kind = box->kind == CACHE || box->kind == MEMORY;
-        if (!shared_kind || !within_core(node_class, box->pus)) {
-            boxes->items[kept++] = *box;
-        }
-    }
-    boxes->count = kept;
-}
-
-static int collect(const struct profile_class *node_class, struct boxes *boxes)
-{
+    const struct profile_class *node_class = boxes->node_class;
     size_t pus = node_class->pus.count;
     size_t relations = 3 + node_class->cache_count + node_class->memory.level_count;
     boxes->room = 2 * pus * relations + node_class->numa_count + 1;
@@ -157,9 +149,9 @@ static int collect(const struct profile_class *node_class, struct boxes *boxes)
         const struct profile_numa *numa = &node_class->numa[i];
         add(boxes, NUMA, &numa->pus, numa, numa->os_index);
     }
-    add_relation(boxes, node_class, NULL);
+    add_relation(boxes, NULL);
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        add_relation(boxes, node_class, &node_class->caches[i]);
+        add_relation(boxes, &node_class->caches[i]);
     }
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         const struct profile_memory_level *level = &node_class->memory.levels[i];
@@ -372,13 +364,12 @@ static void boxes_free(struct boxes *boxes)
  * in any case. The tree points into *boxes: it must not be moved. */
 static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *left_out)
 {
-    *boxes = (struct boxes){.machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
-    int rc = collect(picture->node_class, boxes);
+    *boxes = (struct boxes){.node_class = picture->node_class,
+                            .shared_only = picture->compact,
+                            .machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
+    int rc = collect(boxes);
     if (rc < 0) {
         return rc;
-    }
-    if (picture->compact) {
-        leave_out_private(picture->node_class, boxes);
     }
     *left_out = 0;
     for (size_t i = 0; i < boxes->count; i++) {
@@ -430,31 +421,20 @@ static void put_svg(FILE *out, const struct box *box)
     }
 }
 
-int report_picture_svg(const struct picture *picture, const char *title, char **out,
+int report_picture_svg(FILE *out, const struct picture *picture, const char *title,
                        size_t *left_out)
 {
     struct boxes boxes;
-    char *text = NULL;
-    size_t length, crossing = 0;
-    int rc = lay_out(picture, &boxes, &crossing);
-    FILE *stream = rc == 0 ? profile_stream_open(&text, &length) : NULL;
-    if (!stream) {
-        boxes_free(&boxes);
-        return -ENOMEM;
+    int rc = lay_out(picture, &boxes, left_out);
+    if (rc == 0) {
+        double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
+        fprintf(out,
+                "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
+                "font-size=\"%d\">\n<title>%s</title>\n",
+                width, height, width, height, FONT_SIZE, title);
+        put_svg(out, &boxes.machine);
+        fputs("</svg>", out);
     }
-    double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
-    fprintf(stream,
-            "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
-            "font-size=\"%d\">\n<title>%s</title>\n",
-            width, height, width, height, FONT_SIZE, title);
-    put_svg(stream, &boxes.machine);
-    fputs("</svg>", stream);
     boxes_free(&boxes);
-    if (fclose(stream) != 0) {
-        free(text);
-        return -ENOMEM;
-    }
-    *out = text;
-    *left_out = crossing;
-    return 0;
+    return rc;
 }

@@ -14,59 +14,6 @@
 #include "profile/text/text.h"
 #include "report/report.h"
 
-/* -- the list -- */
-
-FILE *report_plot_open(struct plot_list *list, enum plot_section section, size_t node_class,
-                       const char *name, const char *title)
-{
-    struct plot *items =
-        list->rc < 0 ? NULL : realloc(list->items, (list->count + 1) * sizeof *items);
-    list->rc = items ? list->rc : -ENOMEM;
-    if (!items) {
-        return NULL;
-    }
-    list->items = items;
-    struct plot *plot = &items[list->count++];
-    *plot = (struct plot){.section = section, .node_class = node_class, .title = title};
-    bool of_class = list->classes > 1 && node_class != PLOT_NETWORK;
-    char prefix[32] = "";
-    if (of_class) {
-        snprintf(prefix, sizeof prefix, "class%zu-", node_class);
-    }
-    FILE *body = profile_stream_open(&plot->body, &plot->length);
-    if (asprintf(&plot->name, "%s%s", prefix, name) < 0) {
-        plot->name = NULL;
-    }
-    list->rc = plot->name && body ? 0 : -ENOMEM;
-    return body;
-}
-
-void report_plot_close(struct plot_list *list, FILE *body, const char *caption, ...)
-{
-    struct plot *plot = &list->items[list->count - 1];
-    va_list args;
-    va_start(args, caption);
-    if (vasprintf(&plot->caption, caption, args) < 0) {
-        plot->caption = NULL;
-        list->rc = -ENOMEM;
-    }
-    va_end(args);
-    if (fclose(body) != 0) {
-        list->rc = -ENOMEM;
-    }
-}
-
-void report_plot_free(struct plot_list *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].name);
-        free(list->items[i].caption);
-        free(list->items[i].body);
-    }
-    free(list->items);
-    *list = (struct plot_list){0};
-}
-
 /* -- charts -- */
 
 #define FEW_POINTS 3 /* are read faster in a table */
@@ -101,20 +48,19 @@ static void put_table(FILE *out, const struct chart *chart)
 }
 
 /* Draws the chart, or writes it as a table, with `caption` below; frees it. No points, no plot. */
-static void add_chart(struct plot_list *list, enum plot_section section, size_t node_class,
-                      const char *name, struct chart *chart, const char *caption)
+static void add_chart(struct page *page, const char *name, struct chart *chart, const char *caption)
 {
     size_t points = profile_chart_points(chart);
-    FILE *body = points ? report_plot_open(list, section, node_class, name, chart->title) : NULL;
-    if (body && points <= FEW_POINTS) {
-        put_table(body, chart);
-    } else if (body && profile_chart_svg(chart, body, false) < 0) {
-        list->rc = -ENOMEM;
+    if (points) {
+        report_figure_open(page, name, chart->title);
+        if (points <= FEW_POINTS) {
+            put_table(page->out, chart);
+        } else if (profile_chart_svg(chart, page->out, false) < 0) {
+            page->rc = -ENOMEM;
+        }
+        report_figure_close(page, "%s", caption);
     }
-    if (body) {
-        report_plot_close(list, body, "%s", caption);
-    }
-    list->rc = chart->rc < 0 ? chart->rc : list->rc;
+    page->rc = chart->rc < 0 ? chart->rc : page->rc;
     profile_chart_free(chart);
 }
 
@@ -163,7 +109,7 @@ static bool any_packets(const struct servet_profile *profile)
     return any;
 }
 
-static void plot_bsp(struct plot_list *list, const struct servet_profile *profile)
+static void plot_bsp(struct page *page, const struct servet_profile *profile)
 {
     static const struct {
         const char *name, *title, *label, *unit, *caption;
@@ -184,7 +130,7 @@ static void plot_bsp(struct plot_list *list, const struct servet_profile *profil
         if (q == BSP_G && any_packets(profile)) {
             bsp_curves(&chart, profile, BSP_PACKETS, CHART_DASHED, ", in packets");
         }
-        add_chart(list, PLOT_BSP, PLOT_NETWORK, plots[q].name, &chart, plots[q].caption);
+        add_chart(page, plots[q].name, &chart, plots[q].caption);
     }
 }
 
@@ -235,8 +181,7 @@ static void mark_caches(struct chart *chart, const struct profile_class *node_cl
 
 /* The latency curve with the sizes that were inferred from it, and its gradient, in which a level
  * of cache is a peak (2010 paper, Figure 2b). */
-static void plot_cache_curve(struct plot_list *list, const struct profile_class *node_class,
-                             size_t index)
+static void plot_cache_curve(struct page *page, const struct profile_class *node_class)
 {
     const struct profile_cache_point *curve = node_class->cache_curve;
     struct chart time = {.title = "Latency by working set",
@@ -255,11 +200,11 @@ static void plot_cache_curve(struct plot_list *list, const struct profile_class 
     }
     mark_caches(&time, node_class);
     mark_caches(&rise, node_class);
-    add_chart(list, PLOT_CACHES, index, "cache-curve", &time,
+    add_chart(page, "cache-curve", &time,
               "Dependent loads in random order on one PU. Solid lines: effective sizes, inferred "
               "from this curve; dashed lines: what the operating system declares, or the interval "
               "of a size that is not settled.");
-    add_chart(list, PLOT_CACHES, index, "cache-gradient", &rise,
+    add_chart(page, "cache-gradient", &rise,
               "Each point of the curve over the one before: a level of cache is a peak behind its "
               "size.");
 }
@@ -285,8 +230,7 @@ static void pair_points(struct chart *chart, const struct profile_pair_figure *p
     }
 }
 
-static void plot_pair_ratios(struct plot_list *list, const struct profile_class *node_class,
-                             size_t index)
+static void plot_pair_ratios(struct page *page, const struct profile_class *node_class)
 {
     uint32_t pu = UINT32_MAX;
     char label[64], name[16], caption[192];
@@ -310,11 +254,10 @@ static void plot_pair_ratios(struct plot_list *list, const struct profile_class 
              "PU %u and another one use two thirds of the cache each: the slower of the two takes "
              "much longer where it is one cache.",
              pu);
-    add_chart(list, PLOT_CACHES, index, "cache-pairs", &chart, caption);
+    add_chart(page, "cache-pairs", &chart, caption);
 }
 
-static void plot_pair_rates(struct plot_list *list, const struct profile_class *node_class,
-                            size_t index)
+static void plot_pair_rates(struct page *page, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
     uint32_t pu = memory->pair_rate_count ? memory->pair_rates[0].a : 0;
@@ -338,13 +281,12 @@ static void plot_pair_rates(struct plot_list *list, const struct profile_class *
             profile_chart_point(&chart, other + 0.5, alone);
         }
     }
-    add_chart(list, PLOT_MEMORY, index, "memory-pairs", &chart, caption);
+    add_chart(page, "memory-pairs", &chart, caption);
 }
 
 /* -- memory -- */
 
-static void plot_scaling(struct plot_list *list, const struct profile_class *node_class,
-                         size_t index)
+static void plot_scaling(struct page *page, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
     const double alone = memory->reference_bytes_per_s, headroom = 1.1;
@@ -376,7 +318,7 @@ static void plot_scaling(struct plot_list *list, const struct profile_class *nod
              "Workers of one group of an overhead level copy memory at once. One worker alone "
              "reaches %s.",
              profile_figure_bandwidth(alone).text);
-    add_chart(list, PLOT_MEMORY, index, "memory-scaling", &chart, caption);
+    add_chart(page, "memory-scaling", &chart, caption);
 }
 
 /* -- messages -- */
@@ -391,8 +333,8 @@ static void layer_series(struct chart *chart, const struct profile_layer *layer,
 
 /* Time, bandwidth, and time of many at once. An empty message has no place on a logarithmic
  * axis. */
-static void plot_messages(struct plot_list *list, const struct profile_communication *found,
-                          size_t index, const char *prefix)
+static void plot_messages(struct page *page, const struct profile_communication *found,
+                          const char *prefix)
 {
     char name[64];
     struct chart time = {.title = "Time of a message by size",
@@ -424,36 +366,31 @@ static void plot_messages(struct plot_list *list, const struct profile_communica
         }
     }
     snprintf(name, sizeof name, "%smessage-time", prefix);
-    add_chart(list, PLOT_MESSAGES, index, name, &time,
+    add_chart(page, name, &time,
               "One message at a time between two members of each layer, one way.");
     snprintf(name, sizeof name, "%smessage-bandwidth", prefix);
-    add_chart(list, PLOT_MESSAGES, index, name, &rate, "The same figures as size divided by time.");
+    add_chart(page, name, &rate, "The same figures as size divided by time.");
     snprintf(name, sizeof name, "%smessage-concurrency", prefix);
-    add_chart(list, PLOT_MESSAGES, index, name, &many,
+    add_chart(page, name, &many,
               "Messages sent at the same time inside one layer; a flat line is a network that "
               "carries them all.");
 }
 
-int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
-                    struct servet_error *error)
+void report_plots(struct page *page, enum plot_section section)
 {
-    struct plot_list list = {.classes = profile->class_count};
-    report_plot_maps(&list, profile);
-    for (size_t i = 0; i < profile->class_count; i++) {
-        const struct profile_class *node_class = &profile->classes[i];
-        plot_cache_curve(&list, node_class, i);
-        plot_pair_ratios(&list, node_class, i);
-        plot_scaling(&list, node_class, i);
-        plot_pair_rates(&list, node_class, i);
-        plot_messages(&list, &node_class->communication, i, "");
+    const struct servet_profile *profile = page->report->profile;
+    const bool network = page->node_class == PLOT_NETWORK;
+    const struct profile_class *node_class = network ? NULL : &profile->classes[page->node_class];
+    if (section == PLOT_MESSAGES) {
+        plot_messages(page, network ? &profile->network : &node_class->communication,
+                      network ? "network-" : "");
+    } else if (network && section == PLOT_BSP) {
+        plot_bsp(page, profile);
+    } else if (!network && section == PLOT_CACHES) {
+        plot_cache_curve(page, node_class);
+        plot_pair_ratios(page, node_class);
+    } else if (!network && section == PLOT_MEMORY) {
+        plot_scaling(page, node_class);
+        plot_pair_rates(page, node_class);
     }
-    plot_messages(&list, &profile->network, PLOT_NETWORK, "network-");
-    plot_bsp(&list, profile);
-    if (list.rc < 0) {
-        int rc = profile_error(error, list.rc, "report: %s", strerrordesc_np(-list.rc));
-        report_plot_free(&list);
-        return rc;
-    }
-    *out = list;
-    return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "mapper/map.h"
+#include "mapper/weights/weights.h"
 #include "profile/model.h"
 #include "profile/text/text.h"
 
@@ -85,49 +86,6 @@ void report_diff_print(const json_t *diff, FILE *stream);
  * there is no such process; -EACCES when it is another user's. */
 int report_live_print(FILE *out, bool json, pid_t pid);
 
-/* -- plots of a page -- */
-
-enum plot_section {
-    PLOT_CORES,
-    PLOT_CACHES,
-    PLOT_SHARING,
-    PLOT_MEMORY,
-    PLOT_MESSAGES,
-    PLOT_BSP,
-    PLOT_SECTIONS
-};
-
-struct plot {
-    enum plot_section section;
-    size_t node_class;    /* PLOT_NETWORK: between nodes, or of the whole machine */
-    char *name;           /* id in the page */
-    const char *title;    /* a literal */
-    char *caption, *body; /* text; SVG, or a table where there are few points */
-    size_t length;        /* of the body, which a 0 ends */
-};
-#define PLOT_NETWORK SIZE_MAX
-
-struct plot_list {
-    struct plot *items;
-    size_t count;
-    size_t classes; /* of the profile: with several, names begin with "classI-" */
-    int rc;         /* -ENOMEM: the list is of no use */
-};
-
-/* Opens a plot and returns the stream for its body, or NULL; report_plot_close() ends it. */
-FILE *report_plot_open(struct plot_list *list, enum plot_section section, size_t node_class,
-                       const char *name, const char *title);
-void report_plot_close(struct plot_list *list, FILE *body, const char *caption, ...)
-    __attribute__((format(printf, 3, 4)));
-void report_plot_free(struct plot_list *list);
-
-/* Heat maps of a profile, added to a list. */
-void report_plot_maps(struct plot_list *list, const struct servet_profile *profile);
-
-/* All plots of a profile, in the order of the page. 0 or -ENOMEM; report_plot_free() them. */
-int report_plots_of(const struct servet_profile *profile, struct plot_list *out,
-                    struct servet_error *error);
-
 /* -- pictures of the topology -- */
 
 /* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */
@@ -145,19 +103,43 @@ struct picture {
                      numbers only on PUs */
 };
 
-/* The picture for a page. Groups that cross others cannot be drawn as boxes: *left_out counts them.
- * 0 and a new string, or -ENOMEM. */
-int report_picture_svg(const struct picture *picture, const char *title, char **out,
+/* Writes the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them. 0 or
+ * -ENOMEM. */
+int report_picture_svg(FILE *out, const struct picture *picture, const char *title,
                        size_t *left_out);
 
 /* -- the page -- */
 
+enum plot_section {
+    PLOT_CORES,
+    PLOT_CACHES,
+    PLOT_SHARING,
+    PLOT_MEMORY,
+    PLOT_MESSAGES,
+    PLOT_BSP,
+    PLOT_SECTIONS
+};
+
 struct page {
     const struct report *report;
     FILE *out;
-    struct plot_list plots;
     struct item_list items;
+    struct map_view view; /* for maps */
+    size_t node_class;    /* that figures are of; PLOT_NETWORK: between nodes, or the machine */
+    size_t figures;       /* in the grid at hand */
+    int rc;               /* -ENOMEM: a figure is incomplete */
 };
+#define PLOT_NETWORK SIZE_MAX
+
+/* A figure of the class at hand: its body is written between the two. `name` is the id in the page,
+ * with the class in front where there are several. */
+void report_figure_open(struct page *page, const char *name, const char *title);
+void report_figure_close(struct page *page, const char *caption, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The curves and heat maps that belong to a section, for the class at hand. */
+void report_plots(struct page *page, enum plot_section section);
+void report_maps(struct page *page, enum plot_section section);
 
 /* The tables that belong to a section, for one class. */
 void report_html_tables(struct page *page, enum plot_section section,

@@ -42,7 +42,6 @@ static struct picture_workers workers_of_class(const struct report *report, size
 static int put_picture(FILE *out, const struct profile_class *node_class,
                        const struct picture_workers *workers, const char *id, const char *title)
 {
-    char *svg = NULL;
     size_t left_out = 0, pus = node_class->pus.count;
     const struct picture picture = {node_class, workers, pus > PUS_IN_FULL};
     fprintf(out, "<figure id=\"%s\"%s>\n<h3>%s</h3>\n", id,
@@ -54,12 +53,9 @@ static int put_picture(FILE *out, const struct profile_class *node_class,
                 pus, PICTURE_PUS);
         return 0;
     }
-    int rc = report_picture_svg(&picture, title, &svg, &left_out);
-    if (rc < 0) {
-        return rc;
-    }
-    fprintf(out, "<div class=\"scroll picture%s\">%s</div>\n", picture.compact ? " large" : "",
-            svg);
+    fprintf(out, "<div class=\"scroll picture%s\">", picture.compact ? " large" : "");
+    int rc = report_picture_svg(out, &picture, title, &left_out);
+    fputs("</div>\n", out);
     if (picture.compact) {
         fputs("<figcaption>Caches and overhead levels that no two cores share are left out; ", out);
         fputs(workers ? "3:w7 is worker 7 on PU 3.</figcaption>\n"
@@ -73,8 +69,7 @@ static int put_picture(FILE *out, const struct profile_class *node_class,
                 left_out);
     }
     fputs("</figure>\n", out);
-    free(svg);
-    return 0;
+    return rc;
 }
 
 static int put_topologies(FILE *out, const struct servet_profile *profile)
