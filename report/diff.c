@@ -14,10 +14,9 @@
 #include "profile/text/text.h"
 #include "report/report.h"
 
-static struct item *add(struct item_list *list, const char *where, const char *name, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static struct item *add(struct item_list *list, const char *where, const char *name, ...)
+/* The texts are copied; one that is NULL, for want of memory, leaves the list incomplete. */
+static struct item *add(struct item_list *list, const char *shown, const char *exact,
+                        const char *name, va_list args)
 {
     static struct item nowhere; /* so that callers need not check each time */
     if (list->count == list->room) {
@@ -31,206 +30,195 @@ static struct item *add(struct item_list *list, const char *where, const char *n
         list->room = room;
     }
     struct item *item = &list->items[list->count++];
-    *item = (struct item){.where = strdup(where), .number = NAN};
-    va_list args;
-    va_start(args, name);
+    *item = (struct item){.where = strdup(list->where),
+                          .shown = strdup(shown),
+                          .exact = exact ? strdup(exact) : NULL,
+                          .number = NAN};
     if (vasprintf(&item->name, name, args) < 0) {
         item->name = NULL;
     }
-    va_end(args);
-    if (!item->where || !item->name) {
+    if (!item->where || !item->name || !item->shown || !item->exact) {
         list->rc = -ENOMEM;
     }
     return item;
 }
 
-static void say(struct item_list *list, struct item *item, const char *shown, const char *exact)
+static void add_text(struct item_list *list, const char *shown, const char *exact, const char *name,
+                     ...) __attribute__((format(printf, 4, 5)));
+
+static void add_text(struct item_list *list, const char *shown, const char *exact, const char *name,
+                     ...)
 {
-    free(item->shown);
-    free(item->exact);
-    item->shown = strdup(shown);
-    item->exact = strdup(exact ? exact : shown);
-    if (!item->shown || !item->exact) {
-        list->rc = -ENOMEM;
-    }
+    va_list args;
+    va_start(args, name);
+    add(list, shown, exact, name, args);
+    va_end(args);
 }
 
-static void say_number(struct item_list *list, struct item *item, double number, const char *shown,
-                       const struct profile_quality *quality)
+static void add_number(struct item_list *list, double number, struct figure shown,
+                       const struct profile_quality *quality, const char *name, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static void add_number(struct item_list *list, double number, struct figure shown,
+                       const struct profile_quality *quality, const char *name, ...)
 {
-    say(list, item, shown, NULL);
+    va_list args;
+    va_start(args, name);
+    struct item *item = add(list, shown.text, shown.text, name, args);
+    va_end(args);
     item->number = number;
     item->quality = quality;
 }
 
-static void say_relation(struct item_list *list, struct item *item,
-                         const struct profile_relation *relation)
+static void add_relation(struct item_list *list, const struct profile_relation *relation,
+                         const char *name)
 {
     char *exact = profile_relation_text(relation);
-    if (!exact) {
-        list->rc = -ENOMEM;
-    }
-    say(list, item, profile_figure_sharers(relation).text, exact);
+    add_text(list, profile_figure_sharers(relation).text, exact, "%s", name);
     free(exact);
 }
 
-static void say_set(struct item_list *list, struct item *item, const struct profile_set *set)
-{
-    char *text = profile_set_text(set);
-    if (!text) {
-        list->rc = -ENOMEM;
-    }
-    say(list, item, profile_figure_group(set).text, text ? text : "");
-    free(text);
-}
-
-static void add_caches(struct item_list *list, const char *where,
-                       const struct profile_class *node_class)
+static void add_caches(struct item_list *list, const struct profile_class *node_class)
 {
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *c = &node_class->caches[i];
-        char level[64];
+        char level[64], name[80];
         snprintf(level, sizeof level, "L%u%s%.40s", c->level, c->pus.count ? " of PUs " : "",
                  c->pus.count ? profile_figure_group(&c->pus).text : "");
-        say_number(list, add(list, where, "%s effective size", level), (double)c->size_bytes,
-                   profile_figure_cache(c).text, &c->quality);
-        say_number(list, add(list, where, "%s declared size", level),
-                   (double)c->declared_size_bytes,
-                   profile_figure_bytes(c->declared_size_bytes).text, NULL);
-        say_relation(list, add(list, where, "%s shared by", level), &c->sharing);
+        add_number(list, (double)c->size_bytes, profile_figure_cache(c), &c->quality,
+                   "%s effective size", level);
+        add_number(list, (double)c->declared_size_bytes,
+                   profile_figure_bytes(c->declared_size_bytes), NULL, "%s declared size", level);
+        snprintf(name, sizeof name, "%s shared by", level);
+        add_relation(list, &c->sharing, name);
     }
 }
 
-static void add_memory(struct item_list *list, const char *where,
-                       const struct profile_memory *memory)
+static void add_memory(struct item_list *list, const struct profile_memory *memory)
 {
-    say_number(list, add(list, where, "memory, one worker alone"), memory->reference_bytes_per_s,
-               profile_figure_bandwidth(memory->reference_bytes_per_s).text, &memory->quality);
+    add_number(list, memory->reference_bytes_per_s,
+               profile_figure_bandwidth(memory->reference_bytes_per_s), &memory->quality,
+               "memory, one worker alone");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
-        say_number(list, add(list, where, "memory overhead level %zu, each of two", i),
-                   level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s).text,
-                   &level->quality);
-        say_relation(list, add(list, where, "memory overhead level %zu, between", i),
-                     &level->collisions);
+        char name[80];
+        add_number(list, level->bytes_per_s, profile_figure_bandwidth(level->bytes_per_s),
+                   &level->quality, "memory overhead level %zu, each of two", i);
+        snprintf(name, sizeof name, "memory overhead level %zu, between", i);
+        add_relation(list, &level->collisions, name);
         if (level->scaling_count) {
             const struct profile_scaling_point *last = &level->scaling[level->scaling_count - 1];
-            say_number(list,
-                       add(list, where, "memory overhead level %zu, %u workers together", i,
-                           last->workers),
-                       last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s).text, NULL);
+            add_number(list, last->bytes_per_s, profile_figure_bandwidth(last->bytes_per_s), NULL,
+                       "memory overhead level %zu, %u workers together", i, last->workers);
         }
     }
 }
 
-static void add_numa_access(struct item_list *list, const char *where,
-                            const struct profile_class *node_class)
+static void add_numa_access(struct item_list *list, const struct profile_class *node_class)
 {
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         char *pus = profile_set_text(&row->pus);
-        say_number(
-            list,
-            add(list, where, "latency of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-            row->seconds_per_access, profile_figure_seconds(row->seconds_per_access).text,
-            &row->quality);
-        say_number(
-            list,
-            add(list, where, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus ? pus : ""),
-            row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s).text, &row->quality);
+        add_number(list, row->seconds_per_access, profile_figure_seconds(row->seconds_per_access),
+                   &row->quality, "latency of NUMA node %u from PUs %.80s", row->node,
+                   pus ? pus : "");
+        add_number(list, row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s),
+                   &row->quality, "bandwidth of NUMA node %u from PUs %.80s", row->node,
+                   pus ? pus : "");
         free(pus);
     }
 }
 
-static void add_transfers(struct item_list *list, const char *where,
-                          const struct profile_device *device)
+static void add_transfers(struct item_list *list, const struct profile_device *device)
 {
     for (size_t i = 0; i < device->transfer_count; i++) {
         const struct profile_transfer *row = &device->transfers[i];
         const double rates[] = {row->to_device_bytes_per_s, row->from_device_bytes_per_s};
         for (size_t k = 0; k < 2; k++) {
-            say_number(list,
-                       add(list, where, "copies of NUMA node %u %s %.40s", row->node,
-                           k ? "from" : "to", device->name),
-                       rates[k], profile_figure_bandwidth(rates[k]).text, &row->quality);
+            add_number(list, rates[k], profile_figure_bandwidth(rates[k]), &row->quality,
+                       "copies of NUMA node %u %s %.40s", row->node, k ? "from" : "to",
+                       device->name);
         }
-        say_number(
-            list,
-            add(list, where, "latency of copies of NUMA node %u to %.40s", row->node, device->name),
-            row->seconds, profile_figure_seconds(row->seconds).text, &row->quality);
+        add_number(list, row->seconds, profile_figure_seconds(row->seconds), &row->quality,
+                   "latency of copies of NUMA node %u to %.40s", row->node, device->name);
     }
 }
 
-static void add_layers(struct item_list *list, const char *where,
-                       const struct profile_communication *communication)
+static void add_layers(struct item_list *list, const struct profile_communication *communication)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
-        say_number(list, add(list, where, "message layer %zu, latency", i),
-                   layer->seconds > 0 ? layer->seconds : NAN,
-                   layer->seconds > 0 ? profile_figure_seconds(layer->seconds).text
-                                      : "not measured",
-                   &layer->quality);
-        say_relation(list, add(list, where, "message layer %zu, between", i), &layer->members);
+        const bool measured = layer->seconds > 0;
+        char name[64];
+        add_number(list, measured ? layer->seconds : NAN,
+                   measured ? profile_figure_seconds(layer->seconds)
+                            : (struct figure){"not measured"},
+                   &layer->quality, "message layer %zu, latency", i);
+        snprintf(name, sizeof name, "message layer %zu, between", i);
+        add_relation(list, &layer->members, name);
     }
 }
 
 static void add_class(struct item_list *list, const struct servet_profile *profile, size_t index)
 {
     const struct profile_class *node_class = &profile->classes[index];
-    char where[32];
+    char where[32], *pus = profile_set_text(&node_class->pus);
     snprintf(where, sizeof where, "node class %zu", index);
-    say_set(list, add(list, where, "PUs"), &node_class->pus);
-    say_relation(list, add(list, where, "cores"), &node_class->cores);
-    say_relation(list, add(list, where, "packages"), &node_class->packages);
-    add_caches(list, where, node_class);
-    add_memory(list, where, &node_class->memory);
-    add_numa_access(list, where, node_class);
+    list->where = where;
+    add_text(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
+    free(pus);
+    add_relation(list, &node_class->cores, "cores");
+    add_relation(list, &node_class->packages, "packages");
+    add_caches(list, node_class);
+    add_memory(list, &node_class->memory);
+    add_numa_access(list, node_class);
     for (size_t i = 0; i < node_class->device_count; i++) {
-        add_transfers(list, where, &node_class->devices[i]);
+        add_transfers(list, &node_class->devices[i]);
     }
-    add_layers(list, where, &node_class->communication);
+    add_layers(list, &node_class->communication);
 }
 
 static void add_bsp(struct item_list *list, const struct servet_profile *profile)
 {
+    list->where = "BSP";
     for (size_t i = 0; i < profile->bsp_count; i++) {
         const struct profile_bsp *bsp = &profile->bsp[i];
-        char name[80], value[48];
-        snprintf(name, sizeof name, "%.40s, %u processors", bsp->backend ? bsp->backend : "p",
-                 bsp->processors);
-        snprintf(value, sizeof value, "%.4g Gflop/s", bsp->r_flop_per_s / 1e9);
-        say_number(list, add(list, "BSP", "%s, r", name), bsp->r_flop_per_s, value, &bsp->quality);
-        snprintf(value, sizeof value, "%.4g flops", bsp->g_flops);
-        say_number(list, add(list, "BSP", "%s, g", name), bsp->g_flops, value, &bsp->quality);
-        snprintf(value, sizeof value, "%.4g flops", bsp->l_flops);
-        say_number(list, add(list, "BSP", "%s, l", name), bsp->l_flops,
-                   bsp->l_flops < 0 ? "none" : value, &bsp->quality);
+        const double values[] = {bsp->r_flop_per_s, bsp->g_flops, bsp->l_flops};
+        for (size_t k = 0; k < 3; k++) {
+            struct figure value = {"none"};
+            if (k < 2 || bsp->l_flops >= 0) {
+                snprintf(value.text, sizeof value.text, k ? "%.4g flops" : "%.4g Gflop/s",
+                         k ? values[k] : values[k] / 1e9);
+            }
+            add_number(list, values[k], value, &bsp->quality, "%.40s, %u processors, %c",
+                       bsp->backend ? bsp->backend : "p", bsp->processors, "rgl"[k]);
+        }
     }
 }
 
 int report_items_collect(const struct servet_profile *profile, struct item_list *out)
 {
-    struct item_list list = {0};
+    struct item_list list = {.where = "machine"};
     const char *const heads[][2] = {{"host", profile->host_name},
                                     {"processor", profile->cpu_model},
                                     {"architecture", profile->architecture},
                                     {"kernel", profile->kernel},
                                     {"topology signature", profile->topology_signature}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        say(&list, add(&list, "machine", "%s", heads[i][0]),
-            heads[i][1] ? heads[i][1] : "not known", NULL);
+        const char *said = heads[i][1] ? heads[i][1] : "not known";
+        add_text(&list, said, said, "%s", heads[i][0]);
     }
     for (size_t i = 0; i < profile->node_range_count; i++) {
         char text[256];
         snprintf(text, sizeof text, "%.200s (class %u)", profile->nodes[i].names,
                  profile->nodes[i].class_index);
-        say(&list, add(&list, "machine", "nodes %zu", i), text, NULL);
+        add_text(&list, text, text, "nodes %zu", i);
     }
     for (size_t i = 0; i < profile->class_count; i++) {
         add_class(&list, profile, i);
     }
-    add_layers(&list, "network", &profile->network);
+    list.where = "network";
+    add_layers(&list, &profile->network);
     add_bsp(&list, profile);
     if (list.rc < 0) {
         report_items_free(&list);

@@ -48,7 +48,8 @@ struct item {
 struct item_list {
     struct item *items;
     size_t count, room;
-    int rc; /* -ENOMEM: the list is incomplete */
+    const char *where; /* of the next item */
+    int rc;            /* -ENOMEM: the list is incomplete */
 };
 
 /* 0 or -ENOMEM. Borrows from the profile. */
