@@ -235,41 +235,33 @@ void map_mapping_node_name(const struct map_mapping *mapping, uint32_t node, cha
 
 /* Deepest trees of today have package, die, NUMA node, L3, L2, L1 and core. */
 #define MOST_DEPTHS 16
-#define NO_GROUP UINT32_MAX
 
-/* A PU, and for each depth of the tree the lowest PU of the group that it is in. */
+/* A PU, and for each depth of the tree the lowest PU of the group that it is in. A PU that is in no
+ * group of some depth (caches of two sizes are two relations, and some cores have no last-level
+ * cache) stands there with the group of the next depth, as in hwloc's tree. */
 struct leaf {
     uint32_t lowest[MOST_DEPTHS + 1];
     size_t at; /* in the class's PUs */
 };
 
-static void enter_group(struct leaf *leaves, const struct profile_class *class,
-                        const struct profile_set *group, size_t depth)
+/* The group of a PU at a depth: package, NUMA node, caches from the outermost inwards, core; NULL:
+ * none. */
+static const struct profile_set *group_at(const struct profile_class *class, size_t depth,
+                                          uint32_t pu)
 {
-    for (size_t i = 0; group->count && i < class->pus.count; i++) {
-        if (profile_set_has(group, class->pus.ids[i])) {
-            leaves[i].lowest[depth] = group->ids[0];
+    if (depth == 0) {
+        return profile_group_of(&class->packages, pu);
+    }
+    for (size_t n = class->numa_count; depth == 1 && n-- > 0;) {
+        if (profile_set_has(&class->numa[n].pus, pu)) {
+            return &class->numa[n].pus;
         }
     }
-}
-
-static void enter_relation(struct leaf *leaves, const struct profile_class *class,
-                           const struct profile_relation *relation, size_t depth)
-{
-    for (size_t g = 0; g < relation->group_count; g++) {
-        enter_group(leaves, class, &relation->groups[g], depth);
+    size_t inner = depth - 1;
+    if (depth > 1 && inner <= class->cache_count) {
+        return profile_group_of(&class->caches[class->cache_count - inner].sharing, pu);
     }
-}
-
-/* A PU that is in no group of some depth (caches of two sizes are two relations, and some cores
- * have no last-level cache) stands there with the group of the next depth, as in hwloc's tree. */
-static void name_missing_groups(struct leaf *leaf)
-{
-    for (size_t d = MOST_DEPTHS; d-- > 0;) {
-        if (leaf->lowest[d] == NO_GROUP) {
-            leaf->lowest[d] = leaf->lowest[d + 1];
-        }
-    }
+    return inner == class->cache_count + 1 ? profile_group_of(&class->cores, pu) : NULL;
 }
 
 static int by_tree(const void *a, const void *b)
@@ -293,24 +285,13 @@ int map_logical_indices(const struct profile_class *class, uint32_t **out)
         return -ENOMEM;
     }
     for (size_t i = 0; i < class->pus.count; i++) {
-        for (size_t d = 0; d < MOST_DEPTHS; d++) {
-            leaves[i].lowest[d] = NO_GROUP;
-        }
-        leaves[i].lowest[MOST_DEPTHS] = class->pus.ids[i];
+        uint32_t pu = class->pus.ids[i];
+        leaves[i].lowest[MOST_DEPTHS] = pu;
         leaves[i].at = i;
-    }
-    size_t depth = 0;
-    enter_relation(leaves, class, &class->packages, depth++);
-    for (size_t n = 0; n < class->numa_count; n++) {
-        enter_group(leaves, class, &class->numa[n].pus, depth);
-    }
-    depth++;
-    for (size_t c = class->cache_count; c-- > 0 && depth + 1 < MOST_DEPTHS; depth++) {
-        enter_relation(leaves, class, &class->caches[c].sharing, depth);
-    }
-    enter_relation(leaves, class, &class->cores, depth);
-    for (size_t i = 0; i < class->pus.count; i++) {
-        name_missing_groups(&leaves[i]);
+        for (size_t d = MOST_DEPTHS; d-- > 0;) {
+            const struct profile_set *group = group_at(class, d, pu);
+            leaves[i].lowest[d] = group ? group->ids[0] : leaves[i].lowest[d + 1];
+        }
     }
     qsort(leaves, class->pus.count, sizeof *leaves, by_tree);
     for (size_t i = 0; i < class->pus.count; i++) {
