@@ -8,9 +8,10 @@
 #include "mapper/weights/weights.h"
 #include "profile/query.h"
 
-static uint32_t position(const uint32_t *position_of, uint32_t span, uint32_t id)
+static uint32_t position(const struct profile_set *ids, uint32_t id)
 {
-    return id < span ? position_of[id] : MAP_NONE;
+    size_t at = profile_set_position(ids, id);
+    return at < ids->count ? (uint32_t)at : MAP_NONE;
 }
 
 static size_t member_count(const struct profile_relation *relation)
@@ -22,15 +23,15 @@ static size_t member_count(const struct profile_relation *relation)
     return count;
 }
 
-static void fill_groups(const struct profile_relation *relation, const uint32_t *position_of,
-                        uint32_t span, struct map_groups *out)
+static void fill_groups(const struct profile_relation *relation, const struct profile_set *ids,
+                        struct map_groups *out)
 {
     uint32_t used = 0;
     for (size_t g = 0; g < relation->group_count; g++) {
         const struct profile_set *set = &relation->groups[g];
         uint32_t first = used;
         for (size_t i = 0; i < set->count; i++) {
-            uint32_t item = position(position_of, span, set->ids[i]);
+            uint32_t item = position(ids, set->ids[i]);
             if (item != MAP_NONE && out->group_of[item] == MAP_NONE) {
                 out->group_of[item] = out->group_count;
                 out->members[used++] = item;
@@ -45,7 +46,7 @@ static void fill_groups(const struct profile_relation *relation, const uint32_t 
 
 /* Partners of every item, from the list of pairs: counted, then placed behind each other. */
 static int fill_pairs(struct map_arena *arena, const struct profile_relation *relation,
-                      const uint32_t *position_of, uint32_t span, struct map_groups *out)
+                      const struct profile_set *ids, struct map_groups *out)
 {
     uint32_t *start = map_arena_get(arena, (size_t)out->item_count + 2, sizeof *start);
     uint32_t *with = map_arena_get(arena, 2 * relation->pair_count, sizeof *with);
@@ -54,8 +55,8 @@ static int fill_pairs(struct map_arena *arena, const struct profile_relation *re
     }
     for (int pass = 0; pass < 2; pass++) {
         for (size_t p = 0; p < relation->pair_count; p++) {
-            uint32_t a = position(position_of, span, relation->pairs[p].a);
-            uint32_t b = position(position_of, span, relation->pairs[p].b);
+            uint32_t a = position(ids, relation->pairs[p].a);
+            uint32_t b = position(ids, relation->pairs[p].b);
             if (a == MAP_NONE || b == MAP_NONE || a == b) {
                 continue;
             }
@@ -77,9 +78,9 @@ static int fill_pairs(struct map_arena *arena, const struct profile_relation *re
 }
 
 int map_groups_make(struct map_arena *arena, const struct profile_relation *relation,
-                    const uint32_t *position_of, uint32_t span, uint32_t item_count,
-                    struct map_groups *out)
+                    const struct profile_set *ids, struct map_groups *out)
 {
+    uint32_t item_count = (uint32_t)ids->count;
     struct map_groups groups = {.item_count = item_count};
     groups.group_of = map_arena_get(arena, item_count, sizeof *groups.group_of);
     groups.start = map_arena_get(arena, relation->group_count + 1, sizeof *groups.start);
@@ -88,9 +89,9 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
         return -ENOMEM;
     }
     memset(groups.group_of, 0xff, (size_t)item_count * sizeof *groups.group_of);
-    fill_groups(relation, position_of, span, &groups);
+    fill_groups(relation, ids, &groups);
     if (relation->pair_count) {
-        int rc = fill_pairs(arena, relation, position_of, span, &groups);
+        int rc = fill_pairs(arena, relation, ids, &groups);
         if (rc < 0) {
             return rc;
         }
@@ -228,10 +229,9 @@ static int find_cores(struct map_arena *arena, const struct profile_class *of,
 }
 
 int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
-                        const uint32_t *position_of, uint32_t span, struct map_groups *out)
+                        struct map_groups *out)
 {
     struct profile_relation cores;
     int rc = find_cores(arena, of, &cores);
-    return rc < 0 ? rc
-                  : map_groups_make(arena, &cores, position_of, span, (uint32_t)of->pus.count, out);
+    return rc < 0 ? rc : map_groups_make(arena, &cores, &of->pus, out);
 }

@@ -119,11 +119,18 @@ static int64_t rule3_value(const struct latencies *all, int64_t factor, double d
 /* More workers than that break no tie by packages. */
 #define TIE_LOAD_MOST ((1u << RANK_SHIFT) - 1)
 
-static map_weight weight_of(enum map_priority priority, enum map_rule rule, int64_t value)
+struct making {
+    struct map_view *view;
+    struct latencies latencies;
+    int64_t collide, approach; /* A x denominator, B */
+    size_t load;
+};
+
+static map_weight weight_of(const struct making *making, enum map_rule rule, int64_t value)
 {
-    bool memory = priority == MAP_MEMORY;
+    bool memory = making->view->priority == MAP_MEMORY;
     if (rule == MAP_TIE_PACKAGE) {
-        return map_weight_of(1, 0);
+        return map_weight_of(making->load <= TIE_LOAD_MOST, 0);
     }
     if (rule == MAP_RULE_LATENCY) {
         return map_weight_of(value, memory ? LOWER_SHIFT : LATENCY_FIRST_SHIFT);
@@ -155,34 +162,24 @@ map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
     return map_weight_of(view->sums ? 0 : rank, RANK_SHIFT);
 }
 
-struct making {
-    struct map_view *view;
-    struct latencies latencies;
-    int64_t collide, approach; /* A x denominator, B */
-    uint32_t *position_of;     /* by OS index or node number */
-    uint32_t span;
-    size_t load;
-};
-
 static int add_family(struct making *making, enum map_rule rule, int64_t value,
-                      const struct profile_relation *relation, uint32_t items,
+                      const struct profile_relation *relation, const struct profile_set *ids,
                       struct map_family *family)
 {
     family->rule = rule;
     family->value = value;
-    family->weight = weight_of(making->view->priority, rule, value);
-    return map_groups_make(&making->view->arena, relation, making->position_of, making->span, items,
-                           &family->groups);
+    family->weight = weight_of(making, rule, value);
+    return map_groups_make(&making->view->arena, relation, ids, &family->groups);
 }
 
 static int add_layers(struct making *making, const struct profile_communication *communication,
-                      uint32_t items, struct map_family *families)
+                      const struct profile_set *ids, struct map_family *families)
 {
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         double distance = profile_layer_distance(making->view->profile, communication, i);
         int64_t value = rule3_value(&making->latencies, making->approach, distance);
-        int rc = add_family(making, MAP_RULE_LATENCY, value, &layer->members, items, &families[i]);
+        int rc = add_family(making, MAP_RULE_LATENCY, value, &layer->members, ids, &families[i]);
         if (rc < 0) {
             return rc;
         }
@@ -193,19 +190,9 @@ static int add_layers(struct making *making, const struct profile_communication 
 /* The packages break ties: of PUs that share nothing else the one whose package has the fewest
  * workers. (The 2012 paper's Superdome, Section 4.4, has two processors on a bus, and "one core
  * per processor" on 64 cores, which its three rules leave open.) */
-static int add_packages(struct making *making, const struct profile_class *of,
-                        struct map_family *packages)
-{
-    const struct profile_relation none = {0};
-    return add_family(making, MAP_TIE_PACKAGE, 0,
-                      making->load <= TIE_LOAD_MOST ? &of->packages : &none,
-                      (uint32_t)of->pus.count, packages);
-}
-
 static int add_families(struct making *making, const struct profile_class *of,
                         struct map_class *out)
 {
-    uint32_t items = (uint32_t)of->pus.count;
     size_t count = of->cache_count + of->memory.level_count + 1 + of->communication.layer_count,
            used = 0;
     out->families = map_arena_get(&making->view->arena, count, sizeof *out->families);
@@ -219,14 +206,18 @@ static int add_families(struct making *making, const struct profile_class *of,
         rc = add_family(making, cache ? MAP_RULE_CACHE : MAP_RULE_MEMORY, making->collide,
                         cache ? &of->caches[i].sharing
                               : &of->memory.levels[i - of->cache_count].collisions,
-                        items, &out->families[used++]);
+                        &of->pus, &out->families[used++]);
     }
-    rc = rc < 0 ? rc : add_layers(making, &of->communication, items, out->families + used + 1);
-    return rc < 0 ? rc : add_packages(making, of, &out->families[used]);
+    rc = rc < 0 ? rc : add_layers(making, &of->communication, &of->pus, out->families + used + 1);
+    rc = rc < 0 ? rc
+                : add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus,
+                             &out->families[used]);
+    out->packages = out->families[used].groups;
+    return rc;
 }
 
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
-static void add_kinds(struct making *making, const struct profile_class *of, struct map_class *out)
+static void add_kinds(const struct profile_class *of, struct map_class *out)
 {
     out->kind_count = of->kind_count ? (uint32_t)of->kind_count + 1 : 1;
     for (size_t i = 0; i < of->pus.count; i++) {
@@ -240,9 +231,9 @@ static void add_kinds(struct making *making, const struct profile_class *of, str
             rank = (uint16_t)(rank + (better || (equal && other < k)));
         }
         for (size_t i = 0; i < of->kinds[k].pus.count; i++) {
-            uint32_t id = of->kinds[k].pus.ids[i];
-            if (id < making->span && making->position_of[id] != MAP_NONE) {
-                out->kind[making->position_of[id]] = rank;
+            size_t at = profile_set_position(&of->pus, of->kinds[k].pus.ids[i]);
+            if (at < of->pus.count) {
+                out->kind[at] = rank;
             }
         }
     }
@@ -327,20 +318,6 @@ static uint32_t room_in_node(const struct profile_class *of)
     return (uint32_t)least;
 }
 
-static int number_items(struct making *making, const uint32_t *ids, size_t count, uint32_t span)
-{
-    making->position_of = map_arena_get(&making->view->arena, span, sizeof *making->position_of);
-    if (!making->position_of) {
-        return -ENOMEM;
-    }
-    making->span = span;
-    memset(making->position_of, 0xff, span * sizeof *making->position_of);
-    for (size_t i = 0; i < count; i++) {
-        making->position_of[ids ? ids[i] : i] = (uint32_t)i;
-    }
-    return 0;
-}
-
 static int make_class(struct making *making, const struct profile_class *of, struct map_class *out)
 {
     struct map_arena *arena = &making->view->arena;
@@ -350,13 +327,8 @@ static int make_class(struct making *making, const struct profile_class *of, str
         return 0; /* profile_check() refuses it; a node of it has no PU to choose */
     }
     out->memory_room = room_in_node(of);
-    int rc = number_items(making, of->pus.ids, items, profile_class_span(of));
-    rc = rc < 0 ? rc : add_families(making, of, out);
-    const uint32_t *position_of = making->position_of;
-    rc = rc < 0 ? rc : map_groups_of_cores(arena, of, position_of, making->span, &out->cores);
-    rc = rc < 0 ? rc
-                : map_groups_make(arena, &of->packages, position_of, making->span, items,
-                                  &out->packages);
+    int rc = add_families(making, of, out);
+    rc = rc < 0 ? rc : map_groups_of_cores(arena, of, &out->cores);
     out->kind = map_arena_get(arena, items, sizeof *out->kind);
     out->far = map_arena_get(arena, items, sizeof *out->far);
     out->cache_rank = map_arena_get(arena, items, sizeof *out->cache_rank);
@@ -365,7 +337,7 @@ static int make_class(struct making *making, const struct profile_class *of, str
     }
     rank_caches(of, out);
     find_far(of, out);
-    add_kinds(making, of, out);
+    add_kinds(of, out);
     return 0;
 }
 
@@ -388,12 +360,17 @@ static int make_network(struct making *making)
     if (!count) {
         return 0;
     }
+    struct profile_set nodes = {map_arena_get(&view->arena, view->node_count, sizeof *nodes.ids),
+                                view->node_count};
     view->network = map_arena_get(&view->arena, count, sizeof *view->network);
-    if (!view->network || number_items(making, NULL, view->node_count, view->node_count) < 0) {
+    if (!view->network || !nodes.ids) {
         return -ENOMEM;
     }
+    for (uint32_t n = 0; n < view->node_count; n++) {
+        nodes.ids[n] = n;
+    }
     view->network_count = count;
-    return add_layers(making, &view->profile->network, view->node_count, view->network);
+    return add_layers(making, &view->profile->network, &nodes, view->network);
 }
 
 static int make_nodes(struct map_view *view)

@@ -145,16 +145,15 @@ void map_view_use_sums(struct map_view *view);
  * than any rule adds; 0 of the paper's sums. */
 map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf);
 
-/* The relation with ids replaced by their position in `ids`; ids that are not there are left out.
- * `position_of` is indexed by id (span entries, MAP_NONE where absent). */
+/* The relation with ids replaced by their position in `ids`; ids that are not there are left
+ * out. */
 int map_groups_make(struct map_arena *arena, const struct profile_relation *relation,
-                    const uint32_t *position_of, uint32_t span, uint32_t item_count,
-                    struct map_groups *out);
+                    const struct profile_set *ids, struct map_groups *out);
 
 /* The same of the PUs of each core: the declared ones; where none is declared, or PUs of one were
  * measured not to share the first cache, those that share a measured one. */
 int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
-                        const uint32_t *position_of, uint32_t span, struct map_groups *out);
+                        struct map_groups *out);
 
 static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
 {
