@@ -215,7 +215,6 @@ static void sum_up(struct rows *rows, uint32_t chosen)
     const struct map_view *view = rows->view;
     const uint32_t node = map_view_node(view, chosen), first = view->nodes[node].first_leaf;
     const struct map_class *class = map_view_class(view, chosen);
-    map_slots_choose(&rows->slots, chosen);
     for (size_t i = 0; i < rows->count; i++) {
         const uint32_t leaf = rows->leaves[i];
         const struct map_family *layer = map_latency_between(view, chosen, leaf);
@@ -259,12 +258,16 @@ static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
 {
     for (size_t i = 0; i < c->slots.taken_count; i++) {
         map_engine_raise(c->engine, c->slots.taken[i]);
+        if (c->rows.explainer) {
+            sum_up(&c->rows, c->slots.taken[i]);
+        }
     }
     for (size_t w = 0; w < workers; w++) {
         out[w] = map_engine_lowest(c->engine);
         if (c->rows.explainer) {
             report_row(&c->rows, w, out[w]);
             sum_up(&c->rows, out[w]);
+            map_slots_choose(&c->rows.slots, out[w]);
         }
         map_slots_choose(&c->slots, out[w]);
         map_engine_raise(c->engine, out[w]);
