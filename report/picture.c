@@ -95,8 +95,8 @@ static bool within_core(const struct profile_class *node_class, const struct pro
     return within;
 }
 
-/* Of many PUs caches and overhead levels that no two cores share are left out: what is left is what
- * a mapping goes by. */
+/* A compact picture leaves out caches and overhead levels that no two cores share: a mapping goes
+ * by the others. */
 static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
                 const void *what, uint32_t number)
 {

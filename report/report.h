@@ -104,8 +104,8 @@ struct picture {
                      numbers only on PUs */
 };
 
-/* Writes the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them. 0 or
- * -ENOMEM. */
+/* Writes the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them.
+ * 0 or -ENOMEM. */
 int report_picture_svg(FILE *out, const struct picture *picture, const char *title,
                        size_t *left_out);
 

@@ -1,6 +1,6 @@
-/* The engine: a binary tree over the PUs of every node, and one over the nodes. What is added to a
- * slot counts for all PUs below it, so that the best PU of a subtree stays its best when something
- * is added to all of it, and the best of all stands at the root.
+/* The engine: a binary tree over the PUs of every node, and one over the nodes. An addition to a
+ * slot counts for all PUs below it, so that the best PU of a subtree stays its best then, and the
+ * best of all stands at the root.
  *
  * PUs stand in the order of the machine's tree, where a group is one run of places, or a few runs
  * where groups cross. So a choice costs the logarithm of the PUs for each group of the chosen PU,
