@@ -4,15 +4,12 @@
  * WHO PUS". */
 #include <aio.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <spawn.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <wordexp.h>
 
-#include "report.h"
+#include "threads.h"
 
 extern char **environ;
 
@@ -48,20 +45,12 @@ static void *show_thread(void *who)
     return NULL;
 }
 
-static void in_a_thread(const char *who)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, show_thread, (void *)(uintptr_t)who) == 0) {
-        pthread_join(thread, NULL);
-    }
-}
-
 static void by_fork(const char *who)
 {
     pid_t pid = fork();
     if (pid == 0) {
         show("child", who, "fork");
-        in_a_thread(who);
+        run_thread(show_thread, who);
         _exit(0);
     }
     wait_for(pid);
@@ -228,11 +217,8 @@ static void *work(void *unused)
 
 int main(void)
 {
-    pthread_t thread;
-    if (sem_init(&notified, 0, 0) != 0 || pthread_create(&thread, NULL, work, NULL) != 0) {
-        return 4;
-    }
-    pthread_join(thread, NULL);
+    must(sem_init(&notified, 0, 0));
+    run_thread(work, NULL);
     in_every_way("main");
     return 0;
 }

@@ -1,10 +1,7 @@
 /* Threads that come and go:  churn end|exit|cancel|detach N   makes N threads one after the other
  * that end in that way, then two that stay and report as threads 1 and 2 while main reports as 0.
  */
-#include <errno.h>
-#include <pthread.h>
-
-#include "report.h"
+#include "threads.h"
 
 static pthread_barrier_t all_here;
 static const char *way;
@@ -56,9 +53,7 @@ static void one(void)
     if (strcmp(way, "detach") == 0) {
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     }
-    if (pthread_create(&thread, &attributes, brief, NULL) != 0) {
-        exit(4);
-    }
+    must(pthread_create(&thread, &attributes, brief, NULL));
     if (strcmp(way, "detach") == 0) {
         wait_until_alone(); /* or there are more at once than PUs */
         return;
@@ -82,7 +77,7 @@ int main(int argc, char **argv)
     }
     wait_until_alone();
     for (long i = 0; i < 2; i++) {
-        pthread_create(&thread[i], NULL, lasting, (void *)(i + 1));
+        thread[i] = begin_thread(lasting, (void *)(i + 1));
     }
     report_worker(0, 0);
     pthread_barrier_wait(&all_here);

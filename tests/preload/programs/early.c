@@ -1,8 +1,6 @@
 /* An object whose constructor makes a thread: it runs before the constructor of anything that was
  * preloaded. */
-#include <pthread.h>
-
-#include "report.h"
+#include "threads.h"
 
 void early(void);
 static pthread_barrier_t leaving;
@@ -18,9 +16,7 @@ static void *work(void *unused)
 __attribute__((constructor)) static void begin(void)
 {
     pthread_barrier_init(&leaving, NULL, 2);
-    if (pthread_create(&thread, NULL, work, NULL) != 0) {
-        exit(4);
-    }
+    thread = begin_thread(work, NULL);
 }
 
 void early(void)

@@ -1,9 +1,8 @@
 /* Makes a thread, and only then loads the OpenMP objects it is given, one runtime after the other:
  * late OBJECT… */
 #include <dlfcn.h>
-#include <pthread.h>
 
-#include "report.h"
+#include "threads.h"
 
 static void *brief(void *argument)
 {
@@ -13,9 +12,7 @@ static void *brief(void *argument)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
-    pthread_create(&thread, NULL, brief, NULL);
-    pthread_join(thread, NULL);
+    run_thread(brief, NULL);
     report_worker(9, 0);
     for (int i = 1; i < argc; i++) {
         void *object = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);

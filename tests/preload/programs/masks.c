@@ -6,10 +6,7 @@
  *   count 6 N        PUs of that worker by the same call then
  *   worker 0 9       a thread that the main thread makes then
  *   worker 0 7       a helper's thread, made by the pinned main thread:  masks PU */
-#include <pthread.h>
-#include <sched.h>
-
-#include "report.h"
+#include "threads.h"
 
 int stub_widen_by_sched(const cpu_set_t *all);
 int stub_widen_by_pthread(const cpu_set_t *all);
@@ -21,53 +18,29 @@ static cpu_set_t all, one;
 
 static void *work(void *unused)
 {
-    if (stub_widen_by_sched(&all) != 0) {
-        exit(4);
-    }
+    must(stub_widen_by_sched(&all));
     report_worker(0, 1);
-    if (stub_widen_by_pthread(&all) != 0) {
-        exit(4);
-    }
+    must(stub_widen_by_pthread(&all));
     report_worker(0, 2);
-    if (stub_visit(&all) != 0) {
-        exit(4);
-    }
+    must(stub_visit(&all));
     report_worker(0, 6);
     report_count(6, stub_count(0));
     report_count(4, stub_count(0));
     report_count(5, stub_count(getpid()));
-    if (stub_widen_by_sched(&one) != 0) {
-        exit(4);
-    }
+    must(stub_widen_by_sched(&one));
     report_worker(0, 3);
-    return unused;
-}
-
-static void *show(void *unused)
-{
-    report_worker(0, 9);
     return unused;
 }
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
     if (argc < 2 || sched_getaffinity(0, sizeof all, &all) != 0) {
         return 3;
     }
-    CPU_ZERO(&one);
-    CPU_SET((size_t)atoi(argv[1]), &one);
-    if (pthread_create(&thread, NULL, work, NULL) != 0) {
-        return 4;
-    }
-    pthread_join(thread, NULL);
-    if (stub_visit(&all) != 0) {
-        return 4;
-    }
+    one = only_pu(argv[1]);
+    run_thread(work, NULL);
+    must(stub_visit(&all));
     report_worker(0, 8);
-    if (pthread_create(&thread, NULL, show, NULL) != 0) {
-        return 4;
-    }
-    pthread_join(thread, NULL);
+    run_reporter(9);
     return stub_help();
 }

@@ -1,9 +1,8 @@
 /* A thread with a name that breaks lines and clears a terminal, then another folder:  named
  * [FOLDER] */
-#include <pthread.h>
-#include <unistd.h>
+#include "threads.h"
 
-static void *nothing(void *argument)
+static void *renames_itself(void *argument)
 {
     pthread_setname_np(pthread_self(), "x\n0 root\033[2J");
     return argument;
@@ -11,10 +10,6 @@ static void *nothing(void *argument)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, nothing, NULL) != 0) {
-        return 4;
-    }
-    pthread_join(thread, NULL);
+    run_thread(renames_itself, NULL);
     return argc > 1 ? chdir(argv[1]) : 0;
 }

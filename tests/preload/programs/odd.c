@@ -13,7 +13,6 @@
  *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
  *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
- *   odd older COMMAND…    COMMAND on a kernel of 4.18 and in a sandbox older than statx()
  *   odd broken COMMAND…   COMMAND with a stderr whose reader has gone
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  *   odd prefork           forks before it has a thread; the child makes one, and they report as
@@ -21,41 +20,23 @@
  *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
-#include "report.h"
+#include "filter.h"
+#include "threads.h"
 
 /* More than there is memory for, on 32 bits more than there are addresses for. */
 #define LARGEST_STACK (SIZE_MAX > UINT32_MAX ? (size_t)(UINT64_C(1) << 50) : SIZE_MAX / 4 * 3)
 
-static void *nothing(void *argument)
-{
-    return argument;
-}
+static char **arguments; /* behind the first, ended by NULL */
 
-static void must(int failed)
-{
-    if (failed) {
-        exit(4);
-    }
-}
-
-static void one_thread(const pthread_attr_t *attributes)
+static void one_thread(const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
 {
     pthread_t thread;
-    must(pthread_create(&thread, attributes, nothing, NULL));
+    must(pthread_create(&thread, attributes, routine, argument));
     pthread_join(thread, NULL);
 }
 
@@ -74,7 +55,7 @@ static void *forks(void *argument)
     }
     int status;
     pid_t pid = fork();
-    one_thread(argument ? &attributes : NULL);
+    one_thread(argument ? &attributes : NULL, nothing, NULL);
     if (pid == 0) {
         exit(0);
     }
@@ -84,11 +65,9 @@ static void *forks(void *argument)
 
 static int small(void)
 {
-    pthread_t thread;
     pthread_attr_t attributes;
     small_stack(&attributes);
-    must(pthread_create(&thread, &attributes, forks, "small"));
-    pthread_join(thread, NULL);
+    one_thread(&attributes, forks, "small");
     return 0;
 }
 
@@ -98,8 +77,9 @@ static void *waits(void *barrier)
     return NULL;
 }
 
-static int many(unsigned count)
+static int many(void)
 {
+    const unsigned count = (unsigned)atoi(arguments[0]);
     static pthread_barrier_t all_here; /* threads may still be at it when main has returned */
     pthread_attr_t attributes;
     pthread_t thread;
@@ -113,12 +93,6 @@ static int many(unsigned count)
     return 0;
 }
 
-static void *reports(void *argument)
-{
-    report_worker(0, (int)(long)argument);
-    return NULL;
-}
-
 static int refused(void)
 {
     pthread_t thread;
@@ -128,48 +102,25 @@ static int refused(void)
     for (int i = 0; i < 101; i++) {
         must(pthread_create(&thread, &attributes, nothing, NULL) != EAGAIN);
     }
-    must(pthread_create(&thread, NULL, reports, (void *)1));
-    pthread_join(thread, NULL);
+    run_reporter(1);
     return 0;
 }
 
 /* Kills for the calls that place threads and read profiles; the rest is free. */
-static int shut_in(int by_prctl)
+static int shut_in(int flags)
 {
-    static const unsigned forbidden[] = {
-        SYS_sched_setaffinity,
-        SYS_openat,
-        SYS_flock,
-        SYS_getcpu,
-        SYS_prctl,
-        SYS_set_mempolicy,
-#ifdef SYS_open /* newer architectures have openat() only */
-        SYS_open,
+#ifndef SYS_open /* newer architectures have openat() only */
+#define SYS_open SYS_openat
 #endif
-    };
-    enum { COUNT = sizeof forbidden / sizeof forbidden[0] };
-    struct sock_filter code[COUNT + 3];
-    code[0] =
-        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (unsigned i = 0; i < COUNT; i++) {
-        code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i],
-                                                   (unsigned char)(COUNT - i), 0);
-    }
-    code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    struct sock_fprog program = {.len = COUNT + 3, .filter = code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        return -1;
-    }
-    return by_prctl ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
-                    : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+    return REFUSE(SECCOMP_RET_KILL_PROCESS, flags, SYS_sched_setaffinity, SYS_openat, SYS_open,
+                  SYS_flock, SYS_getcpu, SYS_prctl, SYS_set_mempolicy);
 }
 
-static int sandbox(const char *how)
+static int sandbox(void)
 {
     cpu_set_t set;
-    one_thread(NULL);
-    if (shut_in(strcmp(how, "prctl") == 0) != 0) {
+    run_thread(nothing, NULL);
+    if (shut_in(strcmp(arguments[0], "prctl") == 0 ? BY_PRCTL : 0) != 0) {
         return 77;
     }
     must(sched_getaffinity(0, sizeof set, &set));
@@ -179,7 +130,6 @@ static int sandbox(const char *how)
 
 static int by_vfork(void)
 {
-    pthread_t thread;
     int status;
     pid_t pid = vfork();
     if (pid == 0) {
@@ -187,72 +137,40 @@ static int by_vfork(void)
         _exit(0);
     }
     must(waitpid(pid, &status, 0) != pid);
-    must(pthread_create(&thread, NULL, reports, (void *)1));
-    pthread_join(thread, NULL);
+    run_reporter(1);
     return 0;
 }
 
-static int bound(size_t pu)
+static int bound(void)
 {
-    pthread_t thread;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(pu, &set);
+    const cpu_set_t set = only_pu(arguments[0]);
     must(sched_setaffinity(0, sizeof set, &set));
-    must(pthread_create(&thread, NULL, reports, (void *)1));
-    pthread_join(thread, NULL);
+    run_reporter(1);
     report_worker(0, 0);
     return 0;
 }
 
 /* Ends only where that cannot be. */
-static int run_filtered(const struct sock_fprog *filter, char **command)
+static int become(void)
 {
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter) != 0) {
-        return 77;
-    }
-    execv(command[0], command);
+    execv(arguments[0], arguments);
     return 5;
 }
 
-static int refusing(char **command)
+static int refusing(void)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    return run_filtered(&program, command);
+    return REFUSE(SECCOMP_RET_ERRNO | EPERM, BY_PRCTL, SYS_sched_setaffinity) ? 77 : become();
 }
 
-/* All architectures number alike the calls that came with Linux 5.1 and later, from this one on. */
-#define FIRST_CALL_OF_LINUX_5_1 424
-
-static int older(char **command)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FIRST_CALL_OF_LINUX_5_1, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    return run_filtered(&program, command);
-}
-
-static int other_file(const char *path)
+static int other_file(void)
 {
     close(STDERR_FILENO);
-    must(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) != STDERR_FILENO);
-    one_thread(NULL);
+    must(open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC, 0600) != STDERR_FILENO);
+    run_thread(nothing, NULL);
     return 0;
 }
 
-static int behind_pipe(int full, char **command)
+static int behind_pipe(bool full)
 {
     int end[2];
     char byte = 0;
@@ -266,8 +184,17 @@ static int behind_pipe(int full, char **command)
         close(end[0]);
     }
     dup2(end[1], STDERR_FILENO);
-    execv(command[0], command);
-    return 5;
+    return become();
+}
+
+static int broken(void)
+{
+    return behind_pipe(false);
+}
+
+static int full(void)
+{
+    return behind_pipe(true);
 }
 
 static int prefork(void)
@@ -276,9 +203,7 @@ static int prefork(void)
     pid_t child = fork();
     must(child < 0);
     if (child == 0) {
-        pthread_t thread;
-        must(pthread_create(&thread, NULL, reports, (void *)1));
-        pthread_join(thread, NULL);
+        run_reporter(1);
         report_worker(0, 0);
         _exit(0);
     }
@@ -288,55 +213,33 @@ static int prefork(void)
 }
 
 /* In the ways in which a program asks whether a library is there. */
-static int find(char **names)
+static int find(void)
 {
     void *program = dlopen(NULL, RTLD_LAZY);
     int found = 0;
-    for (; *names; names++) {
-        found += dlsym(RTLD_DEFAULT, *names) || dlsym(program, *names);
+    for (char **name = arguments; *name; name++) {
+        found += dlsym(RTLD_DEFAULT, *name) || dlsym(program, *name);
     }
     report_count(0, found);
     return 0;
 }
 
+static const struct {
+    const char *name;
+    int (*run)(void);
+} ways[] = {
+    {"small", small},    {"many", many},       {"refused", refused}, {"sandbox", sandbox},
+    {"vfork", by_vfork}, {"file", other_file}, {"bound", bound},     {"refusing", refusing},
+    {"broken", broken},  {"full", full},       {"prefork", prefork}, {"find", find},
+};
+
 int main(int argc, char **argv)
 {
-    const char *what = argc > 1 ? argv[1] : "";
-    if (strcmp(what, "small") == 0) {
-        return small();
+    arguments = argv + 2;
+    for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(ways[i].name, argv[1]) == 0) {
+            return ways[i].run();
+        }
     }
-    if (strcmp(what, "refused") == 0) {
-        return refused();
-    }
-    if (strcmp(what, "vfork") == 0) {
-        return by_vfork();
-    }
-    if (strcmp(what, "prefork") == 0) {
-        return prefork();
-    }
-    if (argc < 3) {
-        return 2;
-    }
-    if (strcmp(what, "many") == 0) {
-        return many((unsigned)atoi(argv[2]));
-    }
-    if (strcmp(what, "sandbox") == 0) {
-        return sandbox(argv[2]);
-    }
-    if (strcmp(what, "file") == 0) {
-        return other_file(argv[2]);
-    }
-    if (strcmp(what, "bound") == 0) {
-        return bound((size_t)atoi(argv[2]));
-    }
-    if (strcmp(what, "refusing") == 0) {
-        return refusing(argv + 2);
-    }
-    if (strcmp(what, "older") == 0) {
-        return older(argv + 2);
-    }
-    if (strcmp(what, "find") == 0) {
-        return find(argv + 2);
-    }
-    return behind_pipe(strcmp(what, "full") == 0, argv + 2);
+    return 2;
 }

@@ -1,9 +1,6 @@
 /* A threads program: pthreads N [attribute PU]. Main and N threads that are alive at the same time;
  * with "attribute", the threads are created with that PU in their attribute. */
-#include <pthread.h>
-#include <sched.h>
-
-#include "report.h"
+#include "threads.h"
 
 #define MOST 64
 
@@ -24,16 +21,12 @@ int main(int argc, char **argv)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     if (argc > 3) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET((size_t)atoi(argv[3]), &set);
+        const cpu_set_t set = only_pu(argv[3]);
         pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     }
     pthread_barrier_init(&all_here, NULL, (unsigned)threads + 1);
     for (long i = 0; i < threads; i++) {
-        if (pthread_create(&thread[i], argc > 3 ? &attributes : NULL, work, (void *)(i + 1)) != 0) {
-            return 4;
-        }
+        must(pthread_create(&thread[i], argc > 3 ? &attributes : NULL, work, (void *)(i + 1)));
     }
     pthread_barrier_wait(&all_here);
     report_worker(0, 0);

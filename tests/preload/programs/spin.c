@@ -2,11 +2,9 @@
  * they are. spin join: the main thread waits for the worker. spin alone: the main thread ends
  * before its worker, which ends at once. */
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <string.h>
 
-#include "report.h"
+#include "threads.h"
 
 static volatile int ended;
 
@@ -27,25 +25,15 @@ static void *computes_until_stdin_ends(void *argument)
     return argument;
 }
 
-static void *ends(void *argument)
-{
-    return argument;
-}
-
 int main(int argc, char **argv)
 {
-    pthread_t worker;
     char byte;
     if (argc > 1 && strcmp(argv[1], "alone") == 0) {
-        if (pthread_create(&worker, NULL, ends, NULL) == 0) {
-            pthread_exit(NULL);
-        }
-        return 4;
+        begin_thread(nothing, NULL);
+        pthread_exit(NULL);
     }
     bool joins = argc > 1 && strcmp(argv[1], "join") == 0;
-    if (pthread_create(&worker, NULL, joins ? computes_until_stdin_ends : computes, NULL) != 0) {
-        return 4;
-    }
+    pthread_t worker = begin_thread(joins ? computes_until_stdin_ends : computes, NULL);
     while (!joins && read(STDIN_FILENO, &byte, 1) > 0) {
     }
     ended = 1;

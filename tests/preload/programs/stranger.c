@@ -13,43 +13,14 @@
  *   stranger vfork          a vfork child shuts itself in and becomes true
  *
  * All report where their main thread (0) and worker (1) are at the end. */
-#include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
-#include "report.h"
+#include "filter.h"
+#include "threads.h"
 
 static cpu_set_t chosen;
 static pthread_barrier_t shut;
-
-static void must(int failed)
-{
-    if (failed) {
-        fprintf(stderr, "stranger: %s\n", strerror(errno));
-        exit(4);
-    }
-}
-
-static void *reports(void *argument)
-{
-    report_worker(0, (int)(long)argument);
-    return NULL;
-}
-
-static void one_thread(void *(*work)(void *), long number)
-{
-    pthread_t thread;
-    must(pthread_create(&thread, NULL, work, (void *)number));
-    pthread_join(thread, NULL);
-}
 
 static void taskset(const char *pu)
 {
@@ -65,7 +36,7 @@ static void *rebinds(void *argument)
     must(sched_getaffinity(0, sizeof set, &set));
     report_count(1, CPU_COUNT(&set));
     report_worker(0, 1);
-    one_thread(reports, 2);
+    run_reporter(2);
     return argument;
 }
 
@@ -88,26 +59,16 @@ static int cancelled(void)
 
 /* Kills for what places threads, with `asking` also for looking where they are; the rest is
  * free. */
-static int shut_in(unsigned flags, int asking)
+static int shut_in(int flags, bool asking)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, asking ? SYS_sched_getaffinity : SYS_sched_setaffinity,
-                 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-    };
-    struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
-    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    return flags ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program)
-                 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    return REFUSE(SECCOMP_RET_KILL_PROCESS, flags, SYS_sched_setaffinity,
+                  asking ? SYS_sched_getaffinity : SYS_sched_setaffinity);
 }
 
 static void *shuts_itself_in(void *argument)
 {
-    must(shut_in(0, 1));
-    one_thread(reports, 3);
+    must(shut_in(BY_PRCTL, true));
+    run_reporter(3);
     return argument;
 }
 
@@ -124,14 +85,14 @@ static int everybody(void)
     pthread_t thread[2];
     pthread_barrier_init(&shut, NULL, 3);
     for (long i = 0; i < 2; i++) {
-        must(pthread_create(&thread[i], NULL, waits, (void *)(i + 1)));
+        thread[i] = begin_thread(waits, (void *)(i + 1));
     }
     pthread_barrier_wait(&shut);
-    must(shut_in(SECCOMP_FILTER_FLAG_TSYNC, 1));
+    must(shut_in(SECCOMP_FILTER_FLAG_TSYNC, true));
     pthread_barrier_wait(&shut);
     pthread_join(thread[0], NULL);
     pthread_join(thread[1], NULL);
-    one_thread(reports, 3);
+    run_reporter(3);
     report_worker(0, 0);
     return 0;
 }
@@ -139,10 +100,10 @@ static int everybody(void)
 static void by_vfork(void)
 {
     int status;
-    one_thread(reports, 2);
+    run_reporter(2);
     pid_t pid = vfork();
     if (pid == 0) {
-        (void)!shut_in(0, 0);
+        (void)!shut_in(BY_PRCTL, false);
         execl("/bin/true", "true", NULL);
         _exit(9);
     }
@@ -160,8 +121,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *pu = argc > 2 ? argv[2] : "0";
     pthread_attr_t attributes;
-    CPU_ZERO(&chosen);
-    CPU_SET((size_t)atoi(pu), &chosen);
+    chosen = only_pu(pu);
     if (strcmp(what, "cancelled") == 0) {
         return cancelled();
     }
@@ -175,21 +135,21 @@ int main(int argc, char **argv)
         pthread_attr_setaffinity_np(&attributes, sizeof chosen, &chosen);
         must(pthread_setattr_default_np(&attributes));
     } else if (strcmp(what, "system") == 0) {
-        one_thread(reports, 2);
+        run_reporter(2);
         taskset(pu);
     } else if (strcmp(what, "rebind") == 0) {
-        one_thread(rebinds, 1);
+        run_thread(rebinds, NULL);
         return 0;
     } else if (strcmp(what, "probe") == 0) {
         probe();
     } else if (strcmp(what, "worker") == 0) {
-        one_thread(shuts_itself_in, 2);
+        run_thread(shuts_itself_in, NULL);
     } else if (strcmp(what, "vfork") == 0) {
         by_vfork();
     } else {
         return 2;
     }
-    one_thread(reports, 1);
+    run_reporter(1);
     report_worker(0, 0);
     return 0;
 }
