@@ -436,7 +436,7 @@ static bool is_of_the_first(const struct profile_class *made, size_t before,
     return known;
 }
 
-/* Who has the cache of the kind; `declared` (may be NULL): the one of its number. */
+/* The PUs that have the cache of the kind; `declared` (may be NULL): the one of its number. */
 static int set_pus(const struct profile_cache *declared, const struct kinds *kinds, size_t kind,
                    struct profile_cache *cache)
 {
