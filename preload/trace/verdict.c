@@ -13,6 +13,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
+#include "profile/base/statistics.h"
 
 /* -- how long -- */
 
@@ -82,28 +83,15 @@ void pin_trace_time_message(int32_t peer)
     clocked.inside_at_last = pin_trace_times.inside;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, uint64_t count)
-{
-    if (count == 0) {
-        return 0;
-    }
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
 void pin_trace_time_stop(void)
 {
     uint64_t samples = pin_trace_times.iterations > 0 ? pin_trace_times.iterations - 1 : 0;
     samples = samples < SAMPLES ? samples : SAMPLES;
     pin_trace_times.seconds = profile_now_s() - clocked.begun;
-    pin_trace_times.iteration = median(clocked.iteration, samples);
-    pin_trace_times.compute = median(clocked.compute, samples);
+    if (samples) {
+        pin_trace_times.iteration = profile_median_value(clocked.iteration, samples);
+        pin_trace_times.compute = profile_median_value(clocked.compute, samples);
+    }
 }
 
 /* -- the verdict -- */
