@@ -183,6 +183,9 @@ static int add_layers(struct making *making, const struct profile_communication 
         if (rc < 0) {
             return rc;
         }
+        families[i].in = communication;
+        families[i].layer = layer;
+        families[i].distance = distance;
     }
     return 0;
 }

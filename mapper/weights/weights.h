@@ -92,6 +92,10 @@ struct map_family {
                       denominator; <= 0 for rule 3 */
     map_weight weight; /* what is added and compared: in order, or the paper's value */
     struct map_groups groups;
+    /* of a communication layer */
+    const struct profile_communication *in;
+    const struct profile_layer *layer;
+    double distance; /* profile_layer_distance() */
 };
 
 struct map_class {

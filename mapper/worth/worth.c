@@ -203,19 +203,11 @@ struct map_between map_farthest(const struct servet_profile *profile)
 
 struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
-    const struct map_class *class = map_view_class(view, a);
-    const struct map_family *layer = map_latency_between(view, a, b);
-    if (!layer) {
+    const struct map_family *found = map_latency_between(view, a, b);
+    if (!found) {
         return a == b ? (struct map_between){0} : map_farthest(view->profile);
     }
-    bool inside = layer >= class->families && layer < class->families + class->family_count;
-    const struct profile_communication *in =
-        inside ? &class->of->communication : &view->profile->network;
-    size_t index = inside
-                       ? (size_t)(layer - class->families) + in->layer_count - class->family_count
-                       : (size_t)(layer - view->network);
-    return (struct map_between){in, &in->layers[index],
-                                profile_layer_distance(view->profile, in, index)};
+    return (struct map_between){found->in, found->layer, found->distance};
 }
 
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)
