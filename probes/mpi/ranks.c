@@ -5,7 +5,6 @@
  * sleep between: they may share their PU with what is measured, and must not spin there.
  */
 #include "probes/mpi/mpi.h"
-#include "profile/base/file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "profile/base/file.h"
 
 /* A rank stays awake for a while after an order: the next order comes some 0.3 ms after an
  * answer. */

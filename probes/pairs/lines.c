@@ -162,20 +162,28 @@ static int measure_others(struct lines *lines)
 /* A layer has the median of its measured pairs, and none without. 0 or -ENOMEM. */
 static int set_seconds(struct profile_communication *all)
 {
-    double *values = malloc((all->line_time_count + 1) * sizeof *values);
-    for (size_t i = 0; values && i < all->layer_count; i++) {
-        size_t count = 0, layer;
-        for (size_t k = 0; k < all->line_time_count; k++) {
-            const struct profile_pair_figure *figure = &all->line_times[k];
-            if (profile_layer_of(all, figure->a, figure->b, &layer) && layer == i) {
-                values[count++] = figure->value;
+    const size_t pairs = all->line_time_count;
+    double *values = malloc((pairs + 1) * sizeof *values);
+    size_t *layer_of = malloc((pairs + 1) * sizeof *layer_of);
+    const bool there = values && layer_of;
+    for (size_t k = 0; there && k < pairs; k++) {
+        const struct profile_pair_figure *figure = &all->line_times[k];
+        layer_of[k] = all->layer_count; /* unless one holds it */
+        (void)profile_layer_of(all, figure->a, figure->b, &layer_of[k]);
+    }
+    for (size_t i = 0; there && i < all->layer_count; i++) {
+        size_t count = 0;
+        for (size_t k = 0; k < pairs; k++) {
+            if (layer_of[k] == i) {
+                values[count++] = all->line_times[k].value;
             }
         }
         all->layers[i].line_seconds =
             count ? probe_pair_rounded(profile_median_value(values, count)) : 0;
     }
     free(values);
-    return values ? 0 : -ENOMEM;
+    free(layer_of);
+    return there ? 0 : -ENOMEM;
 }
 
 /* `rounds`: this look's medians of the layer. */

@@ -291,11 +291,6 @@ struct probe_run_list probe_run_list(unsigned probes, char separator)
     return list;
 }
 
-static struct probe_run_list names_of(unsigned probes)
-{
-    return probe_run_list(probes, ' ');
-}
-
 static void add_budget(const struct probe_run *run, const struct probe_results *results,
                        struct conditions *to)
 {
@@ -308,10 +303,10 @@ static void add_budget(const struct probe_run *run, const struct probe_results *
                  caches->coarse);
     }
     if (out || shortened) {
-        probe_conditions_add(to, "budget", "%g s granted%s%s%s%s%s", run->budget_s,
-                             shortened ? "; cut short:" : "", names_of(results->shortened).text,
-                             out ? "; not measured:" : "", names_of(results->left_out).text,
-                             sweeps);
+        probe_conditions_add(
+            to, "budget", "%g s granted%s%s%s%s%s", run->budget_s, shortened ? "; cut short:" : "",
+            probe_run_list(results->shortened, ' ').text, out ? "; not measured:" : "",
+            probe_run_list(results->left_out, ' ').text, sweeps);
     }
 }
 
@@ -321,10 +316,11 @@ static void add_quota(const struct machine *machine, const struct probe_results 
 {
     const size_t most = probe_machine_at_once(machine);
     if (machine->cpu_quota > 0 && machine->cpu_quota < (double)machine->pus.count) {
-        probe_conditions_add(
-            to, "cpu_quota", "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
-            machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
-            results->throttled ? "; not measured:" : "", names_of(results->throttled).text);
+        probe_conditions_add(to, "cpu_quota",
+                             "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
+                             machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
+                             results->throttled ? "; not measured:" : "",
+                             probe_run_list(results->throttled, ' ').text);
     }
 }
 
@@ -380,7 +376,7 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     if (run->incomplete) {
         probe_conditions_add(&to, "incomplete", "%s; not measured:%s",
                              probe_machine_strerror(run->incomplete),
-                             names_of(run->probes & ~results->done).text);
+                             probe_run_list(run->probes & ~results->done, ' ').text);
     }
     if (run->largest_bytes > 0 && results->of[0].caches.count > 0) {
         probe_conditions_add(&to, "largest_working_set", "%zu KiB, a limit set by the user",
@@ -511,7 +507,7 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     if (left_out) {
         size_t used = strlen(text);
         snprintf(text + used, size - used, "%snot measured:%s", used ? ", " : "",
-                 names_of(left_out).text);
+                 probe_run_list(left_out, ' ').text);
     }
     if (text[0] == '\0') {
         return false;
