@@ -66,7 +66,7 @@ struct map_request {
 /* One row of the papers' tables, before the choice of one worker: for --explain and the golden
  * tests. Arrays are indexed as `pus` (the allowed PUs, ascending); figures are scaled: divide by
  * `denominator`. The rules' columns are what the previous choice added (in the first row: what the
- * taken PUs did); a PU that cannot be chosen now is taken[i]. */
+ * taken PUs did); a PU that cannot be chosen now is taken[i]: its figures are not for use. */
 struct map_row {
     size_t worker; /* 0, 1, … */
     const uint32_t *pus;

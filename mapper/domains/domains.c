@@ -164,9 +164,7 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     if (!m->load || !m->crowd || !m->most[0] || !m->most[1]) {
         return -ENOMEM;
     }
-    if (h->request->paper) {
-        map_view_use_sums(&m->view);
-    }
+    m->view.sums = h->request->paper;
     rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
     rc = rc < 0 ? rc : map_engine_make(&m->view, &m->engine);
     if (rc == 0) {

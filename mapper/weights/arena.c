@@ -1,5 +1,6 @@
 /* The memory of one mapping: many small arrays that are all given back at once, so that no way out
  * of a function has anything to free. */
+#include <errno.h>
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,6 +52,11 @@ void *map_arena_get(struct map_arena *arena, size_t count, size_t size)
     chunk->used += bytes;
     __builtin_memset(result, 0, bytes);
     return result;
+}
+
+int map_out_of_memory(int rc, struct servet_error *error)
+{
+    return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
 }
 
 void map_arena_free(struct map_arena *arena)

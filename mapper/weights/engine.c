@@ -37,6 +37,7 @@ struct run {
 struct runs {
     struct run *run;
     uint32_t *count;
+    map_weight weight; /* what a choice adds to them */
 };
 
 /* The families of a class or of the network, over places in this order. */
@@ -161,7 +162,7 @@ static void raise_related(struct raising *r, const struct relations *in, size_t 
                           uint32_t item)
 {
     const struct map_groups *groups = &in->families[family].groups;
-    map_weight what = in->families[family].weight;
+    map_weight what = in->runs[family].weight;
     uint32_t group = groups->group_of[item];
     for (uint32_t i = 0; group != MAP_NONE && i < in->runs[family].count[group]; i++) {
         raise_run(r, in->runs[family].run[groups->start[group] + i], what);
@@ -194,7 +195,7 @@ static void raise_all(struct map_engine *e, uint32_t node, uint32_t item)
     for (size_t f = 0; f < e->network.count; f++) {
         raise_related(&e->outside, &e->network, f, node);
         if (e->network.families[f].groups.group_of[node] != MAP_NONE) {
-            raise_run(&e->inside, all, e->network.families[f].weight);
+            raise_run(&e->inside, all, e->network.runs[f].weight);
         }
     }
 }
@@ -299,15 +300,17 @@ static int make_runs(struct map_arena *arena, const struct map_order *order,
 }
 
 /* The order is made already. */
-static int make_relations(struct map_arena *arena, const struct map_family *families, size_t count,
+static int make_relations(struct map_view *view, const struct map_family *families, size_t count,
                           struct relations *out)
 {
+    struct map_arena *arena = &view->arena;
     out->families = families;
     out->count = count;
     out->runs = map_arena_get(arena, count, sizeof *out->runs);
     int rc = out->runs ? 0 : -ENOMEM;
     for (size_t f = 0; rc == 0 && f < count; f++) {
         rc = make_runs(arena, &out->order, &families[f].groups, &out->runs[f]);
+        out->runs[f].weight = view->sums ? map_weight_of(families[f].value, 0) : families[f].weight;
     }
     return rc;
 }
@@ -350,12 +353,12 @@ int map_engine_make(struct map_view *view, struct map_engine **out)
     }
     e->view = view;
     int rc = map_order_of_nodes(view, &e->network.order);
-    rc = rc < 0 ? rc : make_relations(arena, view->network, view->network_count, &e->network);
+    rc = rc < 0 ? rc : make_relations(view, view->network, view->network_count, &e->network);
     for (size_t c = 0; rc == 0 && c < view->class_count; c++) {
         const struct map_class *class = &view->classes[c];
         rc = map_order_by_all(arena, class, view->priority, &e->classes[c].order);
         rc = rc < 0 ? rc
-                    : make_relations(arena, class->families, class->family_count, &e->classes[c]);
+                    : make_relations(view, class->families, class->family_count, &e->classes[c]);
     }
     rc = rc < 0 ? rc : make_trees(e, arena);
     *out = e;

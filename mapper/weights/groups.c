@@ -117,7 +117,7 @@ bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b)
 const struct map_groups *map_class_groups(const struct map_class *class, int which)
 {
     if (which == MAP_PACKAGES || which == MAP_CORES) {
-        return which == MAP_PACKAGES ? &class->packages : &class->cores;
+        return which == MAP_PACKAGES ? class->packages : &class->cores;
     }
     return which >= 0 && (size_t)which < class->family_count ? &class->families[which].groups
                                                              : NULL;
@@ -127,33 +127,33 @@ uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which)
 {
     const struct map_groups *groups = map_class_groups(map_view_class(view, leaf), which);
     const uint32_t first = view->nodes[map_view_node(view, leaf)].first_leaf;
-    return first + (groups ? map_groups_lowest(groups, leaf - first) : 0);
-}
-
-const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b)
-{
-    for (size_t f = 0; f < class->family_count && a != b; f++) {
-        const struct map_family *family = &class->families[f];
-        if (family->rule == MAP_RULE_LATENCY && map_groups_related(&family->groups, a, b)) {
-            return family;
-        }
+    if (!groups) {
+        return first;
     }
-    return NULL;
+    uint32_t group = groups->group_of[leaf - first];
+    return group == MAP_NONE ? leaf : first + groups->members[groups->start[group]];
 }
 
 const struct map_family *map_latency_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
     const uint32_t node = map_view_node(view, a), other = map_view_node(view, b);
     const uint32_t first = view->nodes[node].first_leaf;
-    const struct map_family *layer =
-        node == other ? map_layer_of(map_view_class(view, a), a - first, b - first) : NULL;
-    for (size_t f = 0; !layer && a != b && f < view->network_count; f++) {
-        const struct map_groups *groups = &view->network[f].groups;
-        bool joined = node == other ? groups->group_of[node] != MAP_NONE
-                                    : map_groups_related(groups, node, other);
-        layer = joined ? &view->network[f] : NULL;
+    const struct map_class *class = map_view_class(view, a);
+    for (size_t f = 0; node == other && a != b && f < class->family_count; f++) {
+        const struct map_family *family = &class->families[f];
+        if (family->rule == MAP_RULE_LATENCY &&
+            map_groups_related(&family->groups, a - first, b - first)) {
+            return family;
+        }
     }
-    return layer;
+    for (size_t f = 0; a != b && f < view->network_count; f++) {
+        const struct map_groups *groups = &view->network[f].groups;
+        if (node == other ? groups->group_of[node] != MAP_NONE
+                          : map_groups_related(groups, node, other)) {
+            return &view->network[f];
+        }
+    }
+    return NULL;
 }
 
 /* -- cores -- */

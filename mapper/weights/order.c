@@ -127,7 +127,7 @@ int map_order_by_all(struct map_arena *arena, const struct map_class *class,
     }
     uint32_t depth = add_families(class, layers_first, levels, 0);
     depth = add_families(class, !layers_first, levels, depth);
-    levels[depth++] = &class->packages;
+    levels[depth++] = class->packages;
     levels[depth++] = &class->cores;
     return make_order(arena, levels, depth, (uint32_t) class->of->pus.count, out);
 }

@@ -138,22 +138,6 @@ static map_weight weight_of(const struct making *making, enum map_rule rule, int
     return map_weight_of(1, memory ? SHARING_FIRST_SHIFT : LOWER_SHIFT);
 }
 
-static void use_values(struct map_family *families, size_t count)
-{
-    for (size_t f = 0; f < count; f++) {
-        families[f].weight = map_weight_of(families[f].value, 0);
-    }
-}
-
-void map_view_use_sums(struct map_view *view)
-{
-    for (size_t c = 0; c < view->class_count; c++) {
-        use_values(view->classes[c].families, view->classes[c].family_count);
-    }
-    use_values(view->network, view->network_count);
-    view->sums = true;
-}
-
 map_weight map_view_first_weight(const struct map_view *view, uint32_t leaf)
 {
     const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
@@ -215,7 +199,7 @@ static int add_families(struct making *making, const struct profile_class *of,
     rc = rc < 0 ? rc
                 : add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus,
                              &out->families[used]);
-    out->packages = out->families[used].groups;
+    out->packages = &out->families[used].groups;
     return rc;
 }
 
@@ -445,9 +429,9 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     rc = rc < 0 ? rc : make_network(&making);
     if (rc < 0) {
         map_arena_free(&made.arena);
-        return profile_error(error, rc,
-                             rc == -ENOMEM ? "out of memory"
-                                           : "profile: expected at least one node with PUs");
+        return rc == -ENOMEM
+                   ? map_out_of_memory(rc, error)
+                   : profile_error(error, rc, "profile: expected at least one node with PUs");
     }
     *view = made;
     return 0;

@@ -106,22 +106,21 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
                    struct servet_error *error)
 {
     struct map_slots slots = {.view = view};
+    bool by_node = view->node_count > 1 && view->priority == MAP_MEMORY && !view->sums;
     slots.key = map_arena_get(&view->arena, view->leaf_count, sizeof *slots.key);
     if (!slots.key) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     if (!allow(view, allowed, slots.key)) {
         return profile_error(error, -EINVAL,
                              "allowed PUs: expected at least one PU of the profile");
     }
     if (take(view, taken, &slots) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
-    if (view->node_count > 1 && view->priority == MAP_MEMORY && !view->sums) {
-        slots.in_node = map_arena_get(&view->arena, view->node_count, sizeof *slots.in_node);
-        if (!slots.in_node) {
-            return profile_error(error, -ENOMEM, "out of memory");
-        }
+    if (by_node &&
+        !(slots.in_node = map_arena_get(&view->arena, view->node_count, sizeof *slots.in_node))) {
+        return -ENOMEM;
     }
     *out = slots;
     return 0;
@@ -134,13 +133,11 @@ struct rows {
     const struct map_view *view;
     struct map_slots slots; /* as they were asked for: the limit to a group shows in no table */
     /* The rest by place in the row. */
-    int64_t *sum[MAP_RULE_COUNT]; /* what each rule added since the last row */
-    int64_t *total;               /* the sum of all rules so far */
-    uint32_t *leaves;
+    int64_t
+        *sum[MAP_RULE_COUNT + 1]; /* what each rule added since the last row; all of them so far */
+    uint32_t *leaves, *pus;
     size_t count;
-    uint32_t *pus;
     bool *taken;
-    int64_t *shown[MAP_RULE_COUNT + 1]; /* rules 1 to 3 and total */
 };
 
 static int make_rows(struct map_view *view, const struct map_slots *slots, struct rows *rows)
@@ -150,16 +147,11 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
     rows->view = view;
     rows->slots = (struct map_slots){.view = view};
     rows->slots.key = map_arena_get(arena, leaves, sizeof *rows->slots.key);
-    rows->total = map_arena_get(arena, leaves, sizeof *rows->total);
     rows->leaves = map_arena_get(arena, leaves, sizeof *rows->leaves);
     rows->pus = map_arena_get(arena, leaves, sizeof *rows->pus);
     rows->taken = map_arena_get(arena, leaves, sizeof *rows->taken);
-    bool all = rows->slots.key && rows->total && rows->leaves && rows->pus && rows->taken;
+    bool all = rows->slots.key && rows->leaves && rows->pus && rows->taken;
     for (int r = 0; r <= MAP_RULE_COUNT; r++) {
-        rows->shown[r] = map_arena_get(arena, leaves, sizeof *rows->shown[r]);
-        all = all && rows->shown[r];
-    }
-    for (int r = 0; r < MAP_RULE_COUNT; r++) {
         rows->sum[r] = map_arena_get(arena, leaves, sizeof *rows->sum[r]);
         all = all && rows->sum[r];
     }
@@ -176,7 +168,7 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
     return 0;
 }
 
-/* Takes over what was added since the last row; a PU that cannot be chosen now shows nothing. */
+/* Takes over what was added since the last row. */
 static void fill_row(struct rows *rows)
 {
     uint32_t fewest = UINT32_MAX;
@@ -187,21 +179,19 @@ static void fill_row(struct rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         rows->taken[i] = map_key_workers(rows->slots.key[rows->leaves[i]]) > fewest;
         for (int r = 0; r < MAP_RULE_COUNT; r++) {
-            rows->total[i] += rows->sum[r][i];
-            rows->shown[r][i] = rows->taken[i] ? 0 : rows->sum[r][i];
-            rows->sum[r][i] = 0;
+            rows->sum[MAP_RULE_COUNT][i] += rows->sum[r][i];
         }
-        rows->shown[MAP_RULE_COUNT][i] = rows->taken[i] ? 0 : rows->total[i];
     }
 }
 
 /* The leaf that the paper's sums would choose: lowest key, then lowest sum, then lowest PU. */
 static uint32_t lowest_sum(const struct rows *rows)
 {
+    const int64_t *total = rows->sum[MAP_RULE_COUNT];
     size_t best = 0;
     for (size_t i = 1; i < rows->count; i++) {
         map_key key = rows->slots.key[rows->leaves[i]], least = rows->slots.key[rows->leaves[best]];
-        if (key < least || (key == least && rows->total[i] < rows->total[best])) {
+        if (key < least || (key == least && total[i] < total[best])) {
             best = i;
         }
     }
@@ -236,14 +226,17 @@ static void report_row(struct rows *rows, size_t worker, uint32_t chosen)
                           .pus = rows->pus,
                           .pu_count = rows->count,
                           .denominator = view->denominator,
-                          .rule1 = rows->shown[MAP_RULE_CACHE],
-                          .rule2 = rows->shown[MAP_RULE_MEMORY],
-                          .rule3 = rows->shown[MAP_RULE_LATENCY],
-                          .total = rows->shown[MAP_RULE_COUNT],
+                          .rule1 = rows->sum[MAP_RULE_CACHE],
+                          .rule2 = rows->sum[MAP_RULE_MEMORY],
+                          .rule3 = rows->sum[MAP_RULE_LATENCY],
+                          .total = rows->sum[MAP_RULE_COUNT],
                           .taken = rows->taken,
                           .chosen = view->pu[chosen],
                           .by_sum = view->pu[lowest_sum(rows)]};
     rows->explainer->row(rows->explainer->context, &row);
+    for (int r = 0; r < MAP_RULE_COUNT; r++) {
+        memset(rows->sum[r], 0, rows->count * sizeof *rows->sum[r]);
+    }
 }
 
 /* -- choosing -- */
@@ -274,16 +267,6 @@ static void choose_all(struct choosing *c, size_t workers, uint32_t *out)
     }
 }
 
-static int check_request(const struct servet_profile *profile, const struct map_request *request,
-                         struct servet_error *error)
-{
-    if (!profile || request->workers < 1 || request->workers >= MAP_WORKER_LIMIT) {
-        return profile_error(error, -EINVAL, "workers: expected a number from 1 to %u, got %zu",
-                             MAP_WORKER_LIMIT - 1, request->workers);
-    }
-    return 0;
-}
-
 static int map_in_view(struct map_view *view, const struct map_request *request, uint32_t *out,
                        const struct map_explainer *explainer, struct servet_error *error)
 {
@@ -293,17 +276,15 @@ static int map_in_view(struct map_view *view, const struct map_request *request,
         return rc;
     }
     bool limit = request->known && request->priority == MAP_COMMUNICATION && !request->paper;
-    if (explainer && make_rows(view, &choosing.slots, &choosing.rows) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
-    if ((limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
+    if ((explainer && make_rows(view, &choosing.slots, &choosing.rows) < 0) ||
+        (limit && map_order_limit(view, &choosing.slots, request->workers) < 0) ||
         map_engine_make(view, &choosing.engine) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     map_engine_restart(choosing.engine, &choosing.slots);
     choose_all(&choosing, request->workers, out);
     if (request->known && map_order_workers(view, out, request->workers) < 0) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     for (size_t w = 0; w < request->workers; w++) {
         out[w] = view->pu[out[w]];
@@ -319,22 +300,20 @@ struct map_request map_request_of(enum map_priority priority, size_t workers)
 int map_workers(const struct servet_profile *profile, const struct map_request *request,
                 uint32_t *out, const struct map_explainer *explainer, struct servet_error *error)
 {
-    int rc = check_request(profile, request, error);
-    if (rc < 0) {
-        return rc;
+    if (!profile || request->workers < 1 || request->workers >= MAP_WORKER_LIMIT) {
+        return profile_error(error, -EINVAL, "workers: expected a number from 1 to %u, got %zu",
+                             MAP_WORKER_LIMIT - 1, request->workers);
     }
     struct map_view view;
     size_t load = request->workers + (request->taken ? request->taken->count : 0);
-    rc = map_view_make(profile, request->priority, load, &view, error);
+    int rc = map_view_make(profile, request->priority, load, &view, error);
     if (rc < 0) {
         return rc;
     }
-    if (request->paper) {
-        map_view_use_sums(&view);
-    }
+    view.sums = request->paper;
     rc = map_in_view(&view, request, out, explainer, error);
     map_view_free(&view);
-    return rc;
+    return map_out_of_memory(rc, error);
 }
 
 const struct servet_profile *map_one_node(const struct profile_class *node_class,

@@ -19,6 +19,9 @@ struct map_arena {
 void *map_arena_get(struct map_arena *arena, size_t count, size_t size);
 void map_arena_free(struct map_arena *arena);
 
+/* Memory that was short gets its text where the room is left, and nowhere below. Returns rc. */
+int map_out_of_memory(int rc, struct servet_error *error);
+
 /* A profile as the mapper reads it: PUs numbered without gaps ("leaves", in PU order), relations as
  * arrays of leaves, and what every relation adds to a weight.
  */
@@ -70,11 +73,6 @@ static inline map_weight map_weight_plus(map_weight a, map_weight b)
     return (map_weight){.high = a.high + b.high + (low < a.low), .low = low};
 }
 
-static inline map_weight map_weight_minus(map_weight a, map_weight b)
-{
-    return (map_weight){.high = a.high - b.high - (a.low < b.low), .low = a.low - b.low};
-}
-
 static inline bool map_weight_equal(map_weight a, map_weight b)
 {
     return a.high == b.high && a.low == b.low;
@@ -90,7 +88,7 @@ struct map_family {
     enum map_rule rule;
     int64_t value;     /* what the paper adds to a PU related to the chosen one, over the view's
                       denominator; <= 0 for rule 3 */
-    map_weight weight; /* what is added and compared: in order, or the paper's value */
+    map_weight weight; /* what is added and compared where the rules are compared in order */
     struct map_groups groups;
     /* of a communication layer */
     const struct profile_communication *in;
@@ -103,7 +101,8 @@ struct map_class {
     struct map_family *families; /* caches, memory levels, packages (once), then layers from the
                                     lowest latency */
     size_t family_count;
-    struct map_groups cores, packages;
+    struct map_groups cores;
+    const struct map_groups *packages;
     uint16_t *kind;       /* by position: 0 is the most capable */
     bool *far;            /* by position: has no memory of its own, though others have */
     uint16_t *cache_rank; /* by position: 0 has the largest last-level cache */
@@ -121,7 +120,7 @@ struct map_view {
     const struct servet_profile *profile;
     bool latencies_known; /* of all layers; else their order is what counts */
     enum map_priority priority;
-    bool sums; /* the paper's sums decide, see map_view_use_sums() */
+    bool sums; /* the paper's literal sums decide, not the order of the rules: set before use */
     int64_t denominator;
     struct map_class *classes;
     size_t class_count;
@@ -141,9 +140,6 @@ struct map_view {
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
                   struct map_view *view, struct servet_error *error);
 void map_view_free(struct map_view *view);
-
-/* From here on the paper's literal sums decide, not the order of the rules. */
-void map_view_use_sums(struct map_view *view);
 
 /* The weight of the leaf before any choice: more where its last-level cache is smaller, by less
  * than any rule adds; 0 of the paper's sums. */
@@ -170,13 +166,6 @@ uint32_t map_view_leaf(const struct map_view *view, uint32_t pu);
 /* Are two leaves in one group, or listed as a pair? */
 bool map_groups_related(const struct map_groups *groups, uint32_t a, uint32_t b);
 
-/* The lowest member of the group of an item; the item itself where it is in none. */
-static inline uint32_t map_groups_lowest(const struct map_groups *groups, uint32_t item)
-{
-    uint32_t group = groups->group_of[item];
-    return group == MAP_NONE ? item : groups->members[groups->start[group]];
-}
-
 /* A relation of a class: a family by its number, or one of these. */
 enum { MAP_NODES = -3, MAP_PACKAGES, MAP_CORES };
 
@@ -191,11 +180,8 @@ static inline const struct map_class *map_view_class(const struct map_view *view
 /* The lowest leaf of the leaf's group in a relation; of its node where there are no groups. */
 uint32_t map_lowest_leaf(const struct map_view *view, uint32_t leaf, int which);
 
-/* The layer that gives a pair of one node's PUs its latency: the first that lists it; NULL: none
- * does, or it is one PU. */
-const struct map_family *map_layer_of(const struct map_class *class, uint32_t a, uint32_t b);
-
-/* The same of any two leaves: a layer of their class, else of the network. */
+/* The layer that gives a pair of leaves its latency: the first of their class that lists it, else
+ * of the network; NULL: none does, or it is one PU. */
 const struct map_family *map_latency_between(const struct map_view *view, uint32_t a, uint32_t b);
 
 /* -- slots -- */
@@ -242,7 +228,7 @@ struct map_slots {
 };
 
 /* Keys before the first worker. 0; -EINVAL (none of the PUs of `allowed` is known: the text says
- * so); -ENOMEM. */
+ * so); -ENOMEM without a text. */
 int map_slots_make(struct map_view *view, const struct profile_set *allowed,
                    const struct profile_set *taken, struct map_slots *out,
                    struct servet_error *error);
