@@ -91,13 +91,13 @@ const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scot
 
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
 {
-    const struct map_between between = map_between(view, a, b);
-    if (!between.layer) {
+    const struct map_family *between = map_between(view, a, b);
+    if (!between) {
         return 0;
     }
     return view->latencies_known
-               ? profile_message_seconds(between.layer, between.communication->message_bytes, bytes)
-               : between.distance * bytes;
+               ? profile_message_seconds(between->layer, between->in->message_bytes, bytes)
+               : between->distance * bytes;
 }
 
 /* -- the time of a placement -- */

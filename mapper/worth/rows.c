@@ -188,21 +188,17 @@ int map_worth_rows_make(const struct servet_profile *profile, const struct profi
     struct listing l = {.rows = &rows, .error = error};
     int rc = 0;
     for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
-        rc = add_class(&l, profile, c, allowed);
-    }
-    for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
         const char *name = profile->classes[c].name;
-        rc = add_layers(&rows, &profile->classes[c].communication,
-                        profile->class_count > 1 && name ? name : "");
+        rc = add_class(&l, profile, c, allowed);
+        rc = rc < 0 ? rc
+                    : add_layers(&rows, &profile->classes[c].communication,
+                                 profile->class_count > 1 && name ? name : "");
     }
     rc = rc < 0 ? rc : add_layers(&rows, &profile->network, "");
-    if (rc == -ENOMEM) {
-        profile_error(error, rc, "out of memory");
-    }
     rc = rc == 0 && !l.measured && !rows.queue_count ? l.why : rc;
     if (rc < 0) {
         map_worth_rows_free(&rows);
-        return rc;
+        return map_out_of_memory(rc, error);
     }
     *out = rows;
     return 0;

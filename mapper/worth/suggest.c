@@ -14,6 +14,7 @@
 /* One way to divide: so many parts, the smallest of so many cores. */
 struct division {
     uint32_t parts, least, most;
+    size_t covered; /* cores in all parts */
     char name[32];
 };
 
@@ -54,7 +55,7 @@ static int choose_cores(struct suggesting *s)
 /* -- divisions -- */
 
 static void count_part(struct division *d, const struct profile_set *group,
-                       const struct profile_set *cores, size_t *covered)
+                       const struct profile_set *cores)
 {
     uint32_t inside = 0;
     for (size_t i = 0; i < group->count; i++) {
@@ -64,7 +65,7 @@ static void count_part(struct division *d, const struct profile_set *group,
         d->least = !d->parts || inside < d->least ? inside : d->least;
         d->most = inside > d->most ? inside : d->most;
         d->parts++;
-        *covered += inside;
+        d->covered += inside;
     }
 }
 
@@ -72,30 +73,23 @@ static void count_part(struct division *d, const struct profile_set *group,
 static struct division divide(const struct profile_relation *by, const struct profile_set *cores)
 {
     struct division d = {0};
-    size_t covered = 0;
     for (size_t g = 0; g < by->group_count; g++) {
-        count_part(&d, &by->groups[g], cores, &covered);
+        count_part(&d, &by->groups[g], cores);
     }
-    return covered == cores->count ? d : (struct division){0};
-}
-
-static struct division divide_by_numa(const struct profile_class *of,
-                                      const struct profile_set *cores)
-{
-    struct division d = {.name = "NUMA node"};
-    size_t covered = 0;
-    for (size_t i = 0; i < of->numa_count; i++) {
-        count_part(&d, &of->numa[i].pus, cores, &covered);
-    }
-    return covered == cores->count ? d : (struct division){0};
+    return d.covered == cores->count ? d : (struct division){0};
 }
 
 /* Memory domains of two cores and more, the smallest there are; those of SMT siblings are cores. */
 static struct division by_memory(const struct suggesting *s)
 {
     const struct profile_class *of = s->node.of;
-    struct division best = divide_by_numa(of, &s->cores);
-    best = best.least < 2 ? (struct division){0} : best;
+    struct division best = {.name = "NUMA node"};
+    for (size_t i = 0; i < of->numa_count; i++) {
+        count_part(&best, &of->numa[i].pus, &s->cores);
+    }
+    if (best.covered != s->cores.count || best.least < 2) {
+        best = (struct division){0};
+    }
     for (size_t i = 0; i < of->memory.level_count; i++) {
         struct division d = divide(&of->memory.levels[i].collisions, &s->cores);
         snprintf(d.name, sizeof d.name, "memory domain");
@@ -153,22 +147,19 @@ static int predict(struct suggesting *s, struct map_suggestion *suggestion)
     return rc;
 }
 
-/* The row of that many ranks and threads, which may be another division's as well. */
+/* The row of that many ranks and threads, which may be another division's as well; a new one has no
+ * reason yet. */
 static struct map_suggestion *find_or_add(struct map_suggestions *out, uint32_t ranks,
-                                          uint32_t threads, bool *added)
+                                          uint32_t threads)
 {
-    struct map_suggestion *last = &out->list[out->count];
-    for (struct map_suggestion *at = out->list; at < last; at++) {
-        if (at->ranks == ranks && at->threads == threads) {
-            *added = false;
-            return at;
-        }
+    struct map_suggestion *at = out->list, *last = &out->list[out->count];
+    while (at < last && (at->ranks != ranks || at->threads != threads)) {
+        at++;
     }
-    *added = true;
-    out->count++;
-    last->ranks = ranks;
-    last->threads = threads;
-    return last;
+    out->count += at == last;
+    at->ranks = ranks;
+    at->threads = threads;
+    return at;
 }
 
 static void say(struct map_suggestion *suggestion, const char *between, const char *words)
@@ -180,16 +171,14 @@ static void say(struct map_suggestion *suggestion, const char *between, const ch
 
 static struct map_suggestion *add_division(struct suggesting *s, const struct division *d)
 {
-    bool added;
     char words[96];
     if (!d->parts) {
         return NULL;
     }
-    struct map_suggestion *at = find_or_add(s->out, d->parts, d->least, &added);
+    struct map_suggestion *at = find_or_add(s->out, d->parts, d->least);
+    bool added = !at->why[0];
     if (d->parts == 1) {
-        if (added) {
-            say(at, "", "one rank, no messages inside the node");
-        }
+        say(at, "", added ? "one rank, no messages inside the node" : "");
         return at;
     }
     snprintf(words, sizeof words, "%s%s%s", added ? "a rank for each " : "", d->name,
@@ -212,9 +201,8 @@ static struct map_suggestion *add_fed(struct suggesting *s, const struct divisio
     if (threads >= d->least) {
         return NULL;
     }
-    bool added;
     char words[96];
-    struct map_suggestion *at = find_or_add(s->out, d->parts, threads, &added);
+    struct map_suggestion *at = find_or_add(s->out, d->parts, threads);
     snprintf(words, sizeof words,
              "%.0f %% of the memory's bandwidth; more threads wait for one another",
              MAP_WORTH_SHARE * 100);
@@ -236,23 +224,21 @@ static void add_kind(struct suggesting *s)
 {
     const struct profile_kind *kind = most_capable(s->node.of);
     struct division fast = {0};
-    size_t covered = 0;
-    bool added;
     if (!kind) {
         return;
     }
-    count_part(&fast, &kind->pus, &s->cores, &covered);
-    if (covered && covered < s->cores.count) {
-        struct map_suggestion *at = find_or_add(s->out, 1, fast.least, &added);
-        say(at, "; ",
+    count_part(&fast, &kind->pus, &s->cores);
+    if (fast.parts && fast.covered < s->cores.count) {
+        say(find_or_add(s->out, 1, fast.least), "; ",
             "the most capable kind of core alone, where even shares wait for the slowest");
     }
 }
 
 static void add_all(struct suggesting *s)
 {
-    struct division node = {1, (uint32_t)s->cores.count, (uint32_t)s->cores.count, "node"};
-    struct division cores = {(uint32_t)s->cores.count, 1, 1, "core"};
+    uint32_t count = (uint32_t)s->cores.count;
+    struct division node = {.parts = 1, .least = count, .most = count, .name = "node"};
+    struct division cores = {.parts = count, .least = 1, .most = 1, .name = "core"};
     struct division packages = divide(&s->node.of->packages, &s->cores);
     bool memory_first = s->out->priority == MAP_MEMORY;
     snprintf(packages.name, sizeof packages.name, "package");
@@ -292,12 +278,10 @@ static int suggest(struct suggesting *s)
 static int choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
                        struct map_part *out, uint32_t *nodes)
 {
-    int rc = 0;
-    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
+    for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part part;
-        rc = map_part_of_node(profile, n, allowed, &part);
-        if (rc < 0) {
-            break;
+        if (map_part_of_node(profile, n, allowed, &part) < 0) {
+            return -ENOMEM;
         }
         *nodes += part.allowed.count > 0;
         if (part.allowed.count && !out->allowed.count) {
@@ -306,7 +290,7 @@ static int choose_node(const struct servet_profile *profile, const struct profil
             profile_set_free(&part.allowed);
         }
     }
-    return rc;
+    return 0;
 }
 
 int map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
@@ -321,14 +305,11 @@ int map_suggest(const struct servet_profile *profile, const struct map_suggest_r
     rc = rc < 0 ? rc : suggest(&s);
     profile_set_free(&s.node.allowed);
     profile_set_free(&s.cores);
-    if (rc == -ENOMEM) {
-        return profile_error(error, rc, "out of memory");
-    }
     if (rc == 0) {
         found.nodes = request->nodes ? request->nodes : found.nodes;
         *out = found;
     }
-    return rc;
+    return map_out_of_memory(rc, error);
 }
 
 void map_suggest_launch(const struct map_suggestions *of, const struct map_suggestion *suggestion,

@@ -108,9 +108,8 @@ static int count_worth(const struct servet_profile *node, uint32_t *pus, size_t 
     for (size_t i = 0; i < count; i++) {
         pus[i] = map_view_leaf(&view, pus[i]);
     }
-    if (!totals || predict_totals(&view, pus, count, totals) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    } else {
+    rc = totals ? predict_totals(&view, pus, count, totals) : -ENOMEM;
+    if (rc == 0) {
         choose_number(totals, count, out);
     }
     map_view_free(&view);
@@ -126,13 +125,10 @@ int map_worth(const struct profile_class *node_class, const struct profile_set *
         return rc;
     }
     uint32_t *pus = calloc(allowed->count + 1, sizeof *pus);
-    if (!pus) {
-        return profile_error(error, -ENOMEM, "out of memory");
-    }
     struct map_node_view view;
     const struct servet_profile *node = map_one_node(node_class, &view);
     struct map_request request = {.workers = allowed->count, .allowed = allowed};
-    rc = map_workers(node, &request, pus, NULL, error);
+    rc = pus ? map_workers(node, &request, pus, NULL, error) : -ENOMEM;
     if (rc == 0) {
         rc = count_worth(node, pus, allowed->count, &found, error);
     }
@@ -145,7 +141,7 @@ int map_worth(const struct profile_class *node_class, const struct profile_set *
     if (rc == 0) {
         *out = found;
     }
-    return rc;
+    return map_out_of_memory(rc, error);
 }
 
 /* -- messages -- */
@@ -180,39 +176,33 @@ uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most)
 
 /* -- distance -- */
 
-static void take_farther(const struct servet_profile *profile, struct map_between *than,
-                         const struct profile_communication *in)
+static const struct map_family *farther(const struct map_family *than,
+                                        const struct map_family *families, size_t count)
 {
-    for (size_t i = 0; i < in->layer_count; i++) {
-        double distance = profile_layer_distance(profile, in, i);
-        if (distance > than->distance) {
-            *than = (struct map_between){in, &in->layers[i], distance};
+    for (size_t f = 0; f < count; f++) {
+        if (families[f].distance > (than ? than->distance : 0)) {
+            than = &families[f];
         }
     }
+    return than;
 }
 
-struct map_between map_farthest(const struct servet_profile *profile)
-{
-    struct map_between found = {0};
-    for (size_t c = 0; c < profile->class_count; c++) {
-        take_farther(profile, &found, &profile->classes[c].communication);
-    }
-    take_farther(profile, &found, &profile->network);
-    return found;
-}
-
-struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b)
+const struct map_family *map_between(const struct map_view *view, uint32_t a, uint32_t b)
 {
     const struct map_family *found = map_latency_between(view, a, b);
-    if (!found) {
-        return a == b ? (struct map_between){0} : map_farthest(view->profile);
+    if (found || a == b) {
+        return found;
     }
-    return (struct map_between){found->in, found->layer, found->distance};
+    for (size_t c = 0; c < view->class_count; c++) {
+        found = farther(found, view->classes[c].families, view->classes[c].family_count);
+    }
+    return farther(found, view->network, view->network_count);
 }
 
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b)
 {
-    return map_between(view, a, b).distance;
+    const struct map_family *between = map_between(view, a, b);
+    return between ? between->distance : 0;
 }
 
 static void neighbours(const struct map_view *view, const uint32_t *leaves, size_t count,

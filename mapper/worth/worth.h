@@ -36,15 +36,9 @@ int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
                    struct map_figures *out);
 
 /* The layer between two leaves: the first one that lists them, else the farthest of the profile.
- * No layer, distance 0: the same leaf, and profiles without layers. */
-struct map_between {
-    const struct profile_communication *communication;
-    const struct profile_layer *layer;
-    double distance; /* profile_layer_distance(): seconds, or the layer's rank */
-};
-/* A pair that no layer lists is as far as any. */
-struct map_between map_farthest(const struct servet_profile *profile);
-struct map_between map_between(const struct map_view *view, uint32_t a, uint32_t b);
+ * NULL: the same leaf, and profiles without layers. */
+const struct map_family *map_between(const struct map_view *view, uint32_t a, uint32_t b);
+/* Its distance: seconds, or the layer's rank; 0 where there is none. */
 double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
 
 /* -- worth -- */
