@@ -3,12 +3,13 @@
 #define SERVET_MAPPER_DEVICES_CHOICE_H
 
 #include "mapper/devices/devices.h"
-#include "mapper/weights/weights.h"
+#include "mapper/worth/worth.h"
 
 /* A site where GPUs are. */
 struct map_site {
     struct profile_set pus; /* those near them that may be used, OS indices; empty: they are far */
-    const struct profile_device **gpus;
+    uint32_t numa_node;     /* PROFILE_NOT_SAID: not known */
+    const struct profile_device **gpus; /* those of all sites lie behind one another */
     size_t gpu_count;
     size_t ranks;
     bool wide; /* the PUs of another site are among its own */
@@ -27,9 +28,7 @@ struct map_choice {
     uint32_t *pus;           /* the answer: PU numbers of the whole machine */
     struct map_hold **holds; /* by rank: its devices, the last one first */
     /* of the node at hand */
-    const struct profile_class *node_class;
-    const struct profile_set *allowed;
-    uint32_t first_pu;
+    const struct map_part *node;
     bool *used; /* by OS index: a rank is there */
     struct map_node_view view;
     struct map_site *sites; /* by lowest PU */

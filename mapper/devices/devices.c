@@ -7,34 +7,28 @@
 
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"
-#include "mapper/worth/worth.h"
 #include "profile/query.h"
 
 /* -- sharing out -- */
 
-/* Shares `total` out in proportion to the weights (D'Hondt), the lower site first on ties; each
- * gets one before any gets a second where there is enough. */
-static void share_out(size_t total, const size_t *weight, size_t count, size_t *out)
+/* Shares ranks out in proportion to GPUs (D'Hondt), the lower site first on ties; each gets one
+ * before any gets a second where there is enough. */
+static void share_out(size_t ranks, struct map_site *sites, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        out[i] = total >= count ? 1 : 0;
+        sites[i].ranks = ranks >= count ? 1 : 0;
     }
-    for (size_t given = total >= count ? count : 0; given < total; given++) {
-        size_t best = 0;
-        for (size_t i = 1; i < count; i++) {
-            best = weight[i] * (out[best] + 1) > weight[best] * (out[i] + 1) ? i : best;
+    for (size_t given = ranks >= count ? count : 0; given < ranks; given++) {
+        struct map_site *best = sites;
+        for (struct map_site *at = sites + 1; at < sites + count; at++) {
+            best =
+                at->gpu_count * (best->ranks + 1) > best->gpu_count * (at->ranks + 1) ? at : best;
         }
-        out[best]++;
+        best->ranks++;
     }
 }
 
 /* -- sites -- */
-
-/* The NUMA node of a site, or PROFILE_NOT_SAID. */
-static uint32_t node_of(const struct map_site *site)
-{
-    return site->gpus[0]->numa_node;
-}
 
 /* Sites by NUMA node, in the order of their PUs; those that hold others go after these, and those
  * that are far from all PUs last. */
@@ -48,51 +42,63 @@ static int by_first_pu(const void *a, const void *b)
     if (x->wide != y->wide) {
         return x->wide - y->wide;
     }
-    if (node_of(x) != node_of(y)) {
-        return node_of(x) < node_of(y) ? -1 : 1;
+    if (x->numa_node != y->numa_node) {
+        return x->numa_node < y->numa_node ? -1 : 1;
     }
     return x->pus.ids[0] < y->pus.ids[0] ? -1 : x->pus.ids[0] > y->pus.ids[0];
 }
 
-/* The PUs of `set` that may be used. */
-static int allowed_of(struct map_arena *arena, const struct profile_set *set,
-                      const struct profile_set *allowed, struct profile_set *out)
+/* The PUs near each device that may be used. 0 or -ENOMEM. */
+static int find_near(const struct map_choice *c, struct profile_set *near)
 {
-    *out = (struct profile_set){map_arena_get(arena, set->count, sizeof *out->ids), 0};
-    for (size_t i = 0; out->ids && i < set->count; i++) {
-        if (profile_set_has(allowed, set->ids[i])) {
-            out->ids[out->count++] = set->ids[i];
+    for (size_t i = 0; i < c->node->of->device_count; i++) {
+        const struct profile_set *pus = &c->node->of->devices[i].pus;
+        near[i].ids = map_arena_get(c->arena, pus->count, sizeof *near[i].ids);
+        if (!near[i].ids) {
+            return -ENOMEM;
+        }
+        for (size_t k = 0; k < pus->count; k++) {
+            if (profile_set_has(&c->node->allowed, pus->ids[k])) {
+                near[i].ids[near[i].count++] = pus->ids[k];
+            }
         }
     }
-    return out->ids ? 0 : -ENOMEM;
+    return 0;
+}
+
+/* The GPUs of all sites, one site after the other. */
+static void fill_sites(struct map_choice *c, const struct profile_set *near,
+                       const struct profile_device **gpus)
+{
+    const struct profile_class *of = c->node->of;
+    for (struct map_site *site = c->sites; site < c->sites + c->site_count; site++) {
+        site->gpus = gpus;
+        for (size_t i = 0; i < of->device_count; i++) {
+            if (of->devices[i].kind == PROFILE_GPU && profile_set_equal(&site->pus, &near[i])) {
+                site->gpus[site->gpu_count++] = &of->devices[i];
+            }
+        }
+        gpus += site->gpu_count;
+    }
 }
 
 /* The sites of the node's GPUs: GPUs with one locality are together. */
 static int find_sites(struct map_choice *c)
 {
-    const struct profile_class *of = c->node_class;
-    c->sites = map_arena_get(c->arena, of->device_count + 1, sizeof *c->sites);
-    int rc = c->sites ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < of->device_count; i++) {
-        const struct profile_device *device = &of->devices[i];
-        struct profile_set pus;
-        size_t s = 0;
-        if (device->kind != PROFILE_GPU) {
-            continue;
+    const struct profile_class *of = c->node->of;
+    struct profile_set *near = map_arena_get(c->arena, of->device_count, sizeof *near);
+    const struct profile_device **gpus = map_arena_get(c->arena, of->device_count, sizeof *gpus);
+    c->sites = map_arena_get(c->arena, of->device_count, sizeof *c->sites);
+    c->site_count = 0;
+    if (!near || !gpus || !c->sites || find_near(c, near) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0, s; i < of->device_count; i++) {
+        for (s = 0; s < c->site_count && !profile_set_equal(&c->sites[s].pus, &near[i]); s++) {
         }
-        rc = allowed_of(c->arena, &device->pus, c->allowed, &pus);
-        while (rc == 0 && s < c->site_count && !profile_set_equal(&c->sites[s].pus, &pus)) {
-            s++;
-        }
-        struct map_site *site = &c->sites[s];
-        if (rc == 0 && s == c->site_count) {
-            *site = (struct map_site){
-                .pus = pus, .gpus = map_arena_get(c->arena, of->device_count, sizeof *site->gpus)};
-            rc = site->gpus ? 0 : -ENOMEM;
-            c->site_count++;
-        }
-        if (rc == 0) {
-            site->gpus[site->gpu_count++] = device;
+        if (of->devices[i].kind == PROFILE_GPU && s == c->site_count) {
+            c->sites[c->site_count++] =
+                (struct map_site){.pus = near[i], .numa_node = of->devices[i].numa_node};
         }
     }
     for (size_t s = 0; s < c->site_count; s++) {
@@ -101,89 +107,72 @@ static int find_sites(struct map_choice *c)
             c->sites[s].wide |= t != s && part->count && profile_set_subset(part, &c->sites[s].pus);
         }
     }
-    if (rc == 0) {
-        qsort(c->sites, c->site_count, sizeof *c->sites, by_first_pu);
-    }
-    return rc;
+    qsort(c->sites, c->site_count, sizeof *c->sites, by_first_pu);
+    fill_sites(c, near, gpus);
+    return 0;
 }
 
-static size_t count_gpus(const struct map_choice *c)
+/* The GPUs of all sites, or of those that are near PUs. */
+static size_t count_gpus(const struct map_choice *c, bool near)
 {
     size_t count = 0;
     for (size_t s = 0; s < c->site_count; s++) {
-        count += c->sites[s].gpu_count;
+        count += near && !c->sites[s].pus.count ? 0 : c->sites[s].gpu_count;
     }
     return count;
 }
 
-/* Leaves `keep` of a site's GPUs, at equal distances: dies of one card are neighbours. */
-static void thin_out(struct map_site *site, size_t keep)
+/* Leaves so many GPUs of the node: near ones before far ones, evenly over the sites; those of a
+ * site at equal distances, as dies of one card are neighbours. */
+static void keep_gpus(struct map_choice *c, size_t total)
 {
-    for (size_t i = 0; i < keep; i++) {
-        site->gpus[i] = site->gpus[i * site->gpu_count / keep];
-    }
-    site->gpu_count = keep;
-}
-
-/* Leaves so many GPUs of the node: near ones before far ones, evenly over the sites. */
-static int keep_gpus(struct map_choice *c, size_t total)
-{
-    size_t far = c->site_count && !c->sites[c->site_count - 1].pus.count ? 1 : 0;
-    size_t sites = c->site_count - far, near = 0, kept = 0;
-    size_t *weight = map_arena_get(c->arena, c->site_count, sizeof *weight);
-    size_t *share = map_arena_get(c->arena, c->site_count, sizeof *share);
-    if (!weight || !share) {
-        return -ENOMEM;
-    }
-    for (size_t s = 0; s < sites; s++) {
-        weight[s] = c->sites[s].gpu_count;
-        near += weight[s];
-    }
+    struct map_site *sites = c->sites;
+    size_t far = c->site_count && !sites[c->site_count - 1].pus.count ? 1 : 0;
+    size_t count = c->site_count - far, near = count_gpus(c, true), kept = 0;
     size_t of_near = total < near ? total : near;
-    if (of_near >= sites) {
-        share_out(of_near, weight, sites, share);
-    }
-    for (size_t i = 0; of_near < sites && i < of_near; i++) {
-        share[i * sites / of_near] = 1;
+    share_out(of_near >= count ? of_near : 0, sites, count);
+    for (size_t i = 0; of_near < count && i < of_near; i++) {
+        sites[i * count / of_near].ranks = 1;
     }
     if (far) {
-        size_t most = c->sites[sites].gpu_count;
-        share[sites] = total - of_near < most ? total - of_near : most;
+        size_t most = sites[count].gpu_count;
+        sites[count].ranks = total - of_near < most ? total - of_near : most;
     }
+    const struct profile_device **gpus = sites->gpus;
     for (size_t s = 0; s < c->site_count; s++) {
-        if (share[s]) {
-            c->sites[kept] = c->sites[s];
-            thin_out(&c->sites[kept++], share[s]);
+        struct map_site site = sites[s];
+        for (size_t i = 0; i < site.ranks; i++) {
+            gpus[i] = site.gpus[i * site.gpu_count / site.ranks];
         }
+        site.gpus = gpus;
+        site.gpu_count = site.ranks;
+        gpus += site.ranks;
+        sites[kept] = site;
+        kept += site.ranks > 0;
     }
     c->site_count = kept;
-    return 0;
 }
 
-/* Makes one site of two. 0 or -ENOMEM. */
+/* Makes one site of two neighbours. 0 or -ENOMEM. */
 static int join(struct map_choice *c, struct map_site *to, const struct map_site *from)
 {
+    if (!to->gpu_count) {
+        *to = *from;
+        return 0;
+    }
     uint32_t *pus = map_arena_get(c->arena, to->pus.count + from->pus.count, sizeof *pus);
-    const struct profile_device **gpus =
-        map_arena_get(c->arena, to->gpu_count + from->gpu_count, sizeof *gpus);
     size_t used = 0;
-    if (!pus || !gpus) {
+    if (!pus) {
         return -ENOMEM;
     }
-    for (size_t i = 0; i < to->gpu_count; i++) {
-        gpus[i] = to->gpus[i];
-    }
-    for (size_t i = 0; i < from->gpu_count; i++) {
-        gpus[to->gpu_count++] = from->gpus[i];
-    }
-    to->gpus = gpus;
-    for (size_t i = 0; i < c->allowed->count; i++) {
-        uint32_t pu = c->allowed->ids[i];
+    for (size_t i = 0; i < c->node->allowed.count; i++) {
+        uint32_t pu = c->node->allowed.ids[i];
         if (profile_set_has(&to->pus, pu) || profile_set_has(&from->pus, pu)) {
             pus[used++] = pu;
         }
     }
     to->pus = (struct profile_set){pus, used};
+    to->gpu_count += from->gpu_count;
     return 0;
 }
 
@@ -193,37 +182,24 @@ static int divide(struct map_choice *c, const struct map_site *sites, size_t cou
                   struct map_site *parts, size_t *part_count)
 {
     struct map_site *out = parts + *part_count;
-    size_t *weight = map_arena_get(c->arena, count, sizeof *weight);
-    size_t *share = map_arena_get(c->arena, count, sizeof *share);
-    int rc = weight && share ? 0 : -ENOMEM;
-    if (rc < 0 || ranks < count) {
-        for (size_t s = 0; rc == 0 && s < count; s++) {
-            struct map_site *part = &out[s * ranks / count];
-            part->ranks = 1;
-            rc = join(c, part, &sites[s]);
+    size_t out_count = ranks < count ? ranks : count;
+    for (size_t s = 0; s < count; s++) {
+        if (join(c, &out[s * out_count / count], &sites[s]) < 0) {
+            return -ENOMEM;
         }
-        *part_count += ranks;
-        return rc;
     }
-    for (size_t s = 0; s < count; s++) {
-        weight[s] = sites[s].gpu_count;
-    }
-    share_out(ranks, weight, count, share);
-    for (size_t s = 0; s < count; s++) {
-        out[s] = sites[s];
-        out[s].ranks = share[s];
-    }
-    *part_count += count;
+    share_out(ranks, out, out_count);
+    *part_count += out_count;
     return 0;
 }
 
 static size_t end_of_node(const struct map_choice *c, size_t s)
 {
-    uint32_t node = node_of(&c->sites[s]);
+    uint32_t node = c->sites[s].numa_node;
     bool wide = c->sites[s].wide;
     do {
         s++;
-    } while (s < c->site_count && node != PROFILE_NOT_SAID && node_of(&c->sites[s]) == node &&
+    } while (s < c->site_count && node != PROFILE_NOT_SAID && c->sites[s].numa_node == node &&
              c->sites[s].wide == wide);
     return s;
 }
@@ -257,24 +233,27 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
 
 /* -- ranks of a site -- */
 
+/* Is it the first PU of the set of a core of which none is used? */
+static bool opens_core(const struct map_choice *c, const struct profile_set *set, uint32_t pu)
+{
+    const struct profile_set *core = profile_group_of(&c->node->of->cores, pu);
+    for (size_t i = 0; core && i < core->count; i++) {
+        uint32_t other = core->ids[i];
+        if (c->used[other] || (other < pu && profile_set_has(set, other))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Cores of the set of which no PU is used; its PUs that are not used. */
 static size_t count_free(const struct map_choice *c, const struct profile_set *set, bool cores)
 {
-    const struct profile_relation *relation = &c->node_class->cores;
-    size_t free_pus = 0, doubled = 0;
+    size_t count = 0;
     for (size_t i = 0; i < set->count; i++) {
-        free_pus += !c->used[set->ids[i]];
+        count += !c->used[set->ids[i]] && (!cores || opens_core(c, set, set->ids[i]));
     }
-    for (size_t g = 0; cores && g < relation->group_count; g++) {
-        size_t open = 0, held = 0;
-        for (size_t i = 0; i < relation->groups[g].count; i++) {
-            uint32_t pu = relation->groups[g].ids[i];
-            held += c->used[pu];
-            open += !c->used[pu] && profile_set_has(set, pu);
-        }
-        doubled += held ? open : open ? open - 1 : 0;
-    }
-    return free_pus - doubled;
+    return count;
 }
 
 /* Maps ranks [begin, end) of the node onto PUs of the set, beside those that are placed. */
@@ -283,8 +262,8 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
 {
     const struct map_domain_request *all = &c->request->ranks;
     uint32_t *threads = map_arena_get(c->arena, count, sizeof *threads);
-    struct profile_set taken = {
-        map_arena_get(c->arena, c->node_class->pus.count, sizeof *taken.ids), 0};
+    struct profile_set taken = {map_arena_get(c->arena, c->node->of->pus.count, sizeof *taken.ids),
+                                0};
     size_t total = 0;
     for (size_t i = 0; threads && i < count; i++) {
         threads[i] = map_threads_of(all, ranks[i]);
@@ -292,7 +271,7 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     }
     uint32_t *pus = map_arena_get(c->arena, total, sizeof *pus);
     if (!threads || !taken.ids || !pus) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     for (size_t i = 0; i < set->count; i++) {
         if (c->used[set->ids[i]]) {
@@ -309,22 +288,22 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
         uint32_t *out = c->pus + c->first[ranks[i]];
         for (uint32_t t = 0; t < threads[i]; t++) {
             c->used[*pus] = true;
-            out[t] = c->first_pu + *pus++;
+            out[t] = c->node->first_pu + *pus++;
         }
     }
     return rc;
 }
 
-/* Deals GPUs out among `ranks` ranks from `first` on, in order. */
-static int deal(struct map_choice *c, const struct profile_device *const *gpus, size_t count,
-                size_t first, size_t ranks)
+/* Deals a site's GPUs out among its ranks, which are those from `first` on, in order. */
+static int deal(struct map_choice *c, const struct map_site *site, size_t first)
 {
     int rc = 0;
-    for (size_t r = 0; r < ranks; r++) {
-        size_t begin = r * count / ranks, end = (r + 1) * count / ranks;
+    for (size_t r = 0; r < site->ranks; r++) {
+        size_t begin = r * site->gpu_count / site->ranks;
+        size_t end = (r + 1) * site->gpu_count / site->ranks;
         end = end > begin ? end : begin + 1;
         for (size_t g = begin; rc == 0 && g < end; g++) {
-            rc = map_choice_hold(c, first + r, gpus[g]);
+            rc = map_choice_hold(c, first + r, site->gpus[g]);
         }
     }
     return rc;
@@ -334,41 +313,25 @@ static int deal(struct map_choice *c, const struct profile_device *const *gpus, 
  * of two. */
 static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t first)
 {
-    size_t *dies = map_arena_get(c->arena, site->gpu_count, sizeof *dies);
-    size_t *share = map_arena_get(c->arena, site->gpu_count, sizeof *share);
-    size_t cards = 0;
-    if (!dies || !share) {
+    struct map_site *cards = map_arena_get(c->arena, site->gpu_count, sizeof *cards);
+    size_t last = 0;
+    if (!cards) {
         return -ENOMEM;
     }
     for (size_t g = 0; g < site->gpu_count; g++) {
-        cards += g && site->gpus[g]->card != site->gpus[g - 1]->card;
-        dies[cards]++;
+        last += g && site->gpus[g]->card != site->gpus[g - 1]->card;
+        cards[last].gpus = cards[last].gpu_count ? cards[last].gpus : site->gpus + g;
+        cards[last].gpu_count++;
     }
-    cards++;
-    if (site->ranks < cards || site->ranks >= site->gpu_count) {
-        return deal(c, site->gpus, site->gpu_count, first, site->ranks);
+    if (site->ranks <= last || site->ranks >= site->gpu_count) {
+        return deal(c, site, first);
     }
     int rc = 0;
-    share_out(site->ranks, dies, cards, share);
-    for (size_t card = 0, g = 0; rc == 0 && card < cards; card++) {
-        rc = deal(c, site->gpus + g, dies[card], first, share[card]);
-        g += dies[card];
-        first += share[card];
+    share_out(site->ranks, cards, last + 1);
+    for (size_t card = 0; rc == 0 && card <= last; first += cards[card++].ranks) {
+        rc = deal(c, &cards[card], first);
     }
     return rc;
-}
-
-/* Is it the first PU that may be used of a core of which none is used? */
-static bool opens_core(const struct map_choice *c, uint32_t pu)
-{
-    const struct profile_set *core = profile_group_of(&c->node_class->cores, pu);
-    for (size_t i = 0; core && i < core->count; i++) {
-        uint32_t other = core->ids[i];
-        if (c->used[other] || (other < pu && profile_set_has(c->allowed, other))) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Places a rank that does not fit where its GPUs are: on what is free there and on the PUs that
@@ -377,18 +340,18 @@ static bool opens_core(const struct map_choice *c, uint32_t pu)
 static int place_away(struct map_choice *c, const struct map_site *site, size_t rank, bool cores,
                       struct servet_error *error)
 {
-    const struct profile_set *all = c->allowed;
+    const struct profile_set *all = &c->node->allowed;
     const size_t wants = map_threads_of(&c->request->ranks, rank);
     bool *chosen = map_arena_get(c->arena, all->count, sizeof *chosen);
     struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
     size_t found = 0;
     if (!chosen || !near.ids) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     for (size_t i = 0; site->pus.count && i < all->count && found < wants; i++) {
         size_t at = (profile_set_position(all, site->pus.ids[0]) + i) % all->count;
         uint32_t pu = all->ids[at];
-        chosen[at] = !c->used[pu] && (!cores || opens_core(c, pu));
+        chosen[at] = !c->used[pu] && (!cores || opens_core(c, all, pu));
         c->used[pu] |= chosen[at];
         found += chosen[at];
     }
@@ -409,13 +372,13 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
     size_t threads = 0, rank = begin;
     if (!here || !away) {
-        return profile_error(error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     for (size_t r = begin; r < end; r++) {
         threads += map_threads_of(&c->request->ranks, r);
     }
-    bool cores = threads <= count_free(c, c->allowed, true);
-    bool limited = cores || threads <= count_free(c, c->allowed, false);
+    bool cores = threads <= count_free(c, &c->node->allowed, true);
+    bool limited = cores || threads <= count_free(c, &c->node->allowed, false);
     int rc = 0;
     for (size_t s = 0; rc == 0 && s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
@@ -442,91 +405,59 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
 
 static int place_node(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
-    size_t ranks = end - begin, near = 0;
-    size_t count = count_gpus(c);
-    for (size_t s = 0; s < c->site_count; s++) {
-        near += c->sites[s].pus.count ? c->sites[s].gpu_count : 0;
-    }
+    size_t ranks = end - begin, near = count_gpus(c, true), count = count_gpus(c, false);
     /* Those that are far are there for ranks beyond the near ones. */
     if (near && near < count) {
         count = ranks <= near ? near : ranks < count ? ranks : count;
     }
+    keep_gpus(c, count);
     struct map_site *parts = map_arena_get(c->arena, c->site_count, sizeof *parts);
     size_t part_count = 0;
-    int rc = parts ? keep_gpus(c, count) : -ENOMEM;
-    if (rc == 0 && ranks < c->site_count) {
-        rc = divide_nodes(c, ranks, parts, &part_count);
-    } else if (rc == 0) {
-        rc = divide(c, c->sites, c->site_count, ranks, parts, &part_count);
-    }
-    if (rc < 0) {
-        return profile_error(error, rc, "out of memory");
+    if (!parts || (ranks < c->site_count
+                       ? divide_nodes(c, ranks, parts, &part_count)
+                       : divide(c, c->sites, c->site_count, ranks, parts, &part_count)) < 0) {
+        return -ENOMEM;
     }
     c->sites = parts;
     c->site_count = part_count;
     return place_ranks(c, begin, end, error);
 }
 
-/* The part of a node that may be used, and its GPUs. */
-struct node {
-    struct map_part part;
-    size_t gpus;
-};
-
-/* Those that have both; their parts are to be freed, also on failure. */
-static int find_nodes(const struct servet_profile *profile, const struct profile_set *allowed,
-                      struct node *nodes, size_t *count)
-{
-    int rc = 0;
-    *count = 0;
-    for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile); n++) {
-        struct node node = {.gpus = 0};
-        rc = map_part_of_node(profile, n, allowed, &node.part);
-        for (size_t i = 0; rc == 0 && i < node.part.of->device_count; i++) {
-            node.gpus += node.part.of->devices[i].kind == PROFILE_GPU;
-        }
-        if (node.part.allowed.count && node.gpus) {
-            nodes[(*count)++] = node;
-        } else {
-            profile_set_free(&node.part.allowed);
-        }
-    }
-    return rc;
-}
-
-static int choose_node(struct map_choice *c, const struct node *node, size_t begin, size_t end,
+static int choose_node(struct map_choice *c, const struct map_part *node, size_t begin, size_t end,
                        struct servet_error *error)
 {
-    c->node_class = node->part.of;
-    c->allowed = &node->part.allowed;
-    c->first_pu = node->part.first_pu;
-    c->site_count = 0;
-    c->used = map_arena_get(c->arena, profile_class_span(c->node_class), sizeof *c->used);
-    map_one_node(c->node_class, &c->view);
+    c->node = node;
+    c->used = map_arena_get(c->arena, profile_class_span(node->of), sizeof *c->used);
+    map_one_node(node->of, &c->view);
     const struct profile_set *taken = c->request->ranks.taken;
-    for (size_t i = 0; c->used && taken && i < c->node_class->pus.count; i++) {
-        uint32_t pu = c->node_class->pus.ids[i];
-        c->used[pu] = profile_set_has(taken, c->first_pu + pu);
+    for (size_t i = 0; c->used && taken && i < node->of->pus.count; i++) {
+        uint32_t pu = node->of->pus.ids[i];
+        c->used[pu] = profile_set_has(taken, node->first_pu + pu);
     }
-    int rc = c->used ? find_sites(c) : -ENOMEM;
-    rc = rc == 0 && c->request->gpus != MAP_ALL_GPUS ? keep_gpus(c, c->request->gpus) : rc;
-    return rc < 0 ? profile_error(error, rc, "out of memory") : place_node(c, begin, end, error);
+    if (!c->used || find_sites(c) < 0) {
+        return -ENOMEM;
+    }
+    if (c->request->gpus != MAP_ALL_GPUS) {
+        keep_gpus(c, c->request->gpus);
+    }
+    return place_node(c, begin, end, error);
 }
 
-static int refuse(const struct map_device_request *request, const struct node *nodes, size_t count,
-                  struct servet_error *error)
+static size_t gpus_of(const struct profile_class *of)
 {
     size_t gpus = 0;
-    if (!count) {
-        return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
+    for (size_t i = 0; i < of->device_count; i++) {
+        gpus += of->devices[i].kind == PROFILE_GPU;
     }
-    for (size_t n = 0; n < count; n++) {
-        if (request->gpus != MAP_ALL_GPUS && request->gpus > nodes[n].gpus) {
-            return profile_error(error, -EINVAL,
-                                 "--gpus: expected at most %zu, the GPUs of a node, got %u",
-                                 nodes[n].gpus, request->gpus);
-        }
-        gpus += request->gpus == MAP_ALL_GPUS ? nodes[n].gpus : request->gpus;
+    return gpus;
+}
+
+/* `gpus`: those of all nodes that take part. */
+static int check_gpus(const struct map_device_request *request, size_t gpus,
+                      struct servet_error *error)
+{
+    if (!gpus) {
+        return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
     }
     if (request->exclusive && request->ranks.ranks > gpus) {
         return profile_error(error, -EINVAL,
@@ -537,41 +468,60 @@ static int refuse(const struct map_device_request *request, const struct node *n
     return 0;
 }
 
-/* Ranks go to nodes in blocks, in proportion to their GPUs. */
-static int place_on_nodes(struct map_choice *c, const struct node *nodes, size_t count,
-                          struct servet_error *error)
+/* Nodes that have GPUs and PUs that may be used. */
+struct nodes {
+    struct map_part *parts;
+    struct map_site *sites; /* of each: its GPUs that are used, its ranks */
+    size_t count;
+};
+
+/* Their parts are to be freed, also on failure. */
+static int find_nodes(const struct servet_profile *profile,
+                      const struct map_device_request *request, struct nodes *out,
+                      struct servet_error *error)
 {
-    const struct map_device_request *request = c->request;
-    size_t *weight = map_arena_get(c->arena, count, sizeof *weight);
-    size_t *share = map_arena_get(c->arena, count, sizeof *share);
-    size_t rank = 0;
-    int rc = weight && share ? refuse(request, nodes, count, error)
-                             : profile_error(error, -ENOMEM, "out of memory");
-    if (rc < 0) {
-        return rc;
+    size_t all = 0;
+    for (uint32_t n = 0; n < profile_node_count(profile); n++) {
+        struct map_part *part = &out->parts[out->count];
+        if (map_part_of_node(profile, n, request->ranks.allowed, part) < 0) {
+            return -ENOMEM;
+        }
+        size_t gpus = gpus_of(part->of);
+        if (!part->allowed.count || !gpus) {
+            profile_set_free(&part->allowed);
+            continue;
+        }
+        if (request->gpus != MAP_ALL_GPUS && request->gpus > gpus) {
+            out->count++;
+            return profile_error(error, -EINVAL,
+                                 "--gpus: expected at most %zu, the GPUs of a node, got %u", gpus,
+                                 request->gpus);
+        }
+        gpus = request->gpus == MAP_ALL_GPUS ? gpus : request->gpus;
+        out->sites[out->count++].gpu_count = gpus;
+        all += gpus;
     }
-    count = request->ranks.ranks < count ? request->ranks.ranks : count;
-    for (size_t n = 0; n < count; n++) {
-        weight[n] = request->gpus == MAP_ALL_GPUS ? nodes[n].gpus : request->gpus;
-    }
-    share_out(request->ranks.ranks, weight, count, share);
-    for (size_t n = 0; rc == 0 && n < count; n++) {
-        rc = choose_node(c, &nodes[n], rank, rank + share[n], error);
-        rank += share[n];
-    }
-    return rc;
+    return check_gpus(request, all, error);
 }
 
+/* Ranks go to nodes in blocks, in proportion to their GPUs. */
 static int place_by_gpus(struct map_choice *c, const struct servet_profile *profile,
                          struct servet_error *error)
 {
-    struct node *nodes = map_arena_get(c->arena, profile_node_count(profile), sizeof *nodes);
-    size_t count = 0;
-    int rc = nodes ? find_nodes(profile, c->request->ranks.allowed, nodes, &count) : -ENOMEM;
-    rc =
-        rc < 0 ? profile_error(error, rc, "out of memory") : place_on_nodes(c, nodes, count, error);
-    for (size_t n = 0; n < count; n++) {
-        profile_set_free(&nodes[n].part.allowed);
+    size_t all = profile_node_count(profile), rank = 0, ranks = c->request->ranks.ranks;
+    struct nodes nodes = {.parts = map_arena_get(c->arena, all, sizeof *nodes.parts),
+                          .sites = map_arena_get(c->arena, all, sizeof *nodes.sites)};
+    if (!nodes.parts || !nodes.sites) {
+        return -ENOMEM;
+    }
+    int rc = find_nodes(profile, c->request, &nodes, error);
+    size_t used = ranks < nodes.count ? ranks : nodes.count;
+    share_out(rc == 0 ? ranks : 0, nodes.sites, used);
+    for (size_t n = 0; rc == 0 && n < used; rank += nodes.sites[n++].ranks) {
+        rc = choose_node(c, &nodes.parts[n], rank, rank + nodes.sites[n].ranks, error);
+    }
+    for (size_t n = 0; n < nodes.count; n++) {
+        profile_set_free(&nodes.parts[n].allowed);
     }
     return rc;
 }
@@ -599,14 +549,12 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
     }
     c.first = map_arena_get(&arena, ranks + 1, sizeof *c.first);
     c.holds = map_arena_get(&arena, ranks, sizeof *c.holds);
-    int rc = c.first && c.holds ? 0 : profile_error(error, -ENOMEM, "out of memory");
+    int rc = c.first && c.holds ? 0 : -ENOMEM;
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
         c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
     }
     rc = rc < 0 ? rc : choose(&c, profile, error);
-    if (rc == 0 && map_choice_devices(&c, profile, out) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
+    rc = rc < 0 ? rc : map_choice_devices(&c, profile, out);
     map_arena_free(&arena);
-    return rc;
+    return map_out_of_memory(rc, error);
 }

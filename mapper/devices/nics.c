@@ -162,7 +162,7 @@ int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
             rc = cards.load[i] ? 0 : give_left_over(c, profile, &cards, cards.nics[i]);
         }
     }
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+    return rc;
 }
 
 /* -- the list -- */

@@ -18,14 +18,6 @@
 /* A round that saves less than this part of the time is the last. */
 #define WORTH_A_ROUND 1e-3
 
-/* Some of the ranks, numbered from 0, and what they send to one another. */
-struct subgraph {
-    uint32_t count;
-    const size_t *start;  /* by rank, and one more: where its partners begin */
-    const uint32_t *with; /* numbers in the subgraph */
-    const double *bytes;
-};
-
 /* -- cutting by growth -- */
 
 /* A heap of ranks by their bytes to the growing part, the lowest number on ties. */
@@ -93,55 +85,46 @@ struct descent {
     struct map_traffic *t;
     uint32_t *ranks;  /* all ranks; those of one part lie together */
     uint32_t *leaves; /* the places; those of one group lie together */
-    uint32_t *local;  /* by rank: its number in the subgraph at hand */
-    uint32_t *part;   /* by number in the subgraph */
     uint32_t *room;   /* as long, for sorting */
     uint32_t *sizes;  /* of the parts at hand */
-    size_t *start;    /* the subgraph at hand */
-    uint32_t *with;
+    /* The subgraph at hand: some ranks, numbered from 0, and what they send to one another. */
+    uint32_t *local; /* by rank: its number; MAP_NONE: not in it */
+    uint32_t *part;  /* by number; MAP_NONE: in none yet */
+    uint32_t fresh;  /* the lowest number that may still be in none */
+    size_t *start;   /* by number, and one more: where its partners begin */
+    uint32_t *with;  /* numbers */
     double *bytes;
     struct heap heap; /* of the cut at hand */
 };
 
-/* Ranks that are taken one after the other. */
-struct growth {
-    const struct subgraph *graph;
-    struct heap *heap;
-    uint32_t fresh; /* the lowest rank that may still be in no part */
-    uint32_t *part; /* by rank; MAP_NONE: not taken */
-};
-
 /* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
-static void grow(struct growth *growth, uint32_t p)
+static void grow(struct descent *d, uint32_t p)
 {
-    const struct subgraph *graph = growth->graph;
-    struct heap *heap = growth->heap;
-    while (heap->count == 0 && growth->part[growth->fresh] != MAP_NONE) {
-        growth->fresh++;
+    while (d->heap.count == 0 && d->part[d->fresh] != MAP_NONE) {
+        d->fresh++;
     }
-    uint32_t rank = heap->count ? take_first(heap) : growth->fresh;
-    growth->part[rank] = p;
-    for (size_t e = graph->start[rank]; e < graph->start[rank + 1]; e++) {
-        if (growth->part[graph->with[e]] == MAP_NONE) {
-            add_bytes(heap, graph->with[e], graph->bytes[e]);
+    uint32_t rank = d->heap.count ? take_first(&d->heap) : d->fresh;
+    d->part[rank] = p;
+    for (size_t e = d->start[rank]; e < d->start[rank + 1]; e++) {
+        if (d->part[d->with[e]] == MAP_NONE) {
+            add_bytes(&d->heap, d->with[e], d->bytes[e]);
         }
     }
 }
 
-/* Cuts the ranks into `parts` parts of exactly sizes[p] ranks (their sum is the count), so that few
- * bytes go between parts: one after the other, each grown from the lowest rank that is left, next
- * always the rank with the most bytes to the part. part[r] for each rank. n log n. The arrays of
- * the heap are as long as there are ranks. */
-static void cut_by_growth(const struct subgraph *graph, const uint32_t *sizes, uint32_t parts,
-                          uint32_t *part, struct heap *heap)
+/* Cuts the `count` ranks of the subgraph into `parts` parts of exactly sizes[p] ranks (their sum is
+ * the count), so that few bytes go between parts: one after the other, each grown from the lowest
+ * rank that is left, next always the rank with the most bytes to the part. n log n. */
+static void cut_by_growth(struct descent *d, uint32_t count, const uint32_t *sizes, uint32_t parts)
 {
-    struct growth growth = {.graph = graph, .heap = heap, .part = part};
-    memset(heap->at, 0xff, graph->count * sizeof *heap->at);
-    memset(heap->bytes, 0, graph->count * sizeof *heap->bytes);
-    memset(part, 0xff, graph->count * sizeof *part);
+    struct heap *heap = &d->heap;
+    d->fresh = 0;
+    memset(heap->at, 0xff, count * sizeof *heap->at);
+    memset(heap->bytes, 0, count * sizeof *heap->bytes);
+    memset(d->part, 0xff, count * sizeof *d->part);
     for (uint32_t p = 0; p < parts; p++) {
         for (uint32_t n = 0; n < sizes[p]; n++) {
-            grow(&growth, p);
+            grow(d, p);
         }
         while (heap->count) { /* what touches this part is free for the next */
             heap->bytes[heap->items[--heap->count]] = 0;
@@ -228,8 +211,8 @@ static uint32_t count_groups(struct descent *d, size_t level, uint32_t begin, ui
 
 /* -- cutting -- */
 
-/* The bytes that ranks [begin, end) send to one another. */
-static struct subgraph subgraph_of(struct descent *d, uint32_t begin, uint32_t end)
+/* The subgraph at hand is that of the ranks [begin, end). */
+static void take_subgraph(struct descent *d, uint32_t begin, uint32_t end)
 {
     const struct map_matrix *matrix = d->t->matrix;
     size_t used = 0;
@@ -250,7 +233,6 @@ static struct subgraph subgraph_of(struct descent *d, uint32_t begin, uint32_t e
     for (uint32_t i = begin; i < end; i++) {
         d->local[d->ranks[i]] = MAP_NONE;
     }
-    return (struct subgraph){end - begin, d->start, d->with, d->bytes};
 }
 
 /* Ranks of part 0 first, then those of part 1, …, in ascending order within each. */
@@ -282,8 +264,8 @@ static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end
         return -ENOMEM;
     }
     memcpy(sizes, d->sizes, parts * sizeof *sizes);
-    struct subgraph graph = subgraph_of(d, begin, end);
-    cut_by_growth(&graph, sizes, parts, d->part, &d->heap);
+    take_subgraph(d, begin, end);
+    cut_by_growth(d, end - begin, sizes, parts);
     sort_ranks(d, begin, end, parts);
     int rc = 0;
     for (uint32_t p = 0, at = begin; rc == 0 && p < parts; at += sizes[p++]) {
