@@ -2,7 +2,6 @@
  * sent and awaited. One file, because it is linked into programs of others: it exports what
  * servet_spmd.h declares and nothing else. */
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,33 +9,50 @@
 
 #include "mapper/spmd/library/servet_spmd.h"
 
-/* -- the plan file: what one rank needs of it (its form is in mapper/spmd/plan.c) -- */
+enum { MESSAGES = 8, BOXES = 9, TAG = 7305 };
 
-enum { SPMD_FILE_MESSAGES = 8, SPMD_FILE_BOXES = 9 };
+/* Between this many slices of the internal tasks MPI is called: often enough for a message of
+ * several fragments, at some 0.3 us a call not to be noticed in an iteration of 0.1 ms. */
+enum { SLICES = 12 };
 
-struct spmd_file_message {
+/* The first steps are done by turns in both orders, so many each. */
+enum { TRIALS = 15 };
+/* The whole tile at once must be so much faster to be kept. */
+static const double worth = 0.98;
+
+enum order { EDGES_FIRST, WHOLE, ORDERS };
+
+struct trial {
+    unsigned steps;
+    double seconds[ORDERS][TRIALS];
+    enum order kept; /* from then on */
+};
+
+struct message {
     int to, dx, dy;
+    /* in array coordinates: tasks that it carries, the halo that its answer fills */
+    struct servet_spmd_box inner, outer;
+    char *sent, *received; /* packed */
 };
 
-struct spmd_plan_file {
+struct servet_spmd {
     struct servet_spmd_layout layout;
-    struct spmd_file_message messages[SPMD_FILE_MESSAGES]; /* in the order of posting */
+    struct message messages[MESSAGES]; /* in the order of posting */
     size_t message_count;
-    struct servet_spmd_box boxes[SPMD_FILE_BOXES]; /* by priority */
+    struct servet_spmd_box boxes[BOXES]; /* by priority */
     size_t box_count;
+    MPI_Comm comm;
+    size_t bytes;
+    MPI_Request requests[2 * MESSAGES];
+    struct trial trial;
 };
 
-static int refuse(char *error, size_t size, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int refuse(char *error, size_t size, const char *format, ...)
+const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(error, size, format, args);
-    va_end(args);
-    return -1;
+    return &plan->layout;
 }
+
+/* -- the plan file: what one rank needs of it (its form is in mapper/spmd/plan.c) -- */
 
 /* False: not there, not a number, negative. */
 static int number(const json_t *value, size_t *out)
@@ -68,12 +84,12 @@ static int read_layout(const json_t *root, struct servet_spmd_layout *t)
     return good;
 }
 
-static int read_boxes(const json_t *list, struct spmd_plan_file *out)
+static int read_boxes(const json_t *list, servet_spmd *out)
 {
     const struct servet_spmd_layout *t = &out->layout;
     size_t tasks = 0;
     out->box_count = json_array_size(list);
-    if (out->box_count > SPMD_FILE_BOXES) {
+    if (out->box_count > BOXES) {
         return 0;
     }
     for (size_t i = 0; i < out->box_count; i++) {
@@ -90,10 +106,10 @@ static int read_boxes(const json_t *list, struct spmd_plan_file *out)
     return tasks == t->x * t->y;
 }
 
-static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *out)
+static int read_messages(const json_t *list, int ranks, servet_spmd *out)
 {
     size_t count = json_array_size(list);
-    if (count > SPMD_FILE_MESSAGES) {
+    if (count > MESSAGES) {
         return 0;
     }
     out->message_count = count;
@@ -106,81 +122,46 @@ static int read_messages(const json_t *list, int ranks, struct spmd_plan_file *o
         if (to < 0 || to >= ranks || dx < -1 || dx > 1 || dy < -1 || dy > 1) {
             return 0;
         }
-        out->messages[i] = (struct spmd_file_message){(int)to, (int)dx, (int)dy};
+        out->messages[i] = (struct message){.to = (int)to, .dx = (int)dx, .dy = (int)dy};
     }
     return 1;
 }
 
 /* 0, or -1 with one line in `error` naming the file. */
-static int read_file(const char *path, int rank, int ranks, struct spmd_plan_file *out, char *error,
+static int read_file(const char *path, int rank, int ranks, servet_spmd *out, char *error,
                      size_t size)
 {
     json_error_t why;
     if (!path || !*path) {
-        return refuse(error, size,
-                      "SERVET_SPMD_PLAN: not set, expected the plan file of servet-spmd --plan");
+        snprintf(error, size,
+                 "SERVET_SPMD_PLAN: not set, expected the plan file of servet-spmd --plan");
+        return -1;
     }
     json_t *root = json_load_file(path, 0, &why);
     if (!root) {
-        return refuse(error, size, "%s: %s", path, why.text);
+        snprintf(error, size, "%s: %s", path, why.text);
+        return -1;
     }
-    int rc = 0;
+    struct servet_spmd_layout *t = &out->layout;
+    int rc = -1;
     const json_t *mine = json_array_get(json_object_get(root, "ranks"), (size_t)rank);
     if (json_integer_value(json_object_get(root, "servet_spmd_plan")) != 1 ||
-        !read_layout(root, &out->layout)) {
-        rc = refuse(error, size, "%s: not a plan of servet-spmd (version 1)", path);
-    } else if (out->layout.n * out->layout.m != (size_t)ranks) {
-        rc = refuse(error, size,
-                    "%s: a plan for %zu x %zu processes, expected one for the %d that run", path,
-                    out->layout.n, out->layout.m, ranks);
+        !read_layout(root, t)) {
+        snprintf(error, size, "%s: not a plan of servet-spmd (version 1)", path);
+    } else if (t->n * t->m != (size_t)ranks) {
+        snprintf(error, size,
+                 "%s: a plan for %zu x %zu processes, expected one for the %d that run", path, t->n,
+                 t->m, ranks);
     } else if (!read_boxes(json_object_get(mine, "tasks"), out) ||
                !read_messages(json_object_get(mine, "messages"), ranks, out)) {
-        rc = refuse(error, size, "%s: the tasks or messages of rank %d make no sense", path, rank);
+        snprintf(error, size, "%s: the tasks or messages of rank %d make no sense", path, rank);
     } else {
-        out->layout.i = (size_t)rank % out->layout.n;
-        out->layout.j = (size_t)rank / out->layout.n;
+        t->i = (size_t)rank % t->n;
+        t->j = (size_t)rank / t->n;
+        rc = 0;
     }
     json_decref(root);
     return rc;
-}
-
-/* -- the plan -- */
-
-enum { TAG = 7305 };
-
-/* Between this many slices of the internal tasks MPI is called: often enough for a message of
- * several fragments, at some 0.3 us a call not to be noticed in an iteration of 0.1 ms. */
-enum { SLICES = 12 };
-
-/* The first steps are done by turns in both orders, so many each. */
-enum { TRIALS = 15 };
-/* The whole tile at once must be so much faster to be kept. */
-static const double worth = 0.98;
-
-enum order { EDGES_FIRST, WHOLE, ORDERS };
-
-struct trial {
-    unsigned steps;
-    double seconds[ORDERS][TRIALS];
-    enum order kept; /* from then on */
-};
-
-struct servet_spmd {
-    struct spmd_plan_file file;
-    MPI_Comm comm;
-    size_t bytes;
-    char *sent[SPMD_FILE_MESSAGES], *received[SPMD_FILE_MESSAGES]; /* packed */
-    MPI_Request requests[2 * SPMD_FILE_MESSAGES];
-    struct trial trial;
-    /* tasks that message k carries, in the tile */
-    struct servet_spmd_box inner[SPMD_FILE_MESSAGES];
-    /* halo that its answer fills, in array coordinates */
-    struct servet_spmd_box outer[SPMD_FILE_MESSAGES];
-};
-
-const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)
-{
-    return &plan->file.layout;
 }
 
 /* -- packing -- */
@@ -194,7 +175,7 @@ static size_t box_tasks(const struct servet_spmd_box *box)
 static void copy_box(const servet_spmd *plan, char *array, const struct servet_spmd_box *box,
                      char *packed, int out)
 {
-    size_t bytes = plan->bytes, stride = plan->file.layout.stride * bytes,
+    size_t bytes = plan->bytes, stride = plan->layout.stride * bytes,
            row = (box->x1 - box->x0) * bytes;
     for (size_t y = box->y0; y < box->y1; y++) {
         char *at = array + y * stride + box->x0 * bytes;
@@ -231,17 +212,17 @@ static void along(int direction, size_t size, size_t before, size_t after, size_
 
 static int prepare(servet_spmd *plan)
 {
-    const struct servet_spmd_layout *t = &plan->file.layout;
-    for (size_t k = 0; k < plan->file.message_count; k++) {
-        const struct spmd_file_message *message = &plan->file.messages[k];
+    const struct servet_spmd_layout *t = &plan->layout;
+    for (size_t k = 0; k < plan->message_count; k++) {
+        struct message *m = &plan->messages[k];
         size_t ix[2], iy[2], ox[2], oy[2];
-        along(message->dx, t->x, t->left, t->right, ix, ox);
-        along(message->dy, t->y, t->down, t->up, iy, oy);
-        plan->inner[k] = (struct servet_spmd_box){ix[0], ix[1], iy[0], iy[1], 0};
-        plan->outer[k] = (struct servet_spmd_box){ox[0], ox[1], oy[0], oy[1], 0};
-        plan->sent[k] = malloc(box_tasks(&plan->inner[k]) * plan->bytes + 1);
-        plan->received[k] = malloc(box_tasks(&plan->outer[k]) * plan->bytes + 1);
-        if (!plan->sent[k] || !plan->received[k]) {
+        along(m->dx, t->x, t->left, t->right, ix, ox);
+        along(m->dy, t->y, t->down, t->up, iy, oy);
+        m->inner = (struct servet_spmd_box){ix[0], ix[1], iy[0], iy[1], 0};
+        m->outer = (struct servet_spmd_box){ox[0], ox[1], oy[0], oy[1], 0};
+        m->sent = malloc(box_tasks(&m->inner) * plan->bytes + 1);
+        m->received = malloc(box_tasks(&m->outer) * plan->bytes + 1);
+        if (!m->sent || !m->received) {
             return -1;
         }
     }
@@ -259,33 +240,33 @@ static int tag_of(int dx, int dy)
 static int post_receives(servet_spmd *plan)
 {
     int rc = MPI_SUCCESS;
-    for (size_t k = 0; rc == MPI_SUCCESS && k < plan->file.message_count; k++) {
-        const struct spmd_file_message *m = &plan->file.messages[k];
-        rc = MPI_Irecv(plan->received[k], (int)(box_tasks(&plan->outer[k]) * plan->bytes), MPI_BYTE,
-                       m->to, tag_of(-m->dx, -m->dy), plan->comm, &plan->requests[k]);
+    for (size_t k = 0; rc == MPI_SUCCESS && k < plan->message_count; k++) {
+        const struct message *m = &plan->messages[k];
+        rc = MPI_Irecv(m->received, (int)(box_tasks(&m->outer) * plan->bytes), MPI_BYTE, m->to,
+                       tag_of(-m->dx, -m->dy), plan->comm, &plan->requests[k]);
     }
     return rc;
 }
 
 static int post_sends(servet_spmd *plan, char *array)
 {
-    size_t count = plan->file.message_count;
+    size_t count = plan->message_count;
     int rc = MPI_SUCCESS;
     for (size_t k = 0; rc == MPI_SUCCESS && k < count; k++) {
-        const struct spmd_file_message *m = &plan->file.messages[k];
-        copy_box(plan, array, &plan->inner[k], plan->sent[k], 1);
-        rc = MPI_Isend(plan->sent[k], (int)(box_tasks(&plan->inner[k]) * plan->bytes), MPI_BYTE,
-                       m->to, tag_of(m->dx, m->dy), plan->comm, &plan->requests[count + k]);
+        const struct message *m = &plan->messages[k];
+        copy_box(plan, array, &m->inner, m->sent, 1);
+        rc = MPI_Isend(m->sent, (int)(box_tasks(&m->inner) * plan->bytes), MPI_BYTE, m->to,
+                       tag_of(m->dx, m->dy), plan->comm, &plan->requests[count + k]);
     }
     return rc;
 }
 
 static int finish(servet_spmd *plan, char *array)
 {
-    size_t count = plan->file.message_count;
+    size_t count = plan->message_count;
     int rc = MPI_Waitall((int)(2 * count), plan->requests, MPI_STATUSES_IGNORE);
     for (size_t k = 0; rc == MPI_SUCCESS && k < count; k++) {
-        copy_box(plan, array, &plan->outer[k], plan->received[k], 0);
+        copy_box(plan, array, &plan->messages[k].outer, plan->messages[k].received, 0);
     }
     return rc;
 }
@@ -314,14 +295,14 @@ static struct servet_spmd_box slice(const struct servet_spmd_box *box, size_t k)
 static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box,
                             servet_spmd_compute *compute, void *context)
 {
-    int done = plan->file.message_count == 0, rc = MPI_SUCCESS;
+    int done = plan->message_count == 0, rc = MPI_SUCCESS;
     for (size_t k = 0; rc == MPI_SUCCESS && k < SLICES; k++) {
         struct servet_spmd_box part = slice(box, k);
         if (part.x0 < part.x1 && part.y0 < part.y1) {
             compute(context, &part);
         }
         if (!done) {
-            rc = MPI_Testall((int)(2 * plan->file.message_count), plan->requests, &done,
+            rc = MPI_Testall((int)(2 * plan->message_count), plan->requests, &done,
                              MPI_STATUSES_IGNORE);
         }
     }
@@ -330,22 +311,21 @@ static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box
 
 static int edges_first(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
 {
-    const struct spmd_plan_file *file = &plan->file;
     size_t box = 0;
     int rc = post_receives(plan);
-    for (; rc == MPI_SUCCESS && box < file->box_count && file->boxes[box].priority < 3; box++) {
-        compute(context, &file->boxes[box]);
+    for (; rc == MPI_SUCCESS && box < plan->box_count && plan->boxes[box].priority < 3; box++) {
+        compute(context, &plan->boxes[box]);
     }
     rc = rc == MPI_SUCCESS ? post_sends(plan, next) : rc;
-    for (; rc == MPI_SUCCESS && box < file->box_count; box++) {
-        rc = compute_internal(plan, &file->boxes[box], compute, context);
+    for (; rc == MPI_SUCCESS && box < plan->box_count; box++) {
+        rc = compute_internal(plan, &plan->boxes[box], compute, context);
     }
     return rc == MPI_SUCCESS ? finish(plan, next) : rc;
 }
 
 static int whole(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
 {
-    const struct servet_spmd_layout *t = &plan->file.layout;
+    const struct servet_spmd_layout *t = &plan->layout;
     int rc = post_receives(plan);
     if (rc == MPI_SUCCESS) {
         compute(context, &(struct servet_spmd_box){0, t->x, 0, t->y, 1});
@@ -389,7 +369,7 @@ static int try_step(servet_spmd *plan, void *next, servet_spmd_compute *compute,
 
 int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
 {
-    if (plan->trial.steps < ORDERS * TRIALS && plan->file.layout.n * plan->file.layout.m > 1) {
+    if (plan->trial.steps < ORDERS * TRIALS && plan->layout.n * plan->layout.m > 1) {
         return try_step(plan, next, compute, context);
     }
     return (plan->trial.kept == WHOLE ? whole : edges_first)(plan, next, compute, context);
@@ -399,9 +379,9 @@ int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute
 
 static void free_plan(servet_spmd *plan)
 {
-    for (size_t k = 0; plan && k < plan->file.message_count; k++) {
-        free(plan->sent[k]);
-        free(plan->received[k]);
+    for (size_t k = 0; plan && k < plan->message_count; k++) {
+        free(plan->messages[k].sent);
+        free(plan->messages[k].received);
     }
     free(plan);
 }
@@ -421,8 +401,8 @@ int servet_spmd_open(const char *path, MPI_Comm comm, size_t bytes, servet_spmd 
     servet_spmd *plan = calloc(1, sizeof *plan);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
-    failed = !plan || read_file(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks, &plan->file,
-                                error, size);
+    failed = !plan ||
+             read_file(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks, plan, error, size);
     if (!failed) {
         plan->bytes = bytes;
         failed = prepare(plan) < 0;
