@@ -12,6 +12,7 @@
 
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
+#include "profile/base/file.h"
 #include "profile/base/statistics.h"
 
 #define TRACE_LIBRARY "libservet_trace.so"
@@ -30,8 +31,10 @@ struct spmd_measured {
 
 /* The files that a run needs; whatever ends the program, they are gone. */
 static struct {
-    char plan[FILE_NAME], trace[FILE_NAME];
-    struct spmd_binding binding;
+    char plan[FILE_NAME], trace[FILE_NAME], ranks[FILE_NAME];
+    const char
+        *arguments[7]; /* of mpirun, ending with NULL: ranks go where the mapping wants them */
+    char *list;        /* PUs of one node */
 } files;
 
 static void remove_file(char name[FILE_NAME])
@@ -46,18 +49,19 @@ static void remove_files(void)
 {
     remove_file(files.plan);
     remove_file(files.trace);
-    spmd_unbind(&files.binding);
+    remove_file(files.ranks);
+    free(files.list);
+    files.list = NULL;
 }
 
-/* An empty file; its name ends with XXXXXX at first. */
-static void make_file(char name[FILE_NAME], const char *wanted)
+/* A file with this text; its name ends with XXXXXX at first. */
+static void make_file(char name[FILE_NAME], const char *wanted, const char *text)
 {
     strcpy(name, wanted);
     int fd = mkstemp(name);
-    if (fd < 0) {
+    if (fd < 0 || dprintf(fd, "%s", text) < 0 || close(fd) < 0) {
         cli_fail("%s: %s", name, strerror(errno));
     }
-    close(fd);
 }
 
 /* -- command line -- */
@@ -118,8 +122,8 @@ static void make_words(const struct spmd_planner *p, const struct spmd_tile *til
         add(words, exported[i]);
     }
 #endif
-    for (size_t i = 0; files.binding.arguments[i]; i++) {
-        add(words, files.binding.arguments[i]);
+    for (size_t i = 0; files.arguments[i]; i++) {
+        add(words, files.arguments[i]);
     }
     while (copy && (word = strsep(&rest, " "))) {
         char expanded[PATH_MAX] = "";
@@ -189,7 +193,7 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
     if (profile_child_find(places, TRACE_LIBRARY, R_OK, library) < 0) {
         cli_usage("--characterise: %s is not installed", TRACE_LIBRARY);
     }
-    make_file(files.trace, "/tmp/servet-spmd-XXXXXX");
+    make_file(files.trace, "/tmp/servet-spmd-XXXXXX", "");
     snprintf(trace, sizeof trace, "SERVET_TRACE=%s", files.trace);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
     snprintf(plan, sizeof plan, "SERVET_SPMD_PLAN=%s", files.plan);
@@ -231,12 +235,37 @@ static void run_traced(const struct spmd_planner *p, const struct spmd_tile *til
  * are alike. */
 enum { CHOICES = 4 };
 
+static void bind_ranks(const struct servet_profile *profile, const struct spmd_grid *grid)
+{
+    struct map_mapping plan;
+    size_t size = 0;
+    map_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
+    bool one_node = map_mapping_one_node(&plan);
+    const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
+    FILE *text = map_needed(profile_stream_open(&files.list, &size));
+    map_done(format->print(text, format, &plan));
+    map_done(fclose(text));
+    map_mapping_free(&plan);
+    if (one_node) {
+        files.list[strcspn(files.list, "\n")] = '\0';
+        memcpy(files.arguments,
+               (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", files.list, NULL},
+               5 * sizeof *files.arguments);
+        return;
+    }
+    make_file(files.ranks, "/tmp/servet-ranks-XXXXXX", files.list);
+    memcpy(files.arguments,
+           (const char *[]){"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical", "1",
+                            "--rankfile", files.ranks, NULL},
+           7 * sizeof *files.arguments);
+}
+
 static void make_files(const struct spmd_planner *p, const struct spmd_choice *choice)
 {
     struct spmd_grid grid = spmd_planner_grid(p, &choice->tile);
-    make_file(files.plan, "/tmp/servet-plan-XXXXXX");
+    make_file(files.plan, "/tmp/servet-plan-XXXXXX", "");
     spmd_planner_save(p, choice, &grid, files.plan);
-    spmd_bind(p->profile, &grid, &files.binding);
+    bind_ranks(p->profile, &grid);
     spmd_grid_free(&grid);
 }
 

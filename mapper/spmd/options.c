@@ -1,4 +1,4 @@
-/* The command line of servet-spmd, and what it prints. */
+/* The command line of servet-spmd. */
 #include "mapper/spmd/spmd.h"
 
 #include <errno.h>
@@ -61,22 +61,21 @@ static const struct argp_option table[] = {
     {0},
 };
 
-/* "800x600", or "800" when `alone` is allowed (then *b is 1). */
-static void parse_pair(const char *option, const char *text, bool alone, uint64_t *a, uint64_t *b)
+/* "800x600", or "800" alone: then *b is 1. */
+static void parse_pair(const char *option, const char *text, uint64_t *a, uint64_t *b)
 {
     char *end;
     errno = 0;
     long x = strtol(text, &end, 10), y = 1;
-    bool second = end != text && *end == 'x';
-    if (second) {
+    bool good = end != text;
+    if (good && *end == 'x') {
         const char *at = end + 1;
         y = strtol(at, &end, 10);
-        second = end != at;
+        good = end != at;
     }
-    if (errno || end == text || *end || (!second && (!alone || strchr(text, 'x'))) || x < 1 ||
-        y < 1 || x > TASKS_MAX || y > TASKS_MAX) {
-        cli_usage("%s: expected %stwo numbers above 0 such as 800x600, got '%s'", option,
-                  alone ? "one or " : "", text);
+    if (errno || !good || *end || x < 1 || y < 1 || x > TASKS_MAX || y > TASKS_MAX) {
+        cli_usage("%s: expected one or two numbers above 0 such as 800x600, got '%s'", option,
+                  text);
     }
     *a = (uint64_t)x;
     *b = (uint64_t)y;
@@ -91,15 +90,6 @@ static double parse_positive(const char *option, const char *text, const char *w
     return value;
 }
 
-static double parse_efficiency(const char *text)
-{
-    double value = cli_number("--efficiency", text, 0, 1);
-    if (!(value > 0 && value < 1)) {
-        cli_usage("--efficiency: expected a number above 0 and below 1, got '%s'", text);
-    }
-    return value;
-}
-
 static void parse_stencil(struct spmd_options *options, const char *text)
 {
     struct servet_error error;
@@ -108,12 +98,16 @@ static void parse_stencil(struct spmd_options *options, const char *text)
     }
 }
 
-static error_t parse_application(int key, char *argument, struct spmd_options *options)
+static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
+    struct spmd_options *options = state->input;
     struct spmd_problem *problem = &options->problem;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->machine;
+        return 0;
     case PROBLEM:
-        parse_pair("--problem", argument, true, &problem->x, &problem->y);
+        parse_pair("--problem", argument, &problem->x, &problem->y);
         return 0;
     case STENCIL:
         parse_stencil(options, argument);
@@ -128,25 +122,16 @@ static error_t parse_application(int key, char *argument, struct spmd_options *o
         problem->bytes = parse_positive("--bytes", argument, "a number of bytes", BYTES_MAX);
         return 0;
     case EFFICIENCY:
-        problem->efficiency = parse_efficiency(argument);
+        problem->efficiency = cli_number("--efficiency", argument, 0, 1);
+        if (!(problem->efficiency > 0 && problem->efficiency < 1)) {
+            cli_usage("--efficiency: expected a number above 0 and below 1, got '%s'", argument);
+        }
         return 0;
-    default:
-        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
-    }
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct spmd_options *options = state->input;
-    switch (key) {
     case CORES:
         options->cores = (uint64_t)cli_integer("--cores", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
     case TILE:
-        parse_pair("--tile", argument, true, &options->tile_x, &options->tile_y);
-        return 0;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->machine;
+        parse_pair("--tile", argument, &options->tile_x, &options->tile_y);
         return 0;
     case FORMAT:
         options->format = map_common_format(argument);
@@ -158,7 +143,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->rounds = (uint32_t)cli_integer("--rounds", argument, 1, SPMD_ROUNDS_MAX);
         return 0;
     default:
-        return parse_application(key, argument, options);
+        return cli_set_member(key, argument, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -215,67 +200,4 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
         .problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
     cli_parse(&argp, argc, argv, 0, NULL, out);
     check(out);
-}
-
-typedef unsigned long long ull;
-
-void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
-                        const struct spmd_choice *choice, const struct spmd_grid *grid)
-{
-    const struct spmd_tile *tile = &choice->tile;
-    const struct spmd_times *t = &choice->times;
-    fprintf(out, "problem        %llu x %llu tasks of %.4g s, %.4g bytes each\n", (ull)problem->x,
-            (ull)problem->y, problem->comp_s, problem->bytes);
-    fprintf(out, "tile           %llu x %llu tasks\n", (ull)tile->x, (ull)tile->y);
-    fprintf(out, "cores          %llu (%llu x %llu)\n", (ull)t->cores, (ull)tile->n, (ull)tile->m);
-    fprintf(out, "edge tasks     %.6g s\ninternal tasks %.6g s\n", t->edge_s, t->internal_s);
-    fprintf(out, "communication  %.6g s%s\n", t->comm_s,
-            t->comm_s > t->internal_s ? " (longer than the internal tasks)" : "");
-    fprintf(out, "iteration      %.6g s (predicted)\n", t->iteration_s);
-    fprintf(out, "speed-up       %.4g\nefficiency     %.4g (wanted: %.4g%s)\n", t->speedup,
-            t->efficiency, problem->efficiency,
-            t->kept ? "" : "; the communication is not hidden enough for it");
-    fprintf(out, "messages      ");
-    bool any = false;
-    for (size_t layer = 0; layer < SPMD_LAYERS; layer++) {
-        if (grid->messages[layer]) {
-            fprintf(out, "%s %llu over layer %zu", any ? "," : "", (ull)grid->messages[layer],
-                    layer);
-            any = true;
-        }
-    }
-    fprintf(out, "%s\n", any ? " in each iteration" : " none");
-}
-
-void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
-                       const struct spmd_choice *curve, size_t count, uint64_t chosen)
-{
-    uint64_t falls = 0, fastest = 0;
-    double best = 0;
-    fprintf(out, "# cores     tile        iteration_s  speed-up  efficiency\n");
-    for (size_t i = 0; i < count; i++) {
-        const struct spmd_times *t = &curve[i].times;
-        char tile[48];
-        snprintf(tile, sizeof tile, "%llux%llu", (ull)curve[i].tile.x, (ull)curve[i].tile.y);
-        fprintf(out, "%7llu %11s  %14.6g %9.4g %11.4g%s\n", (ull)t->cores, tile, t->iteration_s,
-                t->speedup, t->efficiency, t->cores == chosen ? "  *" : "");
-        falls = !falls && t->efficiency < problem->efficiency ? t->cores : falls;
-        if (t->speedup > best) {
-            best = t->speedup;
-            fastest = t->cores;
-        }
-    }
-    if (falls) {
-        fprintf(out, "# efficiency falls below %.4g from %llu cores on\n", problem->efficiency,
-                (ull)falls);
-    }
-    fprintf(out, "# highest speed-up %.4g at %llu cores\n", best, (ull)fastest);
-}
-
-void spmd_report_measured(FILE *out, const struct spmd_choice *choice,
-                          const struct profile_median *iteration_s)
-{
-    fprintf(out, "measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
-            iteration_s->median, iteration_s->low, iteration_s->high,
-            100 * (choice->times.iteration_s / iteration_s->median - 1));
 }

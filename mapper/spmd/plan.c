@@ -78,11 +78,11 @@ static json_t *pair(uint64_t a, uint64_t b)
     return json_pack("[I, I]", (json_int_t)a, (json_int_t)b);
 }
 
-static json_t *tasks_of(const struct spmd_problem *problem, const struct spmd_choice *choice,
+static json_t *tasks_of(const struct spmd_planner *p, const struct spmd_choice *choice,
                         const struct spmd_grid *grid, uint64_t rank)
 {
     struct spmd_box boxes[SPMD_BOXES];
-    size_t count = spmd_boxes(problem, &choice->tile, grid, rank, boxes);
+    size_t count = spmd_boxes(&p->options.problem, &choice->tile, grid, rank, boxes);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         json_array_append_new(list, json_pack("{s:i, s:o, s:o}", "priority", boxes[i].priority, "x",
@@ -92,12 +92,12 @@ static json_t *tasks_of(const struct spmd_problem *problem, const struct spmd_ch
     return list;
 }
 
-static json_t *messages_of(const struct servet_profile *profile, const struct spmd_problem *problem,
-                           const struct spmd_choice *choice, const struct spmd_grid *grid,
-                           uint64_t rank)
+static json_t *messages_of(const struct spmd_planner *p, const struct spmd_choice *choice,
+                           const struct spmd_grid *grid, uint64_t rank)
 {
     struct spmd_message messages[SPMD_DIRECTIONS];
-    size_t count = spmd_messages(profile, problem, &choice->tile, grid, rank, messages);
+    size_t count =
+        spmd_messages(p->profile, &p->options.problem, &choice->tile, grid, rank, messages);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct spmd_message *m = &messages[i];
@@ -108,32 +108,32 @@ static json_t *messages_of(const struct servet_profile *profile, const struct sp
     return list;
 }
 
-static json_t *ranks_of(const struct servet_profile *profile, const struct spmd_problem *problem,
-                        const struct spmd_choice *choice, const struct spmd_grid *grid,
-                        const struct map_mapping *plan)
+static json_t *ranks_of(const struct spmd_planner *p, const struct spmd_choice *choice,
+                        const struct spmd_grid *grid, const struct map_mapping *plan)
 {
     json_t *list = json_array();
     for (uint64_t rank = 0; rank < grid->n * grid->m; rank++) {
+        const struct map_place *place = &plan->places[rank];
         char node[256];
-        map_mapping_node_name(plan, plan->places[rank].node, node, sizeof node);
-        json_array_append_new(list, json_pack("{s:I, s:o, s:s, s:I, s:I, s:o, s:o}", "rank",
-                                              (json_int_t)rank, "at",
-                                              pair(rank % grid->n, rank / grid->n), "node", node,
-                                              "pu", (json_int_t)plan->places[rank].pu, "os_index",
-                                              (json_int_t)plan->places[rank].os_index, "tasks",
-                                              tasks_of(problem, choice, grid, rank), "messages",
-                                              messages_of(profile, problem, choice, grid, rank)));
+        map_mapping_node_name(plan, place->node, node, sizeof node);
+        json_array_append_new(
+            list, json_pack("{s:I, s:o, s:s, s:I, s:I, s:o, s:o}", "rank", (json_int_t)rank, "at",
+                            pair(rank % grid->n, rank / grid->n), "node", node, "pu",
+                            (json_int_t)place->pu, "os_index", (json_int_t)place->os_index, "tasks",
+                            tasks_of(p, choice, grid, rank), "messages",
+                            messages_of(p, choice, grid, rank)));
     }
     return list;
 }
 
-char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_problem *problem,
-                     const struct spmd_choice *choice, const struct spmd_grid *grid)
+char *spmd_plan_json(const struct spmd_planner *p, const struct spmd_choice *choice,
+                     const struct spmd_grid *grid)
 {
+    const struct spmd_problem *problem = &p->options.problem;
     struct map_mapping plan;
     const struct spmd_times *t = &choice->times;
     const struct spmd_stencil *s = &problem->stencil;
-    if (map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
+    if (map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan) < 0) {
         return NULL;
     }
     json_t *root = json_pack(
@@ -146,15 +146,11 @@ char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_pro
         problem->efficiency, "predicted", "edge_seconds", t->edge_s, "internal_seconds",
         t->internal_s, "compute_seconds", t->compute_s, "communication_seconds", t->comm_s,
         "iteration_seconds", t->iteration_s, "speedup", t->speedup, "efficiency", t->efficiency,
-        "kept", (int)t->kept, "ranks", ranks_of(profile, problem, choice, grid, &plan));
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+        "kept", (int)t->kept, "ranks", ranks_of(p, choice, grid, &plan));
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL, *line;
+    int length = text ? asprintf(&line, "%s\n", text) : -1;
     json_decref(root);
     map_mapping_free(&plan);
-    if (!text) {
-        return NULL;
-    }
-    char *line;
-    int length = asprintf(&line, "%s\n", text);
     free(text);
     return length < 0 ? NULL : line;
 }

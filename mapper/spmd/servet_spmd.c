@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mapper/formats/formats.h"
 #include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
-#include "profile/base/file.h"
+
+typedef unsigned long long ull;
 
 /* -- the machine -- */
 
@@ -70,12 +70,12 @@ static struct spmd_choice of_tile(const struct spmd_planner *p)
     if (n * m > p->pus) {
         cli_usage("--tile: expected one for at most %llu cores (the PUs of the profile), this one "
                   "needs %llu",
-                  (unsigned long long)p->pus, (unsigned long long)(n * m));
+                  (ull)p->pus, (ull)(n * m));
     }
     if (spmd_tile_of_grid(&o->problem, n, m, &choice.tile) < 0) {
         cli_usage(
             "--tile: expected one that is not thinner than the stencil reaches, got %llu x %llu",
-            (unsigned long long)o->tile_x, (unsigned long long)o->tile_y);
+            (ull)o->tile_x, (ull)o->tile_y);
     }
     double comm_s = n * m > 1 ? p->comm(p->comm_context, &o->problem, &choice.tile) : 0;
     choice.times = spmd_predict(&o->problem, &choice.tile, comm_s);
@@ -90,16 +90,15 @@ struct spmd_choice spmd_planner_distribute(const struct spmd_planner *p)
         return of_tile(p);
     }
     if (o->cores > p->pus) {
-        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu",
-                  (unsigned long long)p->pus, (unsigned long long)o->cores);
+        cli_usage("--cores: expected at most %llu (the PUs of the profile), got %llu", (ull)p->pus,
+                  (ull)o->cores);
     }
     int rc = spmd_choose(&o->problem, o->cores ? o->cores : p->pus, o->cores > 0, p->comm,
                          p->comm_context, &choice);
     if (rc == -ERANGE && o->cores) {
         cli_usage("--cores: expected a number of processes whose grid divides the problem of %llu "
                   "x %llu, got %llu",
-                  (unsigned long long)o->problem.x, (unsigned long long)o->problem.y,
-                  (unsigned long long)o->cores);
+                  (ull)o->problem.x, (ull)o->problem.y, (ull)o->cores);
     }
     if (rc < 0) {
         cli_fail("no tile: %s", strerror(-rc));
@@ -120,7 +119,7 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
                        const struct spmd_grid *grid, const char *path)
 {
     struct servet_error error;
-    char *text = map_needed(spmd_plan_json(p->profile, &p->options.problem, choice, grid));
+    char *text = map_needed(spmd_plan_json(p, choice, grid));
     int rc = profile_save_text(text, path, &error);
     free(text);
     if (rc < 0) {
@@ -128,61 +127,72 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
     }
 }
 
-/* -- arguments of mpirun -- */
-
-void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
-               struct spmd_binding *out)
-{
-    struct map_mapping plan;
-    size_t size = 0;
-    *out = (struct spmd_binding){.rankfile = ""};
-    map_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
-    bool one_node = map_mapping_one_node(&plan);
-    const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
-    FILE *text = map_needed(profile_stream_open(&out->list, &size));
-    map_done(format->print(text, format, &plan));
-    map_done(fclose(text));
-    map_mapping_free(&plan);
-    if (one_node) {
-        out->list[strcspn(out->list, "\n")] = '\0';
-        memcpy(out->arguments,
-               (const char *[]){"--bind-to", "cpu-list:ordered", "--cpu-list", out->list, NULL},
-               5 * sizeof *out->arguments);
-        return;
-    }
-    strcpy(out->rankfile, "/tmp/servet-ranks-XXXXXX");
-    int fd = mkstemp(out->rankfile);
-    if (fd < 0 || dprintf(fd, "%s", out->list) < 0 || close(fd) < 0) {
-        cli_fail("%s: %s", out->rankfile, strerror(errno));
-    }
-    memcpy(out->arguments,
-           (const char *[]){"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical", "1",
-                            "--rankfile", out->rankfile, NULL},
-           7 * sizeof *out->arguments);
-}
-
-void spmd_unbind(struct spmd_binding *binding)
-{
-    if (binding->rankfile[0]) {
-        unlink(binding->rankfile);
-    }
-    free(binding->list);
-    *binding = (struct spmd_binding){.rankfile = ""};
-}
-
 /* -- output -- */
 
+static void print_choice(const struct spmd_problem *problem, const struct spmd_choice *choice,
+                         const struct spmd_grid *grid)
+{
+    const struct spmd_tile *tile = &choice->tile;
+    const struct spmd_times *t = &choice->times;
+    printf("problem        %llu x %llu tasks of %.4g s, %.4g bytes each\n", (ull)problem->x,
+           (ull)problem->y, problem->comp_s, problem->bytes);
+    printf("tile           %llu x %llu tasks\n", (ull)tile->x, (ull)tile->y);
+    printf("cores          %llu (%llu x %llu)\n", (ull)t->cores, (ull)tile->n, (ull)tile->m);
+    printf("edge tasks     %.6g s\ninternal tasks %.6g s\n", t->edge_s, t->internal_s);
+    printf("communication  %.6g s%s\n", t->comm_s,
+           t->comm_s > t->internal_s ? " (longer than the internal tasks)" : "");
+    printf("iteration      %.6g s (predicted)\n", t->iteration_s);
+    printf("speed-up       %.4g\nefficiency     %.4g (wanted: %.4g%s)\n", t->speedup, t->efficiency,
+           problem->efficiency, t->kept ? "" : "; the communication is not hidden enough for it");
+    printf("messages      ");
+    bool any = false;
+    for (size_t layer = 0; layer < SPMD_LAYERS; layer++) {
+        if (grid->messages[layer]) {
+            printf("%s %llu over layer %zu", any ? "," : "", (ull)grid->messages[layer], layer);
+            any = true;
+        }
+    }
+    printf("%s\n", any ? " in each iteration" : " none");
+}
+
+/* The time of an iteration that was measured, and how far the predicted one is off. */
+static void print_measured(const struct spmd_choice *choice, const struct profile_median *measured)
+{
+    printf("measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
+           measured->median, measured->low, measured->high,
+           100 * (choice->times.iteration_s / measured->median - 1));
+}
+
+/* One line for each number of cores; the chosen one is marked, and below it is said where
+ * efficiency and speed-up begin to fall. */
 static void print_curve(const struct spmd_planner *p, uint64_t chosen)
 {
+    const struct spmd_problem *problem = &p->options.problem;
+    uint64_t falls = 0, fastest = 0;
+    double best = 0;
     struct spmd_choice *curve;
     size_t count;
-    int rc = spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count);
+    int rc = spmd_curve(problem, p->pus, p->comm, p->comm_context, &curve, &count);
     if (rc < 0) {
         cli_fail("no curve: %s", strerror(-rc));
     }
-    putchar('\n');
-    spmd_report_curve(stdout, &p->options.problem, curve, count, chosen);
+    printf("\n# cores     tile        iteration_s  speed-up  efficiency\n");
+    for (size_t i = 0; i < count; i++) {
+        const struct spmd_times *t = &curve[i].times;
+        char tile[48];
+        snprintf(tile, sizeof tile, "%llux%llu", (ull)curve[i].tile.x, (ull)curve[i].tile.y);
+        printf("%7llu %11s  %14.6g %9.4g %11.4g%s\n", (ull)t->cores, tile, t->iteration_s,
+               t->speedup, t->efficiency, t->cores == chosen ? "  *" : "");
+        falls = !falls && t->efficiency < problem->efficiency ? t->cores : falls;
+        fastest = t->speedup > best ? t->cores : fastest;
+        best = t->speedup > best ? t->speedup : best;
+    }
     free(curve);
+    if (falls) {
+        printf("# efficiency falls below %.4g from %llu cores on\n", problem->efficiency,
+               (ull)falls);
+    }
+    printf("# highest speed-up %.4g at %llu cores\n", best, (ull)fastest);
 }
 
 static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *grid)
@@ -210,11 +220,11 @@ int main(int argc, char **argv)
     if (o->format) {
         print_mapping(&planner, &grid);
     } else {
-        spmd_report_choice(stdout, &o->problem, &choice, &grid);
+        print_choice(&o->problem, &choice, &grid);
     }
     if (!o->format && planner.measured_tile.n &&
         spmd_is_same_tile(&planner.measured_tile, &choice.tile)) {
-        spmd_report_measured(stdout, &choice, &planner.measured);
+        print_measured(&choice, &planner.measured);
     }
     if (o->curve) {
         print_curve(&planner, choice.times.cores);

@@ -190,35 +190,7 @@ struct spmd_options {
 /* Ends the program with one line and status 2 on bad usage. */
 void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
 
-/* The output of servet-spmd. */
-
-void spmd_report_choice(FILE *out, const struct spmd_problem *problem,
-                        const struct spmd_choice *choice, const struct spmd_grid *grid);
-
-/* One line for each number of cores; the chosen one is marked, and below it is said where
- * efficiency and speed-up begin to fall. */
-void spmd_report_curve(FILE *out, const struct spmd_problem *problem,
-                       const struct spmd_choice *curve, size_t count, uint64_t chosen);
-
-/* The time of an iteration that was measured, and how far the predicted one is off. */
-void spmd_report_measured(FILE *out, const struct spmd_choice *choice,
-                          const struct profile_median *iteration_s);
-
 /* -- plan -- */
-
-/* Arguments of mpirun that put the ranks of a grid where the mapping wants them. */
-
-struct spmd_binding {
-    const char *arguments[7]; /* of mpirun, ending with NULL */
-    char *list;               /* PUs of one node */
-    char rankfile[32];        /* several nodes: a temporary file, else "" */
-};
-
-/* Ends the program when memory or the temporary file is not to be had. */
-void spmd_bind(const struct servet_profile *profile, const struct spmd_grid *grid,
-               struct spmd_binding *out);
-/* Removes the file. */
-void spmd_unbind(struct spmd_binding *binding);
 
 /* The plan of an SPMD execution as a file: grid, tile, who sits where, which tasks first, which
  * message first.
@@ -263,10 +235,6 @@ size_t spmd_messages(const struct servet_profile *profile, const struct spmd_pro
                      const struct spmd_tile *tile, const struct spmd_grid *grid, uint64_t rank,
                      struct spmd_message out[SPMD_DIRECTIONS]);
 
-/* The plan as JSON, a new string, or NULL when memory is short. */
-char *spmd_plan_json(const struct servet_profile *profile, const struct spmd_problem *problem,
-                     const struct spmd_choice *choice, const struct spmd_grid *grid);
-
 /* Shared by the parts of servet-spmd: the options, the machine, and how the times of exchanges are
  * found. */
 
@@ -280,6 +248,10 @@ struct spmd_planner {
     struct profile_median measured; /* of an iteration */
     struct spmd_tile measured_tile; /* in tiles like this one; n 0: not measured */
 };
+
+/* The plan as JSON, a new string, or NULL when memory is short. */
+char *spmd_plan_json(const struct spmd_planner *planner, const struct spmd_choice *choice,
+                     const struct spmd_grid *grid);
 
 /* All of these end the program with one line when something is wrong: status 2 for bad input, 1 for
  * the rest. */
