@@ -99,10 +99,9 @@ int map_order_known(struct map_view *view, enum map_known_order order, uint32_t 
 #define MAP_EXPLAIN_MOST_PUS 64
 #define MAP_EXPLAIN_MOST_WORKERS 64
 
-/* Maps as map_workers() does and writes each row. A taken PU shows "-"; the chosen one has a
- * "*". */
-int map_explain_table(FILE *out, const struct servet_profile *profile,
-                      const struct map_request *request, uint32_t *pus, struct servet_error *error);
+/* Writes the row, for a struct map_explainer whose context is a FILE. A taken PU shows "-"; the
+ * chosen one has a "*". */
+void map_explain_row(void *out, const struct map_row *row);
 
 /* How many workers every node, package, memory domain, cache, layer group and core got. */
 void map_explain_summary(FILE *out, const struct map_mapping *plan);

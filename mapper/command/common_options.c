@@ -28,8 +28,10 @@ void map_done(int rc)
 }
 
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
-static bool kind_wanted(const struct map_class *class, uint32_t item, int kind)
+static bool kind_wanted(const struct map_view *view, uint32_t leaf, int kind)
 {
+    const struct map_class *class = map_view_class(view, leaf);
+    uint32_t item = leaf - view->nodes[map_view_node(view, leaf)].first_leaf;
     if (kind < 0 || !class->of->kind_count) {
         return kind <= 0 || kind == MAP_KIND_LAST; /* all cores are of one kind */
     }
@@ -49,15 +51,12 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
     bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
     uint32_t *pus = map_arena_get(&view->arena, view->leaf_count, sizeof *pus);
     size_t count = 0;
-    if (!in || !pus) {
-        return profile_error(error, -ENOMEM, "out of memory");
+    if (view->arena.is_short) {
+        return -ENOMEM;
     }
     for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
-        const struct map_node *node = &view->nodes[map_view_node(view, leaf)];
-        const struct map_class *class = &view->classes[node->class_index];
-        uint32_t item = leaf - node->first_leaf;
         bool listed = !limits->pus || profile_set_has(limits->pus, view->pu[leaf]);
-        in[leaf] = listed && kind_wanted(class, item, limits->kind) &&
+        in[leaf] = listed && kind_wanted(view, leaf, limits->kind) &&
                    (!limits->smt || map_core_mates_before(view, leaf, in) < limits->smt);
         if (in[leaf]) {
             pus[count++] = view->pu[leaf];
@@ -68,8 +67,7 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
                              "allowed PUs: expected at least one PU of the profile%s",
                              limits->kind >= 0 ? " of the kind asked for" : "");
     }
-    int rc = profile_set_from_array(pus, count, out);
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+    return profile_set_from_array(pus, count, out);
 }
 
 int map_allowed_pus(const struct servet_profile *profile, const struct map_limits *limits,
@@ -82,7 +80,7 @@ int map_allowed_pus(const struct servet_profile *profile, const struct map_limit
     }
     rc = allowed_of_view(&view, limits, out, error);
     map_view_free(&view);
-    return rc;
+    return map_out_of_memory(rc, error);
 }
 
 enum { CPUSET = 0x300 };
@@ -260,7 +258,7 @@ static int add_node(struct job *job, const char *name)
     const uint32_t first_pu = profile_node_first_pu(job->profile, (uint32_t)node);
     uint32_t *pus = realloc(job->pus, (job->count + own->count) * sizeof *pus);
     if (!pus) {
-        return profile_error(job->error, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     job->pus = pus;
     for (size_t i = 0; i < own->count; i++) {
@@ -292,11 +290,9 @@ static int finish(struct job *job, int rc, struct profile_set *pus)
     if (rc == 0 && !job->count) {
         rc = profile_error(job->error, -EINVAL, "%s: expected at least one node", job->source);
     }
-    if (rc == 0 && profile_set_from_array(job->pus, job->count, pus) < 0) {
-        rc = profile_error(job->error, -ENOMEM, "out of memory");
-    }
+    rc = rc == 0 ? profile_set_from_array(job->pus, job->count, pus) : rc;
     free(job->pus);
-    return rc;
+    return map_out_of_memory(rc, job->error);
 }
 
 /* "node1 slots=4" and "node1:4" to "node1". */

@@ -159,7 +159,7 @@ static void print_line(FILE *out, const struct map_row *row, const char *name,
     fputc('\n', out);
 }
 
-static void print_row(void *context, const struct map_row *row)
+void map_explain_row(void *context, const struct map_row *row)
 {
     FILE *out = context;
     if (row->worker == 0) {
@@ -188,11 +188,4 @@ static void print_row(void *context, const struct map_row *row)
         fprintf(out, "%6s%-7s %u, not %u: the rules are compared in order, not added\n", "",
                 "Order", row->chosen, row->by_sum);
     }
-}
-
-int map_explain_table(FILE *out, const struct servet_profile *profile,
-                      const struct map_request *request, uint32_t *pus, struct servet_error *error)
-{
-    struct map_explainer explainer = {print_row, out};
-    return map_workers(profile, request, pus, &explainer, error);
 }

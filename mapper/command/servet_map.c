@@ -62,11 +62,11 @@ static void map(const struct map_options *options, const struct servet_profile *
         beside.ranks.ranks = options->workers;
         beside.ranks.threads_each = 1;
     }
+    const struct map_explainer table = {map_explain_row, out};
+    const struct map_explainer *explainer = wants_table(options, allowed) ? &table : NULL;
     const int rc = wants_devices(options) ? map_devices(profile, &beside, pus, devices, &error)
                    : options->threads     ? map_domains(profile, &ranks, pus, &error)
-                   : wants_table(options, allowed)
-                       ? map_explain_table(out, profile, &workers, pus, &error)
-                       : map_workers(profile, &workers, pus, NULL, &error);
+                                          : map_workers(profile, &workers, pus, explainer, &error);
     cli_check(rc, &error);
 }
 

@@ -161,7 +161,7 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
     }
-    if (!m->load || !m->crowd || !m->most[0] || !m->most[1]) {
+    if (m->view.arena.is_short) {
         return -ENOMEM;
     }
     m->view.sums = h->request->paper;
@@ -357,11 +357,10 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
  * is shared decides, as it does for workers: while there are cores to spare, ranks are spread. */
 static bool packs(const struct hybrid *h, const struct filling *f)
 {
-    const struct map_units *units = &f->units;
     return h->request->priority == MAP_COMMUNICATION &&
-           (h->request->paper || f->threads == units->count ||
-            map_region_parted(f->machine, MAP_BY_LAYERS, units->item, units->count) ||
-            !map_region_parted(f->machine, MAP_BY_SHARING, units->item, units->count));
+           (h->request->paper || f->threads == f->units.count ||
+            map_region_parted(f->machine, true, &f->units) ||
+            !map_region_parted(f->machine, false, &f->units));
 }
 
 /* Communication priority divides the smallest group that holds all threads. */
@@ -490,8 +489,7 @@ static int make_hybrid(struct hybrid *h)
     h->spread = map_arena_get(arena, widest, sizeof *h->spread);
     h->aligned = map_arena_get(arena, widest, sizeof *h->aligned);
     h->cut = map_arena_get(arena, ranks, sizeof *h->cut);
-    if (!h->usable || !h->machines || !h->shares || !h->first || !h->items || !h->units ||
-        !h->starts || !h->chosen || !h->spread || !h->aligned || !h->cut) {
+    if (arena->is_short) {
         return -ENOMEM;
     }
     size_t at = 0;
@@ -526,19 +524,14 @@ static int map_in_view(struct hybrid *h, struct servet_error *error)
 {
     const struct map_domain_request *request = h->request;
     int rc = map_slots_make(h->view, request->allowed, request->taken, &h->slots, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = make_hybrid(h);
-    if (rc == 0) {
-        rc = fill_nodes(h);
-    }
+    rc = rc < 0 ? rc : make_hybrid(h);
+    rc = rc < 0 ? rc : fill_nodes(h);
     for (size_t c = 0; h->machines && c < h->view->class_count; c++) {
         if (h->machines[c].made) {
             map_view_free(&h->machines[c].view);
         }
     }
-    return rc < 0 ? profile_error(error, rc, "out of memory") : 0;
+    return rc;
 }
 
 int map_domains(const struct servet_profile *profile, const struct map_domain_request *request,
@@ -568,5 +561,5 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
     h.view = &view;
     rc = map_in_view(&h, error);
     map_view_free(&view);
-    return rc;
+    return map_out_of_memory(rc, error);
 }

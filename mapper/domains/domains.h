@@ -76,11 +76,8 @@ struct map_region {
 void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                        uint32_t *chosen);
 
-/* Does a layer, or something that is shared, join some of the items (in the order of the tree) and
- * part them from others? */
-enum map_parted_by { MAP_BY_LAYERS, MAP_BY_SHARING };
-bool map_region_parted(const struct map_machine *m, enum map_parted_by by, const uint32_t *items,
-                       uint32_t count);
+/* Does a layer, or something that is shared, join some of the units and part them from others? */
+bool map_region_parted(const struct map_machine *m, bool by_layers, const struct map_units *units);
 
 /* Layers between threads of a rank that lie beside each other, summed over the ranks: `items` are
  * those of the first rank, then of the second, … */

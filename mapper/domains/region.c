@@ -40,17 +40,16 @@ static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
     return levels;
 }
 
-bool map_region_parted(const struct map_machine *m, enum map_parted_by by, const uint32_t *items,
-                       uint32_t count)
+bool map_region_parted(const struct map_machine *m, bool by_layers, const struct map_units *units)
 {
     for (size_t f = 0; f < m->view.classes[0].family_count; f++) {
         const struct map_family *family = &m->view.classes[0].families[f];
         bool joins = false, parts = false;
-        if ((family->rule == MAP_RULE_LATENCY) != (by == MAP_BY_LAYERS)) {
+        if ((family->rule == MAP_RULE_LATENCY) != by_layers) {
             continue;
         }
-        for (uint32_t i = 1; i < count; i++) {
-            bool related = map_groups_related(&family->groups, items[i - 1], items[i]);
+        for (uint32_t i = 1; i < units->count; i++) {
+            bool related = map_groups_related(&family->groups, units->item[i - 1], units->item[i]);
             joins = joins || related;
             parts = parts || !related;
         }

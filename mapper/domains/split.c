@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* -- shares into boxes -- */
 
@@ -205,9 +204,6 @@ struct splitting {
     const struct map_units *units;
     struct map_share *shares;
     struct map_cut how;
-    /* Scratch of one division, used up before the next: */
-    uint32_t *cut;  /* where the groups of a division begin, and the end of the last */
-    uint64_t *room; /* of each group */
 };
 
 /* A part of the machine and who gets it. */
@@ -249,22 +245,24 @@ static uint32_t group_at(const struct splitting *s, uint32_t unit, uint32_t leve
     return order->group[(size_t)s->units->item[unit] * order->depth + level];
 }
 
-/* Groups of a level inside a part: their number; cut[0 … number] are where they begin. */
-static uint32_t cut_groups(struct splitting *s, const struct part *part)
+/* Groups of a level inside a part: their number; cut[0 … number] are where they begin, and the end
+ * of the last. */
+static uint32_t cut_groups(const struct splitting *s, const struct part *part, uint32_t *cut)
 {
     uint32_t count = 0;
     for (uint32_t u = part->first; u < part->last; u++) {
         if (u == part->first || group_at(s, u, part->level) != group_at(s, u - 1, part->level)) {
-            s->cut[count++] = u;
+            cut[count++] = u;
         }
     }
-    s->cut[count] = part->last;
+    cut[count] = part->last;
     return count;
 }
 
 /* At least as many groups as ranks: each rank gets some of them in a row, as near to its part of
  * all threads as whole groups go. False: some rank's threads would not fit. */
-static bool deal_groups(struct splitting *s, const struct part *part, uint32_t groups)
+static bool deal_groups(struct splitting *s, const struct part *part, const uint32_t *cut,
+                        uint32_t groups)
 {
     size_t ranks = part->high - part->low;
     uint64_t threads = sum_threads(s, part->low, part->high), sum = 0;
@@ -276,14 +274,13 @@ static bool deal_groups(struct splitting *s, const struct part *part, uint32_t g
         sum += fits ? share->threads : 1;
         uint64_t ideal = units * sum / (fits ? threads : ranks);
         uint32_t last = groups - (uint32_t)(ranks - 1 - i), next = at + 1;
-        while (next < last &&
-               2 * (part->first + ideal) >= (uint64_t)s->cut[next] + s->cut[next + 1]) {
+        while (next < last && 2 * (part->first + ideal) >= (uint64_t)cut[next] + cut[next + 1]) {
             next++;
         }
         next = i + 1 == ranks ? groups : next;
-        share->begin = s->cut[at];
-        share->end = s->cut[next];
-        if (fits && s->cut[next] - s->cut[at] < share->threads) {
+        share->begin = cut[at];
+        share->end = cut[next];
+        if (fits && cut[next] - cut[at] < share->threads) {
             return false;
         }
         at = next;
@@ -313,7 +310,7 @@ static uint64_t whole_room(const struct splitting *s, const struct part *part, u
 /* Packed ranks of one width: no more of them are split than the groups inside of the groups cannot
  * hold whole, and those in the first groups that have units left for them. */
 static int share_whole(struct splitting *s, const struct part *part, const uint32_t *cut,
-                       uint32_t groups)
+                       uint32_t groups, uint64_t *room)
 {
     struct map_share *shares = s->shares + part->low;
     size_t count = part->high - part->low;
@@ -325,38 +322,38 @@ static int share_whole(struct splitting *s, const struct part *part, const uint3
     }
     for (uint32_t g = 0; g < groups; g++) {
         struct part inner = {cut[g], cut[g + 1], 0, 0, part->level + 1};
-        s->room[g] = whole_room(s, &inner, shares[0].threads);
-        missing -= s->room[g] < missing ? s->room[g] : missing;
+        room[g] = whole_room(s, &inner, shares[0].threads);
+        missing -= room[g] < missing ? room[g] : missing;
     }
     for (uint32_t g = 0; g < groups; g++) {
-        uint64_t left = (cut[g + 1] - cut[g]) / threads * threads - s->room[g];
-        s->room[g] += left < missing ? left : missing;
+        uint64_t left = (cut[g + 1] - cut[g]) / threads * threads - room[g];
+        room[g] += left < missing ? left : missing;
         missing -= left < missing ? left : missing;
     }
-    return map_share_out(shares, count, s->room, groups, MAP_PACK_THREADS);
+    return map_share_out(shares, count, room, groups, MAP_PACK_THREADS);
 }
 
 static int split_part(struct splitting *s, struct part part);
 
 /* Fewer groups than ranks: ranks are shared out to groups, each of which is then divided. -ENOSPC:
  * some rank's threads would not fit. */
-static int share_groups(struct splitting *s, const struct part *part, uint32_t groups)
+static int share_groups(struct splitting *s, const struct part *part, const uint32_t *cut,
+                        uint32_t groups)
 {
     size_t count = part->high - part->low;
     struct map_share *shares = s->shares + part->low;
-    uint32_t *cut = calloc((size_t)groups + 1, sizeof *cut); /* the next division needs its own */
-    if (!cut) {
+    uint64_t *room = calloc(groups, sizeof *room); /* of each group */
+    if (!room) {
         return -ENOMEM;
     }
-    memcpy(cut, s->cut, ((size_t)groups + 1) * sizeof *cut);
     bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
-    int rc = s->how.pack && fits ? share_whole(s, part, cut, groups) : -ENOSPC;
+    int rc = s->how.pack && fits ? share_whole(s, part, cut, groups, room) : -ENOSPC;
     for (uint32_t g = 0; g < groups; g++) {
-        s->room[g] = cut[g + 1] - cut[g];
+        room[g] = cut[g + 1] - cut[g];
     }
     if (rc == -ENOSPC) {
         enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
-        rc = map_share_out(shares, count, s->room, groups, fits ? whole : MAP_FIT_RANKS);
+        rc = map_share_out(shares, count, room, groups, fits ? whole : MAP_FIT_RANKS);
     }
     for (size_t low = 0, high; rc == 0 && low < count; low = high) {
         uint32_t group = shares[low].box;
@@ -366,26 +363,26 @@ static int share_groups(struct splitting *s, const struct part *part, uint32_t g
                              part->level + 1};
         rc = split_part(s, inner);
     }
-    free(cut);
+    free(room);
     return rc;
 }
 
 static int split_part(struct splitting *s, struct part part)
 {
-    size_t ranks = part.high - part.low;
-    uint32_t groups = 1;
-    if (ranks > 1 && ranks <= part.last - part.first) {
-        for (; groups == 1 && part.level < s->how.whole; part.level++) {
-            groups = cut_groups(s, &part);
-        }
-        part.level -= groups > 1;
+    size_t ranks = part.high - part.low, units = part.last - part.first;
+    uint32_t groups = 1, *cut = calloc(units + 1, sizeof *cut);
+    int rc = cut ? -ENOSPC : -ENOMEM;
+    bool divides = cut && ranks > 1 && ranks <= units;
+    for (; divides && groups == 1 && part.level < s->how.whole; part.level++) {
+        groups = cut_groups(s, &part, cut);
     }
-    int rc = -ENOSPC;
-    if (groups > 1 && ranks <= groups && !s->how.pack && deal_groups(s, &part, groups)) {
+    part.level -= groups > 1;
+    if (groups > 1 && ranks <= groups && !s->how.pack && deal_groups(s, &part, cut, groups)) {
         rc = 0;
     } else if (groups > 1) {
-        rc = share_groups(s, &part, groups);
+        rc = share_groups(s, &part, cut, groups);
     }
+    free(cut);
     if (rc == -ENOSPC) {
         divide_evenly(s, &part);
         rc = 0;
@@ -397,13 +394,5 @@ int map_split(const struct map_units *units, struct map_cut cut, struct map_shar
               size_t count)
 {
     struct splitting s = {.units = units, .shares = shares, .how = cut};
-    s.cut = calloc((size_t)units->count + 1, sizeof *s.cut);
-    s.room = calloc((size_t)units->count + 1, sizeof *s.room);
-    int rc = -ENOMEM;
-    if (s.cut && s.room) {
-        rc = split_part(&s, (struct part){0, units->count, 0, count, 0});
-    }
-    free(s.cut);
-    free(s.room);
-    return rc;
+    return split_part(&s, (struct part){0, units->count, 0, count, 0});
 }

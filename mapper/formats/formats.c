@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mapper/weights/weights.h"
 #include "profile/query.h"
 
 const struct map_format *map_format_find(const char *name)
@@ -158,17 +159,10 @@ int map_format_print(FILE *out, const struct map_format *format, const struct ma
     if (rc < 0) {
         return rc;
     }
-    switch (format->reach) {
-    case MAP_FORMAT_PER_PROCESS:
-        rc = print_processes(out, format, mapping, error);
-        break;
-    case MAP_FORMAT_EACH_NODE:
-        rc = print_each_node(out, format, mapping, error);
-        break;
-    default:
-        rc = format->print(out, format, mapping);
-    }
-    return rc == -ENOMEM ? profile_error(error, rc, "out of memory") : rc;
+    rc = format->print                             ? format->print(out, format, mapping)
+         : format->reach == MAP_FORMAT_PER_PROCESS ? print_processes(out, format, mapping, error)
+                                                   : print_each_node(out, format, mapping, error);
+    return map_out_of_memory(rc, error);
 }
 
 /* -- mappings: places by node and OS index, and the numbers that hwloc counts PUs by -- */

@@ -106,47 +106,39 @@ static json_t *threads_json(const struct map_mapping *mapping, size_t rank)
 
 /* -- devices -- */
 
-static size_t count_held(const struct map_mapping *mapping, size_t rank)
+/* The rank's device of that kind behind `before` (NULL: its first); NULL: there is no other. */
+static const struct map_held *next_held(const struct map_mapping *mapping, size_t rank,
+                                        enum profile_device_kind kind,
+                                        const struct map_held *before)
 {
-    const struct map_devices *devices = mapping->devices;
-    return devices ? devices->first[rank + 1] - devices->first[rank] : 0;
-}
-
-static const struct map_held *held_of(const struct map_mapping *mapping, size_t rank)
-{
-    return mapping->devices ? mapping->devices->held + mapping->devices->first[rank] : NULL;
-}
-
-/* The rank's devices of one kind, separated by commas, as their runtimes call them; "-" where it
- * has none. A far one is marked by "*". */
-static void print_names_of_kind(FILE *out, const struct map_mapping *mapping, size_t rank,
-                                enum profile_device_kind kind)
-{
-    const struct map_held *held = held_of(mapping, rank);
-    const char *between = "";
-    for (size_t i = 0; i < count_held(mapping, rank); i++) {
-        if (held[i].device->kind == kind) {
-            fprintf(out, "%s%s%s", between, held[i].device->name, held[i].far ? "*" : "");
-            between = ",";
-        }
+    const struct map_devices *all = mapping->devices;
+    if (!all) {
+        return NULL;
     }
-    fputs(*between ? "" : "-", out);
+    const struct map_held *at = before ? before + 1 : all->held + all->first[rank];
+    while (at < all->held + all->first[rank + 1] && at->device->kind != kind) {
+        at++;
+    }
+    return at < all->held + all->first[rank + 1] ? at : NULL;
 }
 
-/* Their numbers, each once: dies of one card lie beside one another. */
-static void print_cards(FILE *out, const struct map_mapping *mapping, size_t rank)
+/* A column: the rank's devices of one kind as their runtimes call them, a far one marked by "*", or
+ * their cards, each once: dies of one card lie beside one another. "-" where it has none. */
+static void print_held(FILE *out, const struct map_mapping *mapping, size_t rank,
+                       enum profile_device_kind kind, bool cards)
 {
-    const struct map_held *held = held_of(mapping, rank);
-    const char *between = "";
+    const char *between = "\t";
     uint32_t last = PROFILE_NOT_SAID;
-    for (size_t i = 0; i < count_held(mapping, rank); i++) {
-        if (held[i].device->kind == PROFILE_GPU && held[i].device->card != last) {
-            last = held[i].device->card;
+    for (const struct map_held *held = NULL; (held = next_held(mapping, rank, kind, held));) {
+        if (!cards) {
+            fprintf(out, "%s%s%s", between, held->device->name, held->far ? "*" : "");
+        } else if (held->device->card != last) {
+            last = held->device->card;
             fprintf(out, "%s%u", between, last);
-            between = ",";
         }
+        between = ",";
     }
-    fputs(*between ? "" : "-", out);
+    fputs(*between == ',' ? "" : "\t-", out);
 }
 
 /* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
@@ -161,12 +153,9 @@ static int print_devices(FILE *out, const struct map_format *format,
         for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
             fprintf(out, "%s%u", i > mapping->first[r] ? "," : "\t", mapping->places[i].os_index);
         }
-        fputc('\t', out);
-        print_names_of_kind(out, mapping, r, PROFILE_GPU);
-        fputc('\t', out);
-        print_cards(out, mapping, r);
-        fputc('\t', out);
-        print_names_of_kind(out, mapping, r, PROFILE_NIC);
+        print_held(out, mapping, r, PROFILE_GPU, false);
+        print_held(out, mapping, r, PROFILE_GPU, true);
+        print_held(out, mapping, r, PROFILE_NIC, false);
         fputc('\n', out);
     }
     return 0;
@@ -184,13 +173,11 @@ static json_t *device_json(const struct map_held *held)
 static int add_devices(json_t *rank_object, const struct map_mapping *mapping, size_t rank)
 {
     static const char *const keys[] = {[PROFILE_GPU] = "gpus", [PROFILE_NIC] = "nics"};
-    const struct map_held *held = held_of(mapping, rank);
-    for (size_t kind = PROFILE_GPU; mapping->devices && kind <= PROFILE_NIC; kind++) {
+    for (enum profile_device_kind kind = PROFILE_GPU; mapping->devices && kind <= PROFILE_NIC;
+         kind++) {
         json_t *list = json_array();
-        for (size_t i = 0; list && i < count_held(mapping, rank); i++) {
-            if ((size_t)held[i].device->kind == kind) {
-                json_array_append_new(list, device_json(&held[i]));
-            }
+        for (const struct map_held *held = NULL; (held = next_held(mapping, rank, kind, held));) {
+            json_array_append_new(list, device_json(held));
         }
         if (json_object_set_new(rank_object, keys[kind], list) < 0) {
             return -ENOMEM;
@@ -298,17 +285,14 @@ static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin
 static bool gpus_are_numbered(const struct map_mapping *mapping, size_t begin, size_t end)
 {
     for (size_t r = begin; r < end; r++) {
-        const struct map_held *held = held_of(mapping, r);
-        size_t gpus = 0;
-        for (size_t i = 0; i < count_held(mapping, r); i++) {
-            bool gpu = held[i].device->kind == PROFILE_GPU;
-            gpus += gpu;
-            if (gpu && held[i].device->number >= MOST_GPUS) {
+        const struct map_held *held = next_held(mapping, r, PROFILE_GPU, NULL);
+        if (!held) {
+            return false;
+        }
+        for (; held; held = next_held(mapping, r, PROFILE_GPU, held)) {
+            if (held->device->number >= MOST_GPUS) {
                 return false;
             }
-        }
-        if (!gpus) {
-            return false;
         }
     }
     return true;
@@ -319,19 +303,18 @@ static bool gpus_are_numbered(const struct map_mapping *mapping, size_t begin, s
 static void print_gpus(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end,
                        const struct map_words *words)
 {
-    if (!words->gpus || !mapping->devices || !gpus_are_numbered(mapping, begin, end)) {
+    if (!words->gpus || !gpus_are_numbered(mapping, begin, end)) {
         return;
     }
     for (size_t r = begin; r < end; r++) {
-        const struct map_held *held = held_of(mapping, r);
         const char *separator = r > begin ? words->between : words->gpus;
         unsigned long long mask = 0;
-        for (size_t i = 0; i < count_held(mapping, r); i++) {
-            if (held[i].device->kind == PROFILE_GPU && words->thread) {
-                fprintf(out, "%s%u", separator, held[i].device->number);
+        for (const struct map_held *held = NULL;
+             (held = next_held(mapping, r, PROFILE_GPU, held));) {
+            mask |= 1ull << held->device->number;
+            if (words->thread) {
+                fprintf(out, "%s%u", separator, held->device->number);
                 separator = words->thread;
-            } else if (held[i].device->kind == PROFILE_GPU) {
-                mask |= 1ull << held[i].device->number;
             }
         }
         if (!words->thread) {
@@ -356,11 +339,7 @@ static uint32_t number_of(const struct map_mapping *mapping, size_t at, const ui
 {
     const struct map_place *place = &mapping->places[at];
     const struct profile_set *pus = &profile_node_class(mapping->profile, place->node)->pus;
-    size_t i = 0;
-    while (logical && pus->ids[i] != place->os_index) {
-        i++;
-    }
-    return logical ? logical[i] : place->os_index;
+    return logical ? logical[profile_set_position(pus, place->os_index)] : place->os_index;
 }
 
 /* With Open MPI 4 slots are OS indices: rmaps_rank_file_physical must be set, or they are read as

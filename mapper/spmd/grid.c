@@ -246,16 +246,14 @@ int spmd_grid_map(const struct servet_profile *profile, const struct profile_set
     struct spmd_grid grid = {.n = n, .m = m, .pus = calloc(n * m, sizeof *grid.pus)};
     struct map_request request = {
         .priority = MAP_COMMUNICATION, .workers = n * m, .allowed = allowed};
-    int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error)
-                      : profile_error(error, -ENOMEM, "out of memory");
+    int rc = grid.pus ? map_workers(profile, &request, grid.pus, NULL, error) : -ENOMEM;
     if (rc == 0) {
         order_by_node(profile, grid.pus, n * m);
         rc = place_processes(profile, stencil, &grid);
-        rc = rc < 0 ? profile_error(error, rc, "out of memory") : 0;
     }
     if (rc < 0) {
         spmd_grid_free(&grid);
-        return rc;
+        return map_out_of_memory(rc, error);
     }
     *out = grid;
     return 0;

@@ -394,8 +394,7 @@ int map_place_by_descent(struct map_traffic *t)
                  .at = map_arena_get(arena, ranks, sizeof *d.heap.at),
                  .bytes = map_arena_get(arena, ranks, sizeof *d.heap.bytes)},
     };
-    if (!d.ranks || !d.leaves || !d.local || !d.part || !d.room || !d.sizes || !d.start ||
-        !d.with || !d.bytes || !d.heap.items || !d.heap.at || !d.heap.bytes) {
+    if (arena->is_short) {
         return -ENOMEM;
     }
     for (uint32_t r = 0; r < ranks; r++) {

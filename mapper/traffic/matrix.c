@@ -117,7 +117,7 @@ static int add(struct reading *r, uint32_t from, uint32_t to, double bytes)
         size_t room = r->room ? 2 * r->room : 1024;
         struct map_entry *more = reallocarray(r->entries, room, sizeof *more);
         if (!more) {
-            return profile_error(r->error, -ENOMEM, "out of memory");
+            return -ENOMEM;
         }
         r->entries = more;
         r->room = room;
@@ -224,11 +224,9 @@ int map_matrix_read(const char *path, struct map_matrix *out, struct servet_erro
     if (reading.code) { /* then all else that is wrong comes from the end that is missing */
         rc = profile_error(error, -reading.code, "%s: %s", path, strerrordesc_np(reading.code));
     }
-    if (rc == 0 && map_matrix_make(reading.ranks, reading.entries, reading.count, out) < 0) {
-        rc = profile_error(error, -ENOMEM, "out of memory");
-    }
+    rc = rc < 0 ? rc : map_matrix_make(reading.ranks, reading.entries, reading.count, out);
     fclose(reading.file);
     free(reading.line);
     free(reading.entries);
-    return rc;
+    return map_out_of_memory(rc, error);
 }

@@ -37,15 +37,14 @@ static struct map_arena_chunk *add_chunk(struct map_arena *arena, size_t bytes)
 
 void *map_arena_get(struct map_arena *arena, size_t count, size_t size)
 {
-    if (size && count > (SIZE_MAX / 4) / size) {
-        return NULL;
-    }
-    size_t bytes = (count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    bool fits = !size || count <= (SIZE_MAX / 4) / size;
+    size_t bytes = fits ? (count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : 0;
     struct map_arena_chunk *chunk = arena->chunks;
     if (!chunk || chunk->size - chunk->used < bytes) {
         chunk = add_chunk(arena, bytes);
     }
-    if (!chunk) {
+    if (!chunk || !fits) {
+        arena->is_short = true;
         return NULL;
     }
     unsigned char *result = chunk->bytes + chunk->used;

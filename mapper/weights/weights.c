@@ -82,23 +82,17 @@ static uint32_t allow(const struct map_view *view, const struct profile_set *all
     return count;
 }
 
-static int take(struct map_view *view, const struct profile_set *taken, struct map_slots *slots)
+/* PUs that the view does not have are passed over. */
+static void take(const struct map_view *view, const struct profile_set *taken,
+                 struct map_slots *slots)
 {
-    if (!taken || !taken->count) {
-        return 0;
-    }
-    slots->taken = map_arena_get(&view->arena, taken->count, sizeof *slots->taken);
-    if (!slots->taken) {
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < taken->count; i++) {
+    for (size_t i = 0; taken && i < taken->count; i++) {
         uint32_t leaf = map_view_leaf(view, taken->ids[i]);
         if (leaf != MAP_NONE) {
             slots->taken[slots->taken_count++] = leaf;
             map_slots_choose(slots, leaf);
         }
     }
-    return 0;
 }
 
 int map_slots_make(struct map_view *view, const struct profile_set *allowed,
@@ -108,20 +102,17 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
     struct map_slots slots = {.view = view};
     bool by_node = view->node_count > 1 && view->priority == MAP_MEMORY && !view->sums;
     slots.key = map_arena_get(&view->arena, view->leaf_count, sizeof *slots.key);
-    if (!slots.key) {
+    slots.taken = map_arena_get(&view->arena, taken ? taken->count : 0, sizeof *slots.taken);
+    uint32_t *in_node = map_arena_get(&view->arena, view->node_count, sizeof *in_node);
+    if (view->arena.is_short) {
         return -ENOMEM;
     }
     if (!allow(view, allowed, slots.key)) {
         return profile_error(error, -EINVAL,
                              "allowed PUs: expected at least one PU of the profile");
     }
-    if (take(view, taken, &slots) < 0) {
-        return -ENOMEM;
-    }
-    if (by_node &&
-        !(slots.in_node = map_arena_get(&view->arena, view->node_count, sizeof *slots.in_node))) {
-        return -ENOMEM;
-    }
+    take(view, taken, &slots);
+    slots.in_node = by_node ? in_node : NULL;
     *out = slots;
     return 0;
 }
@@ -150,12 +141,10 @@ static int make_rows(struct map_view *view, const struct map_slots *slots, struc
     rows->leaves = map_arena_get(arena, leaves, sizeof *rows->leaves);
     rows->pus = map_arena_get(arena, leaves, sizeof *rows->pus);
     rows->taken = map_arena_get(arena, leaves, sizeof *rows->taken);
-    bool all = rows->slots.key && rows->leaves && rows->pus && rows->taken;
     for (int r = 0; r <= MAP_RULE_COUNT; r++) {
         rows->sum[r] = map_arena_get(arena, leaves, sizeof *rows->sum[r]);
-        all = all && rows->sum[r];
     }
-    if (!all) {
+    if (arena->is_short) {
         return -ENOMEM;
     }
     memcpy(rows->slots.key, slots->key, leaves * sizeof *slots->key);

@@ -12,6 +12,7 @@
 
 struct map_arena {
     struct map_arena_chunk *chunks;
+    bool is_short; /* of memory: one of the arrays was not to be had */
 };
 
 /* Room for `count` things of `size` bytes, zeroed, aligned for any of our types; NULL when memory
