@@ -49,23 +49,20 @@ static void map(const struct map_options *options, const struct servet_profile *
     workers.allowed = allowed;
     workers.paper = options->paper;
     workers.known = !options->one_by_one;
-    struct map_domain_request ranks = {.priority = priority_of(options),
-                                       .ranks = options->ranks,
-                                       .threads = options->threads,
-                                       .allowed = allowed,
-                                       .paper = options->paper};
-    struct map_device_request beside = {.ranks = ranks,
-                                        .gpus = options->gpus,
-                                        .exclusive = options->exclusive,
-                                        .nics = options->nics};
-    if (!options->threads) {
-        beside.ranks.ranks = options->workers;
-        beside.ranks.threads_each = 1;
-    }
+    struct map_device_request ranks = {
+        .ranks = {.priority = priority_of(options),
+                  .ranks = options->threads ? options->ranks : options->workers,
+                  .threads = options->threads,
+                  .threads_each = 1,
+                  .allowed = allowed,
+                  .paper = options->paper},
+        .gpus = options->gpus,
+        .exclusive = options->exclusive,
+        .nics = options->nics};
     const struct map_explainer table = {map_explain_row, out};
     const struct map_explainer *explainer = wants_table(options, allowed) ? &table : NULL;
-    const int rc = wants_devices(options) ? map_devices(profile, &beside, pus, devices, &error)
-                   : options->threads     ? map_domains(profile, &ranks, pus, &error)
+    const int rc = wants_devices(options) ? map_devices(profile, &ranks, pus, devices, &error)
+                   : options->threads     ? map_domains(profile, &ranks.ranks, pus, &error)
                                           : map_workers(profile, &workers, pus, explainer, &error);
     cli_check(rc, &error);
 }
@@ -151,14 +148,6 @@ static void give_regions(const uint32_t *placed, struct map_mapping *plan)
     free(old);
 }
 
-static void make_plan(const struct map_options *options, const struct servet_profile *profile,
-                      const uint32_t *pus, struct map_mapping *plan)
-{
-    map_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
-                              options->threads, plan));
-    plan->priority = priority_of(options);
-}
-
 static void plan_by_traffic(const struct map_options *options, const struct map_matrix *matrix,
                             FILE *out, struct map_mapping *plan)
 {
@@ -216,7 +205,9 @@ static void answer(const struct map_options *options, const struct servet_profil
     map(options, profile, allowed, out, pus, &devices);
     struct map_mapping plan;
     struct servet_error error;
-    make_plan(options, profile, pus, &plan);
+    map_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+                              options->threads, &plan));
+    plan.priority = priority_of(options);
     plan.devices = wants_devices(options) ? &devices : NULL;
     if (options->matrix) {
         plan_by_traffic(options, matrix, out, &plan);

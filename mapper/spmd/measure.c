@@ -67,28 +67,35 @@ static void make_file(char name[FILE_NAME], const char *wanted, const char *text
 /* -- command line -- */
 
 /* {problem} becomes XxY, {grid} NxM, {cores} N, {iterations} K. */
-static void expand_word(const struct spmd_planner *p, const struct spmd_tile *tile,
-                        const char *word, char out[PATH_MAX])
+static char *expand_word(const struct spmd_planner *p, const struct spmd_tile *tile,
+                         const char *word)
 {
-    char problem[48], grid[48], cores[24], iterations[24];
-    const char *const names[][2] = {
-        {"{problem}", problem}, {"{grid}", grid}, {"{cores}", cores}, {"{iterations}", iterations}};
-    snprintf(problem, sizeof problem, "%llux%llu", (ull)(tile->x * tile->n),
-             (ull)(tile->y * tile->m));
-    snprintf(grid, sizeof grid, "%llux%llu", (ull)tile->n, (ull)tile->m);
-    snprintf(cores, sizeof cores, "%llu", (ull)(tile->n * tile->m));
-    snprintf(iterations, sizeof iterations, "%llu", (ull)p->options.iterations);
-    for (size_t used = 0; *word && used + 1 < PATH_MAX;) {
-        size_t k = 0, skip = 0;
-        while (k < 4 && strncmp(word, names[k][0], skip = strlen(names[k][0])) != 0) {
-            k++;
+    const uint64_t n = tile->n, m = tile->m;
+    const struct {
+        const char *name;
+        uint64_t first, second; /* 0: there is one number */
+    } names[] = {{"{problem}", tile->x * n, tile->y * m},
+                 {"{grid}", n, m},
+                 {"{cores}", n * m, 0},
+                 {"{iterations}", p->options.iterations, 0}};
+    char *text;
+    size_t size, k;
+    FILE *out = map_needed(profile_stream_open(&text, &size));
+    while (*word) {
+        for (k = 0; k < 4 && strncmp(word, names[k].name, strlen(names[k].name)) != 0; k++) {
         }
-        skip = k < 4 ? skip : 1;
-        int n = snprintf(out + used, PATH_MAX - used, "%.*s", k < 4 ? INT_MAX : 1,
-                         k < 4 ? names[k][1] : word);
-        used += n > 0 ? (size_t)n : 0;
-        word += skip;
+        if (k == 4) {
+            fputc(*word++, out);
+            continue;
+        }
+        fprintf(out, "%llu", (ull)names[k].first);
+        if (names[k].second) {
+            fprintf(out, "x%llu", (ull)names[k].second);
+        }
+        word += strlen(names[k].name);
     }
+    map_done(fclose(out));
+    return text;
 }
 
 struct words {
@@ -126,11 +133,11 @@ static void make_words(const struct spmd_planner *p, const struct spmd_tile *til
         add(words, files.arguments[i]);
     }
     while (copy && (word = strsep(&rest, " "))) {
-        char expanded[PATH_MAX] = "";
-        if (*word) {
-            expand_word(p, tile, word, expanded);
+        char *expanded = *word ? expand_word(p, tile, word) : NULL;
+        if (expanded) {
             add(words, expanded);
         }
+        free(expanded);
     }
     free(copy);
 }

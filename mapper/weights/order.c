@@ -148,7 +148,8 @@ int map_order_of_nodes(struct map_view *view, struct map_order *out)
 /* -- numbering -- */
 
 struct worker {
-    uint32_t round, node, place, leaf;
+    uint32_t round, leaf;
+    uint64_t place; /* of the node, then in it */
 };
 
 static int by_round_and_place(const void *a, const void *b)
@@ -156,9 +157,6 @@ static int by_round_and_place(const void *a, const void *b)
     const struct worker *x = a, *y = b;
     if (x->round != y->round) {
         return x->round < y->round ? -1 : 1;
-    }
-    if (x->node != y->node) {
-        return x->node < y->node ? -1 : 1;
     }
     return x->place < y->place ? -1 : x->place > y->place;
 }
@@ -181,8 +179,9 @@ int map_order_workers(struct map_view *view, uint32_t *leaves, size_t count)
     for (size_t w = 0; w < count; w++) {
         uint32_t leaf = leaves[w], node = map_view_node(view, leaf);
         const struct map_node *of = &view->nodes[node];
-        workers[w] = (struct worker){rounds[leaf]++, nodes.place[node],
-                                     classes[of->class_index].place[leaf - of->first_leaf], leaf};
+        uint64_t place = classes[of->class_index].place[leaf - of->first_leaf];
+        workers[w] =
+            (struct worker){rounds[leaf]++, leaf, (uint64_t)nodes.place[node] << 32 | place};
     }
     qsort(workers, count, sizeof *workers, by_round_and_place);
     for (size_t w = 0; w < count; w++) {
@@ -197,9 +196,8 @@ struct limiting {
     struct map_view *view;
     struct map_slots *slots;
     size_t workers;
-    bool *open;       /* by leaf: a place for a worker */
-    uint32_t *places; /* by leaf: 1 for such a place */
-    uint32_t *room;   /* by node: places */
+    bool *open;     /* by leaf: a place for a worker */
+    uint32_t *room; /* by node: places */
     uint32_t least;
     /* The best so far: a group inside `node`, or of nodes; NULL: none. */
     const struct map_groups *groups;
@@ -221,20 +219,20 @@ static size_t mark_places(struct limiting *l)
         l->open[leaf] = key != MAP_KEY_NEVER && map_key_kind(key) == best &&
                         !map_key_workers(key) && !map_key_core_workers(key) &&
                         !map_core_mates_before(view, leaf, l->open);
-        l->places[leaf] = l->open[leaf];
+        l->room[map_view_node(view, leaf)] += l->open[leaf];
         count += l->open[leaf];
     }
     return count;
 }
 
-/* Offers the groups of a relation, by the places in their items. */
-static void offer_groups(struct limiting *l, const struct map_groups *groups, uint32_t node,
-                         const uint32_t *places)
+/* Offers the groups of a relation inside a node, or of nodes, by the places in their items. */
+static void offer_groups(struct limiting *l, const struct map_groups *groups, uint32_t node)
 {
+    const bool *open = node == MAP_NONE ? NULL : l->open + l->view->nodes[node].first_leaf;
     for (uint32_t g = 0; g < groups->group_count; g++) {
         size_t room = 0;
         for (uint32_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
-            room += places[groups->members[i]];
+            room += open ? open[groups->members[i]] : l->room[groups->members[i]];
         }
         if (room >= l->workers && room < l->least) {
             l->least = (uint32_t)room;
@@ -247,15 +245,10 @@ static void offer_groups(struct limiting *l, const struct map_groups *groups, ui
 
 static void look_in_node(struct limiting *l, uint32_t node)
 {
-    const struct map_node *at = &l->view->nodes[node];
-    const struct map_class *class = &l->view->classes[at->class_index];
-    const uint32_t *places = l->places + at->first_leaf;
-    for (uint32_t i = 0; i < class->of->pus.count; i++) {
-        l->room[node] += places[i];
-    }
+    const struct map_class *class = &l->view->classes[l->view->nodes[node].class_index];
     for (size_t f = 0; f < class->family_count && l->room[node] >= l->workers; f++) {
         if (class->families[f].rule == MAP_RULE_LATENCY) {
-            offer_groups(l, &class->families[f].groups, node, places);
+            offer_groups(l, &class->families[f].groups, node);
         }
     }
 }
@@ -278,9 +271,8 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
 {
     struct limiting l = {.view = view, .slots = slots, .workers = workers, .least = UINT32_MAX};
     l.open = map_arena_get(&view->arena, view->leaf_count, sizeof *l.open);
-    l.places = map_arena_get(&view->arena, view->leaf_count, sizeof *l.places);
     l.room = map_arena_get(&view->arena, view->node_count, sizeof *l.room);
-    if (!l.open || !l.places || !l.room) {
+    if (!l.open || !l.room) {
         return -ENOMEM;
     }
     if (mark_places(&l) < workers) {
@@ -291,7 +283,7 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
     }
     bool in_a_node = l.groups;
     for (size_t f = 0; !in_a_node && f < view->network_count; f++) {
-        offer_groups(&l, &view->network[f].groups, MAP_NONE, l.room);
+        offer_groups(&l, &view->network[f].groups, MAP_NONE);
     }
     if (l.groups) {
         close_others(&l);

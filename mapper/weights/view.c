@@ -328,18 +328,6 @@ static int make_class(struct making *making, const struct profile_class *of, str
     return 0;
 }
 
-static int make_classes(struct making *making)
-{
-    struct map_view *view = making->view;
-    view->class_count = view->profile->class_count;
-    view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
-    int rc = view->classes ? 0 : -ENOMEM;
-    for (size_t c = 0; rc == 0 && c < view->class_count; c++) {
-        rc = make_class(making, &view->profile->classes[c], &view->classes[c]);
-    }
-    return rc;
-}
-
 static int make_network(struct making *making)
 {
     struct map_view *view = making->view;
@@ -358,36 +346,6 @@ static int make_network(struct making *making)
     }
     view->network_count = count;
     return add_layers(making, &view->profile->network, &nodes, view->network);
-}
-
-static int make_nodes(struct map_view *view)
-{
-    const struct servet_profile *profile = view->profile;
-    uint64_t nodes = 0, leaves = 0, pus = 0;
-    for (size_t r = 0; r < profile->node_range_count; r++) {
-        const struct profile_node_range *range = &profile->nodes[r];
-        if (range->class_index >= profile->class_count) {
-            return -EINVAL;
-        }
-        const struct profile_class *of = &profile->classes[range->class_index];
-        nodes += range->count;
-        leaves += (uint64_t)range->count * of->pus.count;
-        pus += (uint64_t)range->count * profile_class_span(of);
-    }
-    if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
-        return -EINVAL;
-    }
-    view->leaf_count = (uint32_t)leaves;
-    view->nodes = map_arena_get(&view->arena, (size_t)nodes, sizeof *view->nodes);
-    view->pu = map_arena_get(&view->arena, view->leaf_count, sizeof *view->pu);
-    if (!view->nodes || !view->pu) {
-        return -ENOMEM;
-    }
-    if (nodes > 1 &&
-        !(view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of))) {
-        return -ENOMEM;
-    }
-    return 0;
 }
 
 static void number_leaves(struct map_view *view)
@@ -410,6 +368,38 @@ static void number_leaves(struct map_view *view)
     view->node_count = node;
 }
 
+static int make_nodes(struct map_view *view)
+{
+    const struct servet_profile *profile = view->profile;
+    uint64_t nodes = 0, leaves = 0, pus = 0;
+    for (size_t r = 0; r < profile->node_range_count; r++) {
+        const struct profile_node_range *range = &profile->nodes[r];
+        if (range->class_index >= profile->class_count) {
+            return -EINVAL;
+        }
+        const struct profile_class *of = &profile->classes[range->class_index];
+        nodes += range->count;
+        leaves += (uint64_t)range->count * of->pus.count;
+        pus += (uint64_t)range->count * profile_class_span(of);
+    }
+    if (!leaves || nodes > MAP_NONE || pus > MAP_NONE) {
+        return -EINVAL;
+    }
+    view->leaf_count = (uint32_t)leaves;
+    view->nodes = map_arena_get(&view->arena, (size_t)nodes, sizeof *view->nodes);
+    view->pu = map_arena_get(&view->arena, view->leaf_count, sizeof *view->pu);
+    view->class_count = profile->class_count;
+    view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
+    if (nodes > 1) {
+        view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of);
+    }
+    if (view->arena.is_short) {
+        return -ENOMEM;
+    }
+    number_leaves(view);
+    return 0;
+}
+
 int map_view_make(const struct servet_profile *profile, enum map_priority priority, size_t load,
                   struct map_view *view, struct servet_error *error)
 {
@@ -422,9 +412,8 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     making.collide = (priority == MAP_MEMORY ? FAVOURED : OTHER) * made.denominator;
     making.approach = priority == MAP_MEMORY ? OTHER : FAVOURED;
     int rc = make_nodes(&made);
-    if (rc == 0) {
-        number_leaves(&made);
-        rc = make_classes(&making);
+    for (size_t c = 0; rc == 0 && c < made.class_count; c++) {
+        rc = make_class(&making, &profile->classes[c], &made.classes[c]);
     }
     rc = rc < 0 ? rc : make_network(&making);
     if (rc < 0) {

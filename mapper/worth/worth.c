@@ -67,21 +67,6 @@ static int check_measured(const struct profile_memory *memory, const struct prof
 
 /* -- workers -- */
 
-/* Bandwidth of the first 1, 2, … `count` leaves together. 0 or -ENOMEM. */
-static int predict_totals(struct map_view *view, const uint32_t *leaves, size_t count,
-                          double *totals)
-{
-    for (size_t n = 1; n <= count; n++) {
-        struct map_figures figures;
-        int rc = map_figures_of(view, leaves, n, &figures);
-        if (rc < 0) {
-            return rc;
-        }
-        totals[n - 1] = figures.memory_mean_bytes_per_s * (double)n;
-    }
-    return 0;
-}
-
 static void choose_number(const double *totals, size_t count, struct map_worth *out)
 {
     for (size_t n = 0; n < count; n++) {
@@ -104,11 +89,16 @@ static int count_worth(const struct servet_profile *node, uint32_t *pus, size_t 
     if (rc < 0) {
         return rc;
     }
-    double *totals = map_arena_get(&view.arena, count, sizeof *totals);
+    double *totals = map_arena_get(&view.arena, count, sizeof *totals); /* of 1, 2, … leaves */
     for (size_t i = 0; i < count; i++) {
         pus[i] = map_view_leaf(&view, pus[i]);
     }
-    rc = totals ? predict_totals(&view, pus, count, totals) : -ENOMEM;
+    rc = totals ? 0 : -ENOMEM;
+    for (size_t n = 1; rc == 0 && n <= count; n++) {
+        struct map_figures figures;
+        rc = map_figures_of(&view, pus, n, &figures);
+        totals[n - 1] = rc == 0 ? figures.memory_mean_bytes_per_s * (double)n : 0;
+    }
     if (rc == 0) {
         choose_number(totals, count, out);
     }
@@ -170,11 +160,7 @@ uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most)
     return worth;
 }
 
-/* -- what a placement gives its workers, by the profile: how many share each memory domain and
- * cache, what that leaves to each, how far neighbours are. Predicted, not measured; the
- * interpolation is profile/query.c's. -- */
-
-/* -- distance -- */
+/* -- what a placement gives its workers: how far neighbours are -- */
 
 static const struct map_family *farther(const struct map_family *than,
                                         const struct map_family *families, size_t count)
@@ -217,7 +203,7 @@ static void neighbours(const struct map_view *view, const uint32_t *leaves, size
     out->neighbour_mean = count > 1 ? sum / (double)(count - 1) : 0;
 }
 
-/* -- sharing -- */
+/* -- the same: how many share each memory domain and cache, and what that leaves to each -- */
 
 struct counting {
     const struct map_view *view;
