@@ -21,6 +21,9 @@ void *map_needed(void *memory);
 /* The same of a result that is negative only when memory is short. */
 void map_done(int rc);
 
+/* Ends the program as bad usage where that is `wrong`. */
+void map_refuse(bool wrong, const char *text);
+
 /* The nodes that a job will run on, before it starts: from a file or from the batch system. */
 
 /* PU numbers of the nodes that the file lists, one to a line as launchers write them: "node1",

@@ -27,6 +27,13 @@ void map_done(int rc)
     (void)map_needed(rc < 0 ? NULL : &rc);
 }
 
+void map_refuse(bool wrong, const char *text)
+{
+    if (wrong) {
+        cli_usage("%s", text);
+    }
+}
+
 /* Kind of a leaf, with MAP_KIND_LAST standing for the highest number that its class has. */
 static bool kind_wanted(const struct map_view *view, uint32_t leaf, int kind)
 {
@@ -109,9 +116,8 @@ const struct argp map_common_machine_argp = {.options = table, .parser = parse_o
 
 void map_common_machine_check(const struct common_machine *machine)
 {
-    if (machine->profile && machine->topology) {
-        cli_usage("--profile, --topology: expected one of them, not both");
-    }
+    map_refuse(machine->profile && machine->topology,
+               "--profile, --topology: expected one of them, not both");
 }
 
 /* -- which machine -- */

@@ -159,25 +159,22 @@ static void check_advice(const struct map_options *options, const char *name)
     if (options->workers || options->ranks || options->thread_list || options->matrix) {
         cli_usage("%s: expected it alone, not with -n, -r, -t or --matrix", name);
     }
-    if (options->worth && (options->communication || options->suggest)) {
-        cli_usage("--worth: expected neither --comm-prior nor --suggest with it");
-    }
+    map_refuse(options->worth && (options->communication || options->suggest),
+               "--worth: expected neither --comm-prior nor --suggest with it");
     if (options->paper || options->one_by_one || options->explain || options->compare) {
         cli_usage("%s: expected none of --paper, --one-by-one, --explain and --compare with it",
                   name);
     }
-    if (options->suggest && options->format) {
-        cli_usage("--suggest: expected no --format with it, only --json");
-    }
+    map_refuse(options->suggest && options->format,
+               "--suggest: expected no --format with it, only --json");
 }
 
 /* Devices belong to ranks whose number and places are known. */
 static void check_devices(const struct map_options *options)
 {
-    if (options->matrix || options->one_by_one || options->worth || options->suggest) {
-        cli_usage("--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
-                  "with them");
-    }
+    map_refuse(options->matrix || options->one_by_one || options->worth || options->suggest,
+               "--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
+               "with them");
 }
 
 static void check_options(struct map_options *options)
@@ -185,35 +182,26 @@ static void check_options(struct map_options *options)
     if (options->gpus || options->nics) {
         check_devices(options);
     }
-    if (options->memory && options->communication) {
-        cli_usage("--mem-prior, --comm-prior: expected one of them, not both");
-    }
-    if ((options->nodes || options->slurm) && !options->cluster) {
-        cli_usage("--nodes, --slurm: expected --cluster with them");
-    }
-    if (options->nodes && options->slurm) {
-        cli_usage("--nodes, --slurm: expected one of them, not both");
-    }
+    map_refuse(options->memory && options->communication,
+               "--mem-prior, --comm-prior: expected one of them, not both");
+    map_refuse((options->nodes || options->slurm) && !options->cluster,
+               "--nodes, --slurm: expected --cluster with them");
+    map_refuse(options->nodes && options->slurm,
+               "--nodes, --slurm: expected one of them, not both");
     map_common_machine_check(&options->machine);
-    if (options->workers && (options->ranks || options->thread_list)) {
-        cli_usage("-n: expected either -n, or -r and -t, not both");
-    }
-    if (options->thread_list && !options->ranks && !strchr(options->thread_list, ',')) {
-        cli_usage("-t: expected -r RANKS with it, or a list with one number per rank");
-    }
-    if (options->node_count && !options->suggest) {
-        cli_usage("-N: expected --suggest with it");
-    }
-    if (options->json && options->format) {
-        cli_usage("--json, --format: expected one of them, not both");
-    }
+    map_refuse(options->workers && (options->ranks || options->thread_list),
+               "-n: expected either -n, or -r and -t, not both");
+    map_refuse(options->thread_list && !options->ranks && !strchr(options->thread_list, ','),
+               "-t: expected -r RANKS with it, or a list with one number per rank");
+    map_refuse(options->node_count && !options->suggest, "-N: expected --suggest with it");
+    map_refuse(options->json && options->format,
+               "--json, --format: expected one of them, not both");
     if (options->worth || options->suggest) {
         check_advice(options, options->worth ? "--worth" : "--suggest");
         return;
     }
-    if (!options->workers && !options->ranks && !options->thread_list && !options->matrix) {
-        cli_usage("expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, --worth, or --suggest");
-    }
+    map_refuse(!options->workers && !options->ranks && !options->thread_list && !options->matrix,
+               "expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, --worth, or --suggest");
     if (options->thread_list) {
         read_threads(options);
     } else if (options->ranks) {

@@ -367,11 +367,9 @@ static bool packs(const struct hybrid *h, const struct filling *f)
 static int keep_smallest_group(struct hybrid *h, struct map_machine *m, uint32_t first_leaf,
                                size_t threads, uint32_t *count)
 {
+    const struct map_region all = {&h->slots, first_leaf, h->items, *count};
     uint32_t open = 0;
-    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
-    for (uint32_t i = 0; i < *count; i++) {
-        m->slots.key[h->items[i]] = h->slots.key[first_leaf + h->items[i]];
-    }
+    map_region_open(m, &all);
     if (map_order_limit(&m->view, &m->slots, threads) < 0) {
         return -ENOMEM;
     }

@@ -71,6 +71,9 @@ struct map_region {
     uint32_t count;
 };
 
+/* Only the PUs of the region may be used. */
+void map_region_open(struct map_machine *m, const struct map_region *region);
+
 /* Takes `threads` (fewer than the items) of the region by key and weight, as workers are placed, in
  * the order of choice. */
 void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,

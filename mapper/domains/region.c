@@ -6,14 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+void map_region_open(struct map_machine *m, const struct map_region *region)
+{
+    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
+    for (uint32_t i = 0; i < region->count; i++) {
+        m->slots.key[region->items[i]] = region->slots->key[region->first_leaf + region->items[i]];
+    }
+}
+
 void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                        uint32_t *chosen)
 {
     const struct map_slots *slots = region->slots;
-    memset(m->slots.key, 0xff, m->view.leaf_count * sizeof *m->slots.key); /* MAP_KEY_NEVER */
-    for (uint32_t i = 0; i < region->count; i++) {
-        m->slots.key[region->items[i]] = slots->key[region->first_leaf + region->items[i]];
-    }
+    map_region_open(m, region);
     map_engine_restart(m->engine, &m->slots);
     for (size_t i = 0; i < slots->taken_count; i++) {
         uint32_t item = slots->taken[i] - region->first_leaf;

@@ -72,24 +72,16 @@ static int print_hydra_hosts(FILE *out, const struct map_format *format,
 
 /* -- anything -- */
 
-static void print_numbers(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
-{
-    for (size_t i = begin; i < end; i++) {
-        fprintf(out, "%s%u", i > begin ? "," : "", mapping->places[i].pu);
-    }
-    fputc('\n', out);
-}
-
 static int print_list(FILE *out, const struct map_format *format, const struct map_mapping *mapping)
 {
     (void)format;
-    if (!mapping->hybrid) {
-        print_numbers(out, mapping, 0, mapping->place_count);
-        return 0;
-    }
     for (size_t r = 0; r < mapping->rank_count; r++) {
-        print_numbers(out, mapping, mapping->first[r], mapping->first[r + 1]);
+        for (size_t i = mapping->first[r]; i < mapping->first[r + 1]; i++) {
+            bool line = mapping->hybrid && i == mapping->first[r];
+            fprintf(out, "%s%u", i == 0 ? "" : line ? "\n" : ",", mapping->places[i].pu);
+        }
     }
+    fputc('\n', out);
     return 0;
 }
 

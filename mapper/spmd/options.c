@@ -150,23 +150,19 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static void check_application(struct spmd_options *o)
 {
     struct spmd_problem *problem = &o->problem;
-    if (!problem->x) {
-        cli_usage("--problem: missing, expected the tasks of the problem such as 8500x4000");
-    }
+    map_refuse(!problem->x,
+               "--problem: missing, expected the tasks of the problem such as 8500x4000");
     const struct spmd_stencil *stencil = &problem->stencil;
     if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
         parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
     }
-    if (stencil->one_dimension && problem->y != 1) {
-        cli_usage("--problem: expected one number for a stencil of one dimension, got two");
-    }
-    if (problem->comp_s > 0 && o->characterise) {
-        cli_usage("--comp, --characterise: expected one of them, not both");
-    }
-    if (!(problem->comp_s > 0) && !o->characterise) {
-        cli_usage(
-            "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
-    }
+    map_refuse(stencil->one_dimension && problem->y != 1,
+               "--problem: expected one number for a stencil of one dimension, got two");
+    map_refuse(problem->comp_s > 0 && o->characterise,
+               "--comp, --characterise: expected one of them, not both");
+    map_refuse(
+        !(problem->comp_s > 0) && !o->characterise,
+        "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
 }
 
 static void check(struct spmd_options *o)
@@ -174,9 +170,7 @@ static void check(struct spmd_options *o)
     const struct spmd_problem *problem = &o->problem;
     check_application(o);
     map_common_machine_check(&o->machine);
-    if (o->cores && o->tile_x) {
-        cli_usage("--cores, --tile: expected one of them, not both");
-    }
+    map_refuse(o->cores && o->tile_x, "--cores, --tile: expected one of them, not both");
     if (o->tile_x && (problem->x % o->tile_x || problem->y % o->tile_y)) {
         cli_usage(
             "--tile: expected a tile that divides the problem of %llu x %llu, got %llu x %llu",

@@ -45,13 +45,10 @@ static void open_planner(struct spmd_planner *p)
     p->pus = count_pus(p->profile, p->allowed);
     p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;
     p->comm_context = o->comm_s > 0 ? (void *)&o->comm_s : (void *)p;
-    if (!p->pus) {
-        cli_usage("--cpuset: expected PUs of the profile");
-    }
-    if (!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1) {
-        cli_usage("--comm: missing, expected the time to communicate one edge task (the profile "
-                  "has no measured times of messages)");
-    }
+    map_refuse(!p->pus, "--cpuset: expected PUs of the profile");
+    map_refuse(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1,
+               "--comm: missing, expected the time to communicate one edge task (the profile "
+               "has no measured times of messages)");
 }
 
 static void close_planner(struct spmd_planner *p)

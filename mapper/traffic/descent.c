@@ -88,13 +88,12 @@ struct descent {
     uint32_t *room;   /* as long, for sorting */
     uint32_t *sizes;  /* of the parts at hand */
     /* The subgraph at hand: some ranks, numbered from 0, and what they send to one another. */
-    uint32_t *local; /* by rank: its number; MAP_NONE: not in it */
-    uint32_t *part;  /* by number; MAP_NONE: in none yet */
-    uint32_t fresh;  /* the lowest number that may still be in none */
-    size_t *start;   /* by number, and one more: where its partners begin */
-    uint32_t *with;  /* numbers */
-    double *bytes;
-    struct heap heap; /* of the cut at hand */
+    uint32_t *local;           /* by rank: its number; MAP_NONE: not in it */
+    uint32_t *part;            /* by number; MAP_NONE: in none yet */
+    uint32_t fresh;            /* the lowest number that may still be in none */
+    size_t *start;             /* by number, and one more: where its partners begin */
+    struct map_entry *entries; /* from number to number */
+    struct heap heap;          /* of the cut at hand */
 };
 
 /* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
@@ -106,8 +105,8 @@ static void grow(struct descent *d, uint32_t p)
     uint32_t rank = d->heap.count ? take_first(&d->heap) : d->fresh;
     d->part[rank] = p;
     for (size_t e = d->start[rank]; e < d->start[rank + 1]; e++) {
-        if (d->part[d->with[e]] == MAP_NONE) {
-            add_bytes(&d->heap, d->with[e], d->bytes[e]);
+        if (d->part[d->entries[e].to] == MAP_NONE) {
+            add_bytes(&d->heap, d->entries[e].to, d->entries[e].bytes);
         }
     }
 }
@@ -223,9 +222,9 @@ static void take_subgraph(struct descent *d, uint32_t begin, uint32_t end)
         uint32_t rank = d->ranks[i];
         d->start[i - begin] = used;
         for (size_t e = matrix->start[rank]; e < matrix->start[rank + 1]; e++) {
-            if (d->local[matrix->with[e]] != MAP_NONE) {
-                d->with[used] = d->local[matrix->with[e]];
-                d->bytes[used++] = matrix->bytes[e];
+            uint32_t to = d->local[matrix->entries[e].to];
+            if (to != MAP_NONE) {
+                d->entries[used++] = (struct map_entry){i - begin, to, matrix->entries[e].bytes};
             }
         }
     }
@@ -331,7 +330,7 @@ static size_t heaviest_partners(const struct map_matrix *matrix, uint32_t rank,
     double bytes[MOST_PARTNERS];
     for (size_t e = matrix->start[rank]; e < matrix->start[rank + 1]; e++) {
         size_t at = count < MOST_PARTNERS ? count++ : MOST_PARTNERS;
-        while (at > 0 && bytes[at - 1] < matrix->bytes[e]) {
+        while (at > 0 && bytes[at - 1] < matrix->entries[e].bytes) {
             if (at < MOST_PARTNERS) {
                 bytes[at] = bytes[at - 1];
                 partners[at] = partners[at - 1];
@@ -339,8 +338,8 @@ static size_t heaviest_partners(const struct map_matrix *matrix, uint32_t rank,
             at--;
         }
         if (at < MOST_PARTNERS) {
-            bytes[at] = matrix->bytes[e];
-            partners[at] = matrix->with[e];
+            bytes[at] = matrix->entries[e].bytes;
+            partners[at] = matrix->entries[e].to;
         }
     }
     return count;
@@ -388,8 +387,7 @@ int map_place_by_descent(struct map_traffic *t)
         .room = map_arena_get(arena, ranks, sizeof *d.room),
         .sizes = map_arena_get(arena, ranks, sizeof *d.sizes),
         .start = map_arena_get(arena, (size_t)ranks + 1, sizeof *d.start),
-        .with = map_arena_get(arena, entries, sizeof *d.with),
-        .bytes = map_arena_get(arena, entries, sizeof *d.bytes),
+        .entries = map_arena_get(arena, entries, sizeof *d.entries),
         .heap = {.items = map_arena_get(arena, ranks, sizeof *d.heap.items),
                  .at = map_arena_get(arena, ranks, sizeof *d.heap.at),
                  .bytes = map_arena_get(arena, ranks, sizeof *d.heap.bytes)},

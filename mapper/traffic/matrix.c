@@ -54,26 +54,20 @@ static size_t both_ways(const struct map_entry *entries, size_t count, struct ma
 int map_matrix_make(uint32_t ranks, const struct map_entry *entries, size_t count,
                     struct map_matrix *out)
 {
-    struct map_matrix matrix = {.ranks = ranks};
-    struct map_entry *both = calloc(2 * count + 1, sizeof *both);
-    matrix.start = calloc((size_t)ranks + 1, sizeof *matrix.start);
-    matrix.with = calloc(2 * count + 1, sizeof *matrix.with);
-    matrix.bytes = calloc(2 * count + 1, sizeof *matrix.bytes);
-    if (!both || !matrix.start || !matrix.with || !matrix.bytes) {
-        free(both);
+    struct map_matrix matrix = {.ranks = ranks,
+                                .start = calloc((size_t)ranks + 1, sizeof *matrix.start),
+                                .entries = calloc(2 * count + 1, sizeof *matrix.entries)};
+    if (!matrix.start || !matrix.entries) {
         map_matrix_free(&matrix);
         return -ENOMEM;
     }
-    size_t kept = both_ways(entries, count, both);
+    size_t kept = both_ways(entries, count, matrix.entries);
     for (size_t i = 0; i < kept; i++) {
-        matrix.start[both[i].from + 1]++;
-        matrix.with[i] = both[i].to;
-        matrix.bytes[i] = both[i].bytes;
+        matrix.start[matrix.entries[i].from + 1]++;
     }
     for (uint32_t r = 0; r < ranks; r++) {
         matrix.start[r + 1] += matrix.start[r];
     }
-    free(both);
     *out = matrix;
     return 0;
 }
@@ -81,8 +75,7 @@ int map_matrix_make(uint32_t ranks, const struct map_entry *entries, size_t coun
 void map_matrix_free(struct map_matrix *matrix)
 {
     free(matrix->start);
-    free(matrix->with);
-    free(matrix->bytes);
+    free(matrix->entries);
     *matrix = (struct map_matrix){0};
 }
 

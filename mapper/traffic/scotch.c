@@ -28,8 +28,8 @@ static double load_of_byte(const struct map_matrix *m, double most_link)
     double sum = 0;
     bool whole = true;
     for (size_t e = 0; e < m->start[m->ranks]; e++) {
-        sum += m->bytes[e];
-        whole = whole && m->bytes[e] <= floor(m->bytes[e]);
+        sum += m->entries[e].bytes;
+        whole = whole && m->entries[e].bytes <= floor(m->entries[e].bytes);
     }
     int exponent;
     frexp(MOST_SUM / (sum * most_link), &exponent);
@@ -51,8 +51,8 @@ static int make_lists(struct map_arena *arena, const struct map_matrix *m, doubl
     }
     double factor = load_of_byte(m, most_link);
     for (size_t e = 0; e < edges; e++) {
-        lists.with[e] = (SCOTCH_Num)m->with[e];
-        double load = factor * m->bytes[e];
+        lists.with[e] = (SCOTCH_Num)m->entries[e].to;
+        double load = factor * m->entries[e].bytes;
         lists.load[e] = load < 1 ? 1 : (SCOTCH_Num)load;
     }
     for (uint32_t r = 0; r <= m->ranks; r++) {
@@ -157,7 +157,7 @@ static bool make_levels(const struct map_traffic *t, const uint8_t *parting, str
     uint32_t count = t->matrix->ranks, before = 1;
     double bytes = 0, seconds[MOST_LEVELS];
     for (size_t e = 0; e < entries; e++) {
-        bytes += t->matrix->bytes[e] / (double)entries;
+        bytes += t->matrix->entries[e].bytes / (double)entries;
     }
     for (size_t level = 0; level <= levels; level++) {
         uint32_t groups = 1;

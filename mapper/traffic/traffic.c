@@ -106,9 +106,9 @@ double map_traffic_of_rank(const struct map_traffic *t, uint32_t rank, uint32_t 
 {
     double seconds = 0;
     for (size_t e = t->matrix->start[rank]; e < t->matrix->start[rank + 1]; e++) {
-        uint32_t other = t->place[t->matrix->with[e]];
+        uint32_t other = t->place[t->matrix->entries[e].to];
         if (other != MAP_NONE) {
-            seconds += map_message_seconds(t->view, leaf, other, t->matrix->bytes[e]);
+            seconds += map_message_seconds(t->view, leaf, other, t->matrix->entries[e].bytes);
         }
     }
     return seconds;

@@ -16,18 +16,17 @@
 #define MAP_MATRIX_MOST_RANKS 1000000
 #define MAP_MATRIX_MOST_DENSE_RANKS 8192
 
+struct map_entry {
+    uint32_t from, to;
+    double bytes; /* > 0 in a matrix */
+};
+
 /* Both directions of a pair added up, stored for both ends; the diagonal is left out. */
 struct map_matrix {
     uint32_t ranks;
-    const uint32_t *threads; /* by rank, borrowed; NULL: all ranks have as many */
-    size_t *start;           /* by rank, and one more: where its partners begin */
-    uint32_t *with;          /* ascending for each rank */
-    double *bytes;           /* > 0 */
-};
-
-struct map_entry {
-    uint32_t from, to;
-    double bytes;
+    const uint32_t *threads;   /* by rank, borrowed; NULL: all ranks have as many */
+    size_t *start;             /* by rank, and one more: where its entries begin */
+    struct map_entry *entries; /* of each rank by partner */
 };
 
 /* Of entries in any order; those of one pair are added up. 0 or -ENOMEM. */

@@ -14,15 +14,7 @@ static uint32_t position(const struct profile_set *ids, uint32_t id)
     return at < ids->count ? (uint32_t)at : MAP_NONE;
 }
 
-static size_t member_count(const struct profile_relation *relation)
-{
-    size_t count = 0;
-    for (size_t g = 0; g < relation->group_count; g++) {
-        count += relation->groups[g].count;
-    }
-    return count;
-}
-
+/* An item is a member of the first group that lists it. */
 static void fill_groups(const struct profile_relation *relation, const struct profile_set *ids,
                         struct map_groups *out)
 {
@@ -84,7 +76,7 @@ int map_groups_make(struct map_arena *arena, const struct profile_relation *rela
     struct map_groups groups = {.item_count = item_count};
     groups.group_of = map_arena_get(arena, item_count, sizeof *groups.group_of);
     groups.start = map_arena_get(arena, relation->group_count + 1, sizeof *groups.start);
-    groups.members = map_arena_get(arena, member_count(relation), sizeof *groups.members);
+    groups.members = map_arena_get(arena, item_count, sizeof *groups.members);
     if (!groups.group_of || !groups.start || !groups.members) {
         return -ENOMEM;
     }

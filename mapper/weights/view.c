@@ -41,9 +41,8 @@ static int64_t gcd(int64_t a, int64_t b)
 
 struct latencies {
     int64_t lowest, highest; /* quanta, shifted */
-    int64_t divisor;         /* of all differences to the highest */
+    int64_t divisor;         /* of all differences */
     int shift;
-    bool any;
 };
 
 static int64_t denominator_of(const struct latencies *all)
@@ -51,24 +50,22 @@ static int64_t denominator_of(const struct latencies *all)
     return all->highest > all->lowest ? (all->highest - all->lowest) / all->divisor : 1;
 }
 
-/* Goes over every layer of every class and of the network: for the extremes, then the divisor. */
+/* Goes over every layer of every class and of the network. The divisor of the differences to the
+ * lowest so far is that of all differences. */
 static struct latencies scan_latencies(const struct servet_profile *profile, int shift)
 {
     struct latencies all = {.shift = shift};
-    size_t all_parts = profile->class_count + 1;
-    for (size_t part = 0; part < 2 * all_parts; part++) {
-        size_t c = part % all_parts;
+    bool any = false;
+    for (size_t c = 0; c <= profile->class_count; c++) {
         const struct profile_communication *in =
             c < profile->class_count ? &profile->classes[c].communication : &profile->network;
         for (size_t i = 0; i < in->layer_count; i++) {
             int64_t quanta = quanta_of(profile_layer_distance(profile, in, i)) >> shift;
-            if (part >= all_parts) {
-                all.divisor = gcd(all.divisor, all.highest - quanta);
-                continue;
-            }
-            all.lowest = !all.any || quanta < all.lowest ? quanta : all.lowest;
-            all.highest = !all.any || quanta > all.highest ? quanta : all.highest;
-            all.any = true;
+            all.lowest = any ? all.lowest : quanta;
+            all.divisor = gcd(all.divisor, llabs(quanta - all.lowest));
+            all.lowest = quanta < all.lowest ? quanta : all.lowest;
+            all.highest = quanta > all.highest || !any ? quanta : all.highest;
+            any = true;
         }
     }
     return all;
@@ -206,7 +203,6 @@ static int add_families(struct making *making, const struct profile_class *of,
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
 static void add_kinds(const struct profile_class *of, struct map_class *out)
 {
-    out->kind_count = of->kind_count ? (uint32_t)of->kind_count + 1 : 1;
     for (size_t i = 0; i < of->pus.count; i++) {
         out->kind[i] = (uint16_t)of->kind_count;
     }
@@ -358,9 +354,7 @@ static void number_leaves(struct map_view *view)
             view->nodes[node] = (struct map_node){range->class_index, first_pu, leaf};
             for (size_t i = 0; i < of->pus.count; i++, leaf++) {
                 view->pu[leaf] = first_pu + of->pus.ids[i];
-                if (view->node_of) {
-                    view->node_of[leaf] = node;
-                }
+                view->node_of[leaf] = node;
             }
             first_pu += profile_class_span(of);
         }
@@ -390,9 +384,7 @@ static int make_nodes(struct map_view *view)
     view->pu = map_arena_get(&view->arena, view->leaf_count, sizeof *view->pu);
     view->class_count = profile->class_count;
     view->classes = map_arena_get(&view->arena, view->class_count, sizeof *view->classes);
-    if (nodes > 1) {
-        view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of);
-    }
+    view->node_of = map_arena_get(&view->arena, view->leaf_count, sizeof *view->node_of);
     if (view->arena.is_short) {
         return -ENOMEM;
     }

@@ -107,7 +107,6 @@ struct map_class {
     uint16_t *kind;       /* by position: 0 is the most capable */
     bool *far;            /* by position: has no memory of its own, though others have */
     uint16_t *cache_rank; /* by position: 0 has the largest last-level cache */
-    uint32_t kind_count;
     uint32_t memory_room; /* workers of a node until the next one would lose bandwidth */
 };
 
@@ -131,7 +130,7 @@ struct map_view {
     size_t network_count;
     uint32_t leaf_count;
     uint32_t *pu;      /* PU number of a leaf; ascending */
-    uint32_t *node_of; /* of a leaf; NULL: all of them on node 0 */
+    uint32_t *node_of; /* of a leaf */
 };
 
 /* `load` is the number of choices that will be weighed (workers and taken PUs): it bounds the
@@ -158,7 +157,7 @@ int map_groups_of_cores(struct map_arena *arena, const struct profile_class *of,
 
 static inline uint32_t map_view_node(const struct map_view *view, uint32_t leaf)
 {
-    return view->node_of ? view->node_of[leaf] : 0;
+    return view->node_of[leaf];
 }
 
 /* Leaf of a PU number, or MAP_NONE. */

@@ -71,43 +71,36 @@ static char *list_of(const uint32_t *pus, size_t count)
     return text;
 }
 
-/* `pus`, some: -ENODATA is an answer. */
-static int ask(struct listing *l, const struct profile_set *pus, struct map_worth_row *row)
-{
-    struct servet_error why;
-    uint32_t *places = calloc(pus->count, sizeof *places);
-    int rc = places ? map_worth(l->node->of, pus, places, &row->worth, &why) : -ENOMEM;
-    row->measured = rc == 0;
-    l->measured |= rc == 0;
-    if (rc == -ENODATA && !l->why) {
-        l->why = rc;
-        *l->error = why;
-    }
-    if (rc == 0) {
-        row->places = list_of(places, row->worth.workers);
-        rc = row->places ? 0 : -ENOMEM;
-    }
-    free(places);
-    return rc == -ENODATA ? 0 : rc;
-}
-
-/* The PUs of `group` that may be used, as one row. */
+/* The PUs of `group` that may be used, as one row; -ENODATA is an answer. */
 static int add_scope(struct listing *l, const char *scope, const struct profile_set *group,
                      bool opens)
 {
     struct map_worth_row row = {.groups = 1};
     struct profile_set pus;
+    struct servet_error why;
     snprintf(row.scope, sizeof row.scope, "%s", scope);
     if (profile_set_intersect(group, &l->node->allowed, &pus) < 0) {
         return -ENOMEM;
     }
     row.pus = pus.count;
-    int rc = pus.count ? ask(l, &pus, &row) : 0;
-    if (rc == 0 && pus.count) {
-        rc = add_row(l->rows, &row, opens);
-    }
+    uint32_t *places = calloc(pus.count + 1, sizeof *places);
+    int rc = !places     ? -ENOMEM
+             : pus.count ? map_worth(l->node->of, &pus, places, &row.worth, &why)
+                         : 0;
     profile_set_free(&pus);
-    return rc;
+    row.measured = row.pus && rc == 0;
+    l->measured |= row.measured;
+    if (rc == -ENODATA && !l->why) {
+        l->why = rc;
+        *l->error = why;
+    }
+    if (row.measured) {
+        row.places = list_of(places, row.worth.workers);
+        rc = row.places ? 0 : -ENOMEM;
+    }
+    free(places);
+    rc = rc == -ENODATA ? 0 : rc;
+    return rc == 0 && row.pus ? add_row(l->rows, &row, opens) : rc;
 }
 
 static int add_groups(struct listing *l, const char *scope, const struct profile_relation *relation)

@@ -17,9 +17,9 @@ static void expect_symmetric(const struct map_matrix *matrix)
     for (uint32_t r = 0; r < matrix->ranks; r++) {
         fuzz_expect(matrix->start[r] <= matrix->start[r + 1], "rows one after the other");
         for (size_t i = matrix->start[r]; i < matrix->start[r + 1]; i++) {
-            fuzz_expect(matrix->with[i] < matrix->ranks && matrix->with[i] != r,
+            fuzz_expect(matrix->entries[i].to < matrix->ranks && matrix->entries[i].to != r,
                         "another rank of the matrix");
-            fuzz_expect(matrix->bytes[i] > 0, "bytes");
+            fuzz_expect(matrix->entries[i].bytes > 0, "bytes");
         }
     }
 }

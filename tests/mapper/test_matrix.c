@@ -26,8 +26,8 @@
 static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_t b)
 {
     for (size_t i = matrix->start[a]; i < matrix->start[a + 1]; i++) {
-        if (matrix->with[i] == b) {
-            return matrix->bytes[i];
+        if (matrix->entries[i].to == b) {
+            return matrix->entries[i].bytes;
         }
     }
     return 0;
@@ -287,8 +287,8 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
             double sum = 0; /* pair by pair, as the profile says it */
             for (size_t r = 0; r < ranks; r++) {
                 for (size_t e = matrix.start[r]; e < matrix.start[r + 1]; e++) {
-                    sum += map_message_seconds(&view, placed[r], placed[matrix.with[e]],
-                                               matrix.bytes[e]) /
+                    sum += map_message_seconds(&view, placed[r], placed[matrix.entries[e].to],
+                                               matrix.entries[e].bytes) /
                            2;
                 }
             }
@@ -379,8 +379,8 @@ static double total_of_gmap(struct map_view *view, const struct map_matrix *matr
         start[r] = (SCOTCH_Num)matrix->start[r];
     }
     for (size_t e = 0; e < edges; e++) {
-        with[e] = (SCOTCH_Num)matrix->with[e];
-        load[e] = (SCOTCH_Num)matrix->bytes[e];
+        with[e] = (SCOTCH_Num)matrix->entries[e].to;
+        load[e] = (SCOTCH_Num)matrix->entries[e].bytes;
     }
     SCOTCH_randomReset();
     ck_assert(SCOTCH_graphInit(&graph) == 0 && SCOTCH_graphInit(&bound) == 0 &&
