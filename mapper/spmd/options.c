@@ -147,12 +147,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void check_application(struct spmd_options *o)
+static void check(struct spmd_options *o)
 {
-    struct spmd_problem *problem = &o->problem;
+    const struct spmd_problem *problem = &o->problem;
+    const struct spmd_stencil *stencil = &problem->stencil;
     map_refuse(!problem->x,
                "--problem: missing, expected the tasks of the problem such as 8500x4000");
-    const struct spmd_stencil *stencil = &problem->stencil;
     if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
         parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
     }
@@ -163,12 +163,6 @@ static void check_application(struct spmd_options *o)
     map_refuse(
         !(problem->comp_s > 0) && !o->characterise,
         "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
-}
-
-static void check(struct spmd_options *o)
-{
-    const struct spmd_problem *problem = &o->problem;
-    check_application(o);
     map_common_machine_check(&o->machine);
     map_refuse(o->cores && o->tile_x, "--cores, --tile: expected one of them, not both");
     if (o->tile_x && (problem->x % o->tile_x || problem->y % o->tile_y)) {

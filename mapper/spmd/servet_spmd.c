@@ -152,14 +152,6 @@ static void print_choice(const struct spmd_problem *problem, const struct spmd_c
     printf("%s\n", any ? " in each iteration" : " none");
 }
 
-/* The time of an iteration that was measured, and how far the predicted one is off. */
-static void print_measured(const struct spmd_choice *choice, const struct profile_median *measured)
-{
-    printf("measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
-           measured->median, measured->low, measured->high,
-           100 * (choice->times.iteration_s / measured->median - 1));
-}
-
 /* One line for each number of cores; the chosen one is marked, and below it is said where
  * efficiency and speed-up begin to fall. */
 static void print_curve(const struct spmd_planner *p, uint64_t chosen)
@@ -219,9 +211,10 @@ int main(int argc, char **argv)
     } else {
         print_choice(&o->problem, &choice, &grid);
     }
-    if (!o->format && planner.measured_tile.n &&
-        spmd_is_same_tile(&planner.measured_tile, &choice.tile)) {
-        print_measured(&choice, &planner.measured);
+    if (!o->format && spmd_is_same_tile(&planner.measured_tile, &choice.tile)) {
+        const struct profile_median *s = &planner.measured;
+        printf("measured       %.6g s [%.6g, %.6g] an iteration: the model is off by %+.1f %%\n",
+               s->median, s->low, s->high, 100 * (choice.times.iteration_s / s->median - 1));
     }
     if (o->curve) {
         print_curve(&planner, choice.times.cores);

@@ -309,27 +309,20 @@ static int compute_internal(servet_spmd *plan, const struct servet_spmd_box *box
     return rc;
 }
 
-static int edges_first(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
+/* The whole tile at once is one box of edge tasks. */
+static int run_step(servet_spmd *plan, enum order order, void *next, servet_spmd_compute *compute,
+                    void *context)
 {
-    size_t box = 0;
+    const struct servet_spmd_box all = {0, plan->layout.x, 0, plan->layout.y, 1};
+    const struct servet_spmd_box *boxes = order == WHOLE ? &all : plan->boxes;
+    size_t box = 0, count = order == WHOLE ? 1 : plan->box_count;
     int rc = post_receives(plan);
-    for (; rc == MPI_SUCCESS && box < plan->box_count && plan->boxes[box].priority < 3; box++) {
-        compute(context, &plan->boxes[box]);
+    for (; rc == MPI_SUCCESS && box < count && boxes[box].priority < 3; box++) {
+        compute(context, &boxes[box]);
     }
     rc = rc == MPI_SUCCESS ? post_sends(plan, next) : rc;
-    for (; rc == MPI_SUCCESS && box < plan->box_count; box++) {
-        rc = compute_internal(plan, &plan->boxes[box], compute, context);
-    }
-    return rc == MPI_SUCCESS ? finish(plan, next) : rc;
-}
-
-static int whole(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
-{
-    const struct servet_spmd_layout *t = &plan->layout;
-    int rc = post_receives(plan);
-    if (rc == MPI_SUCCESS) {
-        compute(context, &(struct servet_spmd_box){0, t->x, 0, t->y, 1});
-        rc = post_sends(plan, next);
+    for (; rc == MPI_SUCCESS && box < count; box++) {
+        rc = compute_internal(plan, &boxes[box], compute, context);
     }
     return rc == MPI_SUCCESS ? finish(plan, next) : rc;
 }
@@ -362,7 +355,7 @@ static int try_step(servet_spmd *plan, void *next, servet_spmd_compute *compute,
     unsigned step = plan->trial.steps++;
     enum order order = step % ORDERS == 0 ? EDGES_FIRST : WHOLE;
     double start = MPI_Wtime();
-    int rc = (order == WHOLE ? whole : edges_first)(plan, next, compute, context);
+    int rc = run_step(plan, order, next, compute, context);
     plan->trial.seconds[order][step / ORDERS] = MPI_Wtime() - start;
     return rc == MPI_SUCCESS && plan->trial.steps == ORDERS * TRIALS ? decide(plan) : rc;
 }
@@ -372,7 +365,7 @@ int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute
     if (plan->trial.steps < ORDERS * TRIALS && plan->layout.n * plan->layout.m > 1) {
         return try_step(plan, next, compute, context);
     }
-    return (plan->trial.kept == WHOLE ? whole : edges_first)(plan, next, compute, context);
+    return run_step(plan, plan->trial.kept, next, compute, context);
 }
 
 /* -- opening -- */
