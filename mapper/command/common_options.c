@@ -225,9 +225,8 @@ const struct map_format *map_common_format(const char *name)
     return format;
 }
 
-/* -- The nodes that a job will run on, before it starts: from a file or from the batch system. In
- * whatever order they stand there, the mapping takes them in that of the profile, and names them to
- * the launcher. -- */
+/* -- The nodes that a job will run on. In whatever order they stand there, the mapping takes them
+ * in that of the profile, and names them to the launcher. -- */
 
 enum { NAME_SIZE = 256 };
 

@@ -132,8 +132,7 @@ void map_compare(FILE *out, const struct map_mapping *plan, const struct profile
     map_view_free(&view);
 }
 
-/* -- Compact and scatter, the two orders that everybody knows, to compare with. Both take one PU of
- * every core before any second one, as their tools do. -- */
+/* -- compact and scatter -- */
 
 /* A PU in the order of the hierarchy, and its number inside each group around it, from the node
  * inwards. */

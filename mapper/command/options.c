@@ -124,18 +124,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 /* -- threads of ranks -- */
 
-static size_t count_items(const char *list)
-{
-    size_t count = 1;
-    for (; *list; list++) {
-        count += *list == ',';
-    }
-    return count;
-}
-
 static void read_threads(struct map_options *options)
 {
-    size_t items = count_items(options->thread_list);
+    size_t items = 1;
+    for (const char *c = options->thread_list; *c; c++) {
+        items += *c == ',';
+    }
     if (!options->ranks) {
         options->ranks = items;
     }
@@ -169,19 +163,12 @@ static void check_advice(const struct map_options *options, const char *name)
                "--suggest: expected no --format with it, only --json");
 }
 
-/* Devices belong to ranks whose number and places are known. */
-static void check_devices(const struct map_options *options)
-{
-    map_refuse(options->matrix || options->one_by_one || options->worth || options->suggest,
-               "--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
-               "with them");
-}
-
 static void check_options(struct map_options *options)
 {
-    if (options->gpus || options->nics) {
-        check_devices(options);
-    }
+    map_refuse((options->gpus || options->nics) &&
+                   (options->matrix || options->one_by_one || options->worth || options->suggest),
+               "--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
+               "with them");
     map_refuse(options->memory && options->communication,
                "--mem-prior, --comm-prior: expected one of them, not both");
     map_refuse((options->nodes || options->slurm) && !options->cluster,

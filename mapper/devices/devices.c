@@ -210,23 +210,21 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
                         size_t *part_count)
 {
     struct map_site *nodes = map_arena_get(c->arena, c->site_count, sizeof *nodes);
-    struct map_site *shares = map_arena_get(c->arena, c->site_count, sizeof *shares);
-    size_t count = 0, share_count = 0;
-    int rc = nodes && shares ? 0 : -ENOMEM;
-    for (size_t s = 0, end; rc == 0 && s < c->site_count; s = end) {
+    size_t count = 0;
+    int rc = nodes ? 0 : -ENOMEM;
+    for (size_t s = 0, end; rc == 0 && s < c->site_count; s = end, count++) {
         end = end_of_node(c, s);
         for (size_t i = s; rc == 0 && i < end; i++) {
             rc = join(c, &nodes[count], &c->sites[i]);
         }
-        count++;
     }
     if (rc < 0 || ranks < count) {
         return rc < 0 ? rc : divide(c, nodes, count, ranks, parts, part_count);
     }
-    rc = divide(c, nodes, count, ranks, shares, &share_count);
+    share_out(ranks, nodes, count);
     for (size_t n = 0, s = 0, end; rc == 0 && n < count; n++, s = end) {
         end = end_of_node(c, s);
-        rc = divide(c, &c->sites[s], end - s, shares[n].ranks, parts, part_count);
+        rc = divide(c, &c->sites[s], end - s, nodes[n].ranks, parts, part_count);
     }
     return rc;
 }
@@ -443,15 +441,6 @@ static int choose_node(struct map_choice *c, const struct map_part *node, size_t
     return place_node(c, begin, end, error);
 }
 
-static size_t gpus_of(const struct profile_class *of)
-{
-    size_t gpus = 0;
-    for (size_t i = 0; i < of->device_count; i++) {
-        gpus += of->devices[i].kind == PROFILE_GPU;
-    }
-    return gpus;
-}
-
 /* `gpus`: those of all nodes that take part. */
 static int check_gpus(const struct map_device_request *request, size_t gpus,
                       struct servet_error *error)
@@ -486,7 +475,10 @@ static int find_nodes(const struct servet_profile *profile,
         if (map_part_of_node(profile, n, request->ranks.allowed, part) < 0) {
             return -ENOMEM;
         }
-        size_t gpus = gpus_of(part->of);
+        size_t gpus = 0;
+        for (size_t i = 0; i < part->of->device_count; i++) {
+            gpus += part->of->devices[i].kind == PROFILE_GPU;
+        }
         if (!part->allowed.count || !gpus) {
             profile_set_free(&part->allowed);
             continue;
@@ -526,15 +518,6 @@ static int place_by_gpus(struct map_choice *c, const struct servet_profile *prof
     return rc;
 }
 
-static int choose(struct map_choice *c, const struct servet_profile *profile,
-                  struct servet_error *error)
-{
-    const struct map_domain_request *ranks = &c->request->ranks;
-    int rc = c->request->gpus ? place_by_gpus(c, profile, error)
-                              : map_domains(profile, ranks, c->pus, error);
-    return rc == 0 && c->request->nics ? map_choose_nics(c, profile, error) : rc;
-}
-
 /* -- the request -- */
 
 int map_devices(const struct servet_profile *profile, const struct map_device_request *request,
@@ -553,7 +536,11 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
         c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
     }
-    rc = rc < 0 ? rc : choose(&c, profile, error);
+    if (rc == 0) {
+        rc = request->gpus ? place_by_gpus(&c, profile, error)
+                           : map_domains(profile, &request->ranks, pus, error);
+    }
+    rc = rc == 0 && request->nics ? map_choose_nics(&c, profile, error) : rc;
     rc = rc < 0 ? rc : map_choice_devices(&c, profile, out);
     map_arena_free(&arena);
     return map_out_of_memory(rc, error);

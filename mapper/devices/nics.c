@@ -123,15 +123,6 @@ static int give_left_over(struct map_choice *c, const struct servet_profile *pro
     return map_choice_hold(c, best, nic);
 }
 
-static uint32_t node_of(const struct servet_profile *profile, const struct map_choice *c,
-                        size_t rank, const struct profile_class **of)
-{
-    struct profile_place place;
-    profile_locate(profile, c->pus[c->first[rank]], &place);
-    *of = place.node_class;
-    return place.node;
-}
-
 /* Ranks of one node need not follow one another: single threads are placed one by one. Cards are
  * dealt out over each run of them. */
 int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
@@ -141,10 +132,15 @@ int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
     size_t *more = map_arena_get(c->arena, ranks, sizeof *more);
     int rc = more ? 0 : -ENOMEM;
     for (size_t begin = 0, end; rc == 0 && begin < ranks; begin = end) {
-        const struct profile_class *of, *other;
-        uint32_t node = node_of(profile, c, begin, &of);
-        for (end = begin + 1; end < ranks && node_of(profile, c, end, &other) == node; end++) {
+        struct profile_place here, there;
+        profile_locate(profile, c->pus[c->first[begin]], &here);
+        for (end = begin + 1; end < ranks; end++) {
+            if (!profile_locate(profile, c->pus[c->first[end]], &there) ||
+                there.node != here.node) {
+                break;
+            }
         }
+        const struct profile_class *of = here.node_class;
         struct cards cards = {.nics = map_arena_get(c->arena, of->device_count + 1, sizeof(void *)),
                               .load =
                                   map_arena_get(c->arena, of->device_count + 1, sizeof *cards.load),

@@ -443,27 +443,22 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
 
 /* -- the request -- */
 
-static int sum_threads(const struct map_domain_request *request, size_t *total, uint32_t *most,
-                       struct servet_error *error)
+static int sum_threads(struct hybrid *h, struct servet_error *error)
 {
-    size_t sum = 0;
-    uint32_t highest = 0;
+    const struct map_domain_request *request = h->request;
     if (request->ranks < 1 || request->ranks >= MAP_WORKER_LIMIT) {
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
                              MAP_WORKER_LIMIT - 1, request->ranks);
     }
     for (size_t r = 0; r < request->ranks; r++) {
         uint32_t threads = map_threads_of(request, r);
-        sum += threads;
-        highest = threads > highest ? threads : highest;
-        if (threads < 1 || sum >= MAP_WORKER_LIMIT) {
+        h->threads += threads;
+        if (threads < 1 || h->threads >= MAP_WORKER_LIMIT) {
             return profile_error(
                 error, -EINVAL, "threads of rank %zu: expected at least 1 and fewer than %u in all",
                 r, MAP_WORKER_LIMIT);
         }
     }
-    *total = sum;
-    *most = highest;
     return 0;
 }
 
@@ -536,12 +531,11 @@ int map_domains(const struct servet_profile *profile, const struct map_domain_re
                 uint32_t *out, struct servet_error *error)
 {
     struct hybrid h = {.request = request, .out = out};
-    uint32_t most = 0;
-    int rc = sum_threads(request, &h.threads, &most, error);
+    int rc = sum_threads(&h, error);
     if (rc < 0) {
         return rc;
     }
-    if (most == 1) {
+    if (h.threads == request->ranks) {
         struct map_request narrow = {.priority = request->priority,
                                      .workers = request->ranks,
                                      .allowed = request->allowed,

@@ -7,25 +7,6 @@
 
 /* -- names of nodes -- */
 
-/* Ranks from `first` on that are on its node. */
-static size_t run_of(const struct map_mapping *mapping, size_t first)
-{
-    return map_mapping_next_node(mapping, first) - first;
-}
-
-/* As many on each node, but perhaps on the last one? */
-static bool even(const struct map_mapping *mapping)
-{
-    size_t each = run_of(mapping, 0);
-    for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
-        count = run_of(mapping, rank);
-        if (count != each && (count > each || rank + count < mapping->rank_count)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void print_name(FILE *out, const struct map_mapping *mapping, size_t rank)
 {
     char name[256];
@@ -49,22 +30,29 @@ static int print_names(FILE *out, const struct map_format *format,
     return 0;
 }
 
+/* Where as many ranks are on each node, but perhaps on the last one, their number stands behind all
+ * names. */
 static int print_hydra_hosts(FILE *out, const struct map_format *format,
                              const struct map_mapping *mapping)
 {
     (void)format;
-    bool same = even(mapping);
+    size_t each = map_mapping_next_node(mapping, 0);
+    bool even = true;
+    for (size_t rank = 0, next; rank < mapping->rank_count; rank = next) {
+        next = map_mapping_next_node(mapping, rank);
+        even = even && (next == mapping->rank_count ? next - rank <= each : next - rank == each);
+    }
     fprintf(out, "-hosts ");
-    for (size_t rank = 0, count; rank < mapping->rank_count; rank += count) {
-        count = run_of(mapping, rank);
+    for (size_t rank = 0, next; rank < mapping->rank_count; rank = next) {
+        next = map_mapping_next_node(mapping, rank);
         fputs(rank ? "," : "", out);
         print_name(out, mapping, rank);
-        if (!same) {
-            fprintf(out, ":%zu", count);
+        if (!even) {
+            fprintf(out, ":%zu", next - rank);
         }
     }
-    if (same) {
-        fprintf(out, " -ppn %zu", run_of(mapping, 0));
+    if (even) {
+        fprintf(out, " -ppn %zu", each);
     }
     fputc('\n', out);
     return 0;
@@ -249,26 +237,20 @@ static void print_memory(FILE *out, const struct map_mapping *mapping, size_t be
 }
 
 /* The PUs of places [begin, end) as a hexadecimal mask without leading zeros. */
-static int print_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
+static void print_mask(FILE *out, const struct map_mapping *mapping, size_t begin, size_t end)
 {
     uint32_t highest = 0;
     for (size_t i = begin; i < end; i++) {
         highest = mapping->places[i].os_index > highest ? mapping->places[i].os_index : highest;
     }
-    size_t digits = highest / 4 + 1;
-    unsigned char *nibbles = calloc(digits, 1);
-    if (!nibbles) {
-        return -ENOMEM;
+    for (uint32_t nibble = highest / 4 + 1; nibble-- > 0;) {
+        unsigned digit = 0;
+        for (size_t i = begin; i < end; i++) {
+            uint32_t index = mapping->places[i].os_index;
+            digit |= index / 4 == nibble ? 1u << index % 4 : 0;
+        }
+        fprintf(out, "%x", digit);
     }
-    for (size_t i = begin; i < end; i++) {
-        uint32_t index = mapping->places[i].os_index;
-        nibbles[index / 4] = (unsigned char)(nibbles[index / 4] | 1u << index % 4);
-    }
-    for (size_t d = digits; d-- > 0;) {
-        fprintf(out, "%x", nibbles[d]);
-    }
-    free(nibbles);
-    return 0;
 }
 
 /* Slurm's masks have 64 bits at most here. */
@@ -375,7 +357,7 @@ int map_print_words(FILE *out, const struct map_format *format, const struct map
         size_t last = node ? mapping->first[item + 1] : item + 1;
         fprintf(out, "%s%s", item > begin ? words->between : "", words->open ? words->open : "");
         if (words->mask) {
-            rc = print_mask(out, mapping, first, last);
+            print_mask(out, mapping, first, last);
         }
         for (size_t i = first; !words->mask && i < last; i++) {
             fprintf(out, "%s%u", i > first ? words->thread : "", number_of(mapping, i, logical));

@@ -322,24 +322,20 @@ static bool move_near(struct map_traffic *t, uint32_t *rank_at, uint32_t a, uint
     return false;
 }
 
-/* The heaviest partners of a rank, heaviest first; their number. */
-static size_t heaviest_partners(const struct map_matrix *matrix, uint32_t rank,
-                                uint32_t partners[MOST_PARTNERS])
+/* The heaviest entries of a rank, heaviest first; their number. */
+static size_t heaviest_entries(const struct map_matrix *matrix, uint32_t rank,
+                               struct map_entry best[MOST_PARTNERS])
 {
     size_t count = 0;
-    double bytes[MOST_PARTNERS];
     for (size_t e = matrix->start[rank]; e < matrix->start[rank + 1]; e++) {
-        size_t at = count < MOST_PARTNERS ? count++ : MOST_PARTNERS;
-        while (at > 0 && bytes[at - 1] < matrix->entries[e].bytes) {
-            if (at < MOST_PARTNERS) {
-                bytes[at] = bytes[at - 1];
-                partners[at] = partners[at - 1];
-            }
+        size_t at = count;
+        while (at > 0 && best[at - 1].bytes < matrix->entries[e].bytes) {
             at--;
         }
         if (at < MOST_PARTNERS) {
-            bytes[at] = matrix->entries[e].bytes;
-            partners[at] = matrix->entries[e].to;
+            count += count < MOST_PARTNERS;
+            memmove(best + at + 1, best + at, (count - at - 1) * sizeof *best);
+            best[at] = matrix->entries[e];
         }
     }
     return count;
@@ -358,10 +354,10 @@ int map_improve_nearby(struct map_traffic *t)
     }
     for (int round = 0; round < MOST_ROUNDS; round++) {
         for (uint32_t r = 0; r < t->matrix->ranks; r++) {
-            uint32_t partners[MOST_PARTNERS];
-            size_t count = heaviest_partners(t->matrix, r, partners);
+            struct map_entry heaviest[MOST_PARTNERS];
+            size_t count = heaviest_entries(t->matrix, r, heaviest);
             for (size_t p = 0; p < count; p++) {
-                move_near(t, rank_at, r, partners[p]);
+                move_near(t, rank_at, r, heaviest[p].to);
             }
         }
         now = map_traffic_total(t);

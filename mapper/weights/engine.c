@@ -71,8 +71,8 @@ static bool before(const struct slot *a, const struct slot *b)
     if (a->key != b->key) {
         return a->key < b->key;
     }
-    return map_weight_equal(a->weight, b->weight) ? a->leaf < b->leaf
-                                                  : map_weight_less(a->weight, b->weight);
+    return map_weight_less(a->weight, b->weight) ||
+           (a->leaf < b->leaf && !map_weight_less(b->weight, a->weight));
 }
 
 /* Takes over the better of the two children. */
@@ -116,7 +116,7 @@ static void add(struct raising *r, uint32_t slot, map_weight what)
 static void add_to_places(struct raising *r, uint32_t begin, uint32_t end, map_weight what)
 {
     uint32_t low = begin + r->tree->count, high = end + r->tree->count;
-    bool any = begin < end && !map_weight_equal(what, (map_weight){0});
+    bool any = begin < end && (what.high || what.low);
     for (; any && low < high; low /= 2, high /= 2) {
         if (low % 2) {
             add(r, low++, what);

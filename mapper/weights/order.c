@@ -243,16 +243,6 @@ static void offer_groups(struct limiting *l, const struct map_groups *groups, ui
     }
 }
 
-static void look_in_node(struct limiting *l, uint32_t node)
-{
-    const struct map_class *class = &l->view->classes[l->view->nodes[node].class_index];
-    for (size_t f = 0; f < class->family_count && l->room[node] >= l->workers; f++) {
-        if (class->families[f].rule == MAP_RULE_LATENCY) {
-            offer_groups(l, &class->families[f].groups, node);
-        }
-    }
-}
-
 static void close_others(struct limiting *l)
 {
     for (uint32_t leaf = 0; leaf < l->view->leaf_count; leaf++) {
@@ -279,7 +269,12 @@ int map_order_limit(struct map_view *view, struct map_slots *slots, size_t worke
         return 0;
     }
     for (uint32_t node = 0; node < view->node_count; node++) {
-        look_in_node(&l, node);
+        const struct map_class *class = &view->classes[view->nodes[node].class_index];
+        for (size_t f = 0; f < class->family_count && l.room[node] >= workers; f++) {
+            if (class->families[f].rule == MAP_RULE_LATENCY) {
+                offer_groups(&l, &class->families[f].groups, node);
+            }
+        }
     }
     bool in_a_node = l.groups;
     for (size_t f = 0; !in_a_node && f < view->network_count; f++) {

@@ -74,11 +74,6 @@ static inline map_weight map_weight_plus(map_weight a, map_weight b)
     return (map_weight){.high = a.high + b.high + (low < a.low), .low = low};
 }
 
-static inline bool map_weight_equal(map_weight a, map_weight b)
-{
-    return a.high == b.high && a.low == b.low;
-}
-
 static inline bool map_weight_less(map_weight a, map_weight b)
 {
     return a.high < b.high || (a.high == b.high && a.low < b.low);

@@ -256,24 +256,6 @@ static void add_all(struct suggesting *s)
     taken->chosen = true;
 }
 
-static int suggest(struct suggesting *s)
-{
-    int rc = choose_cores(s);
-    if (rc < 0) {
-        return rc;
-    }
-    const struct profile_class *of = s->node.of;
-    s->out->cores = (uint32_t)s->cores.count;
-    s->out->cache_level = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
-    s->memory = by_memory(s);
-    s->cache = by_cache(s);
-    add_all(s);
-    for (size_t i = 0; rc == 0 && i < s->out->count; i++) {
-        rc = predict(s, &s->out->list[i]);
-    }
-    return rc;
-}
-
 /* The first node with allowed PUs, and how many there are. */
 static int choose_node(const struct servet_profile *profile, const struct profile_set *allowed,
                        struct map_part *out, uint32_t *nodes)
@@ -302,7 +284,18 @@ int map_suggest(const struct servet_profile *profile, const struct map_suggest_r
     if (rc == 0 && !s.node.allowed.count) {
         rc = profile_error(error, -EINVAL, "expected at least one PU that may be used");
     }
-    rc = rc < 0 ? rc : suggest(&s);
+    rc = rc < 0 ? rc : choose_cores(&s);
+    if (rc == 0) {
+        const struct profile_class *of = s.node.of;
+        found.cores = (uint32_t)s.cores.count;
+        found.cache_level = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
+        s.memory = by_memory(&s);
+        s.cache = by_cache(&s);
+        add_all(&s);
+    }
+    for (size_t i = 0; rc == 0 && i < found.count; i++) {
+        rc = predict(&s, &found.list[i]);
+    }
     profile_set_free(&s.node.allowed);
     profile_set_free(&s.cores);
     if (rc == 0) {
