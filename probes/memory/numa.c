@@ -158,17 +158,14 @@ static int measure_together(const struct matrix *matrix, size_t node,
     const struct machine_copy what =
         probe_memory_what(probe, matrix->bytes, (int32_t)probe->declared->numa[node].os_index);
     uint32_t *pus = calloc(count + 1, sizeof *pus);
-    double sums[REPEAT_MEDIAN_MOST];
+    struct profile_scaling_point point = {.workers = (uint32_t)count};
     int rc = pus ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         pus[i] = near->ids[i * near->count / count];
     }
-    for (size_t round = 0;
-         rc == 0 && !probe_late(probe) && !probe_repeat_median_settled(sums, round);) {
-        rc = probe_memory_total(probe, &what, pus, count, &sums[round]);
-        if (rc == 0) {
-            matrix->result->together_bytes_per_s[node] = profile_median_value(sums, ++round);
-        }
+    if (rc == 0 && !probe_late(probe)) {
+        rc = probe_memory_settled(probe, &what, pus, &point);
+        matrix->result->together_bytes_per_s[node] = point.bytes_per_s;
     }
     free(pus);
     return is_fault(rc) ? 0 : rc;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probes/pairs/stopping.h"
+
 /* Constant         unit     source                                      without it
  * caches_beyond    caches   PROBING: 4 last levels, 128 MiB there       a cache holds a part
  * caches_hurried   caches   source and target are twice the cache       budgets of seconds fail
@@ -119,4 +121,25 @@ int probe_memory_total(struct probe *probe, const struct machine_copy *what, con
     free(each);
     *bytes_per_s = sum;
     return rc;
+}
+
+int probe_memory_settled(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
+                         struct profile_scaling_point *point)
+{
+    double totals[REPEAT_MEDIAN_MOST];
+    size_t done = 0;
+    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
+        int rc = probe_memory_total(probe, what, pus, point->workers, &totals[done]);
+        if (done > 0 && (rc == -ETIME || rc == -EAGAIN)) {
+            break;
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        done++;
+    }
+    point->bytes_per_s = profile_median_value(totals, done);
+    point->repetitions = (uint32_t)done;
+    point->spread = probe_spread(totals, done);
+    return 0;
 }

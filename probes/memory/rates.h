@@ -41,6 +41,10 @@ size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers
 /* The total of all `pus` at the same time, once. 0, -ENOMEM, or as probe_memory_copy(). */
 int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
                        size_t count, double *bytes_per_s);
+/* The median of such totals of the first point->workers, of as many as it takes; fewer where it is
+ * late, at least one. 0, or as above. */
+int probe_memory_settled(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
+                         struct profile_scaling_point *point);
 
 /* Working sets that a pair has room for: two arrays of two PUs, and chase pools beside. */
 enum { MEMORY_SHARES = 6 };

@@ -61,25 +61,6 @@ double probe_memory_rounds_reference(const struct memory_rounds *rounds)
     return best;
 }
 
-/* The median of as many copies as it takes. */
-static int settled_alone(const struct memory_rounds *rounds, uint32_t pu, double *bytes_per_s)
-{
-    double values[REPEAT_MEDIAN_MOST];
-    size_t done = 0;
-    while (!probe_repeat_median_settled(values, done) && !(done > 0 && probe_late(rounds->probe))) {
-        int rc = probe_memory_copy(rounds->probe, rounds->bytes, &pu, 1, &values[done]);
-        if (rc == -ETIME && done > 0) {
-            break;
-        }
-        if (rc < 0) {
-            return rc;
-        }
-        done++;
-    }
-    *bytes_per_s = profile_median_value(values, done);
-    return 0;
-}
-
 int probe_memory_rounds_one(struct memory_rounds *rounds, uint32_t pu)
 {
     int rc = 0;
@@ -97,17 +78,20 @@ int probe_memory_rounds_one(struct memory_rounds *rounds, uint32_t pu)
 static int scale_slow(struct memory_rounds *rounds, const double *alone, size_t count)
 {
     const uint32_t *ids = rounds->probe->machine->pus.ids;
-    double best = probe_memory_rounds_reference(rounds), settled;
+    const struct machine_copy what = probe_memory_what(rounds->probe, rounds->bytes, -1);
+    double best = probe_memory_rounds_reference(rounds);
     for (size_t i = 0; i < count; i++) {
         best = fmax(best, alone[i]);
     }
     for (size_t i = 0; i < count; i++) {
         if (probe_memory_collides(alone[i], best) && !probe_late(rounds->probe)) {
-            int rc = settled_alone(rounds, ids[i], &settled);
+            struct profile_scaling_point settled = {.workers = 1};
+            int rc = probe_memory_settled(rounds->probe, &what, &ids[i], &settled);
             if (rc < 0) {
                 return rc;
             }
-            rounds->scale[i] = probe_memory_collides(settled, best) ? best / settled : 1;
+            rounds->scale[i] =
+                probe_memory_collides(settled.bytes_per_s, best) ? best / settled.bytes_per_s : 1;
         }
     }
     return 0;

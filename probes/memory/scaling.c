@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/pairs/stopping.h"
-
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */
 
 /* Members of `unit` among the first `count`. */
@@ -75,38 +73,19 @@ static uint32_t next_workers(uint32_t workers)
     return workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
 }
 
-/* The total of so many workers: the median of as many rounds as it takes. */
-static int measure_workers(struct probe *probe, size_t bytes, const uint32_t *pus,
-                           struct profile_scaling_point *point)
-{
-    const struct machine_copy what =
-        probe_memory_what(probe, probe_memory_room(probe, bytes, point->workers), -1);
-    double totals[REPEAT_MEDIAN_MOST] = {0};
-    size_t done = 0;
-    while (!probe_repeat_median_settled(totals, done) && !(done > 0 && probe_late(probe))) {
-        int rc = probe_memory_total(probe, &what, pus, point->workers, &totals[done]);
-        if (rc < 0) {
-            return rc;
-        }
-        done++;
-    }
-    point->bytes_per_s = profile_median_value(totals, done);
-    point->repetitions = (uint32_t)done;
-    point->spread = probe_spread(totals, done);
-    return 0;
-}
-
 /* More workers than before that get less suffered from interference: they are asked again once, and
  * the better figure counts. */
 static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
                          struct profile_scaling_point *point)
 {
-    int rc = measure_workers(probe, bytes, pus, point);
+    const struct machine_copy what =
+        probe_memory_what(probe, probe_memory_room(probe, bytes, point->workers), -1);
+    int rc = probe_memory_settled(probe, &what, pus, point);
     if (rc < 0 || !probe_memory_collides(point->bytes_per_s, before)) {
         return rc;
     }
     struct profile_scaling_point again = *point;
-    rc = measure_workers(probe, bytes, pus, &again);
+    rc = probe_memory_settled(probe, &what, pus, &again);
     *point = rc == 0 && again.bytes_per_s > point->bytes_per_s ? again : *point;
     return rc;
 }
