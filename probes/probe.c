@@ -72,31 +72,30 @@ int probe_topology_own(struct servet_profile **out, struct servet_error *error)
     return profile_from_hwloc(NULL, out, error);
 }
 
-static int narrow_set(struct profile_set *set, const struct profile_set *pus)
+static void narrow_set(struct profile_set *set, const struct profile_set *pus)
 {
-    struct profile_set narrow;
-    int rc = profile_set_intersect(set, pus, &narrow);
-    if (rc == 0) {
-        profile_set_free(set);
-        *set = narrow;
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        if (profile_set_has(pus, set->ids[i])) {
+            set->ids[kept++] = set->ids[i];
+        }
     }
-    return rc;
+    set->count = kept;
+    if (kept == 0) {
+        profile_set_free(set);
+    }
 }
 
-int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus)
+bool probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus)
 {
     size_t groups = 0, pairs = 0;
     for (size_t i = 0; i < relation->group_count; i++) {
-        struct profile_set left;
-        int rc = profile_set_intersect(&relation->groups[i], pus, &left);
-        if (rc < 0) {
-            return rc;
-        }
-        profile_set_free(&relation->groups[i]);
-        if (left.count >= 2) {
-            relation->groups[groups++] = left;
+        struct profile_set *group = &relation->groups[i];
+        narrow_set(group, pus);
+        if (group->count >= 2) {
+            relation->groups[groups++] = *group;
         } else {
-            profile_set_free(&left);
+            profile_set_free(group);
         }
     }
     for (size_t i = 0; i < relation->pair_count; i++) {
@@ -107,98 +106,71 @@ int probe_relation_narrow(struct profile_relation *relation, const struct profil
     }
     relation->group_count = groups;
     relation->pair_count = pairs;
-    return 0;
+    return groups > 0 || pairs > 0;
 }
 
-static bool is_empty(const struct profile_relation *relation)
-{
-    return relation->group_count == 0 && relation->pair_count == 0;
-}
-
-/* Narrows all levels, then drops those that have nothing left. */
-static int narrow_levels(struct profile_memory *memory, const struct profile_set *pus)
+static void narrow_levels(struct profile_memory *memory, const struct profile_set *pus)
 {
     size_t kept = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
-        rc = probe_relation_narrow(&memory->levels[i].collisions, pus);
-    }
-    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
-        if (is_empty(&memory->levels[i].collisions)) {
-            profile_memory_level_free(&memory->levels[i]);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        struct profile_memory_level *level = &memory->levels[i];
+        if (probe_relation_narrow(&level->collisions, pus)) {
+            memory->levels[kept++] = *level;
         } else {
-            memory->levels[kept++] = memory->levels[i];
+            profile_memory_level_free(level);
         }
     }
-    memory->level_count = rc == 0 ? kept : memory->level_count;
-    return rc;
+    memory->level_count = kept;
 }
 
-static int narrow_layers(struct profile_communication *messages, const struct profile_set *pus)
+static void narrow_layers(struct profile_communication *messages, const struct profile_set *pus)
 {
     size_t kept = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < messages->layer_count; i++) {
-        rc = probe_relation_narrow(&messages->layers[i].members, pus);
-    }
-    for (size_t i = 0; rc == 0 && i < messages->layer_count; i++) {
-        if (is_empty(&messages->layers[i].members)) {
-            profile_layer_free(&messages->layers[i]);
+    for (size_t i = 0; i < messages->layer_count; i++) {
+        struct profile_layer *layer = &messages->layers[i];
+        if (probe_relation_narrow(&layer->members, pus)) {
+            messages->layers[kept++] = *layer;
         } else {
-            messages->layers[kept++] = messages->layers[i];
+            profile_layer_free(layer);
         }
     }
-    messages->layer_count = rc == 0 ? kept : messages->layer_count;
-    return rc;
+    messages->layer_count = kept;
 }
 
-static int narrow_kinds(struct profile_class *node_class, const struct profile_set *pus)
+static void narrow_kinds(struct profile_class *node_class, const struct profile_set *pus)
 {
     size_t kept = 0;
     for (size_t i = 0; i < node_class->kind_count; i++) {
-        struct profile_kind kind = node_class->kinds[i];
-        int rc = profile_set_intersect(&node_class->kinds[i].pus, pus, &kind.pus);
-        if (rc < 0) {
-            return rc;
-        }
-        profile_set_free(&node_class->kinds[i].pus);
-        if (kind.pus.count > 0) {
-            node_class->kinds[kept++] = kind;
-        } else {
-            profile_set_free(&kind.pus);
+        narrow_set(&node_class->kinds[i].pus, pus);
+        if (node_class->kinds[i].pus.count > 0) {
+            node_class->kinds[kept++] = node_class->kinds[i];
         }
     }
     node_class->kind_count = kept;
-    return 0;
-}
-
-/* A device that is near to none of the PUs has all of them. */
-static int narrow_devices(struct profile_class *node_class, const struct profile_set *pus)
-{
-    int rc = 0;
-    for (size_t i = 0; i < node_class->device_count && rc == 0; i++) {
-        struct profile_set *near = &node_class->devices[i].pus;
-        rc = narrow_set(near, pus);
-        rc = rc == 0 && near->count == 0 ? profile_set_copy(&node_class->pus, near) : rc;
-    }
-    return rc;
 }
 
 int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
 {
-    int rc = narrow_set(&node_class->pus, pus);
-    rc = rc < 0 ? rc : narrow_devices(node_class, pus);
-    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->cores, pus);
-    rc = rc < 0 ? rc : probe_relation_narrow(&node_class->packages, pus);
-    for (size_t i = 0; i < node_class->numa_count && rc == 0; i++) {
-        rc = narrow_set(&node_class->numa[i].pus, pus);
+    int rc = 0;
+    narrow_set(&node_class->pus, pus);
+    probe_relation_narrow(&node_class->cores, pus);
+    probe_relation_narrow(&node_class->packages, pus);
+    for (size_t i = 0; i < node_class->numa_count; i++) {
+        narrow_set(&node_class->numa[i].pus, pus);
     }
-    for (size_t i = 0; i < node_class->cache_count && rc == 0; i++) {
-        rc = probe_relation_narrow(&node_class->caches[i].sharing, pus);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
+        probe_relation_narrow(&node_class->caches[i].sharing, pus);
     }
-    rc = rc < 0 ? rc : narrow_kinds(node_class, pus);
-    rc = rc < 0 ? rc : narrow_levels(&node_class->memory, pus);
-    return rc < 0 ? rc : narrow_layers(&node_class->communication, pus);
+    narrow_kinds(node_class, pus);
+    narrow_levels(&node_class->memory, pus);
+    narrow_layers(&node_class->communication, pus);
+    for (size_t i = 0; rc == 0 && i < node_class->device_count; i++) {
+        struct profile_set *near = &node_class->devices[i].pus;
+        narrow_set(near, pus);
+        /* one that is near to none of the PUs has all of them */
+        rc = near->count == 0 ? profile_set_copy(&node_class->pus, near) : 0;
+    }
+    return rc;
 }
 
 void probe_kinds_free(struct kinds *kinds)
@@ -231,17 +203,16 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu)
 static int add(const struct profile_class *declared, const struct profile_set *pus, size_t kind,
                struct kinds *kinds)
 {
+    struct profile_set *set = &kinds->pus[kinds->count];
+    int rc = profile_set_copy(pus, set);
     size_t count = 0;
-    uint32_t *ids = malloc(pus->count * sizeof *ids);
-    int rc = ids ? 0 : -ENOMEM;
-    for (size_t other = 0; rc == 0 && other < pus->count; other++) {
-        if (probe_kinds_declared(declared, pus->ids[other]) == kind) {
-            ids[count++] = pus->ids[other];
+    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+        if (probe_kinds_declared(declared, pus->ids[i]) == kind) {
+            set->ids[count++] = pus->ids[i];
         }
     }
-    rc = rc < 0 ? rc : profile_set_from_array(ids, count, &kinds->pus[kinds->count]);
+    set->count = rc == 0 ? count : 0;
     kinds->count += rc == 0;
-    free(ids);
     return rc;
 }
 
@@ -267,24 +238,6 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
     }
     *out = kinds;
     return 0;
-}
-
-const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
-                                                      const uint32_t *pu, uint64_t bytes,
-                                                      struct probe_levels_between allowed)
-{
-    const struct profile_cache *best = NULL;
-    double distance = log(PROBE_FURTHEST);
-    for (size_t i = 0; i < node_class->cache_count; i++) {
-        const struct profile_cache *cache = &node_class->caches[i];
-        double d = fabs(log((double)cache->declared_size_bytes / (double)bytes));
-        bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
-        if (there && cache->level > allowed.above && cache->level < allowed.below && d < distance) {
-            distance = d;
-            best = cache;
-        }
-    }
-    return best;
 }
 
 void probe_relation_free(struct profile_relation *relation)

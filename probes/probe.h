@@ -104,19 +104,8 @@ size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
  * machine was seen at a fifth of its declared size. */
 #define PROBE_FURTHEST 8.0
 
-/* Numbers of levels, neither of the two among them. */
-struct probe_levels_between {
-    uint32_t above, below;
-};
-
-/* The declared cache (of that PU; NULL: of any), of one of these levels, that a measured size is
- * taken for, or NULL. */
-const struct profile_cache *probe_topology_find_cache(const struct profile_class *node_class,
-                                                      const uint32_t *pu, uint64_t bytes,
-                                                      struct probe_levels_between allowed);
-
-/* Leaves what it says of these PUs. 0 or -ENOMEM. */
-int probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus);
+/* Leaves what it says of these PUs. False: nothing. */
+bool probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus);
 
 /* Frees what it holds, and leaves an empty one. */
 void probe_relation_free(struct profile_relation *relation);

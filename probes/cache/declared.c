@@ -41,41 +41,50 @@ static bool is_behind(const struct probe_cache *caches, size_t i, const struct p
     return behind;
 }
 
-/* The declared cache that the level at `i` equals, of those behind `above`; NULL: none. */
-static const struct profile_cache *equal_one(const struct probe_cache *caches, size_t i,
-                                             const struct profile_class *declared,
-                                             const uint32_t *pu, uint32_t above)
+/* The declared cache (of that PU; NULL: of any), of a level between these two, that is the nearest
+ * in size to the measured one, or NULL. */
+static const struct profile_cache *nearest_one(const struct profile_class *declared,
+                                               const uint32_t *pu,
+                                               const struct probe_cache_level *level,
+                                               uint32_t above, uint32_t below)
 {
-    const struct probe_levels_between behind = {above, UINT32_MAX};
-    const struct profile_cache *cache =
-        probe_topology_find_cache(declared, pu, caches->levels[i].size_bytes, behind);
-    return cache && holds(&caches->levels[i], cache) && !is_behind(caches, i, cache) ? cache : NULL;
+    const struct profile_cache *best = NULL;
+    double least = PROBE_FURTHEST;
+    for (size_t i = 0; declared && i < declared->cache_count; i++) {
+        const struct profile_cache *cache = &declared->caches[i];
+        const double off = times_off(level, cache);
+        const bool there = !pu || cache->pus.count == 0 || profile_set_has(&cache->pus, *pu);
+        if (there && cache->level > above && cache->level < below && off < least) {
+            least = off;
+            best = cache;
+        }
+    }
+    return best;
 }
 
 void probe_cache_pair(const struct probe_cache *caches, const struct profile_class *declared,
                       const uint32_t *pu, struct probe_cache_pairing *out)
 {
     struct probe_cache_pairing pairs = {0};
-    struct probe_levels_between free = {0, UINT32_MAX};
-    uint32_t last = 0;
-    for (size_t i = 0; declared && i < caches->count; i++) {
-        const struct profile_cache *equal = equal_one(caches, i, declared, pu, last);
-        pairs.declared[i] = equal;
-        pairs.equal[i] = equal != NULL;
-        last = equal ? equal->level : last;
-    }
-    last = 0;
+    uint32_t above = 0, last = 0;
     for (size_t i = 0; i < caches->count; i++) {
-        free.below = UINT32_MAX; /* the next that another equals */
+        const struct probe_cache_level *level = &caches->levels[i];
+        const struct profile_cache *found = nearest_one(declared, pu, level, above, UINT32_MAX);
+        pairs.equal[i] = found && holds(level, found) && !is_behind(caches, i, found);
+        pairs.declared[i] = pairs.equal[i] ? found : NULL;
+        above = pairs.equal[i] ? found->level : above;
+    }
+    above = 0;
+    for (size_t i = 0; i < caches->count; i++) {
+        uint32_t below = UINT32_MAX; /* the next that another equals */
         for (size_t j = caches->count; j > i + 1; j--) {
-            free.below = pairs.equal[j - 1] ? pairs.declared[j - 1]->level : free.below;
+            below = pairs.equal[j - 1] ? pairs.declared[j - 1]->level : below;
         }
-        if (declared && !pairs.equal[i]) {
-            pairs.declared[i] =
-                probe_topology_find_cache(declared, pu, caches->levels[i].size_bytes, free);
+        if (!pairs.equal[i]) {
+            pairs.declared[i] = nearest_one(declared, pu, &caches->levels[i], above, below);
         }
         const struct profile_cache *found = pairs.declared[i];
-        free.above = found ? found->level : free.above;
+        above = found ? found->level : above;
         pairs.numbers[i] = found && found->level > last ? found->level : last + 1;
         last = pairs.numbers[i];
     }

@@ -336,7 +336,7 @@ static int view_of(const struct profile_class *node_class, const struct kinds *k
         seen->sharing = (struct profile_relation){0};
         rc = probe_result_copy_relation(&cache->sharing, &seen->sharing);
         if (rc == 0 && !is_common(cache, kinds)) {
-            rc = probe_relation_narrow(&seen->sharing, &kinds->pus[kind]);
+            probe_relation_narrow(&seen->sharing, &kinds->pus[kind]);
         }
     }
     return rc;
@@ -447,7 +447,7 @@ static int set_pus(const struct profile_cache *declared, const struct kinds *kin
     } else {
         /* Sharing that was not measured is as declared, for all kinds together. */
         rc = profile_set_copy(&kinds->pus[kind], &cache->pus);
-        rc = rc < 0 ? rc : probe_relation_narrow(&cache->sharing, &cache->pus);
+        probe_relation_narrow(&cache->sharing, &kinds->pus[kind]);
     }
     narrow_ratios(cache);
     return rc;
