@@ -107,175 +107,6 @@ struct piece {
     double centre, deviation; /* of the logarithms */
 };
 
-/* `logs` in ascending order; `scratch` has room for as many. */
-static void describe(const double *logs, double spread, struct piece *piece, double *scratch)
-{
-    const double *mine = logs + piece->first;
-    size_t n = piece->count;
-    piece->centre = n % 2 ? mine[n / 2] : (mine[n / 2 - 1] + mine[n / 2]) / 2;
-    for (size_t i = 0; i < n; i++) {
-        scratch[i] = fabs(mine[i] - piece->centre);
-    }
-    piece->deviation = fmax(profile_median_value(scratch, n) / LAYERS_MAD_OF_DEVIATION, spread);
-}
-
-/* `logs` has room for as many behind them. */
-static size_t cut_to_pieces(double *logs, size_t count, double spread,
-                            const struct density *density, struct piece *pieces)
-{
-    double cuts[CUTS_MAX], *scratch = logs + count;
-    size_t made = 0, first = 0, cut_count = find_cuts(density, cuts);
-    for (size_t i = 0; i < count; i++) {
-        bool last = i + 1 == count;
-        if (last ||
-            cluster_at(logs[i], cuts, cut_count) != cluster_at(logs[i + 1], cuts, cut_count)) {
-            pieces[made] = (struct piece){.first = first, .count = i + 1 - first};
-            describe(logs, spread, &pieces[made++], scratch);
-            first = i + 1;
-        }
-    }
-    return made;
-}
-
-static double distance(const struct piece *a, const struct piece *b)
-{
-    return fabs(a->centre - b->centre) /
-           sqrt((a->deviation * a->deviation + b->deviation * b->deviation) / 2);
-}
-
-/* Piece `i` and the one after it become one. */
-static void join(const double *logs, double spread, struct piece *pieces, size_t *count, size_t i,
-                 double *scratch)
-{
-    pieces[i].count += pieces[i + 1].count;
-    describe(logs, spread, &pieces[i], scratch);
-    for (size_t k = i + 1; k + 1 < *count; k++) {
-        pieces[k] = pieces[k + 1];
-    }
-    --*count;
-}
-
-/* The two neighbours that are nearest to each other in their deviations, first. */
-static void join_similar(const double *logs, double spread, struct piece *pieces, size_t *count,
-                         double *scratch)
-{
-    for (;;) {
-        size_t nearest = 0;
-        for (size_t i = 1; i + 1 < *count; i++) {
-            nearest = distance(&pieces[i], &pieces[i + 1]) <
-                              distance(&pieces[nearest], &pieces[nearest + 1])
-                          ? i
-                          : nearest;
-        }
-        bool room = *count <= CLUSTERS_MAX;
-        if (*count < 2 ||
-            (room && distance(&pieces[nearest], &pieces[nearest + 1]) >= least_distance)) {
-            return;
-        }
-        join(logs, spread, pieces, count, nearest, scratch);
-    }
-}
-
-/* Too few to be a layer: to the neighbour whose median is nearer. */
-static void join_outliers(const double *logs, size_t values, double spread, struct piece *pieces,
-                          size_t *count, double *scratch)
-{
-    double least = fmax(2, least_share * (double)values);
-    while (values > no_minimum_up_to && *count > 1) {
-        size_t small = 0;
-        for (size_t i = 1; i < *count; i++) {
-            small = pieces[i].count < pieces[small].count ? i : small;
-        }
-        if ((double)pieces[small].count >= least) {
-            return;
-        }
-        bool below = small + 1 == *count ||
-                     (small > 0 && pieces[small].centre - pieces[small - 1].centre <
-                                       pieces[small + 1].centre - pieces[small].centre);
-        join(logs, spread, pieces, count, below ? small - 1 : small, scratch);
-    }
-}
-
-/* The pieces of these logarithms as clusters. */
-static void report(const struct piece *pieces, size_t piece_count, struct clusters *out)
-{
-    out->count = piece_count;
-    for (size_t i = 0; i < piece_count; i++) {
-        out->centre[i] = exp(pieces[i].centre);
-        out->size[i] = pieces[i].count;
-    }
-}
-
-/* Which piece each value is in. */
-static void assign(const double *logs, const struct piece *pieces, size_t piece_count,
-                   const double *values, size_t count, uint32_t *cluster_of)
-{
-    for (size_t i = 0; i < count; i++) {
-        double at = log(values[i]);
-        uint32_t cluster = 0;
-        while (cluster + 1 < piece_count &&
-               at > logs[pieces[cluster].first + pieces[cluster].count - 1]) {
-            cluster++;
-        }
-        cluster_of[i] = cluster;
-    }
-}
-
-/* The logarithms of the positive values in ascending order, and room for as many behind them. */
-static int sorted_logs(const double *values, size_t count, double **out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!(values[i] > 0) || !isfinite(values[i])) {
-            return -EINVAL;
-        }
-    }
-    double *logs = count ? malloc(2 * count * sizeof *logs) : NULL;
-    if (!logs) {
-        return count ? -ENOMEM : -EINVAL;
-    }
-    for (size_t i = 0; i < count; i++) {
-        logs[i] = log(values[i]);
-    }
-    profile_sort(logs, count);
-    *out = logs;
-    return 0;
-}
-
-static int cut(double *logs, size_t count, double spread, struct piece *pieces, size_t *made)
-{
-    struct density density;
-    int rc = estimate(logs, count, kernel_spreads * spread, &density);
-    if (rc == 0) {
-        *made = cut_to_pieces(logs, count, spread, &density, pieces);
-        free(density.value);
-    }
-    return rc;
-}
-
-int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
-                         struct clusters *out)
-{
-    struct piece pieces[CUTS_MAX + 1];
-    double *logs;
-    size_t made = 0;
-    int rc = sorted_logs(values, count, &logs);
-    if (rc < 0) {
-        return rc;
-    }
-    spread = fmax(spread, LAYERS_LEAST_SPREAD);
-    rc = cut(logs, count, spread, pieces, &made);
-    if (rc == 0) {
-        join_similar(logs, spread, pieces, &made, logs + count);
-        join_outliers(logs, count, spread, pieces, &made, logs + count);
-        report(pieces, made, out);
-        assign(logs, pieces, made, values, count, cluster_of);
-    }
-    free(logs);
-    return rc;
-}
-
-/* -- pairs -- */
-
 /* The groups of PUs that the pairs up to the end of a piece make. */
 struct grouping {
     uint32_t *group_of; /* by PU: the lowest PU of its group */
@@ -284,21 +115,190 @@ struct grouping {
     bool many;          /* more than one */
 };
 
+/* Values that are cut to pieces, and joined again. */
 struct layering {
-    size_t pus;
-    const double *seconds;
-    double *logs; /* in ascending order, and room for as many */
+    const double *values;
+    double *logs; /* in ascending order, and room for as many. Owned */
     size_t count;
     double spread;
     struct piece pieces[CUTS_MAX + 1];
-    struct grouping groupings[CUTS_MAX + 1];
     size_t piece_count;
-    uint32_t *memory; /* of the groupings */
+    /* of pairs */
+    size_t pus;
+    struct grouping groupings[CUTS_MAX + 1];
+    uint32_t *memory; /* of the groupings. Owned */
 };
+
+static void describe(struct layering *l, struct piece *piece)
+{
+    const double *mine = l->logs + piece->first;
+    double *scratch = l->logs + l->count;
+    size_t n = piece->count;
+    piece->centre = n % 2 ? mine[n / 2] : (mine[n / 2 - 1] + mine[n / 2]) / 2;
+    for (size_t i = 0; i < n; i++) {
+        scratch[i] = fabs(mine[i] - piece->centre);
+    }
+    piece->deviation = fmax(profile_median_value(scratch, n) / LAYERS_MAD_OF_DEVIATION, l->spread);
+}
+
+static int cut_to_pieces(struct layering *l)
+{
+    struct density density;
+    double cuts[CUTS_MAX];
+    size_t first = 0;
+    int rc = estimate(l->logs, l->count, kernel_spreads * l->spread, &density);
+    if (rc < 0) {
+        return rc;
+    }
+    const size_t cut_count = find_cuts(&density, cuts);
+    free(density.value);
+    for (size_t i = 0; i < l->count; i++) {
+        const bool last = i + 1 == l->count;
+        if (last || cluster_at(l->logs[i], cuts, cut_count) !=
+                        cluster_at(l->logs[i + 1], cuts, cut_count)) {
+            struct piece *piece = &l->pieces[l->piece_count++];
+            *piece = (struct piece){.first = first, .count = i + 1 - first};
+            describe(l, piece);
+            first = i + 1;
+        }
+    }
+    return 0;
+}
+
+static double distance(const struct piece *a, const struct piece *b)
+{
+    return fabs(a->centre - b->centre) /
+           sqrt((a->deviation * a->deviation + b->deviation * b->deviation) / 2);
+}
+
+/* Piece `i` and the one after it become one, with the groups of the upper one. */
+static void join(struct layering *l, size_t i)
+{
+    l->pieces[i].count += l->pieces[i + 1].count;
+    describe(l, &l->pieces[i]);
+    l->groupings[i] = l->groupings[i + 1];
+    l->piece_count--;
+    for (size_t k = i + 1; k < l->piece_count; k++) {
+        l->pieces[k] = l->pieces[k + 1];
+        l->groupings[k] = l->groupings[k + 1];
+    }
+}
+
+/* The two neighbours that are nearest to each other in their deviations, first. */
+static void join_similar(struct layering *l)
+{
+    const struct piece *pieces = l->pieces;
+    while (l->piece_count > 1) {
+        size_t nearest = 0;
+        for (size_t i = 1; i + 1 < l->piece_count; i++) {
+            nearest = distance(&pieces[i], &pieces[i + 1]) <
+                              distance(&pieces[nearest], &pieces[nearest + 1])
+                          ? i
+                          : nearest;
+        }
+        if (l->piece_count <= CLUSTERS_MAX &&
+            distance(&pieces[nearest], &pieces[nearest + 1]) >= least_distance) {
+            return;
+        }
+        join(l, nearest);
+    }
+}
+
+/* Too few to be a layer: to the neighbour whose median is nearer. */
+static void join_outliers(struct layering *l)
+{
+    const struct piece *pieces = l->pieces;
+    const double least = fmax(2, least_share * (double)l->count);
+    while (l->count > no_minimum_up_to && l->piece_count > 1) {
+        size_t small = 0;
+        for (size_t i = 1; i < l->piece_count; i++) {
+            small = pieces[i].count < pieces[small].count ? i : small;
+        }
+        if ((double)pieces[small].count >= least) {
+            return;
+        }
+        bool below = small + 1 == l->piece_count ||
+                     (small > 0 && pieces[small].centre - pieces[small - 1].centre <
+                                       pieces[small + 1].centre - pieces[small].centre);
+        join(l, below ? small - 1 : small);
+    }
+}
+
+/* The pieces as clusters, and which of them each value is in. */
+static void report(const struct layering *l, uint32_t *cluster_of, struct clusters *out)
+{
+    out->count = l->piece_count;
+    for (size_t i = 0; i < l->piece_count; i++) {
+        out->centre[i] = exp(l->pieces[i].centre);
+        out->size[i] = l->pieces[i].count;
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        const double at = log(l->values[i]);
+        uint32_t cluster = 0;
+        while (cluster + 1 < l->piece_count &&
+               at > l->logs[l->pieces[cluster].first + l->pieces[cluster].count - 1]) {
+            cluster++;
+        }
+        cluster_of[i] = cluster;
+    }
+}
+
+static void layering_free(struct layering *l)
+{
+    free(l->memory);
+    free(l->logs);
+    free(l);
+}
+
+/* Cuts the positive values to pieces. 0, -EINVAL or -ENOMEM. */
+static int layering_make(const double *values, size_t count, double spread, struct layering **out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(values[i] > 0) || !isfinite(values[i])) {
+            return -EINVAL;
+        }
+    }
+    struct layering *l = count ? calloc(1, sizeof *l) : NULL;
+    if (!l) {
+        return count ? -ENOMEM : -EINVAL;
+    }
+    l->values = values;
+    l->count = count;
+    l->spread = fmax(spread, LAYERS_LEAST_SPREAD);
+    l->logs = malloc(2 * count * sizeof *l->logs);
+    for (size_t i = 0; l->logs && i < count; i++) {
+        l->logs[i] = log(values[i]);
+    }
+    profile_sort(l->logs, l->logs ? count : 0);
+    int rc = l->logs ? cut_to_pieces(l) : -ENOMEM;
+    if (rc < 0) {
+        layering_free(l);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+int probe_layers_cluster(const double *values, size_t count, double spread, uint32_t *cluster_of,
+                         struct clusters *out)
+{
+    struct layering *l;
+    int rc = layering_make(values, count, spread, &l);
+    if (rc < 0) {
+        return rc;
+    }
+    join_similar(l);
+    join_outliers(l);
+    report(l, cluster_of, out);
+    layering_free(l);
+    return 0;
+}
+
+/* -- pairs -- */
 
 static bool is_below(const struct layering *l, size_t pair, double limit)
 {
-    return log(l->seconds[pair]) <= limit;
+    return log(l->values[pair]) <= limit;
 }
 
 static void connect(const struct layering *l, double limit, struct grouping *g)
@@ -400,11 +400,7 @@ static void join_unexplained(struct layering *l)
         if (weakest == l->piece_count) {
             return;
         }
-        /* Two pieces make together the groups of the upper one. */
-        for (size_t k = weakest; k + 1 < l->piece_count; k++) {
-            l->groupings[k] = l->groupings[k + 1];
-        }
-        join(l->logs, l->spread, l->pieces, &l->piece_count, weakest, l->logs + l->count);
+        join(l, weakest);
     }
 }
 
@@ -427,26 +423,18 @@ static int group_pieces(struct layering *l)
 int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint32_t *layer_of,
                           struct clusters *out)
 {
-    const size_t pairs = probe_pair_count(pus);
-    struct layering *l = calloc(1, sizeof *l);
-    int rc = l ? 0 : -ENOMEM;
-    if (rc == 0) {
-        *l = (struct layering){.pus = pus, .seconds = seconds, .count = pairs};
-        l->spread = fmax(spread, LAYERS_LEAST_SPREAD);
-        rc = sorted_logs(seconds, pairs, &l->logs);
+    struct layering *l;
+    int rc = layering_make(seconds, probe_pair_count(pus), spread, &l);
+    if (rc < 0) {
+        return rc;
     }
-    rc = rc < 0 ? rc : cut(l->logs, pairs, l->spread, l->pieces, &l->piece_count);
-    rc = rc < 0 ? rc : group_pieces(l);
+    l->pus = pus;
+    rc = group_pieces(l);
     if (rc == 0) {
         join_unexplained(l);
-        report(l->pieces, l->piece_count, out);
-        assign(l->logs, l->pieces, l->piece_count, seconds, pairs, layer_of);
+        report(l, layer_of, out);
     }
-    if (l) {
-        free(l->memory);
-        free(l->logs);
-    }
-    free(l);
+    layering_free(l);
     return rc;
 }
 
