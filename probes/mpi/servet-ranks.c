@@ -330,8 +330,8 @@ static void measure_network(struct job *job, struct probe *probe)
         .exhaustive = job->options.run.exhaustive,
         .until_s = job->options.run.budget_s > 0 ? job->began_s + job->options.run.budget_s : 0,
     };
-    probe_survey_open(&survey, probe, &job->layout, &options);
-    int rc = probe_survey_run(&survey, &result);
+    int rc = probe_survey_open(&survey, probe, &job->layout, &options);
+    rc = rc < 0 ? rc : probe_survey_run(&survey, &result);
     rc = rc < 0 ? rc : probe_survey_curves(&survey, &result.network);
     if (rc == -ETIME) {
         probe_conditions_add(&job->conditions, "budget",

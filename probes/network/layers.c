@@ -218,69 +218,37 @@ static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t la
 }
 
 static int exact_relations(const struct survey *survey, const struct survey_layers *layers,
-                           const uint32_t *components, struct profile_communication *network)
+                           const uint32_t *components, const struct profile_set *nodes,
+                           struct profile_communication *network)
 {
-    uint32_t nodes = survey->layout.nodes, ids[SURVEY_ALL_UP_TO];
-    struct profile_set set = {ids, nodes};
-    uint32_t *class_of = malloc((probe_pair_count(nodes) + 1) * sizeof *class_of);
+    const uint32_t count = survey->layout.nodes;
+    uint32_t *class_of = malloc((probe_pair_count(count) + 1) * sizeof *class_of);
     int rc = class_of ? 0 : -ENOMEM;
-    for (uint32_t i = 0; i < nodes; i++) {
-        ids[i] = i;
-    }
-    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
-        for (uint32_t j = i + 1; j < nodes; j++) {
+    for (uint32_t i = 0, k = 0; rc == 0 && i < count; i++) {
+        for (uint32_t j = i + 1; j < count; j++, k++) {
             const struct survey_edge *edge = probe_survey_find(survey, i, j);
-            class_of[probe_pair_index(nodes, i, j)] =
-                (uint32_t)(edge ? layer_of(layers, edge->seconds)
-                                : inferred_layer(components, nodes, layers->count, i, j));
+            class_of[k] = (uint32_t)(edge ? layer_of(layers, edge->seconds)
+                                          : inferred_layer(components, count, layers->count, i, j));
         }
     }
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = probe_relation_from_classes(&set, class_of, (uint32_t)l, &network->layers[l].members);
+        rc = probe_relation_from_classes(nodes, class_of, (uint32_t)l, &network->layers[l].members);
     }
     free(class_of);
     return rc;
 }
 
-static int groups_of(const uint32_t *component, uint32_t nodes, struct profile_relation *out)
-{
-    uint32_t *size = calloc(nodes + 1, sizeof *size), *members = calloc(nodes + 1, sizeof *members);
-    int rc = size && members ? 0 : -ENOMEM;
-    uint32_t groups = 0;
-    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
-        groups += ++size[component[i]] == 2;
-    }
-    out->groups = rc == 0 ? calloc(groups + 1, sizeof *out->groups) : NULL;
-    rc = rc == 0 && !out->groups ? -ENOMEM : rc;
-    /* Members of a component follow each other closely, so this is not quadratic where names follow
-     * the wiring. */
-    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
-        uint32_t count = 0;
-        for (uint32_t j = i; component[i] == i && size[i] > 1 && j < nodes && count < size[i];
-             j++) {
-            if (component[j] == i) {
-                members[count++] = j;
-            }
-        }
-        if (count > 1) {
-            rc = profile_set_from_array(members, count, &out->groups[out->group_count]);
-            out->group_count += rc == 0;
-        }
-    }
-    free(size);
-    free(members);
-    return rc;
-}
-
 /* The last layer also holds the nodes that were not reached in time. */
-static int group_relations(const struct survey *survey, const struct survey_layers *layers,
-                           uint32_t *components, struct profile_communication *network)
+static int group_relations(const struct survey_layers *layers, uint32_t *components,
+                           const struct profile_set *nodes, struct profile_communication *network)
 {
-    uint32_t nodes = survey->layout.nodes;
     int rc = 0;
-    memset(components + (layers->count - 1) * nodes, 0, nodes * sizeof *components);
+    memset(components + (layers->count - 1) * nodes->count, 0, nodes->count * sizeof *components);
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = groups_of(components + l * nodes, nodes, &network->layers[l].members);
+        const struct partition components_of = {.pus = nodes->count,
+                                                .unit = components + l * nodes->count,
+                                                .count = (uint32_t)nodes->count};
+        rc = probe_partition_groups(&components_of, nodes, &network->layers[l].members);
     }
     return rc;
 }
@@ -320,7 +288,11 @@ static int make_layers(const struct survey *survey, struct survey_result *result
     int rc = cluster_latencies(survey, &layers);
     uint32_t *components = rc == 0 ? all_components(survey, &layers) : NULL;
     network->layers = components ? calloc(layers.count, sizeof *network->layers) : NULL;
-    rc = rc == 0 && !network->layers ? -ENOMEM : rc;
+    struct profile_set nodes = {calloc(survey->layout.nodes, sizeof *nodes.ids), 0};
+    rc = rc == 0 && !(network->layers && nodes.ids) ? -ENOMEM : rc;
+    for (uint32_t i = 0; rc == 0 && i < survey->layout.nodes; i++) {
+        nodes.ids[nodes.count++] = i;
+    }
     for (size_t i = 0; rc == 0 && i < layers.count; i++) {
         struct profile_layer *layer = &network->layers[network->layer_count++];
         layer->seconds = layers.seconds[i];
@@ -330,11 +302,12 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->quality.spread = spread_of(survey, &layers, i);
     }
     if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {
-        rc = exact_relations(survey, &layers, components, network);
+        rc = exact_relations(survey, &layers, components, &nodes, network);
     } else if (rc == 0) {
         count_contradictions(survey, &layers, components, result);
-        rc = group_relations(survey, &layers, components, network);
+        rc = group_relations(&layers, components, &nodes, network);
     }
+    profile_set_free(&nodes);
     free(components);
     return rc;
 }

@@ -68,15 +68,18 @@ struct survey {
     struct profile_set *blocks; /* of nodes, in which every pair was measured */
     size_t block_count;
     bool spread_out; /* the first blocks are done */
-    uint32_t *index; /* hash table of edges: position + 1 */
-    size_t index_size;
+    uint32_t *index; /* by probe_pair_index(): position of the edge + 1 */
+    /* of one round: pairs of nodes, their PUs and their figures */
+    struct profile_pair *round, *pus;
+    double *seconds;
     size_t width;       /* pairs at the same time; 0: not yet tried */
     double disturbance; /* together / alone at that width, median of the sample */
     bool out_of_time;
 };
 
-void probe_survey_open(struct survey *survey, struct probe *probe,
-                       const struct survey_layout *layout, const struct survey_options *options);
+/* 0 or -ENOMEM. */
+int probe_survey_open(struct survey *survey, struct probe *probe,
+                      const struct survey_layout *layout, const struct survey_options *options);
 void probe_survey_close(struct survey *survey);
 
 /* Is there no time left? Remembers it. */

@@ -16,11 +16,24 @@ enum { ROUND_TRIPS = 5, WIDTH_SAMPLE = 8 };
 
 /* -- edges -- */
 
-void probe_survey_open(struct survey *survey, struct probe *probe,
-                       const struct survey_layout *layout, const struct survey_options *options)
+int probe_survey_open(struct survey *survey, struct probe *probe,
+                      const struct survey_layout *layout, const struct survey_options *options)
 {
+    const size_t room = layout->nodes + 1;
     *survey =
-        (struct survey){.probe = probe, .layout = *layout, .options = *options, .disturbance = 1};
+        (struct survey){.probe = probe,
+                        .layout = *layout,
+                        .options = *options,
+                        .disturbance = 1,
+                        .index = calloc(probe_pair_count(layout->nodes) + 1, sizeof(uint32_t)),
+                        .round = calloc(room, sizeof *survey->round),
+                        .pus = calloc(room, sizeof *survey->pus),
+                        .seconds = calloc(room, sizeof *survey->seconds)};
+    if (!survey->index || !survey->round || !survey->pus || !survey->seconds) {
+        probe_survey_close(survey);
+        return -ENOMEM;
+    }
+    return 0;
 }
 
 void probe_survey_close(struct survey *survey)
@@ -31,6 +44,9 @@ void probe_survey_close(struct survey *survey)
     free(survey->blocks);
     free(survey->edges);
     free(survey->index);
+    free(survey->round);
+    free(survey->pus);
+    free(survey->seconds);
     memset(survey, 0, sizeof *survey);
 }
 
@@ -43,75 +59,41 @@ bool probe_survey_over(struct survey *survey)
     return survey->out_of_time;
 }
 
-static size_t slot_of(const struct survey *survey, uint32_t a, uint32_t b)
+static uint32_t *index_of(const struct survey *survey, uint32_t a, uint32_t b)
 {
-    uint64_t key = ((uint64_t)a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
-    return (size_t)(key >> 20) & (survey->index_size - 1);
-}
-
-static uint32_t *find_slot(const struct survey *survey, uint32_t a, uint32_t b)
-{
-    size_t slot = slot_of(survey, a, b);
-    while (survey->index[slot]) {
-        const struct survey_edge *edge = &survey->edges[survey->index[slot] - 1];
-        if (edge->a == a && edge->b == b) {
-            break;
-        }
-        slot = (slot + 1) & (survey->index_size - 1);
-    }
-    return &survey->index[slot];
+    return &survey->index[probe_pair_index(survey->layout.nodes, a, b)];
 }
 
 const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b)
 {
-    if (!survey->index_size) {
-        return NULL;
-    }
-    uint32_t found = *find_slot(survey, a < b ? a : b, a < b ? b : a);
+    const uint32_t found = *index_of(survey, a, b);
     return found ? &survey->edges[found - 1] : NULL;
-}
-
-static int grow(struct survey *survey)
-{
-    size_t room = survey->edge_room ? 2 * survey->edge_room : 256;
-    struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
-    /* a quarter full at most */
-    const size_t slots = 4 * room;
-    uint32_t *index = calloc(slots, sizeof *index);
-    if (edges) {
-        survey->edges = edges;
-    }
-    if (!edges || !index) {
-        free(index);
-        return -ENOMEM;
-    }
-    free(survey->index);
-    survey->index = index;
-    survey->index_size = slots;
-    survey->edge_room = room;
-    for (size_t i = 0; i < survey->edge_count; i++) {
-        *find_slot(survey, edges[i].a, edges[i].b) = (uint32_t)i + 1;
-    }
-    return 0;
 }
 
 static int record(struct survey *survey, struct profile_pair pair, double seconds)
 {
+    uint32_t *index = index_of(survey, pair.a, pair.b);
     if (survey->edge_count == survey->edge_room) {
-        int rc = grow(survey);
-        if (rc < 0) {
-            return rc;
+        const size_t room = 2 * survey->edge_room + survey->layout.nodes;
+        struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
+        if (!edges) {
+            return -ENOMEM;
         }
+        survey->edges = edges;
+        survey->edge_room = room;
     }
-    uint32_t a = pair.a < pair.b ? pair.a : pair.b, b = pair.a < pair.b ? pair.b : pair.a;
-    uint32_t *slot = find_slot(survey, a, b);
-    if (!*slot) {
+    if (!*index) {
         survey->edges[survey->edge_count++] =
-            (struct survey_edge){a, b, seconds, INFINITY, 1, !survey->spread_out, false};
-        *slot = (uint32_t)survey->edge_count;
+            (struct survey_edge){.a = pair.a < pair.b ? pair.a : pair.b,
+                                 .b = pair.a < pair.b ? pair.b : pair.a,
+                                 .seconds = seconds,
+                                 .next = INFINITY,
+                                 .sweeps = 1,
+                                 .local = !survey->spread_out};
+        *index = (uint32_t)survey->edge_count;
         return 0;
     }
-    struct survey_edge *edge = &survey->edges[*slot - 1];
+    struct survey_edge *edge = &survey->edges[*index - 1];
     edge->next = fmin(edge->next, fmax(edge->seconds, seconds));
     edge->seconds = fmin(edge->seconds, seconds);
     edge->sweeps++;
@@ -133,120 +115,88 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
     return most < 1 ? 1 : (uint32_t)most;
 }
 
-static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count,
-                    struct profile_pair *scratch, double *seconds)
+/* Sets survey->seconds. */
+static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count)
 {
     const struct machine_exchange what = {survey->options.message_bytes,
                                           round_trips(survey, nodes, count), PROBE_MESSAGE_BATCHES,
                                           false};
     for (size_t i = 0; i < count; i++) {
-        scratch[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
-        scratch[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
+        survey->pus[i].a = survey->layout.pus[survey->layout.first[nodes[i].a]];
+        survey->pus[i].b = survey->layout.pus[survey->layout.first[nodes[i].b]];
     }
-    return probe_machine_exchange(survey->probe->machine, &what, scratch, count, seconds);
+    return probe_machine_exchange(survey->probe->machine, &what, survey->pus, count,
+                                  survey->seconds);
 }
-
-struct buffers {
-    struct profile_pair *nodes, *pus;
-    double *seconds;
-};
 
 /* The most pairs at the same time that do not disturb each other: half as many until a sample
  * agrees with itself. */
-static int choose_width(struct survey *survey, const struct profile_pair *pairs, size_t count,
-                        struct buffers *buffers)
+static int choose_width(struct survey *survey, const struct profile_pair *pairs, size_t count)
 {
     double alone[WIDTH_SAMPLE], ratio[WIDTH_SAMPLE];
     size_t sample = count < WIDTH_SAMPLE ? count : WIDTH_SAMPLE;
-    for (size_t i = 0; i < sample; i++) {
-        int rc = exchange(survey, &pairs[i], 1, buffers->pus, &alone[i]);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sample; i++) {
+        rc = exchange(survey, &pairs[i], 1);
+        alone[i] = survey->seconds[0];
     }
-    for (survey->width = count; survey->width > 1; survey->width /= 2) {
-        int rc = exchange(survey, pairs, survey->width, buffers->pus, buffers->seconds);
-        if (rc < 0) {
-            return rc;
-        }
+    for (survey->width = count; rc == 0 && survey->width > 1; survey->width /= 2) {
+        rc = exchange(survey, pairs, survey->width);
         size_t compared = survey->width < sample ? survey->width : sample;
         for (size_t i = 0; i < compared; i++) {
-            ratio[i] = buffers->seconds[i] / alone[i];
+            ratio[i] = survey->seconds[i] / alone[i];
         }
         survey->disturbance = profile_median_value(ratio, compared);
         if (survey->disturbance <= 1 + CONCURRENT_TOLERATED || probe_survey_over(survey)) {
-            return 0;
+            break;
         }
     }
-    return 0;
+    return rc;
 }
 
 /* The pairs of a round that this sweep asks for, `width` at a time. */
 static int sweep_round(struct survey *survey, const struct profile_pair *pairs, size_t count,
-                       int sweep, struct buffers *buffers)
+                       int sweep)
 {
     size_t wanted = 0;
+    int rc = 0;
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
         bool again = edge && edge->next > (1 + REPEAT_AGREE) * edge->seconds;
         if (!sweep || again) {
-            buffers->nodes[wanted++] = pairs[i];
+            survey->round[wanted++] = pairs[i];
         }
     }
-    for (size_t done = 0; done < wanted && !probe_survey_over(survey);) {
+    for (size_t done = 0; rc == 0 && done < wanted && !probe_survey_over(survey);) {
         size_t now = wanted - done < survey->width ? wanted - done : survey->width;
-        int rc = exchange(survey, &buffers->nodes[done], now, buffers->pus, buffers->seconds);
+        rc = exchange(survey, &survey->round[done], now);
         for (size_t i = 0; rc == 0 && i < now; i++) {
-            rc = record(survey, buffers->nodes[done + i], buffers->seconds[i]);
-        }
-        if (rc < 0) {
-            return rc;
+            rc = record(survey, survey->round[done + i], survey->seconds[i]);
         }
         done += now;
     }
-    return 0;
-}
-
-static size_t largest_round(const size_t *start, size_t rounds)
-{
-    size_t largest = 0;
-    for (size_t r = 1; r < rounds; r++) {
-        largest = start[r + 1] - start[r] > start[largest + 1] - start[largest] ? r : largest;
-    }
-    return largest;
+    return rc;
 }
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
- * start[r + 1] - 1; those of one round are disjoint. Two sweeps, more (up to five) of the pairs
- * whose two least figures differ by more than 5 % (stopping.h). Pairs left when time is over are
- * not edges. 0 or -errno. */
+ * start[r + 1] - 1; those of one round are disjoint, and none is larger than the first. Two sweeps,
+ * more (up to five) of the pairs whose two least figures differ by more than 5 % (stopping.h).
+ * Pairs left when time is over are not edges. 0 or -errno. */
 static int measure_rounds(struct survey *survey, const struct profile_pair *pairs,
                           const size_t *start, size_t rounds)
 {
-    size_t largest = rounds ? largest_round(start, rounds) : 0,
-           most = rounds ? start[largest + 1] - start[largest] : 0;
-    if (!most) {
-        return 0;
-    }
-    struct buffers buffers = {calloc(most, sizeof *buffers.nodes),
-                              calloc(most, sizeof *buffers.pus),
-                              calloc(most, sizeof *buffers.seconds)};
-    int rc = buffers.nodes && buffers.pus && buffers.seconds ? 0 : -ENOMEM;
-    if (rc == 0 && !survey->width) {
-        rc = choose_width(survey, pairs + start[largest], most, &buffers);
-    }
-    for (int sweep = 0; rc == 0 && sweep < REPEAT_MINIMUM_MOST; sweep++) {
+    const bool any = rounds > 0 && start[1] > start[0];
+    int rc =
+        any && !survey->width ? choose_width(survey, pairs + start[0], start[1] - start[0]) : 0;
+    for (int sweep = 0; rc == 0 && any && sweep < REPEAT_MINIMUM_MOST; sweep++) {
         for (size_t r = 0; rc == 0 && r < rounds && !probe_survey_over(survey); r++) {
-            rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep, &buffers);
+            rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep);
             probe_tell(survey->probe,
                        ((double)sweep + (double)r / (double)rounds) / REPEAT_MINIMUM_MOST,
                        "%zu pairs of nodes", survey->edge_count);
         }
     }
-    free(buffers.nodes);
-    free(buffers.pus);
-    free(buffers.seconds);
     return rc;
 }
 
@@ -295,7 +245,7 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
         size_t players = count - first < block ? count - first : block;
         for (size_t i = 0; i < players; i++) {
             for (size_t j = i + 1; j < players; j++) {
-                survey->edges[*find_slot(survey, items[first + i], items[first + j]) - 1].in_block =
+                survey->edges[*index_of(survey, items[first + i], items[first + j]) - 1].in_block =
                     true;
             }
         }
