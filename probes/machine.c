@@ -33,17 +33,30 @@ static const double repeats_most_s = 5;
 /* And of a budget. */
 static const double repeats_share = 0.1;
 
-/* Runs the operation once more at most; writes `count` values. */
-typedef int machine_guard_run(struct machine *machine, const void *what, const void *places,
-                              size_t count, double *values);
+enum machine_operation { MACHINE_TRAVERSE, MACHINE_COPY, MACHINE_EXCHANGE };
 
 /* A question to a backend: the operation, its places (PUs or pairs, `count` of them), and how many
  * PUs work at once. */
 struct machine_question {
-    machine_guard_run *run;
+    enum machine_operation operation;
     const void *what, *places;
     size_t count, workers;
 };
+
+static int run_once(struct machine *machine, const struct machine_question *question,
+                    double *values)
+{
+    const struct machine_ops *ops = machine->ops;
+    const void *what = question->what, *places = question->places;
+    switch (question->operation) {
+    case MACHINE_TRAVERSE:
+        return ops->traverse(machine, what, places, question->count, values);
+    case MACHINE_COPY:
+        return ops->copy(machine, what, places, question->count, values);
+    default:
+        return ops->exchange(machine, what, places, question->count, values);
+    }
+}
 
 static struct machine_times times_of(struct machine *machine)
 {
@@ -66,7 +79,7 @@ static int timed(struct machine *machine, const struct machine_question *questio
 {
     const struct machine_times before = times_of(machine);
     const double started = probe_machine_elapsed(machine);
-    int rc = question->run(machine, question->what, question->places, question->count, values);
+    int rc = run_once(machine, question, values);
     const struct machine_times after = times_of(machine);
     *out = (struct timing){probe_machine_elapsed(machine) - started, after.waited - before.waited,
                            after.ran - before.ran};
@@ -74,11 +87,12 @@ static int timed(struct machine *machine, const struct machine_question *questio
 }
 
 /* Runs it, and again if it was disturbed while the machine's time for that lasts; the less
- * disturbed of both counts. Keeps account in machine->guard. 0 or the first run's -errno. */
-static int guarded(struct machine *machine, const struct machine_question *question, double *values)
+ * disturbed of both counts. Keeps account in machine->guard. `values` has room for those of both.
+ * 0 or the first run's -errno. */
+static int run_guarded(struct machine *machine, const struct machine_question *question,
+                       double *values)
 {
     struct machine_guard *guard = &machine->guard;
-    const size_t size = question->count * sizeof *values;
     struct timing first, second;
     guard->apart = false;
     int rc = timed(machine, question, values, &first);
@@ -96,22 +110,33 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     const double most_s = guard->budget_s > 0
                               ? fmin(repeats_most_s, repeats_share * guard->budget_s)
                               : repeats_most_s;
-    double *again = guard->repeat_s + first.seconds < most_s ? malloc(size) : NULL;
-    bool better = false, calm = false;
-    if (again) {
-        bool done = timed(machine, question, again, &second) == 0;
+    bool calm = false;
+    if (guard->repeat_s + first.seconds < most_s) {
+        double *again = values + question->count;
+        const bool done = timed(machine, question, again, &second) == 0;
         guard->repeated++;
         guard->repeat_s += second.seconds;
-        better = done && (guard->apart == apart ? second.waited_s < first.waited_s : apart);
-        guard->apart = better ? guard->apart : apart;
+        if (done && (guard->apart == apart ? second.waited_s < first.waited_s : apart)) {
+            memcpy(values, again, question->count * sizeof *values);
+        } else {
+            guard->apart = apart;
+        }
         calm = done && !is_disturbed(&second, question->workers);
     }
-    if (better) {
-        memcpy(values, again, size);
-    }
     guard->disturbed += !calm;
-    free(again);
     return 0;
+}
+
+/* Outputs are set on success only, whatever a backend does to them. */
+static int guarded(struct machine *machine, const struct machine_question *question, double *out)
+{
+    double *values = malloc(2 * question->count * sizeof *values);
+    int rc = values ? run_guarded(machine, question, values) : -ENOMEM;
+    if (rc == 0) {
+        memcpy(out, values, question->count * sizeof *values);
+    }
+    free(values);
+    return rc;
 }
 
 void probe_guard_add(struct machine_guard *sum, const struct machine_guard *more)
@@ -146,24 +171,6 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
     return count > 0;
 }
 
-static int run_traverse(struct machine *machine, const void *what, const void *pus, size_t count,
-                        double *values)
-{
-    return machine->ops->traverse(machine, what, pus, count, values);
-}
-
-static int run_copy(struct machine *machine, const void *what, const void *pus, size_t count,
-                    double *values)
-{
-    return machine->ops->copy(machine, what, pus, count, values);
-}
-
-static int run_exchange(struct machine *machine, const void *what, const void *pairs, size_t count,
-                        double *values)
-{
-    return machine->ops->exchange(machine, what, pairs, count, values);
-}
-
 int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
                            const uint32_t *pus, size_t count, double *seconds_per_access)
 {
@@ -175,7 +182,7 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
         !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return guarded(machine, &(struct machine_question){run_traverse, what, pus, count, count},
+    return guarded(machine, &(struct machine_question){MACHINE_TRAVERSE, what, pus, count, count},
                    seconds_per_access);
 }
 
@@ -189,7 +196,7 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
     if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
         return -EINVAL;
     }
-    return guarded(machine, &(struct machine_question){run_copy, what, pus, count, count},
+    return guarded(machine, &(struct machine_question){MACHINE_COPY, what, pus, count, count},
                    bytes_per_s);
 }
 
@@ -218,7 +225,8 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
         !distinct_and_known(machine, machine_pair_pus(pairs), 2 * count)) {
         return -EINVAL;
     }
-    return guarded(machine, &(struct machine_question){run_exchange, what, pairs, count, 2 * count},
+    return guarded(machine,
+                   &(struct machine_question){MACHINE_EXCHANGE, what, pairs, count, 2 * count},
                    seconds);
 }
 

@@ -8,7 +8,7 @@
  *   mpi        one rank per PU; only the exchange of messages
  *   simulated  a machine described in a JSON file
  *
- * All operations: 0 and every output set, or -errno and none:
+ * All operations: 0 and every output set, or -errno and none (a backend may set some):
  *   -ENOTSUP  this backend cannot
  *   -EPERM    not allowed to pin to one of the PUs
  *   -ENODEV   a PU went offline

@@ -47,54 +47,38 @@ size_t probe_cache_far(const struct probe *probe, size_t end)
     return probe->largest_bytes > 0 || far <= (double)end ? 0 : (size_t)far;
 }
 
-static int least_of(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
+/* The fastest of some loads in so many bytes, or the least that translation takes there. */
+static int least_of(struct probe *probe, uint32_t pu, size_t bytes, const struct cache_far *beyond,
+                    double *seconds)
 {
     double least = INFINITY;
-    for (int i = 0; i < FAR_SAMPLES; i++) {
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < FAR_SAMPLES; i++) {
         double one;
-        int rc = probe_cache_point(probe, pu, bytes, &one);
-        if (rc < 0) {
-            return rc;
-        }
-        least = fmin(least, one);
+        rc = beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
+                    : probe_cache_point(probe, pu, bytes, &one);
+        least = rc == 0 ? fmin(least, one) : least;
     }
     *seconds = least;
-    return 0;
+    return rc;
 }
 
 /* Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they
  * do: what translation takes longer than up to the end is no level's. */
-static int longer_by_translation(struct probe *probe, uint32_t pu, const struct cache_far *far,
-                                 double *seconds)
-{
-    double near_s = INFINITY, far_s = INFINITY;
-    for (int i = 0; i < FAR_SAMPLES; i++) {
-        double one, other;
-        int rc = probe_tlb_extra(probe, pu, far->end, far->line_bytes, &one);
-        rc = rc < 0 ? rc : probe_tlb_extra(probe, pu, far->far, far->line_bytes, &other);
-        if (rc < 0) {
-            return rc;
-        }
-        near_s = fmin(near_s, one);
-        far_s = fmin(far_s, other);
-    }
-    *seconds = fmax(0, far_s - near_s);
-    return 0;
-}
-
 int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cache_far *far,
                         bool *goes_on)
 {
-    double end_s, far_s, translation_s = 0;
+    double end_s, far_s, end_tlb_s = 0, far_tlb_s = 0;
     struct probe apart = *probe; /* whose seeds are others than those that count up */
     apart.seed = (probe->seed << 32) - far->end;
-    int rc = least_of(&apart, pu, far->end, &end_s);
-    rc = rc < 0 ? rc : least_of(&apart, pu, far->far, &far_s);
+    int rc = least_of(&apart, pu, far->end, NULL, &end_s);
+    rc = rc < 0 ? rc : least_of(&apart, pu, far->far, NULL, &far_s);
     if (rc == 0 && far_s >= no_plateau * end_s) {
-        rc = longer_by_translation(&apart, pu, far, &translation_s);
+        rc = least_of(&apart, pu, far->end, far, &end_tlb_s);
+        rc = rc < 0 ? rc : least_of(&apart, pu, far->far, far, &far_tlb_s);
     }
     if (rc == 0) {
-        *goes_on = far_s - translation_s >= no_plateau * end_s;
+        *goes_on = far_s - fmax(0, far_tlb_s - end_tlb_s) >= no_plateau * end_s;
     }
     return rc;
 }

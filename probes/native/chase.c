@@ -246,17 +246,8 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
 int probe_native_traverse(struct machine *machine, const struct machine_traversal *what,
                           const uint32_t *pus, size_t count, double *seconds_per_access)
 {
-    double *result = calloc(count, sizeof *result);
-    if (!result) {
-        return -ENOMEM;
-    }
     struct native_job job = {.run = what->order == MACHINE_STRIDE ? run_stride : run_chase,
                              .what = what,
-                             .result = result};
-    int rc = probe_native_run(machine->state, &job, pus, count);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        seconds_per_access[i] = result[i];
-    }
-    free(result);
-    return rc;
+                             .result = seconds_per_access};
+    return probe_native_run(machine->state, &job, pus, count);
 }

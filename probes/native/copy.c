@@ -253,9 +253,11 @@ static size_t pass_of(const struct machine_copy *what, const struct loop *loop)
  * standing still: cores of another kind are four times as slow, and a time slice is a hundred. */
 enum { BURSTS_BETWEEN = 8 };
 
-/* How many bursts a worker has made; each has a line of its own. */
+/* How many bursts a worker has made, and whether its rate was had beside the others'; each has a
+ * line of its own. */
 struct beat {
     _Alignas(NATIVE_LINE_BYTES) atomic_size_t bursts;
+    bool together;
 };
 
 /* The rates of a worker's bursts, `made`, and of those that count, `count`. `other`: the other of
@@ -345,7 +347,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
          i++) {
         run_in_bursts(worker, what, &loop, &rates);
     }
-    const bool together = is_together(&rates);
+    rates.own->together = is_together(&rates);
     probe_native_done(job);
     while (probe_native_others_busy(worker, job)) {
         run_next(worker, &loop, burst_of(what), &rate);
@@ -353,7 +355,6 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     }
     if (!probe_native_cancelled(worker)) {
         job->result[worker->index] = profile_quantile(rates.of, rates.count, 0.75);
-        job->result[job->count + worker->index] = together;
     }
     free(rates.of);
     return probe_native_cancelled(worker) ? -EINTR : 0;
@@ -365,23 +366,17 @@ int probe_native_copy(struct machine *machine, const struct machine_copy *what, 
     if (what->bytes < 4096) {
         return -EINVAL;
     }
-    /* rates, and of each whether it was had beside the others' */
-    double *result = calloc(2 * count, sizeof *result);
     struct beat *beats = aligned_alloc(_Alignof(struct beat), count * sizeof *beats);
-    if (!result || !beats) {
-        free(result);
-        free(beats);
+    if (!beats) {
         return -ENOMEM;
     }
     memset(beats, 0, count * sizeof *beats);
-    struct native_job job = {.run = run_copy, .what = what, .result = result, .shared = beats};
+    struct native_job job = {.run = run_copy, .what = what, .result = bytes_per_s, .shared = beats};
     int rc = probe_native_run(machine->state, &job, pus, count);
     machine->guard.apart = false;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        bytes_per_s[i] = result[i];
-        machine->guard.apart |= result[count + i] < 1;
+        machine->guard.apart |= !beats[i].together;
     }
-    free(result);
     free(beats);
     return rc;
 }

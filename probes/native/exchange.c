@@ -163,28 +163,23 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
 int probe_native_exchange(struct machine *machine, const struct machine_exchange *what,
                           const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    double *result = calloc(count, sizeof *result);
+    const bool alone = ((struct native *)machine->state)->folded.count == 0;
     struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
-    int rc = result && channels ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memset(channels, 0, count * sizeof *channels);
-        const bool alone = ((struct native *)machine->state)->folded.count == 0;
-        struct native_job job = {
-            .run = run_exchange,
-            .what = what,
-            .result = result,
-            .patience = alone ? patience + (uint32_t)(what->bytes / patience_bytes) : 0,
-            .shared = channels};
-        rc = probe_native_run(machine->state, &job, machine_pair_pus(pairs), 2 * count);
-        for (size_t i = 0; i < count; i++) {
-            free(channels[i].buffers[0]);
-            free(channels[i].buffers[1]);
-        }
+    if (!channels) {
+        return -ENOMEM;
     }
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        seconds[i] = result[i];
+    memset(channels, 0, count * sizeof *channels);
+    struct native_job job = {.run = run_exchange,
+                             .what = what,
+                             .result = seconds,
+                             .patience =
+                                 alone ? patience + (uint32_t)(what->bytes / patience_bytes) : 0,
+                             .shared = channels};
+    int rc = probe_native_run(machine->state, &job, machine_pair_pus(pairs), 2 * count);
+    for (size_t i = 0; i < count; i++) {
+        free(channels[i].buffers[0]);
+        free(channels[i].buffers[1]);
     }
     free(channels);
-    free(result);
     return rc;
 }

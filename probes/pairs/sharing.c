@@ -12,8 +12,6 @@
  * machine of little memory swaps. */
 enum { MEMORY_SHARES = 8 };
 
-enum sharing_declaration { NOTHING_DECLARED, DECLARED_PRIVATE, DECLARED_SHARED };
-
 struct sharing_question {
     struct probe *probe;
     struct sampling *sampling;
@@ -42,17 +40,15 @@ static void declared_levels(const struct profile_class *declared, uint32_t pu,
     }
 }
 
-static enum sharing_declaration declaration_of(const struct sharing_question *question,
-                                               const struct pair_position *position)
+/* PAIR_TOGETHER, PAIR_APART, or NAN: nothing is declared. */
+static double declaration_of(const struct sharing_question *question,
+                             const struct pair_position *position)
 {
     const uint32_t *ids = question->probe->machine->pus.ids, a = ids[position->i],
                    b = ids[position->j];
     const struct profile_cache *cache =
         question->number ? profile_cache_of(question->probe->declared, question->number, a) : NULL;
-    if (!cache) {
-        return NOTHING_DECLARED;
-    }
-    return profile_related(&cache->sharing, a, b) ? DECLARED_SHARED : DECLARED_PRIVATE;
+    return !cache ? NAN : profile_related(&cache->sharing, a, b) ? PAIR_TOGETHER : PAIR_APART;
 }
 
 /* -- one pair -- */
@@ -72,14 +68,7 @@ static double sharing_conclude(struct sharing_question *question,
     level->repetitions =
         trials->count > level->repetitions ? (uint32_t)trials->count : level->repetitions;
     level->spread = fmax(level->spread, probe_spread(trials->ratios, trials->count));
-    switch (probe_sharing_verdict_of(decisive, question->bar.threshold)) {
-    case SHARING_YES:
-        return PAIR_TOGETHER;
-    case SHARING_NO:
-        return PAIR_APART;
-    default:
-        return NAN;
-    }
+    return probe_sharing_verdict(decisive, question->bar.threshold);
 }
 
 /* A pair that shares and is declared not to, when it is asked again too, refutes the declaration:
@@ -89,16 +78,15 @@ static double sharing_conclude(struct sharing_question *question,
 static int hold_against_declared(struct sharing_question *question,
                                  const struct pair_position *pair, double *answer)
 {
-    const enum sharing_declaration said = declaration_of(question, pair);
+    const double said = declaration_of(question, pair);
     struct sharing_trials trials;
-    if (said == NOTHING_DECLARED || isnan(*answer) ||
-        (said == DECLARED_SHARED) == (*answer <= PAIR_TOGETHER)) {
+    if (!(fabs(said - *answer) > 0)) { /* nothing is said, or the same */
         return 0;
     }
     if (probe_late(question->probe)) {
         return -ETIME;
     }
-    if (said == DECLARED_SHARED) {
+    if (said <= PAIR_TOGETHER) {
         question->sampling->row = true;
         return 0;
     }
@@ -137,10 +125,10 @@ static void take_as_declared(struct sharing_question *question, const bool *want
             if (!wanted[k]) {
                 answers[k] = PAIR_APART;
             } else if (isnan(answers[k])) {
-                const enum sharing_declaration said = declaration_of(question, &pair);
-                answers[k] = said == DECLARED_SHARED ? PAIR_TOGETHER : PAIR_APART;
+                const double said = declaration_of(question, &pair);
+                answers[k] = isnan(said) ? PAIR_APART : said;
                 question->level->undecided++;
-                question->level->as_declared += said != NOTHING_DECLARED;
+                question->level->as_declared += isnan(said) ? 0 : 1;
             }
         }
     }

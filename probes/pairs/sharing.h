@@ -71,13 +71,12 @@ struct sharing_trials {
     double seconds; /* of all trials, void ones too: of each alone, and of the slower together */
 };
 
-enum probe_sharing_verdict { SHARING_NO, SHARING_UNDECIDED, SHARING_YES };
-
 /* The threshold, where a pair that shares the cache is expected to take so much longer together. */
 double probe_sharing_threshold(double expected);
 /* The ratio that decides (sorts them); 0 of fewer than two. */
 double probe_sharing_decisive(double *ratios, size_t count);
-enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold);
+/* PAIR_TOGETHER, PAIR_APART, or NAN: undecided. */
+double probe_sharing_verdict(double decisive, double threshold);
 /* Too few trials count for a verdict. */
 bool probe_sharing_is_void(const struct sharing_trials *trials);
 

@@ -24,11 +24,11 @@ double probe_sharing_decisive(double *ratios, size_t count)
     return count < COUNT_LEAST ? 0 : ratios[count <= SHARING_TRIALS ? 1 : count / 4];
 }
 
-enum probe_sharing_verdict probe_sharing_verdict_of(double decisive, double threshold)
+double probe_sharing_verdict(double decisive, double threshold)
 {
-    return decisive > threshold                   ? SHARING_YES
-           : decisive > undecided_from(threshold) ? SHARING_UNDECIDED
-                                                  : SHARING_NO;
+    return decisive > threshold                   ? PAIR_TOGETHER
+           : decisive > undecided_from(threshold) ? NAN
+                                                  : PAIR_APART;
 }
 
 double probe_sharing_threshold(double expected)
@@ -167,8 +167,8 @@ static bool is_settled(const struct probe *probe, const struct sharing_bar *bar,
     }
     return trials->count == SHARING_TRIALS_MOST ||
            (trials->count >= SHARING_TRIALS &&
-            probe_sharing_verdict_of(probe_sharing_decisive(trials->ratios, trials->count),
-                                     bar->threshold) != SHARING_UNDECIDED);
+            !isnan(probe_sharing_verdict(probe_sharing_decisive(trials->ratios, trials->count),
+                                         bar->threshold)));
 }
 
 bool probe_sharing_is_void(const struct sharing_trials *trials)

@@ -19,9 +19,9 @@ static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 
 static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
 static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2, 8.3};
 
-static enum probe_sharing_verdict verdict_of(double *ratios, size_t count, double threshold)
+static double verdict_of(double *ratios, size_t count, double threshold)
 {
-    return probe_sharing_verdict_of(probe_sharing_decisive(ratios, count), threshold);
+    return probe_sharing_verdict(probe_sharing_decisive(ratios, count), threshold);
 }
 
 static int called_shared(const double *measured, int draws)
@@ -33,7 +33,7 @@ static int called_shared(const double *measured, int draws)
         for (int j = 0; j < 5; j++) {
             ratios[j] = measured[random_below(&random, 10)];
         }
-        shared += verdict_of(ratios, 5, PROBE_SHARING_RATIO) == SHARING_YES;
+        shared += verdict_of(ratios, 5, PROBE_SHARING_RATIO) <= PAIR_TOGETHER;
     }
     return shared;
 }
@@ -52,9 +52,9 @@ TEST(a_shared_cache_is_found)
 TEST(between_the_papers_two_ratios_it_is_undecided)
 {
     double ratios[] = {1.7, 1.6, 1.8, 1.7, 1.6};
-    ck_assert_int_eq(verdict_of(ratios, 5, PROBE_SHARING_RATIO), SHARING_UNDECIDED);
+    ck_assert(isnan(verdict_of(ratios, 5, PROBE_SHARING_RATIO)));
     double one[] = {1.2};
-    ck_assert_int_eq(verdict_of(one, 1, PROBE_SHARING_RATIO), SHARING_NO);
+    ck_assert_double_eq(verdict_of(one, 1, PROBE_SHARING_RATIO), PAIR_APART);
 }
 
 /* An L2 of four efficiency cores whose L3 takes 2.3 times as long: ratios of pairs in it and of
@@ -64,8 +64,8 @@ TEST(where_the_next_level_is_near_the_threshold_is_lower)
     double together[] = {1.95, 1.9, 2.05, 1.85, 2.1}, apart[] = {1.02, 1.1, 1.0, 1.05, 1.3};
     double threshold = probe_sharing_threshold(2.3);
     ck_assert(threshold >= 1.5 && threshold < 1.6);
-    ck_assert_int_eq(verdict_of(together, 5, threshold), SHARING_YES);
-    ck_assert_int_eq(verdict_of(apart, 5, threshold), SHARING_NO);
+    ck_assert_double_eq(verdict_of(together, 5, threshold), PAIR_TOGETHER);
+    ck_assert_double_eq(verdict_of(apart, 5, threshold), PAIR_APART);
     ck_assert_double_eq(probe_sharing_threshold(1.2), 1.5);
     ck_assert_double_eq(probe_sharing_threshold(5), PROBE_SHARING_RATIO);
 }
