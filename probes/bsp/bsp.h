@@ -225,12 +225,12 @@ enum { BSP_BACKEND_THREADS = 1, BSP_BACKEND_MPI = 2 };
 
 struct bsp_options {
     bool wanted;
-    struct profile_set processors; /* empty: powers of two and divisors of the number of PUs */
-    uint32_t h_low, h_high, h_step, runs; /* step 0: as the probe chooses */
-    unsigned backends;                    /* 0: threads, and MPI where there is one */
-    bool no_mpi;                          /* not even where it could be had, unless asked for */
-    const char *plot;                     /* folder, or NULL */
-    const char *tuned_by;                 /* an option that means nothing without --bsp, or NULL */
+    struct profile_set processors;    /* empty: powers of two and divisors of the number of PUs */
+    struct probe_bsp_request request; /* but for its seed */
+    unsigned backends;                /* 0: threads, and MPI where there is one */
+    bool no_mpi;                      /* not even where it could be had, unless asked for */
+    const char *plot;                 /* folder, or NULL */
+    const char *tuned_by;             /* an option that means nothing without --bsp, or NULL */
 };
 
 /* An argp child whose input is a struct bsp_options; defaults are set by it. */

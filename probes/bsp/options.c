@@ -9,6 +9,9 @@
 #include "probes/bsp/bsp.h"
 #include "profile/base/cli.h"
 
+/* Runs of an idle machine take less than a second, those of a slow network some. */
+static const double patience_s = 30;
+
 enum { OPTION_BSP = 0x200, OPTION_P, OPTION_H, OPTION_RUNS, OPTION_BACKEND, OPTION_PLOT };
 
 static const struct argp_option table[] = {
@@ -51,9 +54,9 @@ static void parse_interval(struct bsp_options *options, const char *text)
             "--h: expected a step from %ld to %ld (at most %u values of h, at least 3), got '%s'",
             least, (high - low) / 2, BSP_POINTS_MAX, text);
     }
-    options->h_step = (uint32_t)step;
-    options->h_low = (uint32_t)low;
-    options->h_high = (uint32_t)high;
+    options->request.h_step = (uint32_t)step;
+    options->request.h_low = (uint32_t)low;
+    options->request.h_high = (uint32_t)high;
 }
 
 static unsigned parse_backends(const char *text)
@@ -80,8 +83,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct bsp_options *options = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        options->h_high = BSP_H_HIGH;
-        options->runs = BSP_RUNS;
+        options->request = (struct probe_bsp_request){
+            .h_high = BSP_H_HIGH, .runs = BSP_RUNS, .patience_s = patience_s};
         return 0;
     case OPTION_BSP:
         options->wanted = true;
@@ -96,7 +99,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         options->tuned_by = "--h";
         return 0;
     case OPTION_RUNS:
-        options->runs = (uint32_t)cli_integer("--runs", argument, BSP_RUNS, BSP_RUNS_MAX);
+        options->request.runs = (uint32_t)cli_integer("--runs", argument, BSP_RUNS, BSP_RUNS_MAX);
         options->tuned_by = "--runs";
         return 0;
     case OPTION_BACKEND:

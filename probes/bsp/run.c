@@ -222,7 +222,7 @@ static void store(const struct series *series, struct servet_profile *profile,
             cli_note("BSP parameters of %u processors (%s): g is negative up to h = %u, so they "
                      "are left out; %s",
                      series->found[i].processors, series->machine.name,
-                     series->found[i].words.curve.h[series->found[i].words.curve.count - 1],
+                     highest_h(&series->found[i].words),
                      series->found[i].words.patience_ended ? "measure again when nothing else runs"
                                                            : "--h takes a larger interval");
             *rc = 0;
@@ -244,15 +244,11 @@ struct bsp_run {
     struct servet_error *error;
 };
 
-/* Runs of an idle machine take less than a second, those of a slow network some. */
-static const double patience_s = 30;
-
 static int measure_all(struct bsp_run *run, struct series *series)
 {
-    const struct bsp_options *options = run->options;
-    const struct probe_bsp_request request = {options->h_low, options->h_high, options->h_step,
-                                              options->runs,  run->tell.seed,  patience_s};
+    struct probe_bsp_request request = run->options->request;
     int rc = 0;
+    request.seed = run->tell.seed;
     for (size_t i = 0; rc == 0 && i < run->counts.count; i++) {
         probe_progress_next(run->tell.progress_argument, ++run->step, "bsp");
         rc = probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell,

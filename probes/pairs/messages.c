@@ -89,6 +89,7 @@ struct question {
     size_t ratios;                    /* room for one of every pair */
     size_t calm;                      /* of them, in which no other process is known to have run */
     double spread;                    /* of one figure, from them */
+    uint32_t sweeps;
 };
 
 static double spread_so_far(const struct question *question)
@@ -186,39 +187,38 @@ static int second_sweep(struct sampling *sampling, struct question *question,
     return rc;
 }
 
-/* `*calm`: most ratios are of the machine alone, and so is what their spread says. */
-static int measure_pairs(struct probe *probe, size_t bytes, struct sampling_outcome *outcome,
-                         uint32_t *sweeps, double *spread, bool *calm)
+/* Leaves the spread of one figure in the question; < 0: not known. */
+static int measure_pairs(struct question *question, struct sampling_outcome *outcome)
 {
-    size_t pairs = probe_pair_count(probe->machine->pus.count);
-    struct question question = {
-        .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
+    struct probe *probe = question->probe;
     struct sampling sampling;
-    int rc = question.logs ? probe_sampling_init(&sampling, &probe->machine->pus, probe->declared)
-                           : -ENOMEM;
+    int rc = probe_sampling_init(&sampling, &probe->machine->pus, probe->declared);
     if (rc < 0) {
-        free(question.logs);
         return rc;
     }
-    sampling.spread = &question.spread;
+    sampling.spread = &question->spread;
     sampling.exhaustive = probe->exhaustive;
     sampling.agree = probe_layers_agree;
     sampling.cheap = true;
     sampling.probe = probe;
     sampling.at_once = probe_concurrent_most(probe, CONCURRENT_MOST);
-    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask, &question, outcome);
-    *sweeps = 1;
+    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask, question, outcome);
+    question->sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
-        rc = second_sweep(&sampling, &question, outcome);
-        *sweeps = rc == 0 ? SWEEPS : 1;
+        rc = second_sweep(&sampling, question, outcome);
+        question->sweeps = rc == 0 ? SWEEPS : 1;
         rc = in_time(rc);
     }
-    *spread = question.ratios > 0 ? question.spread
-                                  : -1; /* probe_layers_cluster() takes that for none, too */
-    *calm = *sweeps < SWEEPS || 2 * question.calm > question.ratios;
+    /* probe_layers_cluster() takes that for none, too */
+    question->spread = question->ratios > 0 ? question->spread : -1;
     probe_sampling_free(&sampling);
-    free(question.logs);
     return rc;
+}
+
+/* Most ratios are of the machine alone, and so is what their spread says. */
+static bool is_calm(const struct question *question)
+{
+    return question->sweeps < SWEEPS || 2 * question->calm > question->ratios;
 }
 
 /* -- one layer -- */
@@ -450,13 +450,14 @@ int probe_message_look_again(struct probe *probe, struct profile_communication *
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const struct profile_set *pus = &probe->machine->pus;
+    const size_t pairs = probe_pair_count(pus->count);
     struct sampling_outcome outcome;
-    uint32_t sweeps = 0;
-    double spread = 0;
-    bool calm = false;
-    int rc = probe_sampling_outcome_init(&outcome, probe_pair_count(pus->count));
-    rc = rc < 0 ? rc : measure_pairs(probe, bytes, &outcome, &sweeps, &spread, &calm);
-    rc = rc < 0 ? rc : message_layers(pus, &outcome, spread, result);
+    struct question question = {
+        .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
+    int rc = probe_sampling_outcome_init(&outcome, pairs);
+    rc = question.logs ? rc : -ENOMEM;
+    rc = rc < 0 ? rc : measure_pairs(&question, &outcome);
+    rc = rc < 0 ? rc : message_layers(pus, &outcome, question.spread, result);
     if (rc == 0) {
         result->message_bytes = bytes;
         result->message_data = strdup(probe->unwritten ? "unwritten" : "written");
@@ -464,8 +465,8 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
         for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
             struct profile_quality *quality = &result->layers[i].quality;
             rc = probe_sampling_note(&outcome, &quality->note);
-            quality->repetitions = sweeps * PROBE_MESSAGE_BATCHES;
-            quality->spread = calm ? quality->spread : -1;
+            quality->repetitions = question.sweeps * PROBE_MESSAGE_BATCHES;
+            quality->spread = is_calm(&question) ? quality->spread : -1;
         }
         if (rc == 0 && outcome.measured_count < outcome.pair_count) {
             rc = probe_relation_of_pairs(pus, outcome.measured, &result->measured);
@@ -476,6 +477,7 @@ static int measure(struct probe *probe, size_t bytes, struct profile_communicati
     }
     rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
     probe_sampling_outcome_free(&outcome);
+    free(question.logs);
     return rc;
 }
 

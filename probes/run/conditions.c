@@ -391,15 +391,20 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 
 /* -- what is not settled -- */
 
-/* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
-static void add_moved(const struct profile_class *node_class, char *text, size_t size)
+/* Before a further reason. */
+static const char *comma(FILE *to)
 {
-    const char *word = text[0] ? ", sharing of L" : "sharing of L";
+    return ftell(to) > 0 ? ", " : "";
+}
+
+/* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
+static void add_moved(FILE *to, const struct profile_class *node_class)
+{
+    const char *word = "sharing of L";
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        size_t length = strlen(text);
         if (node_class->caches[i].quality.pus_move) {
-            snprintf(text + length, size - length, "%s%u", word, node_class->caches[i].level);
-            word = ", L";
+            fprintf(to, "%s%s%u", comma(to), word, node_class->caches[i].level);
+            word = "L";
         }
     }
 }
@@ -409,16 +414,6 @@ bool probe_conditions_others_ran(const struct servet_profile *profile)
     const char *load = profile_condition(profile, "load_average");
     return profile_condition(profile, "busy") || profile_condition(profile, "smt_siblings") ||
            (load && strtod(load, NULL) >= idle_load);
-}
-
-/* "; measure again when nothing else runs and without --budget". `apart`: rounds are, beside other
- * programs or perhaps so; `cut`: the budget left something out. */
-static void add_advice(bool apart, bool cut, char *text, size_t size)
-{
-    const size_t used = strlen(text);
-    snprintf(text + used, size - used, "; measure again%s%s%s",
-             apart ? " when nothing else runs" : "", apart && cut ? " and" : "",
-             cut ? " without --budget" : "");
 }
 
 /* Reasons why figures of one kind are not settled. */
@@ -435,15 +430,13 @@ static void widen(struct unsettled *of, const struct profile_quality *quality)
     of->beside_others |= quality->beside_others;
 }
 
-static void add_unsettled(char *text, size_t size, const char *name, const struct unsettled *of)
+static void add_unsettled(FILE *to, const char *name, const struct unsettled *of)
 {
     const char *why = of->cut_short ? "cut short" : of->beside_others ? "beside others" : NULL;
-    size_t length = strlen(text);
     if (of->spread > PROFILE_SETTLED_SPREAD) {
-        snprintf(text + length, size - length, "%s%s (spread %.0f %%)", length ? ", " : "", name,
-                 100 * of->spread);
+        fprintf(to, "%s%s (spread %.0f %%)", comma(to), name, 100 * of->spread);
     } else if (why) {
-        snprintf(text + length, size - length, "%s%s (%s)", length ? ", " : "", name, why);
+        fprintf(to, "%s%s (%s)", comma(to), name, why);
     }
 }
 
@@ -497,23 +490,28 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
                             fmax(memory.spread, messages.spread)) > PROFILE_SETTLED_SPREAD;
     const bool cut =
         caches.cut_short || sharing.cut_short || memory.cut_short || messages.cut_short;
-    text[0] = '\0';
-    add_unsettled(text, size, "cache", &caches);
-    add_unsettled(text, size, "sharing", &sharing);
-    add_moved(node_class, text, size);
-    add_unsettled(text, size, "memory", &memory);
-    add_unsettled(text, size, "message", &messages);
-    add_unsettled(text, size, "device", &devices);
-    if (left_out) {
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%snot measured:%s", used ? ", " : "",
-                 probe_run_list(left_out, ' ').text);
-    }
-    if (text[0] == '\0') {
+    FILE *to = fmemopen(text, size - 1, "w");
+    text[0] = text[size - 1] = '\0';
+    if (!to) {
         return false;
     }
-    const bool alone =
-        profile_condition(profile, "load_average") && !probe_conditions_others_ran(profile);
-    add_advice(apart && !alone, cut || left_out, text, size);
-    return true;
+    add_unsettled(to, "cache", &caches);
+    add_unsettled(to, "sharing", &sharing);
+    add_moved(to, node_class);
+    add_unsettled(to, "memory", &memory);
+    add_unsettled(to, "message", &messages);
+    add_unsettled(to, "device", &devices);
+    if (left_out) {
+        fprintf(to, "%snot measured:%s", comma(to), probe_run_list(left_out, ' ').text);
+    }
+    const bool any = ftell(to) > 0,
+               alone = profile_condition(profile, "load_average") &&
+                       !probe_conditions_others_ran(profile),
+               wait = apart && !alone, whole = cut || left_out;
+    if (any) {
+        fprintf(to, "; measure again%s%s%s", wait ? " when nothing else runs" : "",
+                wait && whole ? " and" : "", whole ? " without --budget" : "");
+    }
+    fclose(to);
+    return any;
 }
