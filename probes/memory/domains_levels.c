@@ -2,6 +2,7 @@
  * its groups, its note and its curve by the number of workers. */
 #include "probes/memory/scaling.h"
 #include "probes/memory/search.h"
+#include "profile/codec/codec.h"
 #include "profile/query.h"
 
 #include <errno.h>
@@ -103,40 +104,32 @@ static void put_in_order(const struct sets *sets, struct profile_memory *memory)
     }
 }
 
-static void free_levels(struct profile_memory *memory)
-{
-    struct probe_memory old = {
-        .memory = {.levels = memory->levels, .level_count = memory->level_count}};
-    probe_memory_free(&old);
-}
-
 /* Levels of pairs move over, those of sets come between them. */
 int probe_sets_assemble(struct sets *sets, struct probe_memory *found)
 {
-    struct probe_memory fresh = {.memory = found->memory};
-    struct profile_memory *memory = &fresh.memory;
-    memory->levels = calloc(sets->count + 1, sizeof *memory->levels);
-    int rc = memory->levels ? 0 : -ENOMEM;
+    struct profile_memory fresh = {.levels = calloc(sets->count + 1, sizeof *fresh.levels)},
+                          *memory = &found->memory;
+    int rc = fresh.levels ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < sets->count; i++) {
         ptrdiff_t pairs = sets->levels[i].of_pairs;
-        memory->level_count = i + 1;
-        rc = pairs < 0 ? make_level(sets, i, &found->memory, &memory->levels[i]) : 0;
+        fresh.level_count = i + 1;
+        rc = pairs < 0 ? make_level(sets, i, memory, &fresh.levels[i]) : 0;
     }
     if (rc < 0) {
-        memory->method = NULL; /* still the other's */
-        memory->quality.note = NULL;
-        probe_memory_free(&fresh);
+        profile_memory_free(&fresh);
         return rc;
     }
     for (size_t i = 0; i < sets->count; i++) {
         if (sets->levels[i].of_pairs >= 0) {
-            struct profile_memory_level *level = &found->memory.levels[sets->levels[i].of_pairs];
-            memory->levels[i] = *level;
+            struct profile_memory_level *level = &memory->levels[sets->levels[i].of_pairs];
+            fresh.levels[i] = *level;
             *level = (struct profile_memory_level){0};
         }
     }
-    free_levels(&found->memory); /* those that were pruned */
+    struct profile_memory pruned = {.levels = memory->levels, .level_count = memory->level_count};
+    profile_memory_free(&pruned);
+    memory->levels = fresh.levels;
+    memory->level_count = fresh.level_count;
     put_in_order(sets, memory);
-    found->memory = *memory;
     return 0;
 }

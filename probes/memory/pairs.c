@@ -21,17 +21,6 @@ enum { CHECKED = 16 };
 
 /* -- levels of values -- */
 
-static int add_level(const struct profile_set *pus, const uint32_t *class_of, size_t level,
-                     double bytes_per_s, struct profile_memory *memory)
-{
-    struct profile_memory_level *slot = &memory->levels[level];
-    slot->bytes_per_s = bytes_per_s;
-    slot->quality.spread = -1;
-    int rc = probe_relation_from_classes(pus, class_of, (uint32_t)level, &slot->collisions);
-    memory->level_count += rc == 0;
-    return rc;
-}
-
 /* Clusters the colliding pairs among `pairs` values; class 0 is the lowest bandwidth, that is the
  * worst level. */
 static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
@@ -63,23 +52,25 @@ int probe_memory_levels(const struct profile_set *pus, double reference,
                         const double *pair_bytes_per_s, double spread, uint32_t *level_of,
                         struct profile_memory *out)
 {
-    struct probe_memory found = {.memory = {.reference_bytes_per_s = reference}};
-    struct profile_memory *memory = &found.memory;
+    struct profile_memory memory = {.reference_bytes_per_s = reference};
     struct clusters clusters;
     int rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, level_of,
                       &clusters);
     if (rc == 0 && clusters.count > 0) {
-        memory->levels = calloc(clusters.count, sizeof *memory->levels);
-        rc = memory->levels ? 0 : -ENOMEM;
-        for (size_t i = 0; i < clusters.count && rc == 0; i++) {
-            rc = add_level(pus, level_of, i, clusters.centre[i], memory);
-        }
+        memory.levels = calloc(clusters.count, sizeof *memory.levels);
+        rc = memory.levels ? 0 : -ENOMEM;
+    }
+    for (uint32_t i = 0; rc == 0 && i < clusters.count; i++) {
+        struct profile_memory_level *level = &memory.levels[memory.level_count++];
+        level->bytes_per_s = clusters.centre[i];
+        level->quality.spread = -1;
+        rc = probe_relation_from_classes(pus, level_of, i, &level->collisions);
     }
     if (rc < 0) {
-        probe_memory_free(&found);
+        profile_memory_free(&memory);
         return rc;
     }
-    *out = *memory;
+    *out = memory;
     return 0;
 }
 

@@ -79,6 +79,8 @@ struct survey_layers {
     size_t count;
     double seconds[CLUSTERS_MAX];
     double up_to[CLUSTERS_MAX]; /* largest latency of the layer; the last one's is infinite */
+    /* [layer * nodes + node]: reach_over() up to the layer (infer_layers()). Owned */
+    uint32_t *components;
 };
 
 /* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
@@ -101,7 +103,7 @@ static int cluster_latencies(const struct survey *survey, struct survey_layers *
             highest[of[i]] = fmax(highest[of[i]], values[i]);
             lowest[of[i]] = fmin(lowest[of[i]], values[i]);
         }
-        out->count = clusters.count;
+        *out = (struct survey_layers){.count = clusters.count};
         for (size_t i = 0; i < clusters.count; i++) {
             out->seconds[i] = clusters.centre[i];
             out->up_to[i] = i + 1 < clusters.count ? sqrt(highest[i] * lowest[i + 1]) : INFINITY;
@@ -195,31 +197,35 @@ static int measure_hierarchy(struct survey *survey)
 
 /* -- layers of all pairs -- */
 
-/* components[layer * nodes + node], to be freed; NULL: no memory. */
-static uint32_t *all_components(const struct survey *survey, const struct survey_layers *layers)
+/* Layers, and the nodes that each connects. 0, -ENOMEM, -EINVAL (no edge). */
+static int infer_layers(const struct survey *survey, struct survey_layers *out)
 {
-    size_t nodes = survey->layout.nodes;
-    uint32_t *components = calloc(nodes * layers->count + 1, sizeof *components);
-    for (size_t i = 0; components && i < layers->count; i++) {
-        reach_over(survey, layers, i, components + i * nodes);
+    const size_t nodes = survey->layout.nodes;
+    int rc = cluster_latencies(survey, out);
+    if (rc < 0) {
+        return rc;
     }
-    return components;
+    out->components = calloc(nodes * out->count + 1, sizeof *out->components);
+    for (size_t i = 0; out->components && i < out->count; i++) {
+        reach_over(survey, out, i, out->components + i * nodes);
+    }
+    return out->components ? 0 : -ENOMEM;
 }
 
 /* First layer in which both are reached; the last one for those that are not (out of time). */
-static size_t inferred_layer(const uint32_t *components, size_t nodes, size_t layers, uint32_t a,
-                             uint32_t b)
+static size_t inferred_layer(const struct survey *survey, const struct survey_layers *layers,
+                             uint32_t a, uint32_t b)
 {
+    const uint32_t *component = layers->components;
     size_t layer = 0;
-    while (layer + 1 < layers && components[layer * nodes + a] != components[layer * nodes + b]) {
-        layer++;
+    for (; layer + 1 < layers->count && component[a] != component[b]; layer++) {
+        component += survey->layout.nodes;
     }
     return layer;
 }
 
 static int exact_relations(const struct survey *survey, const struct survey_layers *layers,
-                           const uint32_t *components, const struct profile_set *nodes,
-                           struct profile_communication *network)
+                           const struct profile_set *nodes, struct profile_communication *network)
 {
     const uint32_t count = survey->layout.nodes;
     uint32_t *class_of = malloc((probe_pair_count(count) + 1) * sizeof *class_of);
@@ -228,7 +234,7 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
         for (uint32_t j = i + 1; j < count; j++, k++) {
             const struct survey_edge *edge = probe_survey_find(survey, i, j);
             class_of[k] = (uint32_t)(edge ? layer_of(layers, edge->seconds)
-                                          : inferred_layer(components, count, layers->count, i, j));
+                                          : inferred_layer(survey, layers, i, j));
         }
     }
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
@@ -239,14 +245,15 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
 }
 
 /* The last layer also holds the nodes that were not reached in time. */
-static int group_relations(const struct survey_layers *layers, uint32_t *components,
-                           const struct profile_set *nodes, struct profile_communication *network)
+static int group_relations(const struct survey_layers *layers, const struct profile_set *nodes,
+                           struct profile_communication *network)
 {
     int rc = 0;
-    memset(components + (layers->count - 1) * nodes->count, 0, nodes->count * sizeof *components);
+    memset(layers->components + (layers->count - 1) * nodes->count, 0,
+           nodes->count * sizeof *layers->components);
     for (size_t l = 0; rc == 0 && l < layers->count; l++) {
         const struct partition components_of = {.pus = nodes->count,
-                                                .unit = components + l * nodes->count,
+                                                .unit = layers->components + l * nodes->count,
                                                 .count = (uint32_t)nodes->count};
         rc = probe_partition_groups(&components_of, nodes, &network->layers[l].members);
     }
@@ -254,13 +261,11 @@ static int group_relations(const struct survey_layers *layers, uint32_t *compone
 }
 
 static void count_contradictions(const struct survey *survey, const struct survey_layers *layers,
-                                 const uint32_t *components, struct survey_result *result)
+                                 struct survey_result *result)
 {
     for (size_t i = 0; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        size_t inferred =
-            inferred_layer(components, survey->layout.nodes, layers->count, edge->a, edge->b);
-        if (layer_of(layers, edge->seconds) > inferred) {
+        if (layer_of(layers, edge->seconds) > inferred_layer(survey, layers, edge->a, edge->b)) {
             result->slower = (struct profile_pair){edge->a, edge->b};
             result->contradictions++;
         }
@@ -283,11 +288,10 @@ static double spread_of(const struct survey *survey, const struct survey_layers 
 
 static int make_layers(const struct survey *survey, struct survey_result *result)
 {
-    struct survey_layers layers;
+    struct survey_layers layers = {0};
     struct profile_communication *network = &result->network;
-    int rc = cluster_latencies(survey, &layers);
-    uint32_t *components = rc == 0 ? all_components(survey, &layers) : NULL;
-    network->layers = components ? calloc(layers.count, sizeof *network->layers) : NULL;
+    int rc = infer_layers(survey, &layers);
+    network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
     struct profile_set nodes = {calloc(survey->layout.nodes, sizeof *nodes.ids), 0};
     rc = rc == 0 && !(network->layers && nodes.ids) ? -ENOMEM : rc;
     for (uint32_t i = 0; rc == 0 && i < survey->layout.nodes; i++) {
@@ -302,13 +306,13 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->quality.spread = spread_of(survey, &layers, i);
     }
     if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {
-        rc = exact_relations(survey, &layers, components, &nodes, network);
+        rc = exact_relations(survey, &layers, &nodes, network);
     } else if (rc == 0) {
-        count_contradictions(survey, &layers, components, result);
-        rc = group_relations(&layers, components, &nodes, network);
+        count_contradictions(survey, &layers, result);
+        rc = group_relations(&layers, &nodes, network);
     }
     profile_set_free(&nodes);
-    free(components);
+    free(layers.components);
     return rc;
 }
 
@@ -317,25 +321,23 @@ static int make_layers(const struct survey *survey, struct survey_result *result
 /* Random pairs against what follows from the others. */
 static int check(struct survey *survey, struct survey_result *result)
 {
-    struct survey_layers layers;
+    struct survey_layers layers = {0};
     size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
            unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > SURVEY_ALL_UP_TO ? wanted : SURVEY_ALL_UP_TO;
     wanted = wanted < unknown ? wanted : unknown;
-    int rc = wanted ? cluster_latencies(survey, &layers) : 0;
-    if (!wanted || rc < 0 || probe_survey_over(survey)) {
-        return rc;
+    if (!wanted || probe_survey_over(survey)) {
+        return 0;
     }
-    uint32_t *components = all_components(survey, &layers);
-    rc = components ? probe_survey_random(survey, wanted, &first) : -ENOMEM;
+    int rc = infer_layers(survey, &layers);
+    rc = rc < 0 ? rc : probe_survey_random(survey, wanted, &first);
     for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        size_t inferred =
-            inferred_layer(components, survey->layout.nodes, layers.count, edge->a, edge->b);
         result->checked++;
-        result->elsewhere += layer_of(&layers, edge->seconds) != inferred;
+        result->elsewhere +=
+            layer_of(&layers, edge->seconds) != inferred_layer(survey, &layers, edge->a, edge->b);
     }
-    free(components);
+    free(layers.components);
     return rc;
 }
 

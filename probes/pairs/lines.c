@@ -123,8 +123,8 @@ static int measure_pair(struct lines *lines, const struct pair_position *at, dou
     return rc;
 }
 
-/* Once through the sample; medians[i]: of the i-th layer's pairs. */
-static int one_round(struct lines *lines, double *medians)
+/* Once through the sample; medians[i][round]: of the i-th layer's pairs. */
+static int one_round(struct lines *lines, size_t round, double medians[][ROUNDS])
 {
     for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
         double seconds[SAMPLE];
@@ -134,7 +134,7 @@ static int one_round(struct lines *lines, double *medians)
                 return rc;
             }
         }
-        medians[layer] = profile_median_value(seconds, lines->sampled[layer]);
+        medians[layer][round] = profile_median_value(seconds, lines->sampled[layer]);
     }
     return 0;
 }
@@ -213,21 +213,17 @@ static int measure(struct lines *lines)
 {
     struct profile_communication *communication = lines->communication;
     const size_t layers = communication->layer_count;
-    double medians[ROUNDS][CLUSTERS_MAX];
+    double medians[CLUSTERS_MAX][ROUNDS];
     const bool first = communication->line_time_count == 0;
     size_t done = 0;
     int rc = 0;
     while (rc == 0 && done < ROUNDS && !(done > 0 && probe_late(lines->probe))) {
         probe_tell(lines->probe, 0.85, "cache lines from PU to PU");
-        rc = one_round(lines, medians[done++]);
+        rc = one_round(lines, done++, medians);
     }
     rc = rc == 0 && first && lines->probe->exhaustive ? measure_others(lines) : rc;
     for (size_t layer = 0; rc == 0 && layer < layers; layer++) {
-        double rounds[ROUNDS];
-        for (size_t i = 0; i < done; i++) {
-            rounds[i] = medians[i][layer];
-        }
-        conclude(lines, layer, rounds, done);
+        conclude(lines, layer, medians[layer], done);
     }
     rc = rc < 0 ? rc
                 : probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,

@@ -141,10 +141,9 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
 
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
 {
-    struct probe_memory old = {.memory = node_class->memory};
+    profile_memory_free(&node_class->memory);
     node_class->memory = found->memory;
     found->memory = (struct profile_memory){0};
-    probe_memory_free(&old);
 }
 
 void probe_result_set_numa(struct profile_class *node_class, struct probe_numa *found)
