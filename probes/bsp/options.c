@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "probes/bsp/bsp.h"
+#include "probes/run/run.h"
 #include "profile/base/cli.h"
 
 /* Runs of an idle machine take less than a second, those of a slow network some. */
@@ -61,21 +62,18 @@ static void parse_interval(struct bsp_options *options, const char *text)
 
 static unsigned parse_backends(const char *text)
 {
+    static const char *const names[] = {"threads", "mpi"}; /* by bit of BSP_BACKEND_... */
+    enum { NAMES = sizeof names / sizeof *names };
     unsigned backends = 0;
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        bool threads = length == 7 && strncmp(text, "threads", 7) == 0;
-        bool mpi = length == 3 && strncmp(text, "mpi", 3) == 0;
-        if (!threads && !mpi) {
-            cli_usage("--backend: expected names out of threads, mpi, got '%.*s'", (int)length,
-                      text);
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t i = probe_run_name(at, names, NAMES);
+        if (i == NAMES) {
+            cli_usage("--backend: expected names out of threads, mpi, got '%.*s'",
+                      (int)strcspn(at, ","), at);
         }
-        backends |= threads ? BSP_BACKEND_THREADS : BSP_BACKEND_MPI;
-        if (text[length] == '\0') {
-            return backends;
-        }
-        text += length + 1;
+        backends |= 1u << i;
     }
+    return backends;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

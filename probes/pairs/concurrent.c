@@ -50,29 +50,20 @@ static int concurrent_add(struct concurrent *concurrent, const struct profile_se
     return 0;
 }
 
-static int concurrent_add_nodes(struct concurrent *concurrent, const struct profile_set *pus,
-                                const struct profile_class *declared)
+static int concurrent_add_declared(struct concurrent *concurrent, const struct profile_set *pus,
+                                   const struct profile_class *declared)
 {
     struct profile_set *sets = calloc(declared->numa_count + 1, sizeof *sets);
     for (size_t i = 0; sets && i < declared->numa_count; i++) {
         sets[i] = declared->numa[i].pus;
     }
     const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
-    int rc = sets ? concurrent_add(concurrent, pus, &nodes) : -ENOMEM;
-    free(sets);
-    return rc;
-}
-
-static int concurrent_add_declared(struct concurrent *concurrent, const struct profile_set *pus,
-                                   const struct profile_class *declared)
-{
-    int rc = concurrent_add(concurrent, pus, &declared->packages);
-    if (rc == 0) {
-        rc = concurrent_add_nodes(concurrent, pus, declared);
-    }
+    int rc = sets ? concurrent_add(concurrent, pus, &declared->packages) : -ENOMEM;
+    rc = rc < 0 ? rc : concurrent_add(concurrent, pus, &nodes);
     for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
         rc = concurrent_add(concurrent, pus, &declared->caches[i].sharing);
     }
+    free(sets);
     return rc < 0 ? rc : concurrent_add(concurrent, pus, &declared->cores);
 }
 

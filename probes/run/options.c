@@ -53,13 +53,19 @@ const struct argp probe_options_argp = {.options = table, .parser = parse_option
 
 /* -- --probes -- */
 
-static bool is_name(const char *text, size_t length, const char *name)
+size_t probe_run_name(const char *text, const char *const *names, size_t count)
 {
-    return strlen(name) == length && strncmp(text, name, length) == 0;
+    const size_t length = strcspn(text, ",");
+    size_t i = 0;
+    while (i < count && (strlen(names[i]) != length || strncmp(text, names[i], length) != 0)) {
+        i++;
+    }
+    return i;
 }
 
-static void refuse_probe(const char *text, size_t length, const char *also)
+static void refuse_probe(const char *text, const char *also)
 {
+    const size_t length = strcspn(text, ",");
     struct profile_guess guess = {.word = text, .length = length};
     for (size_t i = 0; i < PROBE_NAMES; i++) {
         profile_guess(&guess, probe_run_names[i]);
@@ -72,23 +78,14 @@ static void refuse_probe(const char *text, size_t length, const char *also)
 
 unsigned probe_run_parse(const char *text, const char *also)
 {
+    static const char *const all[] = {"all"};
     unsigned probes = 0;
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ","), i = 0;
-        while (i < PROBE_NAMES && !is_name(at, length, probe_run_names[i])) {
-            i++;
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t i = probe_run_name(at, probe_run_names, PROBE_NAMES);
+        if (i == PROBE_NAMES && probe_run_name(at, all, 1) == 1) {
+            refuse_probe(at, also);
         }
-        if (i < PROBE_NAMES) {
-            probes |= 1u << i;
-        } else if (is_name(at, length, "all")) {
-            probes |= (1u << PROBE_NAMES) - 1;
-        } else {
-            refuse_probe(at, length, also);
-        }
-        at += length;
-        if (*at == '\0') {
-            break;
-        }
+        probes |= i < PROBE_NAMES ? 1u << i : (1u << PROBE_NAMES) - 1;
     }
     /* sharing is asked of caches whose size is known */
     return probes & PROBE_SHARING ? probes | PROBE_CACHE : probes;

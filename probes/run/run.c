@@ -232,55 +232,45 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-/* Candidates for domains of memory: relations that were measured, then the declared ones. */
-struct candidates {
-    const struct profile_relation **relations;
-    size_t count;
-    struct profile_relation nodes; /* the sets are the declared ones */
-};
-
-static int add_candidates(struct probe_results *results, struct candidates *out)
-{
-    const struct profile_class *declared = results->node_class;
-    const struct profile_communication *messages = &results->messages;
-    size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX;
-    out->relations = calloc(most, sizeof(struct profile_relation *));
-    out->nodes.groups = calloc(declared->numa_count + 1, sizeof *out->nodes.groups);
-    if (!out->relations || !out->nodes.groups) {
-        return -ENOMEM;
-    }
-    for (size_t kind = 0; kind < results->kinds.count; kind++) {
-        const struct probe_sharing *sharing = &results->of[kind].sharing;
-        for (size_t i = 0; i < sharing->count; i++) {
-            out->relations[out->count++] = &sharing->levels[i].sharing;
-        }
-    }
-    for (size_t i = 0; i < messages->layer_count; i++) {
-        out->relations[out->count++] = &messages->layers[i].members;
-    }
-    for (size_t i = 0; i < declared->numa_count; i++) {
-        out->nodes.groups[out->nodes.group_count++] = declared->numa[i].pus;
-    }
-    out->relations[out->count++] = &out->nodes;
-    out->relations[out->count++] = &declared->packages;
-    for (size_t i = 0; i < declared->cache_count; i++) {
-        out->relations[out->count++] = &declared->caches[i].sharing;
-    }
-    return 0;
-}
-
-/* Domains that no pair fills, after all that tells what PUs have in common. */
+/* Domains that no pair fills, after all that tells what PUs have in common. Candidates are relations
+ * that were measured, then the declared ones. */
 static int run_sets(const struct probe_run *run, struct probe_results *results,
                     struct servet_error *error)
 {
     (void)run;
-    struct candidates candidates = {0};
-    int rc = add_candidates(results, &candidates);
-    rc = rc < 0 ? profile_error(error, rc, "measuring sets of PUs: %s", strerror(-rc))
-                : probe_memory_sets(&results->probe, candidates.relations, candidates.count,
-                                    &results->memory, error);
-    free(candidates.nodes.groups);
-    free(candidates.relations);
+    const struct profile_class *declared = results->node_class;
+    const struct profile_communication *messages = &results->messages;
+    size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX,
+           count = 0;
+    const struct profile_relation **all = calloc(most, sizeof(struct profile_relation *));
+    struct profile_relation nodes = {.groups =
+                                         calloc(declared->numa_count + 1, sizeof *nodes.groups),
+                                     .group_count = declared->numa_count};
+    if (!all || !nodes.groups) {
+        free(all);
+        free(nodes.groups);
+        return profile_error(error, -ENOMEM, "measuring sets of PUs: %s", strerror(ENOMEM));
+    }
+    for (size_t kind = 0; kind < results->kinds.count; kind++) {
+        const struct probe_sharing *sharing = &results->of[kind].sharing;
+        for (size_t i = 0; i < sharing->count; i++) {
+            all[count++] = &sharing->levels[i].sharing;
+        }
+    }
+    for (size_t i = 0; i < messages->layer_count; i++) {
+        all[count++] = &messages->layers[i].members;
+    }
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        nodes.groups[i] = declared->numa[i].pus; /* still the declared one's */
+    }
+    all[count++] = &nodes;
+    all[count++] = &declared->packages;
+    for (size_t i = 0; i < declared->cache_count; i++) {
+        all[count++] = &declared->caches[i].sharing;
+    }
+    int rc = probe_memory_sets(&results->probe, all, count, &results->memory, error);
+    free(nodes.groups);
+    free(all);
     return rc;
 }
 

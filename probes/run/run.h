@@ -62,6 +62,9 @@ struct probe_run_list {
 };
 struct probe_run_list probe_run_list(unsigned probes, char separator);
 
+/* Which of the names a comma-separated list begins with; `count`: none. */
+size_t probe_run_name(const char *text, const char *const *names, size_t count);
+
 /* The argument of --probes: comma-separated names; a probe that needs another brings it. An unknown
  * name ends the command with status 2; `also` ("none, or ") says in that line what else is
  * allowed. */
