@@ -89,8 +89,7 @@ static int timed(struct machine *machine, const struct machine_question *questio
 /* Runs it, and again if it was disturbed while the machine's time for that lasts; the less
  * disturbed of both counts. Keeps account in machine->guard. `values` has room for those of both.
  * 0 or the first run's -errno. */
-static int run_guarded(struct machine *machine, const struct machine_question *question,
-                       double *values)
+static int guarded(struct machine *machine, const struct machine_question *question, double *values)
 {
     struct machine_guard *guard = &machine->guard;
     struct timing first, second;
@@ -127,18 +126,6 @@ static int run_guarded(struct machine *machine, const struct machine_question *q
     return 0;
 }
 
-/* Outputs are set on success only, whatever a backend does to them. */
-static int guarded(struct machine *machine, const struct machine_question *question, double *out)
-{
-    double *values = malloc(2 * question->count * sizeof *values);
-    int rc = values ? run_guarded(machine, question, values) : -ENOMEM;
-    if (rc == 0) {
-        memcpy(out, values, question->count * sizeof *values);
-    }
-    free(values);
-    return rc;
-}
-
 void probe_guard_add(struct machine_guard *sum, const struct machine_guard *more)
 {
     sum->operations += more->operations;
@@ -171,33 +158,41 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
     return count > 0;
 }
 
-int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
-                           const uint32_t *pus, size_t count, double *seconds_per_access)
+/* `can`: the backend has the operation; `sound`: what is asked makes sense. Outputs are set on success
+ * only, whatever a backend does to them. */
+static int ask(struct machine *machine, const struct machine_question *question, bool can,
+               bool sound, double *out)
 {
-    const int rc = machine->ops->traverse ? stopped(machine) : -ENOTSUP;
+    int rc = can ? stopped(machine) : -ENOTSUP;
     if (rc < 0) {
         return rc;
     }
-    if (what->stride_bytes < sizeof(void *) || what->bytes < what->stride_bytes ||
-        !distinct_and_known(machine, pus, count)) {
+    if (!sound || !distinct_and_known(machine, question->places, question->workers)) {
         return -EINVAL;
     }
-    return guarded(machine, &(struct machine_question){MACHINE_TRAVERSE, what, pus, count, count},
-                   seconds_per_access);
+    double *values = malloc(2 * question->count * sizeof *values);
+    rc = values ? guarded(machine, question, values) : -ENOMEM;
+    if (rc == 0) {
+        memcpy(out, values, question->count * sizeof *values);
+    }
+    free(values);
+    return rc;
+}
+
+int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,
+                           const uint32_t *pus, size_t count, double *seconds_per_access)
+{
+    const struct machine_question question = {MACHINE_TRAVERSE, what, pus, count, count};
+    const bool sound = what->stride_bytes >= sizeof(void *) && what->bytes >= what->stride_bytes;
+    return ask(machine, &question, machine->ops->traverse, sound, seconds_per_access);
 }
 
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
                        const uint32_t *pus, size_t count, double *bytes_per_s)
 {
-    const int rc = machine->ops->copy ? stopped(machine) : -ENOTSUP;
-    if (rc < 0) {
-        return rc;
-    }
-    if (what->bytes == 0 || what->passes == 0 || !distinct_and_known(machine, pus, count)) {
-        return -EINVAL;
-    }
-    return guarded(machine, &(struct machine_question){MACHINE_COPY, what, pus, count, count},
-                   bytes_per_s);
+    const struct machine_question question = {MACHINE_COPY, what, pus, count, count};
+    const bool sound = what->bytes > 0 && what->passes > 0;
+    return ask(machine, &question, machine->ops->copy, sound, bytes_per_s);
 }
 
 /* A woken worker has its PU soon, beside 8 others as well; a few times one of both has not. */
@@ -217,17 +212,10 @@ int probe_machine_copy_together(struct machine *machine, const struct machine_co
 int probe_machine_exchange(struct machine *machine, const struct machine_exchange *what,
                            const struct profile_pair *pairs, size_t count, double *seconds)
 {
-    const int rc = machine->ops->exchange ? stopped(machine) : -ENOTSUP;
-    if (rc < 0) {
-        return rc;
-    }
-    if (what->bytes == 0 || what->round_trips == 0 || what->batches == 0 ||
-        !distinct_and_known(machine, machine_pair_pus(pairs), 2 * count)) {
-        return -EINVAL;
-    }
-    return guarded(machine,
-                   &(struct machine_question){MACHINE_EXCHANGE, what, pairs, count, 2 * count},
-                   seconds);
+    const struct machine_question question = {MACHINE_EXCHANGE, what, machine_pair_pus(pairs),
+                                              count, 2 * count};
+    const bool sound = what->bytes > 0 && what->round_trips > 0 && what->batches > 0;
+    return ask(machine, &question, machine->ops->exchange, sound, seconds);
 }
 
 int probe_machine_transfer(struct machine *machine, const struct profile_device *device,

@@ -250,6 +250,11 @@ void probe_relation_free(struct profile_relation *relation)
     memset(relation, 0, sizeof *relation);
 }
 
+const char *probe_separator(FILE *text, const char *separator)
+{
+    return ftell(text) > 0 ? separator : "";
+}
+
 int probe_note(struct profile_quality *quality, const char *note)
 {
     const char *before = quality->note ? quality->note : "";

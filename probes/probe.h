@@ -7,6 +7,8 @@
 #ifndef SERVET_PROBES_PROBE_H
 #define SERVET_PROBES_PROBE_H
 
+#include <stdio.h>
+
 #include "probes/machine.h"
 #include "profile/base/statistics.h"
 #include "profile/model.h"
@@ -109,6 +111,9 @@ bool probe_relation_narrow(struct profile_relation *relation, const struct profi
 
 /* Frees what it holds, and leaves an empty one. */
 void probe_relation_free(struct profile_relation *relation);
+
+/* Before a further part of a text: nothing before the first. */
+const char *probe_separator(FILE *text, const char *separator);
 
 /* Notes it of a figure, after what is noted already. 0 or -ENOMEM. */
 int probe_note(struct profile_quality *quality, const char *note);

@@ -3,7 +3,6 @@
 #include "probes/bsp/bsp.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,54 +11,45 @@
 #include "probes/run/run.h"
 #include "profile/base/cli.h"
 
-__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,
-                                                         const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list args;
-    if (used && used + 2 < size) {
-        memcpy(text + used, "; ", 3);
-        used += 2;
-    }
-    va_start(args, format);
-    vsnprintf(text + used, size - used, format, args);
-    va_end(args);
-}
-
 static uint32_t highest_h(const struct probe_bsp_fit *fit)
 {
     return fit->curve.count ? fit->curve.h[fit->curve.count - 1] : 0;
 }
 
 static void note_fit(const struct probe_bsp_fit *fit, const char *which, double flop_per_s,
-                     char *text, size_t size)
+                     FILE *to)
 {
     if (!fit->agree) {
-        append(text, size, "%sthe best two of %u runs differ by %.0f %%", which, fit->runs,
-               100 * fit->difference);
+        fprintf(to, "%s%sthe best two of %u runs differ by %.0f %%", probe_separator(to, "; "),
+                which, fit->runs, 100 * fit->difference);
     }
     if (fit->enlargements) {
-        append(text, size, "%sg or l was negative: interval enlarged to h = %u", which,
-               highest_h(fit));
+        fprintf(to, "%s%sg or l was negative: interval enlarged to h = %u",
+                probe_separator(to, "; "), which, highest_h(fit));
     }
     if (fit->negative) {
-        append(text, size, "%snegative %s: g and l are small and of the same order", which,
-               fit->line.g < 0 ? "g" : "l");
+        fprintf(to, "%s%snegative %s: g and l are small and of the same order",
+                probe_separator(to, "; "), which, fit->line.g < 0 ? "g" : "l");
     }
     if (fit->patience_ended && (!fit->agree || fit->negative)) {
-        append(text, size, "%sthe machine was too busy for more runs", which);
+        fprintf(to, "%s%sthe machine was too busy for more runs", probe_separator(to, "; "), which);
     }
     if (fit->bend.h) {
-        append(text, size, "%sbend at h = %u (g %.4g before, %.4g from there on)", which,
-               fit->bend.h, fit->bend.before.g * flop_per_s, fit->bend.after.g * flop_per_s);
+        fprintf(to, "%s%sbend at h = %u (g %.4g before, %.4g from there on)",
+                probe_separator(to, "; "), which, fit->bend.h, fit->bend.before.g * flop_per_s,
+                fit->bend.after.g * flop_per_s);
     }
 }
 
 void probe_bsp_note(const struct probe_bsp *found, char *text, size_t size)
 {
-    text[0] = '\0';
-    note_fit(&found->words, "", found->flop_per_s, text, size);
-    note_fit(&found->packets, "packets: ", found->flop_per_s, text, size);
+    FILE *to = fmemopen(text, size - 1, "w");
+    text[0] = text[size - 1] = '\0';
+    if (to) {
+        note_fit(&found->words, "", found->flop_per_s, to);
+        note_fit(&found->packets, "packets: ", found->flop_per_s, to);
+        fclose(to);
+    }
 }
 
 static void free_entry(struct profile_bsp *entry)

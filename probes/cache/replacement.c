@@ -12,19 +12,6 @@
 
 enum { WAYS_MAX = 32, LINES_MAX = 512 };
 
-/* Miss shares that were played through, by ways and lines; 0: not yet. */
-typedef double played_table[WAYS_MAX + 1][LINES_MAX + 1];
-
-static double remembered(played_table known, double (*play)(uint32_t lines, uint32_t ways),
-                         double lines, uint32_t ways)
-{
-    double *miss = &known[ways][(size_t)lines];
-    if (*miss == 0) {
-        *miss = fmax(play((uint32_t)lines, ways), 1e-9);
-    }
-    return *miss;
-}
-
 /* Random replacement, cyclic visits: a line survives the m * (X - 1) evictions until its next visit
  * with (1 - 1/K)^(m (X - 1)), and m = 1 - that. The fixed point, by iteration from above. */
 static double random_fixed_point(double lines, uint32_t ways)
@@ -67,15 +54,6 @@ static double random_played(uint32_t lines, uint32_t ways)
         }
     }
     return (double)misses / ((double)lines * (turns - WARM_TURNS));
-}
-
-static double random_miss(double lines, uint32_t ways)
-{
-    static played_table known;
-    if (lines > LINES_MAX || ways > WAYS_MAX) {
-        return random_fixed_point(lines, ways);
-    }
-    return remembered(known, random_played, lines, ways);
 }
 
 /* -- pseudo-LRU: no formula is known, so one set is played through -- */
@@ -139,13 +117,6 @@ static bool plru_visit(struct plru *set, uint64_t line)
     return hit;
 }
 
-/* Of twice as many lines as ways, and more, none is ever there again: so it came out of all ways up
- * to WAYS_MAX, by a tree, by bits and by ages. */
-static bool all_miss(double lines, uint32_t ways)
-{
-    return lines >= 2.0 * ways || ways > WAYS_MAX;
-}
-
 /* In whatever order the lines of a set are visited, it is the same in every turn: they may be
  * numbered by it. */
 static double plru_played(uint32_t lines, uint32_t ways)
@@ -159,12 +130,6 @@ static double plru_played(uint32_t lines, uint32_t ways)
         }
     }
     return (double)misses / ((double)lines * TURNS);
-}
-
-static double plru_miss(double lines, uint32_t ways)
-{
-    static played_table known;
-    return all_miss(lines, ways) ? 1 : remembered(known, plru_played, lines, ways);
 }
 
 /* -- ages: played through as well -- */
@@ -243,12 +208,6 @@ static double aged_played(uint32_t lines, uint32_t ways)
     return (double)misses / ((double)lines * TURNS * SETS);
 }
 
-static double aged_miss(double lines, uint32_t ways)
-{
-    static played_table known;
-    return all_miss(lines, ways) ? 1 : remembered(known, aged_played, lines, ways);
-}
-
 /* -- predictions -- */
 
 /* Dynamic re-reference interval prediction (Jaleel et al., ISCA 2010): where more is visited than
@@ -260,6 +219,17 @@ static double adaptive_miss(double lines, uint32_t ways)
     return 1 - (1 - 1.0 / ONE_IN) * (ways - 1.0) / lines;
 }
 
+/* Each set is played through once. */
+static double remembered(enum cache_policy policy, uint32_t lines, uint32_t ways)
+{
+    static double (*const play[CACHE_POLICIES])(uint32_t lines, uint32_t ways) = {
+        [CACHE_PLRU] = plru_played, [CACHE_RANDOM] = random_played, [CACHE_AGED] = aged_played};
+    static double known[CACHE_POLICIES][WAYS_MAX + 1][LINES_MAX + 1]; /* 0: not yet */
+    double *miss = &known[policy][ways][lines];
+    *miss = *miss > 0 ? *miss : fmax(play[policy](lines, ways), 1e-9);
+    return *miss;
+}
+
 double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double lines)
 {
     if (lines <= ways) {
@@ -269,11 +239,14 @@ double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double line
     case CACHE_LRU:
         return 1;
     case CACHE_PLRU:
-        return plru_miss(lines, ways);
-    case CACHE_RANDOM:
-        return random_miss(lines, ways);
     case CACHE_AGED:
-        return aged_miss(lines, ways);
+        /* none of twice as many lines as ways is ever there again: so it came out of all ways up to
+         * WAYS_MAX, by a tree, by bits and by ages */
+        return lines >= 2.0 * ways || ways > WAYS_MAX ? 1
+                                                      : remembered(policy, (uint32_t)lines, ways);
+    case CACHE_RANDOM:
+        return lines > LINES_MAX || ways > WAYS_MAX ? random_fixed_point(lines, ways)
+                                                    : remembered(policy, (uint32_t)lines, ways);
     default:
         return adaptive_miss(lines, ways);
     }

@@ -127,14 +127,13 @@ static struct knees refine(const struct curve *curve, struct knees best)
     return best;
 }
 
-/* Reference latency at a number of pages. */
-static double reference_at(const double *pages, const double *reference, size_t count, double at)
+static double reference_at(const struct curve *curve, double pages)
 {
     size_t i = 0;
-    while (i + 1 < count && pages[i] < at) {
+    while (i + 1 < curve->count && curve->pages[i] < pages) {
         i++;
     }
-    return reference[i];
+    return curve->reference_s[i];
 }
 
 size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
@@ -148,7 +147,7 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     const struct knees best = refine(&curve, second ? two : one);
     size_t found = 0;
     for (size_t i = 0; i < best.count; i++) {
-        if (best.cost[i] > least_share * reference_at(pages, reference_s, count, best.reach[i])) {
+        if (best.cost[i] > least_share * reference_at(&curve, best.reach[i])) {
             reach_pages[found] = best.reach[i];
             seconds[found++] = best.cost[i];
         }
@@ -231,15 +230,20 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
     return 0;
 }
 
-/* Extra and reference times of the passes from `first` on. The least time of the lines spread over
- * pages, and the middle one of the same lines side by side: those lie in few pages, and as these
- * fall, caches hold more or fewer of them. The least of both made levels up out of the best of
- * several falls. */
-static void times_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end,
-                     double *extra, double *reference)
+struct reaches {
+    double pages[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
+    size_t count;
+};
+
+/* Out of the passes from `first` on. The least time of the lines spread over pages, and the middle
+ * one of the same lines side by side: those lie in few pages, and as these fall, caches hold more or
+ * fewer of them. The least of both made levels up out of the best of several falls. */
+static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
 {
+    double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX], side_by_side[TLB_PASSES_MAX];
+    struct reaches found;
     for (size_t i = 0; i < times->count; i++) {
-        double spread = INFINITY, side_by_side[TLB_PASSES_MAX];
+        double spread = INFINITY;
         for (uint32_t pass = first; pass < end; pass++) {
             spread = fmin(spread, times->spread_s[pass][i]);
             side_by_side[pass - first] = times->reference_s[pass][i];
@@ -247,18 +251,6 @@ static void times_of(const struct probe_tlb_times *times, uint32_t first, uint32
         reference[i] = profile_median_value(side_by_side, end - first);
         extra[i] = spread - reference[i];
     }
-}
-
-struct reaches {
-    double pages[CACHE_TLBS_MAX], seconds[CACHE_TLBS_MAX];
-    size_t count;
-};
-
-static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
-{
-    double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX];
-    struct reaches found;
-    times_of(times, first, end, extra, reference);
     found.count =
         probe_tlb_infer(times->pages, extra, reference, times->count, found.pages, found.seconds);
     return found;

@@ -175,12 +175,11 @@ struct job {
     char path[PATH_MAX]; /* "": standard output */
     char started[32];
     double began_s;
-    struct cluster_node *nodes;
+    struct servet_profile **nodes;
     char **names;
     struct cluster_classes classes;
     struct conditions conditions; /* of its profile */
     struct survey_layout layout;
-    uint32_t *first, *pus;
     FILE *outliers;
     char *outlier_text;
     size_t outlier_size;
@@ -215,7 +214,7 @@ static void read_nodes(struct job *job, char **texts)
 {
     struct ranks *ranks = &job->ranks;
     need(job, texts);
-    job->nodes = calloc((size_t)ranks->node_count, sizeof *job->nodes);
+    job->nodes = calloc((size_t)ranks->node_count, sizeof(struct servet_profile *));
     job->names = calloc((size_t)ranks->node_count, sizeof *job->names);
     need(job, job->nodes);
     need(job, job->names);
@@ -225,10 +224,10 @@ static void read_nodes(struct job *job, char **texts)
         if (!texts[i] || texts[i][0] == '!') {
             fail(job, "%s: %s", name, texts[i] ? texts[i] + strlen("! ") : "no answer");
         }
-        if (profile_parse(texts[i], strlen(texts[i]), name, &job->nodes[i].profile, &error) < 0) {
+        if (profile_parse(texts[i], strlen(texts[i]), name, &job->nodes[i], &error) < 0) {
             fail(job, "%s", error.text);
         }
-        job->names[i] = job->nodes[i].name = name;
+        job->names[i] = name;
         free(texts[i]);
     }
     free(texts);
@@ -238,24 +237,24 @@ static void lay_out(struct job *job)
 {
     struct ranks *ranks = &job->ranks;
     uint32_t used = 0;
-    job->first = calloc((size_t)ranks->node_count + 1, sizeof *job->first);
-    job->pus = calloc((size_t)ranks->size, sizeof *job->pus);
-    need(job, job->first);
-    need(job, job->pus);
+    uint32_t *first = calloc((size_t)ranks->node_count + 1, sizeof *first),
+             *pus = calloc((size_t)ranks->size, sizeof *pus);
+    need(job, first);
+    need(job, pus);
     for (int i = 0; i < ranks->node_count; i++) {
         for (int r = ranks->leaders[i]; r < ranks->size; r++) {
             if (ranks->info[r].leader == ranks->leaders[i]) {
-                job->pus[used++] = (uint32_t)r;
+                pus[used++] = (uint32_t)r;
             }
         }
-        job->first[i + 1] = used;
+        first[i + 1] = used;
     }
-    job->layout = (struct survey_layout){(uint32_t)ranks->node_count, job->first, job->pus};
+    job->layout = (struct survey_layout){(uint32_t)ranks->node_count, first, pus};
 }
 
 static void find_classes(struct job *job)
 {
-    if (probe_network_classes_make(job->nodes, job->layout.nodes, &job->classes) < 0) {
+    if (probe_network_classes_make(job->names, job->nodes, job->layout.nodes, &job->classes) < 0) {
         fail(job, "not enough memory");
     }
     job->outliers = profile_stream_open(&job->outlier_text, &job->outlier_size);
@@ -359,8 +358,7 @@ static void measure_network(struct job *job, struct probe *probe)
 static void describe(struct job *job)
 {
     struct servet_profile *profile = job->classes.profile;
-    struct servet_profile *usual =
-        job->nodes[job->classes.representative[job->classes.largest]].profile;
+    struct servet_profile *usual = job->nodes[job->classes.representative[job->classes.largest]];
     profile->host_name = strdup(job->names[0]);
     profile->architecture = usual->architecture;
     profile->cpu_model = usual->cpu_model;

@@ -134,12 +134,9 @@ static void reach_over(const struct survey *survey, const struct survey_layers *
     }
     for (size_t i = 0; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
-        if (layer_of(layers, edge->seconds) > layer) {
-            continue;
+        if (layer_of(layers, edge->seconds) <= layer) {
+            probe_partition_unite(component, edge->a, edge->b);
         }
-        uint32_t a = probe_partition_root(component, edge->a),
-                 b = probe_partition_root(component, edge->b);
-        component[a > b ? a : b] = a > b ? b : a;
     }
     for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         component[i] = probe_partition_root(component, i);

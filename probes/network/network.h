@@ -128,12 +128,6 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
 
 /* -- nodes that agree become one class -- */
 
-/* A node's description of itself: a profile of one class and one node. */
-struct cluster_node {
-    char *name;
-    struct servet_profile *profile;
-};
-
 struct cluster_classes {
     /* classes and nodes of the cluster, in the order of the nodes; no network */
     struct servet_profile *profile;
@@ -143,10 +137,10 @@ struct cluster_classes {
     char *outliers; /* one line for every node that is not in it: "node3: 1 PU, node1 has 2". "" */
 };
 
-/* `nodes` in order; their classes are moved into the result, the rest stays. 0, -ENOMEM, -EINVAL
- * (no node). */
-int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
-                               struct cluster_classes *out);
+/* A name and a profile (of one class and one node) for each of `count` nodes, in order; their
+ * classes are moved into the result, the rest stays. 0, -ENOMEM, -EINVAL (no node). */
+int probe_network_classes_make(char *const *names, struct servet_profile *const *nodes,
+                               uint32_t count, struct cluster_classes *out);
 void probe_network_classes_free(struct cluster_classes *classes);
 
 /* "node[1-3]": a run of `count` names as a hostlist; a new string or NULL. Names that differ in

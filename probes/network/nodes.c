@@ -194,15 +194,15 @@ char *probe_network_hostlist(char *const *names, uint32_t count)
 
 /* -- classes -- */
 
-static void assign(const struct cluster_node *nodes, uint32_t count,
+static void assign(struct servet_profile *const *nodes, uint32_t count,
                    struct cluster_classes *classes, uint32_t *members, size_t *class_count)
 {
     struct difference why;
     for (uint32_t i = 0; i < count; i++) {
-        const struct profile_class *mine = &nodes[i].profile->classes[0];
+        const struct profile_class *mine = &nodes[i]->classes[0];
         size_t c = 0;
         while (c < *class_count &&
-               !nodes_agree(&nodes[classes->representative[c]].profile->classes[0], mine, &why)) {
+               !nodes_agree(&nodes[classes->representative[c]]->classes[0], mine, &why)) {
             c++;
         }
         if (c == *class_count) {
@@ -216,34 +216,30 @@ static void assign(const struct cluster_node *nodes, uint32_t count,
     }
 }
 
-static char *list_outliers(const struct cluster_node *nodes, uint32_t count,
+static char *list_outliers(char *const *names, struct servet_profile *const *nodes, uint32_t count,
                            const struct cluster_classes *classes)
 {
     char *text = NULL;
     size_t size;
     FILE *out = profile_stream_open(&text, &size);
-    const struct cluster_node *usual = &nodes[classes->representative[classes->largest]];
+    const uint32_t usual = classes->representative[classes->largest];
     for (uint32_t i = 0; out && i < count; i++) {
         struct difference why = {""};
         if (classes->class_of[i] != classes->largest) {
-            nodes_agree(&usual->profile->classes[0], &nodes[i].profile->classes[0], &why);
-            fprintf(out, "%s: %s as on %s\n", nodes[i].name, why.text[0] ? why.text : "not quite",
-                    usual->name);
+            nodes_agree(&nodes[usual]->classes[0], &nodes[i]->classes[0], &why);
+            fprintf(out, "%s: %s as on %s\n", names[i], why.text[0] ? why.text : "not quite",
+                    names[usual]);
         }
     }
     return out && fclose(out) == 0 ? text : NULL;
 }
 
 /* Runs of nodes of one class. */
-static int make_ranges(const struct cluster_node *nodes, uint32_t count, const uint32_t *class_of,
+static int make_ranges(char *const *names, uint32_t count, const uint32_t *class_of,
                        struct servet_profile *profile)
 {
-    char **names = calloc(count, sizeof *names);
     profile->nodes = calloc(count, sizeof *profile->nodes);
-    int rc = names && profile->nodes ? 0 : -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
-        names[i] = nodes[i].name;
-    }
+    int rc = profile->nodes ? 0 : -ENOMEM;
     for (uint32_t i = 0, end; rc == 0 && i < count; i = end) {
         for (end = i + 1; end < count && class_of[end] == class_of[i]; end++) {
         }
@@ -253,11 +249,10 @@ static int make_ranges(const struct cluster_node *nodes, uint32_t count, const u
         rc = range->names ? 0 : -ENOMEM;
         profile->node_range_count += rc == 0;
     }
-    free(names);
     return rc;
 }
 
-static int move_classes(struct cluster_node *nodes, struct cluster_classes *classes,
+static int move_classes(struct servet_profile *const *nodes, struct cluster_classes *classes,
                         size_t class_count)
 {
     struct servet_profile *profile = classes->profile;
@@ -266,7 +261,7 @@ static int move_classes(struct cluster_node *nodes, struct cluster_classes *clas
         return -ENOMEM;
     }
     for (size_t c = 0; c < class_count; c++) {
-        struct profile_class *from = &nodes[classes->representative[c]].profile->classes[0];
+        struct profile_class *from = &nodes[classes->representative[c]]->classes[0];
         profile->classes[c] = *from;
         *from = (struct profile_class){0};
         profile->class_count++;
@@ -279,8 +274,8 @@ static int move_classes(struct cluster_node *nodes, struct cluster_classes *clas
     return 0;
 }
 
-int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
-                               struct cluster_classes *out)
+int probe_network_classes_make(char *const *names, struct servet_profile *const *nodes,
+                               uint32_t count, struct cluster_classes *out)
 {
     if (!count) {
         return -EINVAL;
@@ -293,10 +288,10 @@ int probe_network_classes_make(struct cluster_node *nodes, uint32_t count,
     int rc = made.profile && made.representative && made.class_of && members ? 0 : -ENOMEM;
     if (rc == 0) {
         assign(nodes, count, &made, members, &class_count);
-        made.outliers = list_outliers(nodes, count, &made);
+        made.outliers = list_outliers(names, nodes, count, &made);
         rc = made.outliers ? 0 : -ENOMEM;
     }
-    rc = rc < 0 ? rc : make_ranges(nodes, count, made.class_of, made.profile);
+    rc = rc < 0 ? rc : make_ranges(names, count, made.class_of, made.profile);
     rc = rc < 0 ? rc : move_classes(nodes, &made, class_count);
     free(members);
     if (rc < 0) {

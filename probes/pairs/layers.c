@@ -310,9 +310,7 @@ static void connect(const struct layering *l, double limit, struct grouping *g)
     for (size_t i = 0, k = 0; i < l->pus; i++) {
         for (size_t j = i + 1; j < l->pus; j++, k++) {
             if (is_below(l, k, limit)) {
-                uint32_t a = probe_partition_root(g->group_of, (uint32_t)i);
-                uint32_t b = probe_partition_root(g->group_of, (uint32_t)j);
-                g->group_of[a > b ? a : b] = a > b ? b : a;
+                probe_partition_unite(g->group_of, (uint32_t)i, (uint32_t)j);
             }
         }
     }

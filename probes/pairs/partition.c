@@ -263,6 +263,13 @@ uint32_t probe_partition_root(uint32_t *parent, uint32_t item)
     return item;
 }
 
+void probe_partition_unite(uint32_t *parent, uint32_t a, uint32_t b)
+{
+    a = probe_partition_root(parent, a);
+    b = probe_partition_root(parent, b);
+    parent[a > b ? a : b] = a > b ? b : a;
+}
+
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b)
 {
     uint32_t low = a < b ? a : b, high = a < b ? b : a;

@@ -65,6 +65,8 @@ size_t probe_partition_largest(const struct partition *of);
 
 /* The root of the item in a forest of parents, whose paths it shortens. */
 uint32_t probe_partition_root(uint32_t *parent, uint32_t item);
+/* Puts two trees together: the lower root stays one. */
+void probe_partition_unite(uint32_t *parent, uint32_t a, uint32_t b);
 
 /* Makes one unit of two; units are numbered anew. */
 void probe_partition_merge(struct partition *partition, uint32_t a, uint32_t b);

@@ -391,19 +391,13 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
 
 /* -- what is not settled -- */
 
-/* Before a further reason. */
-static const char *comma(FILE *to)
-{
-    return ftell(to) > 0 ? ", " : "";
-}
-
 /* "sharing of L1, L2": levels that the PUs of a virtual machine share otherwise than declared. */
 static void add_moved(FILE *to, const struct profile_class *node_class)
 {
     const char *word = "sharing of L";
     for (size_t i = 0; i < node_class->cache_count; i++) {
         if (node_class->caches[i].quality.pus_move) {
-            fprintf(to, "%s%s%u", comma(to), word, node_class->caches[i].level);
+            fprintf(to, "%s%s%u", probe_separator(to, ", "), word, node_class->caches[i].level);
             word = "L";
         }
     }
@@ -434,9 +428,9 @@ static void add_unsettled(FILE *to, const char *name, const struct unsettled *of
 {
     const char *why = of->cut_short ? "cut short" : of->beside_others ? "beside others" : NULL;
     if (of->spread > PROFILE_SETTLED_SPREAD) {
-        fprintf(to, "%s%s (spread %.0f %%)", comma(to), name, 100 * of->spread);
+        fprintf(to, "%s%s (spread %.0f %%)", probe_separator(to, ", "), name, 100 * of->spread);
     } else if (why) {
-        fprintf(to, "%s%s (%s)", comma(to), name, why);
+        fprintf(to, "%s%s (%s)", probe_separator(to, ", "), name, why);
     }
 }
 
@@ -502,7 +496,8 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     add_unsettled(to, "message", &messages);
     add_unsettled(to, "device", &devices);
     if (left_out) {
-        fprintf(to, "%snot measured:%s", comma(to), probe_run_list(left_out, ' ').text);
+        fprintf(to, "%snot measured:%s", probe_separator(to, ", "),
+                probe_run_list(left_out, ' ').text);
     }
     const bool any = ftell(to) > 0,
                alone = profile_condition(profile, "load_average") &&

@@ -97,16 +97,15 @@ static int choose(const char *wanted, char *path, size_t size, struct servet_err
     if (wanted) {
         snprintf(path, size, "%s", wanted);
         rc = make_folder_of(path);
-        return rc < 0
-                   ? profile_error(error, rc, "%s: cannot make its folder: %s", path, strerror(-rc))
-                   : check_place(path, error);
+    } else {
+        rc = profile_default_path(path, size, error);
+        if (rc < 0) {
+            return rc;
+        }
+        rc = folder_of(path, folder) ? make_folders(folder) : 0;
     }
-    rc = profile_default_path(path, size, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = folder_of(path, folder) ? make_folders(folder) : 0;
-    return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc))
+    return rc < 0 ? profile_error(error, rc, "%s: cannot %s: %s", path,
+                                  wanted ? "make its folder" : "write there", strerror(-rc))
                   : check_place(path, error);
 }
 

@@ -14,42 +14,37 @@
 
 /* -- notes -- */
 
-/* Before a further part of a note. */
-static const char *separator(FILE *stream)
-{
-    return ftell(stream) > 0 ? "; " : "";
-}
-
 static void note_sharing(FILE *stream, const struct probe_sharing_level *sharing)
 {
     if (sharing->limited_bytes > 0) {
         fprintf(stream,
                 "%ssharing measured with %zu KiB each, as memory is limited: PUs that share it may "
                 "be missing",
-                separator(stream), sharing->limited_bytes >> 10);
+                probe_separator(stream, "; "), sharing->limited_bytes >> 10);
     }
     if (sharing->as_declared > 0) {
         fprintf(stream, "%ssharing as declared (%u of %zu pairs): other processes used the cache",
-                separator(stream), sharing->as_declared, sharing->pairs);
+                probe_separator(stream, "; "), sharing->as_declared, sharing->pairs);
     }
     if (sharing->undecided > sharing->as_declared) {
-        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", separator(stream),
+        fprintf(stream, "%ssharing of %u of %zu pairs is undecided", probe_separator(stream, "; "),
                 sharing->undecided - sharing->as_declared, sharing->pairs);
     }
     if (sharing->contradictions > 0) {
-        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence", separator(stream),
-                sharing->contradictions);
+        fprintf(stream, "%s%zu pairs contradict that sharing is an equivalence",
+                probe_separator(stream, "; "), sharing->contradictions);
     }
     if (sharing->measured < sharing->pairs) {
         fprintf(stream, "%s%s%zu of %zu pairs measured, the others inferred from %s",
-                separator(stream), sharing->cut_short ? "cut short by the budget: " : "",
-                sharing->measured, sharing->pairs,
+                probe_separator(stream, "; "),
+                sharing->cut_short ? "cut short by the budget: " : "", sharing->measured,
+                sharing->pairs,
                 sharing->refined ? "PUs that share it with them"
                                  : "pairs in similar places of the topology");
     }
     if (sharing->at_once > 1) {
-        fprintf(stream, "%sup to %zu disjoint pairs measured at a time", separator(stream),
-                sharing->at_once);
+        fprintf(stream, "%sup to %zu disjoint pairs measured at a time",
+                probe_separator(stream, "; "), sharing->at_once);
     }
 }
 
@@ -64,8 +59,8 @@ static void note_other_sharing(FILE *stream, const struct profile_cache *declare
                                const struct probe_sharing_level *sharing, bool pus_move)
 {
     if (is_shared_otherwise(declared, sharing)) {
-        fprintf(stream, "%sshared by %s as measured, by %s as declared%s", separator(stream),
-                profile_figure_sharers(&sharing->sharing).text,
+        fprintf(stream, "%sshared by %s as measured, by %s as declared%s",
+                probe_separator(stream, "; "), profile_figure_sharers(&sharing->sharing).text,
                 profile_figure_sharers(&declared->sharing).text,
                 pus_move ? ": " PROBE_WORDS_PUS_MOVE : "");
     }
@@ -78,7 +73,7 @@ static void note_geometry(FILE *stream, const struct probe_cache_level *level,
     bool line = declared && !level->line_bytes && declared->line_bytes;
     bool ways = declared && declared->associativity;
     if (line || ways) {
-        fprintf(stream, "%s%s%s%s as declared, not measured", separator(stream),
+        fprintf(stream, "%s%s%s%s as declared, not measured", probe_separator(stream, "; "),
                 line ? "line size" : "", line && ways ? " and " : "", ways ? "ways" : "");
     }
 }
@@ -149,7 +144,7 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     if (sharing) {
         note_sharing(stream, sharing);
     } else if (cache && (cache->sharing.group_count || cache->sharing.pair_count)) {
-        fprintf(stream, "%ssharing as declared, not measured", separator(stream));
+        fprintf(stream, "%ssharing as declared, not measured", probe_separator(stream, "; "));
     }
     if (fclose(stream) != 0) {
         return -ENOMEM;

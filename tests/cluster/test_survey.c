@@ -211,14 +211,12 @@ static struct servet_profile *synthetic(const char *description, double bytes_pe
 
 TEST(nodes_that_differ_are_named_with_the_reason)
 {
-    struct cluster_node nodes[4] = {
-        {(char *)"node1", synthetic("package:2 core:4 pu:1", 9e9)},
-        {(char *)"node2", synthetic("package:2 core:4 pu:1", 8e9)},
-        {(char *)"node3", synthetic("package:2 core:2 pu:1", 9e9)},
-        {(char *)"node4", synthetic("package:2 core:4 pu:1", 3e9)},
-    };
+    char *const names[] = {"node1", "node2", "node3", "node4"};
+    struct servet_profile *const nodes[] = {
+        synthetic("package:2 core:4 pu:1", 9e9), synthetic("package:2 core:4 pu:1", 8e9),
+        synthetic("package:2 core:2 pu:1", 9e9), synthetic("package:2 core:4 pu:1", 3e9)};
     struct cluster_classes classes;
-    ck_assert_int_eq(probe_network_classes_make(nodes, 4, &classes), 0);
+    ck_assert_int_eq(probe_network_classes_make(names, nodes, 4, &classes), 0);
     ck_assert_uint_eq(classes.profile->class_count, 3);
     ck_assert_uint_eq(classes.class_of[1], 0);
     ck_assert_str_eq(classes.profile->nodes[0].names, "node[1-2]");
@@ -226,6 +224,6 @@ TEST(nodes_that_differ_are_named_with_the_reason)
                                        "node4: memory bandwidth 3 GB/s, not 9 as on node1\n");
     probe_network_classes_free(&classes);
     for (size_t i = 0; i < 4; i++) {
-        profile_free(nodes[i].profile);
+        profile_free(nodes[i]);
     }
 }
