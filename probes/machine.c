@@ -158,8 +158,8 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
     return count > 0;
 }
 
-/* `can`: the backend has the operation; `sound`: what is asked makes sense. Outputs are set on success
- * only, whatever a backend does to them. */
+/* `can`: the backend has the operation; `sound`: the question makes sense. Outputs are set on
+ * success only, whatever a backend does to them. */
 static int ask(struct machine *machine, const struct machine_question *question, bool can,
                bool sound, double *out)
 {

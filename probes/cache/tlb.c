@@ -236,8 +236,8 @@ struct reaches {
 };
 
 /* Out of the passes from `first` on. The least time of the lines spread over pages, and the middle
- * one of the same lines side by side: those lie in few pages, and as these fall, caches hold more or
- * fewer of them. The least of both made levels up out of the best of several falls. */
+ * one of the same lines side by side: those lie in few pages, and as these fall, caches hold more
+ * or fewer of them. The least of both made levels up out of the best of several falls. */
 static struct reaches infer_of(const struct probe_tlb_times *times, uint32_t first, uint32_t end)
 {
     double extra[TLB_POINTS_MAX], reference[TLB_POINTS_MAX], side_by_side[TLB_PASSES_MAX];

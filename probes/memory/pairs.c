@@ -145,7 +145,7 @@ static int verify(struct memory_rounds *rounds, struct sampling *sampling,
             }
         }
     }
-    return rc < 0 ? rc : probe_sampling_settle(sampling, outcome);
+    return rc < 0 ? rc : probe_sampling_again(sampling, outcome, 0, NULL, NULL);
 }
 
 /* By class: measured pairs, those that collide, and the best of them. */

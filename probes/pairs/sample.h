@@ -154,14 +154,11 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
                        pairs_measure_function *measure, void *argument,
                        struct sampling_outcome *outcome);
 
-/* Calls `measure` once more for all measured pairs, as many at a time as before but beside others.
- * It changes outcome->values itself, and the pairs that were not measured take the medians over
- * anew. 0 or the first -errno. */
+/* Calls `measure` (NULL: nothing) once more for all measured pairs, as many at a time as before but
+ * beside others. It changes outcome->values itself, and the pairs that were not measured take the
+ * medians over anew. 0, -ENOMEM or the first -errno. */
 int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *outcome, uint64_t seed,
                          pairs_measure_function *measure, void *argument);
-
-/* Pairs that were not measured take over the medians of their classes anew. 0 or -ENOMEM. */
-int probe_sampling_settle(struct sampling *sampling, struct sampling_outcome *outcome);
 
 /* Pairs that are measured where samples agree; of `wanted` as above. */
 size_t probe_sampling_planned(const struct sampling *sampling, const bool *wanted);

@@ -649,7 +649,6 @@ static int sampling_again(struct sampling_run *run, uint32_t class)
 {
     double values[CONCURRENT_MOST], figures[CONCURRENT_MOST];
     int rc = 0;
-    sampling_turn_to(run, class, run->outcome->measured);
     random_shuffle(&run->random, run->members, run->measured, sizeof *run->members);
     for (size_t at = 0, count; at < run->measured && rc == 0; at += count) {
         struct pair_position *batch = run->members + at;
@@ -671,19 +670,11 @@ int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *out
                                .random = {seed}};
     int rc = sampling_start(&run, NULL);
     for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
-        rc = sampling_again(&run, class);
-    }
-    sampling_stop(&run);
-    return rc < 0 ? rc : probe_sampling_settle(sampling, outcome);
-}
-
-int probe_sampling_settle(struct sampling *sampling, struct sampling_outcome *outcome)
-{
-    struct sampling_run run = {.sampling = sampling, .outcome = outcome};
-    int rc = sampling_start(&run, NULL);
-    for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
         sampling_turn_to(&run, class, outcome->measured);
-        sampling_take_over(&run, false);
+        rc = measure ? sampling_again(&run, class) : 0;
+        if (rc == 0) {
+            sampling_take_over(&run, false);
+        }
     }
     sampling_stop(&run);
     return rc;

@@ -232,8 +232,8 @@ static int finished(struct probe_results *results, unsigned probe, int rc)
     return rc == -ETIME ? 0 : rc;
 }
 
-/* Domains that no pair fills, after all that tells what PUs have in common. Candidates are relations
- * that were measured, then the declared ones. */
+/* Domains that no pair fills, after all that tells what PUs have in common. Candidates are
+ * relations that were measured, then the declared ones. */
 static int run_sets(const struct probe_run *run, struct probe_results *results,
                     struct servet_error *error)
 {
