@@ -28,6 +28,20 @@ static int launcher = -1; /* process file descriptor of mpirun or of its daemon 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+static void close_from(int first)
+{
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0) {
+        return;
+    }
+    /* Before Linux 5.9. */
+    for (int file = first, end = (int)sysconf(_SC_OPEN_MAX); file < end; file++) {
+        close(file);
+    }
+}
 
 /* mpirun waits for ever for the daemon of a node that has vanished: it is given a few seconds to
  * end by itself. */
@@ -39,7 +53,7 @@ static void end_launcher(void)
     }
     setsid(); /* or it is killed with the rank */
     dup2(launcher, 0);
-    closefrom(1); /* the launcher waits until all writers have closed it */
+    close_from(1); /* the launcher waits until all writers have closed it */
     for (int i = 0; i < 2; i++) {
         struct pollfd ended = {.fd = 0, .events = POLLIN};
         if (poll(&ended, 1, patience_ms[i]) != 0) {
