@@ -90,6 +90,13 @@ static void cache_knees_set_base(struct cache_knees *knees, const struct cache_t
     }
 }
 
+/* The error of a flat curve over the points between two. */
+static double cache_knees_flat(const struct cache_knees_base *from,
+                               const struct cache_knees_base *to, double y)
+{
+    return fmax(0, to->yy - from->yy - 2 * y * (to->y - from->y) + y * y * (to->one - from->one));
+}
+
 static int cache_knees_set_sums(struct cache_knees *knees, const struct cache_terms *terms)
 {
     for (size_t k = 0; k < knees->sizes * SHAPES; k++) {
@@ -172,14 +179,12 @@ static void cache_knees_programme(struct cache_knees *knees)
 {
     for (size_t i = 0; i < knees->points; i++) {
         /* no knee: flat up to this point */
-        const struct cache_knees_base *base = &knees->base[i + 1];
-        const double y = knees->y[i];
-        const double flat = base->yy - 2 * y * base->y + y * y * base->one;
+        const double flat = cache_knees_flat(&knees->base[0], &knees->base[i + 1], knees->y[i]);
         for (size_t size = 0; size < knees->sizes; size++) {
             for (size_t count = 0; count <= CACHE_KNEES_MAX; count++) {
-                cache_knees_step(knees, count, i, size)->cost = count ? INFINITY : fmax(0, flat);
+                cache_knees_step(knees, count, i, size)->cost = count ? INFINITY : flat;
             }
-            cache_knees_step(knees, 0, i, size)->least = fmax(0, flat);
+            cache_knees_step(knees, 0, i, size)->least = flat;
         }
         for (size_t first = 0; first + LEAST_POINTS <= i; first++) {
             if (knees->y[i] < (1 + least_step) * knees->y[first]) {
@@ -235,11 +240,8 @@ bool probe_cache_knees_get(const struct cache_knees *knees, size_t count,
     double least = INFINITY;
     size_t point = 0, size = knees->sizes - 1;
     for (size_t i = 0; i < knees->points; i++) {
-        const struct cache_knees_base *base = &knees->base[i + 1];
-        const double y = knees->y[i];
-        const double flat =
-            all->yy - base->yy - 2 * y * (all->y - base->y) + y * y * (all->one - base->one);
-        const double cost = cache_knees_step(knees, count, i, size)->least + fmax(0, flat);
+        const double cost = cache_knees_step(knees, count, i, size)->least +
+                            cache_knees_flat(&knees->base[i + 1], all, knees->y[i]);
         point = cost < least ? i : point;
         least = fmin(least, cost);
     }

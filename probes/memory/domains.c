@@ -84,6 +84,11 @@ static void sort_by_units(struct partition *candidates, size_t count)
     }
 }
 
+static bool crosses(const struct partition *one, const struct partition *other)
+{
+    return !probe_partition_refines(one, other) && !probe_partition_refines(other, one);
+}
+
 /* Groups that cross a measured level are no domains, whatever is declared, and neither are domains
  * that are put together of them. `known`: they
  * are a level. */
@@ -112,9 +117,7 @@ static int leave_out_unsaid(const struct partition *level, struct partition *can
     for (size_t i = 0; rc == 0 && i < level->pus; i++) {
         said[candidate->unit[i]] |= probe_partition_size(level, i) > 1;
     }
-    const bool nested =
-        probe_partition_refines(level, candidate) || probe_partition_refines(candidate, level);
-    rc = rc == 0 && !nested ? probe_partition_dissolve(candidate, said) : rc;
+    rc = rc == 0 && crosses(level, candidate) ? probe_partition_dissolve(candidate, said) : rc;
     free(said);
     return rc;
 }
@@ -277,11 +280,6 @@ static void stop(struct sets *sets)
     probe_partition_free(&sets->cores);
     free(sets->levels);
     free(sets->alone);
-}
-
-static bool crosses(const struct partition *one, const struct partition *other)
-{
-    return !probe_partition_refines(one, other) && !probe_partition_refines(other, one);
 }
 
 /* Do pairs of PUs of one declared core get, each of the two, what one gets alone? Threads of a core

@@ -109,15 +109,13 @@ const struct partition *probe_sets_outer_of(const struct sets *sets, const struc
 uint32_t probe_sets_first_group(const struct sets *sets, const struct partition *of)
 {
     const struct partition *inner = probe_sets_inner_of(sets, of);
-    uint32_t several = 0;
-    for (uint32_t unit = of->count; unit > 0; unit--) {
-        several = probe_partition_size(of, of->first[unit - 1]) > 1 ? unit - 1 : several;
-    }
+    uint32_t several = of->count;
     for (uint32_t unit = 0; unit < of->count; unit++) {
-        const size_t pu = of->first[unit];
-        if (probe_partition_size(of, pu) > probe_partition_size(inner, pu)) {
+        const size_t pu = of->first[unit], size = probe_partition_size(of, pu);
+        if (size > probe_partition_size(inner, pu)) {
             return unit;
         }
+        several = several == of->count && size > 1 ? unit : several;
     }
-    return several;
+    return several < of->count ? several : 0;
 }

@@ -52,24 +52,18 @@ static int measure_latency(const struct matrix *matrix, const struct cell *cell,
     return probe_machine_traverse(matrix->probe->machine, &what, cell->pus->ids, 1, seconds);
 }
 
-static int measure_copy(const struct matrix *matrix, const struct cell *cell, double *bytes_per_s)
-{
-    const struct machine_copy what =
-        probe_memory_what(matrix->probe, matrix->bytes, numa_of(matrix, cell));
-    return probe_machine_copy(matrix->probe->machine, &what, cell->pus->ids, 1, bytes_per_s);
-}
-
 static int measure_row(const struct matrix *matrix, const struct cell *cell)
 {
+    const struct machine_copy copy =
+        probe_memory_what(matrix->probe, matrix->bytes, numa_of(matrix, cell));
     double seconds[REPEAT_MEDIAN_MOST], rates[REPEAT_MEDIAN_MOST];
     size_t rounds = 0;
     while (!(probe_repeat_median_settled(seconds, rounds) &&
              probe_repeat_median_settled(rates, rounds)) &&
            !(rounds > 0 && probe_late(matrix->probe))) {
-        int rc = measure_copy(matrix, cell, &rates[rounds]);
-        if (rc == 0) {
-            rc = measure_latency(matrix, cell, &seconds[rounds]);
-        }
+        int rc =
+            probe_machine_copy(matrix->probe->machine, &copy, cell->pus->ids, 1, &rates[rounds]);
+        rc = rc < 0 ? rc : measure_latency(matrix, cell, &seconds[rounds]);
         if (rc < 0) {
             return rc;
         }

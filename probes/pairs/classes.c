@@ -108,24 +108,20 @@ int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus
     const size_t pairs = probe_pair_count(pus->count),
                  kinds = declared ? declared->kind_count + 1 : 1;
     const uint32_t outermost = declared ? (uint32_t)declared->cache_count + 3 : 0;
-    *sampling = (struct sampling){.pus = pus, .agree = probe_layers_one_cluster};
-    sampling->presumed = malloc((pairs + 1) * sizeof *sampling->presumed);
-    sampling->class_of = malloc((pairs + 1) * sizeof *sampling->class_of);
-    if (!sampling->presumed || !sampling->class_of) {
-        probe_sampling_free(sampling);
-        return -ENOMEM;
-    }
-    for (size_t k = 0; k < pairs; k++) {
+    *sampling = (struct sampling){.pus = pus,
+                                  .agree = probe_layers_one_cluster,
+                                  .presumed = malloc((pairs + 1) * sizeof *sampling->presumed),
+                                  .class_of = malloc((pairs + 1) * sizeof *sampling->class_of)};
+    int rc = sampling->presumed && sampling->class_of ? 0 : -ENOMEM;
+    for (size_t k = 0; rc == 0 && k < pairs; k++) {
         sampling->presumed[k] = outermost;
     }
-    if (declared) {
+    if (rc == 0 && declared) {
         mark_declared(sampling, declared);
         divide_by_kinds(sampling, declared);
     }
-    int rc = renumber_classes(sampling, (outermost + 1) * kinds * kinds);
-    if (rc == 0) {
-        rc = probe_concurrent_init(&sampling->concurrent, pus, declared);
-    }
+    rc = rc < 0 ? rc : renumber_classes(sampling, (outermost + 1) * kinds * kinds);
+    rc = rc < 0 ? rc : probe_concurrent_init(&sampling->concurrent, pus, declared);
     if (rc < 0) {
         probe_sampling_free(sampling);
     }

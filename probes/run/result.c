@@ -115,15 +115,9 @@ static size_t place_of(const struct profile_memory *memory, const struct profile
 int probe_result_keep_levels(const struct profile_memory *declared, struct profile_memory *found)
 {
     const size_t most = found->level_count + declared->level_count;
-    struct profile_memory_level *levels = calloc(most + 1, sizeof *levels);
+    struct profile_memory_level *levels = realloc(found->levels, (most + 1) * sizeof *levels);
     int rc = levels ? 0 : -ENOMEM;
-    if (rc == 0 && found->level_count > 0) {
-        memcpy(levels, found->levels, found->level_count * sizeof *levels);
-    }
-    if (rc == 0) {
-        free(found->levels);
-        found->levels = levels;
-    }
+    found->levels = levels ? levels : found->levels;
     for (size_t i = 0; rc == 0 && i < declared->level_count; i++) {
         const struct profile_relation *level = &declared->levels[i].collisions;
         const size_t place = place_of(found, level);
