@@ -14,9 +14,10 @@ void kernel_compute(const struct field *f, size_t x0, size_t x1, size_t y0, size
 {
     for (size_t y = y0 + f->halo_y; y < y1 + f->halo_y; y++) {
         const double *now = f->now + y * f->stride;
+        const double *below = now - f->stride, *above = now + f->stride;
         double *next = f->next + y * f->stride;
         for (size_t x = x0 + f->halo_x; x < x1 + f->halo_x; x++) {
-            next[x] = 0.25 * (now[x - 1] + now[x + 1] + now[x - f->stride] + now[x + f->stride]);
+            next[x] = 0.25 * (now[x - 1] + now[x + 1] + below[x] + above[x]);
         }
     }
 }
