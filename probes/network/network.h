@@ -55,8 +55,9 @@ struct survey_edge {
     double seconds; /* the least of the sweeps */
     double next;    /* the second least; infinite after one sweep */
     uint8_t sweeps;
-    bool local;    /* measured in the first blocks, among neighbours by name */
-    bool in_block; /* every pair of some block was measured, this one among them */
+    uint32_t before; /* position + 1 of the last edge of the same `a` that is older; 0: none */
+    bool local;      /* measured in the first blocks, among neighbours by name */
+    bool in_block;   /* every pair of some block was measured, this one among them */
 };
 
 struct survey {
@@ -68,7 +69,7 @@ struct survey {
     struct profile_set *blocks; /* of nodes, in which every pair was measured */
     size_t block_count;
     bool spread_out; /* the first blocks are done */
-    uint32_t *index; /* by probe_pair_index(): position of the edge + 1 */
+    uint32_t *last;  /* by node: position + 1 of its last edge to a higher one */
     /* of one round: pairs of nodes, their PUs and their figures */
     struct profile_pair *round, *pus;
     double *seconds;

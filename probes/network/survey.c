@@ -20,16 +20,15 @@ int probe_survey_open(struct survey *survey, struct probe *probe,
                       const struct survey_layout *layout, const struct survey_options *options)
 {
     const size_t room = layout->nodes + 1;
-    *survey =
-        (struct survey){.probe = probe,
-                        .layout = *layout,
-                        .options = *options,
-                        .disturbance = 1,
-                        .index = calloc(probe_pair_count(layout->nodes) + 1, sizeof(uint32_t)),
-                        .round = calloc(room, sizeof *survey->round),
-                        .pus = calloc(room, sizeof *survey->pus),
-                        .seconds = calloc(room, sizeof *survey->seconds)};
-    if (!survey->index || !survey->round || !survey->pus || !survey->seconds) {
+    *survey = (struct survey){.probe = probe,
+                              .layout = *layout,
+                              .options = *options,
+                              .disturbance = 1,
+                              .last = calloc(room, sizeof *survey->last),
+                              .round = calloc(room, sizeof *survey->round),
+                              .pus = calloc(room, sizeof *survey->pus),
+                              .seconds = calloc(room, sizeof *survey->seconds)};
+    if (!survey->last || !survey->round || !survey->pus || !survey->seconds) {
         probe_survey_close(survey);
         return -ENOMEM;
     }
@@ -43,7 +42,7 @@ void probe_survey_close(struct survey *survey)
     }
     free(survey->blocks);
     free(survey->edges);
-    free(survey->index);
+    free(survey->last);
     free(survey->round);
     free(survey->pus);
     free(survey->seconds);
@@ -59,20 +58,24 @@ bool probe_survey_over(struct survey *survey)
     return survey->out_of_time;
 }
 
-static uint32_t *index_of(const struct survey *survey, uint32_t a, uint32_t b)
+/* Random pairs and rounds give a node some dozens of edges: they are gone through. */
+static struct survey_edge *find_edge(const struct survey *survey, uint32_t a, uint32_t b)
 {
-    return &survey->index[probe_pair_index(survey->layout.nodes, a, b)];
+    const uint32_t higher = a > b ? a : b;
+    uint32_t at = survey->last[a < b ? a : b];
+    while (at && survey->edges[at - 1].b != higher) {
+        at = survey->edges[at - 1].before;
+    }
+    return at ? &survey->edges[at - 1] : NULL;
 }
 
 const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b)
 {
-    const uint32_t found = *index_of(survey, a, b);
-    return found ? &survey->edges[found - 1] : NULL;
+    return find_edge(survey, a, b);
 }
 
-static int record(struct survey *survey, struct profile_pair pair, double seconds)
+static int add_edge(struct survey *survey, struct profile_pair pair, double seconds)
 {
-    uint32_t *index = index_of(survey, pair.a, pair.b);
     if (survey->edge_count == survey->edge_room) {
         const size_t room = 2 * survey->edge_room + survey->layout.nodes;
         struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
@@ -82,18 +85,24 @@ static int record(struct survey *survey, struct profile_pair pair, double second
         survey->edges = edges;
         survey->edge_room = room;
     }
-    if (!*index) {
-        survey->edges[survey->edge_count++] =
-            (struct survey_edge){.a = pair.a < pair.b ? pair.a : pair.b,
-                                 .b = pair.a < pair.b ? pair.b : pair.a,
-                                 .seconds = seconds,
-                                 .next = INFINITY,
-                                 .sweeps = 1,
-                                 .local = !survey->spread_out};
-        *index = (uint32_t)survey->edge_count;
-        return 0;
+    const uint32_t a = pair.a < pair.b ? pair.a : pair.b, b = pair.a < pair.b ? pair.b : pair.a;
+    survey->edges[survey->edge_count++] = (struct survey_edge){.a = a,
+                                                               .b = b,
+                                                               .seconds = seconds,
+                                                               .next = INFINITY,
+                                                               .sweeps = 1,
+                                                               .before = survey->last[a],
+                                                               .local = !survey->spread_out};
+    survey->last[a] = (uint32_t)survey->edge_count;
+    return 0;
+}
+
+static int record(struct survey *survey, struct profile_pair pair, double seconds)
+{
+    struct survey_edge *edge = find_edge(survey, pair.a, pair.b);
+    if (!edge) {
+        return add_edge(survey, pair, seconds);
     }
-    struct survey_edge *edge = &survey->edges[*index - 1];
     edge->next = fmin(edge->next, fmax(edge->seconds, seconds));
     edge->seconds = fmin(edge->seconds, seconds);
     edge->sweeps++;
@@ -245,8 +254,7 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
         size_t players = count - first < block ? count - first : block;
         for (size_t i = 0; i < players; i++) {
             for (size_t j = i + 1; j < players; j++) {
-                survey->edges[*index_of(survey, items[first + i], items[first + j]) - 1].in_block =
-                    true;
+                find_edge(survey, items[first + i], items[first + j])->in_block = true;
             }
         }
         if (players > 1) {
