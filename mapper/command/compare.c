@@ -132,7 +132,8 @@ void map_compare(FILE *out, const struct map_mapping *plan, const struct profile
     map_view_free(&view);
 }
 
-/* -- compact and scatter -- */
+/* -- Compact and scatter, the two common orders, to compare with. Both take one PU of every core
+ * before any second one. -- */
 
 /* A PU in the order of the hierarchy, and its number inside each group around it, from the node
  * inwards. */

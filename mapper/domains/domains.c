@@ -359,8 +359,8 @@ static bool packs(const struct hybrid *h, const struct filling *f)
 {
     return h->request->priority == MAP_COMMUNICATION &&
            (h->request->paper || f->threads == f->units.count ||
-            map_region_parted(f->machine, true, &f->units) ||
-            !map_region_parted(f->machine, false, &f->units));
+            map_region_parted(f->machine, MAP_LAYERS, &f->units) ||
+            !map_region_parted(f->machine, MAP_SHARING, &f->units));
 }
 
 /* Communication priority divides the smallest group that holds all threads. */

@@ -79,8 +79,11 @@ void map_region_open(struct map_machine *m, const struct map_region *region);
 void map_region_choose(struct map_machine *m, const struct map_region *region, size_t threads,
                        uint32_t *chosen);
 
+enum map_relation { MAP_LAYERS, MAP_SHARING };
+
 /* Does a layer, or something that is shared, join some of the units and part them from others? */
-bool map_region_parted(const struct map_machine *m, bool by_layers, const struct map_units *units);
+bool map_region_parted(const struct map_machine *m, enum map_relation by,
+                       const struct map_units *units);
 
 /* Layers between threads of a rank that lie beside each other, summed over the ranks: `items` are
  * those of the first rank, then of the second, … */

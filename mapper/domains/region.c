@@ -45,12 +45,13 @@ static uint64_t parting(const struct map_order *layers, uint32_t a, uint32_t b)
     return levels;
 }
 
-bool map_region_parted(const struct map_machine *m, bool by_layers, const struct map_units *units)
+bool map_region_parted(const struct map_machine *m, enum map_relation by,
+                       const struct map_units *units)
 {
     for (size_t f = 0; f < m->view.classes[0].family_count; f++) {
         const struct map_family *family = &m->view.classes[0].families[f];
         bool joins = false, parts = false;
-        if ((family->rule == MAP_RULE_LATENCY) != by_layers) {
+        if ((family->rule == MAP_RULE_LATENCY) != (by == MAP_LAYERS)) {
             continue;
         }
         for (uint32_t i = 1; i < units->count; i++) {

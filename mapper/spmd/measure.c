@@ -32,9 +32,9 @@ struct spmd_measured {
 /* The files that a run needs; whatever ends the program, they are gone. */
 static struct {
     char plan[FILE_NAME], trace[FILE_NAME], ranks[FILE_NAME];
-    const char
-        *arguments[7]; /* of mpirun, ending with NULL: ranks go where the mapping wants them */
-    char *list;        /* PUs of one node */
+    /* Of mpirun, ending with NULL: ranks go where the mapping wants them. */
+    const char *arguments[7];
+    char *list; /* PUs of one node */
 } files;
 
 static void remove_file(char name[FILE_NAME])

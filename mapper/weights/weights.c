@@ -123,9 +123,8 @@ struct rows {
     const struct map_explainer *explainer;
     const struct map_view *view;
     struct map_slots slots; /* as they were asked for: the limit to a group shows in no table */
-    /* The rest by place in the row. */
-    int64_t
-        *sum[MAP_RULE_COUNT + 1]; /* what each rule added since the last row; all of them so far */
+    /* The rest by place in the row: what each rule added since the last row; all of them so far. */
+    int64_t *sum[MAP_RULE_COUNT + 1];
     uint32_t *leaves, *pus;
     size_t count;
     bool *taken;

@@ -178,7 +178,9 @@ static struct map_suggestion *add_division(struct suggesting *s, const struct di
     struct map_suggestion *at = find_or_add(s->out, d->parts, d->least);
     bool added = !at->why[0];
     if (d->parts == 1) {
-        say(at, "", added ? "one rank, no messages inside the node" : "");
+        if (added) {
+            say(at, "", "one rank, no messages inside the node");
+        }
         return at;
     }
     snprintf(words, sizeof words, "%s%s%s", added ? "a rank for each " : "", d->name,

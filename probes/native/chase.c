@@ -12,7 +12,7 @@
  * busy sibling) only ever adds time. */
 enum {
     /* doubled until a chunk lasts as long as the clock asks for; the lines that reading the clock
-       takes of a small cache weigh little (of 512 loads: a level made up in 3 of 24 layouts) */
+     * takes of a small cache weigh little (of 512 loads: a level made up in 3 of 24 layouts) */
     CHUNK_LOADS = 2048,
     UNROLL = 16,     /* loads per turn of the loop, so that its counter costs nothing */
     CHUNKS_MIN = 24, /* for the quartile to mean something */

@@ -266,11 +266,14 @@ static int layering_make(const double *values, size_t count, double spread, stru
     l->count = count;
     l->spread = fmax(spread, LAYERS_LEAST_SPREAD);
     l->logs = malloc(2 * count * sizeof *l->logs);
-    for (size_t i = 0; l->logs && i < count; i++) {
-        l->logs[i] = log(values[i]);
+    int rc = l->logs ? 0 : -ENOMEM;
+    if (rc == 0) {
+        for (size_t i = 0; i < count; i++) {
+            l->logs[i] = log(values[i]);
+        }
+        profile_sort(l->logs, count);
+        rc = cut_to_pieces(l);
     }
-    profile_sort(l->logs, l->logs ? count : 0);
-    int rc = l->logs ? cut_to_pieces(l) : -ENOMEM;
     if (rc < 0) {
         layering_free(l);
         return rc;
