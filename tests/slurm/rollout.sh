@@ -16,9 +16,9 @@ case $PREFIX in / | /usr) skip "installing over $PREFIX would hide the system" ;
 # shellcheck source=tests/slurm/report.sh
 . "$(dirname "$0")/report.sh"
 : >"$files/err"
-expect() { # what, "expected" text; found on stdin
+expect() { # what, "expected" text, found text
 	printf '%s\n' "$2" >"$files/expected"
-	cat >"$files/found"
+	printf '%s\n' "$3" >"$files/found"
 	report "$1"
 }
 export HOME="$files/home"
@@ -30,7 +30,7 @@ install_it() { meson install -C "$BUILD" --no-rebuild --quiet >"$files/log" 2>&1
 install_it
 
 # One idle node of each kind measures, in a job of its own. In this profile the last PU is the better one, which no
-# topology of this machine says: who sits there has read it.
+# topology of this machine says: a program that leaves it to its main thread has read the profile.
 last=$(($(nproc) - 1))
 profile=$files/shared/kind.json
 srun -w node1 --exclusive "$PREFIX/bin/servet-probe" -q --probes cache --largest 64K --budget 0.001 -o "$files/measured.json" ||
@@ -46,11 +46,11 @@ cat >"$files/job" <<END
 . "$lmod"
 module use "$PREFIX/share/servet/modulefiles" "$files/modules"
 \$MODULE
-SERVET_VERBOSE=1 SERVET_REPORT="$files/job.report" "$WORKER" 1
+SERVET_STRANGERS=0 SERVET_VERBOSE=1 SERVET_REPORT="$files/job.report" "$WORKER" 1
 echo "on \$SLURMD_NODENAME"
 echo "LD_PRELOAD=\$LD_PRELOAD SERVET_MEM_PRIOR=\$SERVET_MEM_PRIOR"
 END
-job() { # commands before the program: where its first thread sat, and its environment
+job() { # commands before the program: its environment
 	rm -f "$files/job.report"
 	MODULE=$1 sbatch --wait --quiet -w node2 --exclusive --export=ALL -o "$files/job.out" "$files/job" >"$files/err" 2>&1
 	cat "$files/job.out" >>"$files/err"
@@ -58,11 +58,13 @@ job() { # commands before the program: where its first thread sat, and its envir
 }
 
 library=$(find "$PREFIX" -name libservet_pin.so)
-job 'module load site' | expect "a job with the module preloads the library" "LD_PRELOAD=$library SERVET_MEM_PRIOR=1"
-placed() { # what: the first thread got the PU that only the profile prefers, and its report says so
-	grep -c '^on node2$' "$files/job.out" | expect "$1: it ran on the other node" 1
-	grep -c "main thread on PU $last ($profile)" "$files/job.out" | expect "$1: the profile is used" 1
-	grep -c " main PU $last last $last .* by servet$" "$files/job.report" | expect "$1: the report says where" 1
+expect "a job with the module preloads the library" "LD_PRELOAD=$library SERVET_MEM_PRIOR=1" "$(job 'module load site')"
+thread=$("$PREFIX/bin/servet-map" --profile "$profile" -n 2 --mem-prior --format list | tr , '\n' | grep -vx "$last")
+placed() { # what: the thread got the other of the two PUs by this profile, and the report says so
+	expect "$1: it ran on the other node" 1 "$(grep -c '^on node2$' "$files/job.out")"
+	expect "$1: the profile is used" 1 "$(grep -c "threads are placed ($profile)" "$files/job.out")"
+	expect "$1: the thread is placed" 1 "$(grep -c "thread [0-9]* of the program on PU $thread$" "$files/job.out")"
+	expect "$1: the report says where" 1 "$(grep -c " thread PU $thread last $thread .* by servet$" "$files/job.report")"
 }
 placed "a job with the module"
 
@@ -79,13 +81,13 @@ for node_class in profile["node_classes"]:
 profile["of_a_newer_version"] = {"x": 1}
 json.dump(profile, open(sys.argv[1], "w"))
 END
-job 'module load site' | expect "a job after the upgrade" "LD_PRELOAD=$library SERVET_MEM_PRIOR=1"
+expect "a job after the upgrade" "LD_PRELOAD=$library SERVET_MEM_PRIOR=1" "$(job 'module load site')"
 placed "an older profile"
 "$PREFIX/bin/servet-show" --diff "$profile" "$files/measured.json" >"$files/diff" 2>&1 ||
 	[ $? -eq 1 ] || { echo "FAILED: the two cannot be compared:"; cat "$files/diff"; failed=1; }
 
 # Switched off: for a job by unloading the module; for good, before the packages, in Slurm's file too.
-job 'eval module load site; module unload site' | expect "a job that unloads the module" "LD_PRELOAD= SERVET_MEM_PRIOR="
+expect "a job that unloads the module" "LD_PRELOAD= SERVET_MEM_PRIOR=" "$(job 'eval module load site; module unload site')"
 [ ! -e "$files/job.report" ] || { echo "FAILED: a program without the module wrote a report"; failed=1; }
 mkdir -p "$files/root/etc/slurm"
 echo "optional $PREFIX/lib/slurm/spank_servet.so default=off" >"$files/root/etc/slurm/plugstack.conf"
@@ -97,5 +99,5 @@ ninja -C "$BUILD" uninstall >"$files/log" 2>&1 || { cat "$files/log"; failed=1; 
 find "$PREFIX" ! -type d | sed 's/^/left: /' >"$files/left"
 find "$HOME" /dev/shm -name '*servet*' | sed 's/^/left: /' >>"$files/left"
 [ ! -s "$files/left" ] || { echo "FAILED: not everything is gone:"; cat "$files/left"; failed=1; }
-job true | expect "a job after the removal" "LD_PRELOAD= SERVET_MEM_PRIOR="
+expect "a job after the removal" "LD_PRELOAD= SERVET_MEM_PRIOR=" "$(job true)"
 exit $failed

@@ -6,7 +6,7 @@
 probe=$1
 folder=$(mktemp -d)
 limit=300 # seconds until the probe counts as hanging
-asleep=5  # seconds; getting there takes two of them under emulation
+asleep=5  # seconds; getting there takes two of them under emulation, and on a busy host all of them: then twice as many
 clock=/sys/class/rtc/rtc0
 failed=0
 
@@ -68,11 +68,11 @@ probe_asleep() {
     status=$?
     [ $status -eq 0 ] || fail "status $status: $(cat "$folder/err")"
     [ $sleeps -ge 1 ] || fail "the probe was done before the machine could be suspended"
-    grep -q '"suspended": "[0-9.]* s' "$folder/profile.json" || fail "the profile does not report the suspension"
-    grep -q '"stood_still": "[0-9.]* s' "$folder/profile.json"
+    asleep=$((2 * asleep))
+    grep -q '"suspended": "[0-9.]* s' "$folder/profile.json" && grep -q '"stood_still": "[0-9.]* s' "$folder/profile.json"
 }
 
-probe_asleep || probe_asleep || probe_asleep || fail "no measurement that the suspension fell into was noticed"
+probe_asleep || probe_asleep || probe_asleep || fail "no suspension, or no measurement that it fell into, was noticed"
 before=$(rate "$folder/awake.json")
 after=$(rate "$folder/profile.json")
 echo "one worker copies $before MB/s, and $after MB/s when the machine was suspended $sleeps times: $(grep suspended "$folder/profile.json")"
