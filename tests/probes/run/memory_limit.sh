@@ -26,7 +26,7 @@ skip() {
 }
 
 # AddressSanitizer takes memory of its own that no probe can foresee
-ldd "$probe" | grep -q libasan && skip "AddressSanitizer's memory would count"
+ldd "$probe" | grep -q asan && skip "AddressSanitizer's memory would count"
 
 # Below this process's own group; version 1 first, where the memory controller is mounted alone or with others.
 find_group() {

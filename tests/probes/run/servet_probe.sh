@@ -94,7 +94,7 @@ fi
 
 # a limit of memory below the working sets: one line, no profile, or a smaller set that is marked; AddressSanitizer's own needs do
 # not fit under it
-if ! ldd "$probe" | grep -q libasan; then
+if ! ldd "$probe" | grep -q asan; then
     (
         ulimit -v 262144
         "$probe" -q --cpuset "$allowed" --probes cache,memory -o "$folder/limited.json" 2>"$folder/err"
