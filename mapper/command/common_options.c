@@ -51,7 +51,7 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
 {
     for (size_t i = 0; limits->pus && i < limits->pus->count; i++) {
         if (map_view_leaf(view, limits->pus->ids[i]) == MAP_NONE) {
-            return profile_error(error, -EINVAL, "allowed PUs: expected PUs of the profile, got %u",
+            return profile_error(error, -EINVAL, "--cpuset: expected PUs of the profile, got %u",
                                  limits->pus->ids[i]);
         }
     }

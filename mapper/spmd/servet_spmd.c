@@ -12,19 +12,6 @@ typedef unsigned long long ull;
 
 /* -- the machine -- */
 
-static uint64_t count_pus(const struct servet_profile *profile, const struct profile_set *allowed)
-{
-    uint64_t count = 0;
-    for (uint32_t node = 0; node < profile_node_count(profile); node++) {
-        const struct profile_set *pus = &profile_node_class(profile, node)->pus;
-        uint32_t first = profile_node_first_pu(profile, node);
-        for (size_t i = 0; i < pus->count; i++) {
-            count += !allowed || profile_set_has(allowed, first + pus->ids[i]);
-        }
-    }
-    return count;
-}
-
 /* Tcomm of a tile from the profile's layers, with the processes where the mapper puts them. */
 static double comm_from_profile(void *context, const struct spmd_problem *problem,
                                 const struct spmd_tile *tile)
@@ -40,12 +27,14 @@ static double comm_from_profile(void *context, const struct spmd_problem *proble
 static void open_planner(struct spmd_planner *p)
 {
     struct spmd_options *o = &p->options;
+    struct servet_error error;
     p->profile = map_common_machine_open(&o->machine);
-    p->allowed = o->machine.cpuset.count ? &o->machine.cpuset : NULL;
-    p->pus = count_pus(p->profile, p->allowed);
+    struct map_limits limits = {.pus = o->machine.cpuset.count ? &o->machine.cpuset : NULL,
+                                .kind = MAP_KIND_ANY};
+    cli_check(map_allowed_pus(p->profile, &limits, &p->allowed, &error), &error);
+    p->pus = p->allowed.count;
     p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;
     p->comm_context = o->comm_s > 0 ? (void *)&o->comm_s : (void *)p;
-    map_refuse(!p->pus, "--cpuset: expected PUs of the profile");
     map_refuse(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1,
                "--comm: missing, expected the time to communicate one edge task (the profile "
                "has no measured times of messages)");
@@ -53,6 +42,7 @@ static void open_planner(struct spmd_planner *p)
 
 static void close_planner(struct spmd_planner *p)
 {
+    profile_set_free(&p->allowed);
     profile_set_free(&p->options.machine.cpuset);
     profile_free(p->profile);
 }
@@ -107,7 +97,7 @@ struct spmd_grid spmd_planner_grid(const struct spmd_planner *p, const struct sp
 {
     struct spmd_grid grid = {.n = tile->n, .m = tile->m};
     struct servet_error error;
-    cli_check(spmd_grid_map(p->profile, p->allowed, &p->options.problem.stencil, &grid, &error),
+    cli_check(spmd_grid_map(p->profile, &p->allowed, &p->options.problem.stencil, &grid, &error),
               &error);
     return grid;
 }

@@ -241,8 +241,8 @@ size_t spmd_messages(const struct servet_profile *profile, const struct spmd_pro
 struct spmd_planner {
     struct spmd_options options;
     struct servet_profile *profile;
-    const struct profile_set *allowed; /* NULL: all */
-    uint64_t pus;                      /* of those */
+    struct profile_set allowed;
+    uint64_t pus; /* of those */
     spmd_comm_function *comm;
     void *comm_context;
     struct profile_median measured; /* of an iteration */

@@ -508,7 +508,7 @@ TEST(bad_input_is_one_line_and_status_2)
         {"-n 4 --topology 20261123.xml", "expected a file"},
         {"-n 4 --topology 'package:100(memory=1GB) [numa] core:500 2'", "at most 16384 PUs"},
         {"-n 4 --cpuset 3-1" NEHALEM, "'3-1'"},
-        {"-n 4 --cpuset 77" NEHALEM, "allowed PUs"},
+        {"-n 4 --cpuset 77" NEHALEM, "--cpuset: expected PUs of the profile, got 77"},
         {"-n 4 --cpuset 0-99" NEHALEM, "got 16"},
         {"-n 4 --format taskset" NEHALEM, "--format taskset"},
         {"-n 4 --format cpu-list" NEHALEM, "rankfile can say this mapping"},
