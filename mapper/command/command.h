@@ -10,7 +10,6 @@
 #include "mapper/weights/weights.h"
 #include "mapper/worth/suggest.h"
 #include "profile/model.h"
-#include "profile/query.h"
 
 /* Where nothing else is said, these end the program when something is wrong (cli.h). */
 

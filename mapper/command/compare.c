@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
 #include "profile/base/cli.h"
 

@@ -2,7 +2,6 @@
  * group got. */
 #include "mapper/command/command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

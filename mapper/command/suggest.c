@@ -1,6 +1,5 @@
 /* The output of --suggest: ways to divide a node among ranks with threads, and the line that starts
  * the one that is proposed. */
-#include <errno.h>
 
 #include "mapper/command/command.h"
 #include "profile/base/cli.h"

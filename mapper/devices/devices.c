@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"

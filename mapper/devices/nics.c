@@ -1,7 +1,6 @@
 /* Network cards of ranks whose PUs are chosen, and the list of all devices that ranks got. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mapper/devices/choice.h"
 #include "profile/query.h"

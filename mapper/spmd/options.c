@@ -2,9 +2,7 @@
 #include "mapper/spmd/spmd.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile/base/cli.h"
 

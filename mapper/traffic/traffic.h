@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "mapper/weights/weights.h"
-#include "profile/base/error.h"
 
 /* -- matrix -- */
 
