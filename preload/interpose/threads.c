@@ -16,7 +16,6 @@
 #include <strings.h>
 #include <threads.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"

@@ -3,7 +3,6 @@
 #include "preload/place/launcher.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -42,8 +42,6 @@
 #include "preload/place/pages.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
-#include "profile/base/clock.h"
-#include "profile/base/raw.h"
 
 struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE};

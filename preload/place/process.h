@@ -4,7 +4,6 @@
 #ifndef SERVET_PRELOAD_PLACE_PROCESS_H
 #define SERVET_PRELOAD_PLACE_PROCESS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "preload/node/node.h"

@@ -2,7 +2,6 @@
 #ifndef SERVET_PRELOAD_PLACE_REPORT_H
 #define SERVET_PRELOAD_PLACE_REPORT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "preload/place/options.h"

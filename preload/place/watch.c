@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "preload/place/report.h"
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
