@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Shapes of a start, from the sharpest knee to the broadest; the fit has all others. */
 static const struct cache_shape cache_knees_shapes[] = {

@@ -2,9 +2,7 @@
  * ordinary pages. Each may be left out when the time is short. */
 #include "probes/cache/probe.h"
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 /* -- the first level's line -- */
 

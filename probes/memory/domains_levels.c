@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memory)
 {

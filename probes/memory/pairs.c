@@ -9,9 +9,7 @@
 #include "probes/memory/rounds.h"
 #include "probes/memory/scaling.h"
 #include "probes/pairs/layers.h"
-#include "probes/pairs/stopping.h"
 #include "profile/codec/codec.h"
-#include "profile/query.h"
 
 /* Constant       unit      source                                  without it
  * outlier_share  of pairs  less than a domain of half a class      a hidden link is no level

@@ -8,7 +8,6 @@
 #ifndef SERVET_PROBES_MEMORY_PAIRS_H
 #define SERVET_PROBES_MEMORY_PAIRS_H
 
-#include "probes/memory/rates.h"
 #include "probes/probe.h"
 #include "profile/model.h"
 

@@ -5,7 +5,6 @@
 #include "probes/memory/rates.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { ALL_UP_TO = 8 }; /* every number of workers; then a quarter more each time */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "probes/mpi/mpi.h"
-#include "probes/network/network.h"
 #include "profile/base/mask.h"
 
 /* Undoes the launcher's binding: the kernel leaves what the node's cpuset allows. */

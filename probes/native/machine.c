@@ -14,7 +14,6 @@
 #include "probes/probe.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
-#include "profile/topology/topology.h"
 
 /* -- limits -- */
 

@@ -9,7 +9,6 @@
 #include "probes/pairs/layers.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/partition.h"
-#include "probes/pairs/stopping.h"
 
 /* Latencies that the clusters are made of; more would only cost time. */
 #define CLUSTER_SAMPLE 4096u

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "probes/pairs/messages.h"
-#include "probes/pairs/partition.h"
 #include "probes/pairs/sample.h"
 #include "probes/pairs/stopping.h"
 #include "profile/base/random.h"

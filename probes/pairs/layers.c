@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/probe.h"
 #include "profile/base/statistics.h"
 
 static const double kernel_spreads = 1.5; /* bandwidth of the kernel */

@@ -8,7 +8,6 @@
 
 #include "probes/memory/devices.h"
 #include "probes/memory/pairs.h"
-#include "probes/pairs/sharing.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

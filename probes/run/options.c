@@ -2,7 +2,6 @@
 #include "probes/run/run.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "profile/base/cli.h"

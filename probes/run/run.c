@@ -7,12 +7,10 @@
 #include "probes/run/result.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "probes/cache/probe.h"
 #include "probes/machine.h"

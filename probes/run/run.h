@@ -9,9 +9,7 @@
 #include <stdint.h>
 
 #include "probes/machine.h"
-#include "probes/probe.h"
 #include "probes/run/progress.h"
-#include "profile/base/error.h"
 #include "profile/model.h"
 
 /* -- options that a run has on one machine and, with --cluster, on many -- */

@@ -2,12 +2,11 @@
  * within seconds, so that a prolog can ask. */
 #include "probes/run/run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "probes/cache/probe.h"
-#include "probes/memory/pairs.h"
+#include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
