@@ -313,10 +313,7 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
 
 static void mpi_close(struct machine *machine)
 {
-    if (machine->state) {
-        team_close(machine->state, machine->cancel);
-    }
-    machine->state = NULL;
+    team_close(machine->state, machine->cancel);
 }
 
 static double mpi_elapsed(struct machine *machine)
@@ -370,7 +367,6 @@ static int mpi_superstep(struct bsp_machine *machine, uint32_t processors,
 static void bsp_close(struct bsp_machine *machine)
 {
     team_close(machine->state, machine->native->cancel);
-    machine->state = NULL;
 }
 
 int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct servet_error *error)

@@ -272,15 +272,11 @@ static double native_others(struct machine *machine)
 static void native_close(struct machine *machine)
 {
     struct native *native = machine->state;
-    if (!native) {
-        return;
-    }
     probe_native_end_workers(native);
     sem_destroy(&native->finished);
     profile_set_free(&native->folded);
     free(native->workers);
     free(native);
-    machine->state = NULL;
 }
 
 static const struct machine_ops native_ops = {

@@ -154,7 +154,6 @@ static int described_daxpy(struct bsp_machine *machine, uint32_t processors, uin
 static void described_close(struct bsp_machine *machine)
 {
     free(machine->state);
-    machine->state = NULL;
 }
 
 bool probe_bsp_is_described(const struct machine *machine)

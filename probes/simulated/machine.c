@@ -433,12 +433,8 @@ static double others(struct machine *machine)
 
 static void close_simulated(struct machine *machine)
 {
-    struct sim *sim = machine->state;
-    if (sim) {
-        probe_sim_free(sim);
-    }
-    free(sim);
-    machine->state = NULL;
+    probe_sim_free(machine->state);
+    free(machine->state);
 }
 
 static const struct machine_ops simulated_ops = {.traverse = traverse,
