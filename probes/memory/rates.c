@@ -93,12 +93,11 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
     };
 }
 
-int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
-                      double *bytes_per_s)
+int probe_memory_copy(struct probe *probe, size_t bytes, uint32_t pu, double *bytes_per_s)
 {
     const struct machine_copy what = probe_memory_what(probe, bytes, -1);
-    int rc = probe_machine_copy_together(probe->machine, &what, pus, count, bytes_per_s);
-    if (rc == 0 && count == 1) {
+    int rc = probe_machine_copy_together(probe->machine, &what, &pu, 1, bytes_per_s);
+    if (rc == 0) {
         probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
     }
     return rc;

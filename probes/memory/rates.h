@@ -32,13 +32,12 @@ char *probe_memory_method(const struct machine *machine, size_t array_bytes);
 
 /* A copy between arrays of so many bytes, on a NUMA node or (< 0) on each PU's own. */
 struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, int32_t numa);
-/* Copies, once, on all of `pus`; -EAGAIN: they never ran at the same time
- * (probe_machine_copy_together()). */
-int probe_memory_copy(struct probe *probe, size_t bytes, const uint32_t *pus, size_t count,
-                      double *bytes_per_s);
+/* Copies, once, on one PU alone; the best of them is probe->alone_bytes_per_s. */
+int probe_memory_copy(struct probe *probe, size_t bytes, uint32_t pu, double *bytes_per_s);
 /* What so many workers have room for, of arrays of so many bytes. */
 size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers);
-/* The total of all `pus` at the same time, once. 0, -ENOMEM, or as probe_memory_copy(). */
+/* The total of all `pus` at the same time, once. 0, -ENOMEM, or as
+ * probe_machine_copy_together(). */
 int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
                        size_t count, double *bytes_per_s);
 /* The median of such totals of the first point->workers, of as many as it takes; fewer where it is

@@ -66,7 +66,7 @@ int probe_memory_rounds_one(struct memory_rounds *rounds, uint32_t pu)
     int rc = 0;
     while (rc == 0 && !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
         double alone;
-        rc = probe_memory_copy(rounds->probe, rounds->bytes, &pu, 1, &alone);
+        rc = probe_memory_copy(rounds->probe, rounds->bytes, pu, &alone);
         if (rc == 0) {
             keep_alone(rounds, alone);
         }
@@ -105,7 +105,7 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds)
     int rc = alone ? 0 : -ENOMEM;
     while (rc == 0 && done < pus->count && !(done > 0 && probe_late(rounds->probe))) {
         probe_tell(rounds->probe, 0, "memory of PU %u", pus->ids[done]);
-        rc = probe_memory_copy(rounds->probe, rounds->bytes, &pus->ids[done], 1, &alone[done]);
+        rc = probe_memory_copy(rounds->probe, rounds->bytes, pus->ids[done], &alone[done]);
         done += rc == 0;
     }
     rc = rc == -ETIME && done > 0 ? 0 : rc;
@@ -140,7 +140,7 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     int rc = 0;
     rounds->apart = false;
     if (rounds->alone_count < MEMORY_ALONE_MAX) {
-        rc = probe_memory_copy(probe, rounds->bytes, pus, 1, &alone);
+        rc = probe_memory_copy(probe, rounds->bytes, pus[0], &alone);
         if (rc < 0) {
             return rc;
         }

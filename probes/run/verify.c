@@ -34,8 +34,7 @@ static int latency(struct sample *sample, uint64_t bytes, double *value)
 static int bandwidth(struct sample *sample, uint64_t bytes, double *value)
 {
     struct probe *probe = &sample->probe;
-    return probe_memory_copy(probe, probe_memory_bytes(probe, (size_t)bytes), &sample->pu, 1,
-                             value);
+    return probe_memory_copy(probe, probe_memory_bytes(probe, (size_t)bytes), sample->pu, value);
 }
 
 static int message(struct sample *sample, uint64_t bytes, double *value)
