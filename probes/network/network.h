@@ -87,7 +87,7 @@ void probe_survey_close(struct survey *survey);
 bool probe_survey_over(struct survey *survey);
 
 /* The edge between two nodes, or NULL. */
-const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b);
+struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b);
 
 /* Every pair of `items` in blocks of `block` and the chain between the blocks. */
 int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block);

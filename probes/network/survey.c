@@ -58,7 +58,7 @@ bool probe_survey_over(struct survey *survey)
 }
 
 /* Random pairs and rounds give a node some dozens of edges: they are gone through. */
-static struct survey_edge *find_edge(const struct survey *survey, uint32_t a, uint32_t b)
+struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b)
 {
     const uint32_t higher = a > b ? a : b;
     uint32_t at = survey->last[a < b ? a : b];
@@ -66,11 +66,6 @@ static struct survey_edge *find_edge(const struct survey *survey, uint32_t a, ui
         at = survey->edges[at - 1].before;
     }
     return at ? &survey->edges[at - 1] : NULL;
-}
-
-const struct survey_edge *probe_survey_find(const struct survey *survey, uint32_t a, uint32_t b)
-{
-    return find_edge(survey, a, b);
 }
 
 static int add_edge(struct survey *survey, struct profile_pair pair, double seconds)
@@ -98,7 +93,7 @@ static int add_edge(struct survey *survey, struct profile_pair pair, double seco
 
 static int record(struct survey *survey, struct profile_pair pair, double seconds)
 {
-    struct survey_edge *edge = find_edge(survey, pair.a, pair.b);
+    struct survey_edge *edge = probe_survey_find(survey, pair.a, pair.b);
     if (!edge) {
         return add_edge(survey, pair, seconds);
     }
@@ -253,7 +248,7 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
         size_t players = count - first < block ? count - first : block;
         for (size_t i = 0; i < players; i++) {
             for (size_t j = i + 1; j < players; j++) {
-                find_edge(survey, items[first + i], items[first + j])->in_block = true;
+                probe_survey_find(survey, items[first + i], items[first + j])->in_block = true;
             }
         }
         if (players > 1) {
