@@ -16,7 +16,7 @@ static void listen_to_root(struct ranks *ranks)
     MPI_Recv(&order, ORDER_BYTES, MPI_BYTE, 0, TAG_ORDER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     probe_ranks_limit_silence(ranks);
     if (order.kind == ORDER_END) {
-        probe_ranks_end(ranks, order.status);
+        probe_ranks_end(order.status);
     }
 }
 

@@ -87,7 +87,7 @@ int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what,
 void probe_ranks_dismiss(struct ranks *ranks, int status);
 
 /* Collective: MPI_Finalize, as long as that takes no more than a few seconds. Does not return. */
-_Noreturn void probe_ranks_end(struct ranks *ranks, int status);
+_Noreturn void probe_ranks_end(int status);
 
 /* "Open MPI v4.1.4", "MPICH Version: 4.0.2". Static. */
 const char *probe_ranks_library(void);

@@ -101,9 +101,8 @@ void probe_ranks_dismiss(struct ranks *ranks, int status)
     tell_all(ranks, &(struct order){.kind = ORDER_END, .status = status});
 }
 
-_Noreturn void probe_ranks_end(struct ranks *ranks, int status)
+_Noreturn void probe_ranks_end(int status)
 {
-    (void)ranks;
     fflush(NULL);
     probe_deadline_set_silently(ranks_speak_every_s,
                                 status); /* MPICH 4.0.2 over UCX was seen to hang there */

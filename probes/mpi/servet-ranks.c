@@ -164,7 +164,7 @@ static int serve(const char *pus)
         status = probe_ranks_obey(&ranks);
     }
     profile_set_free(&set);
-    probe_ranks_end(&ranks, status);
+    probe_ranks_end(status);
 }
 
 /* -- --cluster -- */
@@ -198,14 +198,22 @@ fail(struct job *job, const char *format, ...)
     va_end(args);
     cli_note("%s; no profile was written, an older one is untouched", text);
     probe_ranks_dismiss(&job->ranks, CLI_FAILED);
-    probe_ranks_end(&job->ranks, CLI_FAILED);
+    probe_ranks_end(CLI_FAILED);
 }
 
-static void need(struct job *job, const void *memory)
+/* `memory`, or the end of the job when it is NULL. */
+static void *need(struct job *job, void *memory)
 {
     if (!memory) {
         fail(job, "not enough memory");
     }
+    return memory;
+}
+
+/* The same of a result that is negative only when memory is short. */
+static void check(struct job *job, int rc)
+{
+    need(job, rc < 0 ? NULL : &rc);
 }
 
 /* -- nodes -- */
@@ -214,10 +222,8 @@ static void read_nodes(struct job *job, char **texts)
 {
     struct ranks *ranks = &job->ranks;
     need(job, texts);
-    job->nodes = calloc((size_t)ranks->node_count, sizeof(struct servet_profile *));
-    job->names = calloc((size_t)ranks->node_count, sizeof *job->names);
-    need(job, job->nodes);
-    need(job, job->names);
+    job->nodes = need(job, calloc((size_t)ranks->node_count, sizeof(struct servet_profile *)));
+    job->names = need(job, calloc((size_t)ranks->node_count, sizeof *job->names));
     for (int i = 0; i < ranks->node_count; i++) {
         struct servet_error error;
         char *name = ranks->info[ranks->leaders[i]].host;
@@ -237,10 +243,8 @@ static void lay_out(struct job *job)
 {
     struct ranks *ranks = &job->ranks;
     uint32_t used = 0;
-    uint32_t *first = calloc((size_t)ranks->node_count + 1, sizeof *first),
-             *pus = calloc((size_t)ranks->size, sizeof *pus);
-    need(job, first);
-    need(job, pus);
+    uint32_t *first = need(job, calloc((size_t)ranks->node_count + 1, sizeof *first)),
+             *pus = need(job, calloc((size_t)ranks->size, sizeof *pus));
     for (int i = 0; i < ranks->node_count; i++) {
         for (int r = ranks->leaders[i]; r < ranks->size; r++) {
             if (ranks->info[r].leader == ranks->leaders[i]) {
@@ -254,11 +258,9 @@ static void lay_out(struct job *job)
 
 static void find_classes(struct job *job)
 {
-    if (probe_network_classes_make(job->names, job->nodes, job->layout.nodes, &job->classes) < 0) {
-        fail(job, "not enough memory");
-    }
-    job->outliers = profile_stream_open(&job->outlier_text, &job->outlier_size);
-    need(job, job->outliers);
+    check(job,
+          probe_network_classes_make(job->names, job->nodes, job->layout.nodes, &job->classes));
+    job->outliers = need(job, profile_stream_open(&job->outlier_text, &job->outlier_size));
     fputs(job->classes.outliers, job->outliers);
 }
 
@@ -270,8 +272,7 @@ static size_t message_bytes(const struct job *job)
 static void measure_inside(struct job *job, struct probe *probe)
 {
     struct servet_error error;
-    bool *covered = calloc(job->classes.profile->class_count, sizeof *covered);
-    need(job, covered);
+    bool *covered = need(job, calloc(job->classes.profile->class_count, sizeof *covered));
     for (size_t c = 0; c < job->classes.profile->class_count; c++) {
         covered[c] = true;
     }
@@ -343,7 +344,7 @@ static void measure_network(struct job *job, struct probe *probe)
     } else {
         for (size_t i = 0; i < result.network.layer_count; i++) {
             char *name = NULL;
-            need(job, asprintf(&name, "network %zu", i + 1) < 0 ? NULL : name);
+            check(job, asprintf(&name, "network %zu", i + 1));
             result.network.layers[i].name = name;
         }
         describe_network(job, &survey, &result);
@@ -379,9 +380,7 @@ static void describe(struct job *job)
 
 static void report_outliers(struct job *job)
 {
-    if (fclose(job->outliers) != 0) {
-        fail(job, "not enough memory");
-    }
+    check(job, fclose(job->outliers));
     for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
         cli_note("outlier: %s", line);
         probe_conditions_add(&job->conditions, "outlier", "%s", line);
@@ -393,9 +392,7 @@ static void save(struct job *job, double seconds)
     struct servet_error error;
     struct servet_profile *profile = job->classes.profile;
     profile->seconds = seconds;
-    if (job->conditions.rc < 0) {
-        fail(job, "not enough memory");
-    }
+    check(job, job->conditions.rc);
     if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
         fail(job, "%s", error.text);
     }
@@ -407,8 +404,7 @@ static void save(struct job *job, double seconds)
                  seconds, job->path);
     }
     if (!job->path[0] || job->options.run.json) {
-        char *text = profile_to_json(profile);
-        need(job, text);
+        char *text = need(job, profile_to_json(profile));
         fputs(text, stdout);
         free(text);
         if (fflush(stdout) != 0) {
@@ -434,7 +430,7 @@ static _Noreturn void lead(struct job *job, char **texts)
     report_outliers(job);
     save(job, probe_machine_elapsed(&machine) - job->began_s);
     probe_ranks_dismiss(&job->ranks, CLI_OK);
-    probe_ranks_end(&job->ranks, CLI_OK);
+    probe_ranks_end(CLI_OK);
 }
 
 /* -- every rank -- */
@@ -480,7 +476,7 @@ int main(int argc, char **argv)
         if (job.ranks.rank == 0) {
             cli_note("%s", error.text);
         }
-        probe_ranks_end(&job.ranks, CLI_USAGE);
+        probe_ranks_end(CLI_USAGE);
     }
     struct machine clock;
     probe_ranks_machine(&job.ranks, &clock);
@@ -494,5 +490,5 @@ int main(int argc, char **argv)
     if (job.ranks.rank == 0) {
         lead(&job, texts);
     }
-    probe_ranks_end(&job.ranks, probe_ranks_obey(&job.ranks));
+    probe_ranks_end(probe_ranks_obey(&job.ranks));
 }
