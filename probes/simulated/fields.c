@@ -3,10 +3,11 @@
  * fields promise to one another is load.c's. */
 #include "probes/simulated/simulated.h"
 
-#define FIELD(kind, holder, member, ...) PROFILE_FIELD(kind, holder, member, NULL, __VA_ARGS__)
+#define NAMED(kind, name, holder, member, ...)                                                     \
+    PROFILE_NAMED(name, kind, holder, member, NULL, __VA_ARGS__)
+#define FIELD(kind, holder, member, ...) NAMED(kind, #member, holder, member, __VA_ARGS__)
 #define LIST(kind, name, holder, member, count, ...)                                               \
-    PROFILE_NAMED(name, kind, holder, member, NULL, .count_offset = offsetof(holder, count),       \
-                  __VA_ARGS__)
+    NAMED(kind, name, holder, member, .count_offset = offsetof(holder, count), __VA_ARGS__)
 #define NEEDED(...) FIELD(__VA_ARGS__, .required = true)
 #define OBJECT(title, type, rows) PROFILE_OBJECT(title, type, rows, NULL)
 
@@ -84,11 +85,7 @@ static const struct profile_field domain_fields[] = {
 static const struct profile_object domain = OBJECT("domain", struct sim_domain_kind, domain_fields);
 
 static const struct profile_field memory_fields[] = {
-    {.key = "seconds",
-     .type = FIELD_NUMBER,
-     .offset = offsetof(struct sim, memory_seconds),
-     .required = true,
-     SECONDS},
+    NAMED(FIELD_NUMBER, "seconds", struct sim, memory_seconds, .required = true, SECONDS),
     NEEDED(FIELD_NUMBER, struct sim, pu_bytes_per_s, BYTES_PER_S),
     LIST(FIELD_ARRAY, "domains", struct sim, domain_kinds, domain_kind_count, .element = &domain),
     LIST(FIELD_ARRAY, "nodes", struct sim, nodes, node_count, .element = &node),
@@ -159,10 +156,7 @@ static const struct profile_field machine_fields[] = {
     LIST(FIELD_GROUPS, "packages", struct sim, packages, package_count),
     FIELD(FIELD_U64, struct sim, page_bytes, .low = 1024, .high = 0x1p20, .absent = 4096),
     FIELD(FIELD_U64, struct sim, huge_page_bytes, .high = 0x1p30),
-    {.key = "page_mapping",
-     .type = FIELD_WORD,
-     .offset = offsetof(struct sim, mapping),
-     .words = mappings},
+    NAMED(FIELD_WORD, "page_mapping", struct sim, mapping, .words = mappings),
     FIELD(FIELD_U64, struct sim, prefetched_stride_bytes, .high = 0x1p20),
     FIELD(FIELD_U64, struct sim, offline_after, .high = 1e9),
     LIST(FIELD_ARRAY, "caches", struct sim, caches, cache_count, .required = true, .low = 1,
@@ -172,10 +166,7 @@ static const struct profile_field machine_fields[] = {
     LIST(FIELD_ARRAY, "kinds", struct sim, kinds, kind_count, .element = &kind),
     LIST(FIELD_ARRAY, "gpus", struct sim, gpus, gpu_count, .element = &gpu),
     LIST(FIELD_ARRAY, "layers", struct sim, layers, layer_count, .element = &layer),
-    {.key = "exchange_matrix",
-     .type = FIELD_OBJECT,
-     .offset = offsetof(struct sim, matrix),
-     .element = &matrix},
+    NAMED(FIELD_OBJECT, "exchange_matrix", struct sim, matrix, .element = &matrix),
     FIELD(FIELD_OBJECT, struct sim, noise, .element = &noise),
     FIELD(FIELD_OBJECT, struct sim, bsp, .element = &bsp),
 };
