@@ -140,11 +140,10 @@ static int write_data(const char *path, const struct plot *plot, struct servet_e
     char *text;
     size_t length;
     FILE *file = profile_stream_open(&text, &length);
-    if (!file) {
-        return profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
+    if (file) {
+        plot->write(file, plot);
     }
-    plot->write(file, plot);
-    int rc = fclose(file) == 0
+    int rc = file && fclose(file) == 0
                  ? profile_save_file(path, text, length, error)
                  : profile_error(error, -ENOMEM, "%s: %s", path, strerrordesc_np(ENOMEM));
     free(text);
