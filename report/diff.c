@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "mapper/map.h"
-#include "profile/query.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"

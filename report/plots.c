@@ -3,12 +3,9 @@
  * sentence below it; the heat maps are in maps.c. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/file.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"

@@ -9,7 +9,6 @@
 #include "mapper/worth/suggest.h"
 #include "mapper/worth/worth.h"
 #include "profile/codec/codec.h"
-#include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
 #include "report/report.h"

@@ -1,7 +1,5 @@
 /* profile_check_class(): what the fields of one kind of node promise to one another. Each of them
  * is within its range already (table.c). */
-#include <errno.h>
-
 #include "profile/codec/codec.h"
 #include "profile/query.h"
 

@@ -2,11 +2,8 @@
  * checking every value against the range of its row. */
 #include "profile/codec/codec.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* -- items of lists that are no objects: a set, the numbers of a pair, a name and a text -- */
 

@@ -1,7 +1,6 @@
 /* One value of a profile from its JSON, by the type of its field: what it has to look like, and how
  * it is refused. Ranges are checked afterwards, by the table (table.c). */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"

@@ -1,11 +1,8 @@
 /* Figures as people read them: one way to write a size, a time, a bandwidth, for all commands. */
 #include "profile/text/text.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "profile/codec/codec.h"

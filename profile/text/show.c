@@ -4,11 +4,7 @@
 #include "profile/tiers.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "profile/codec/codec.h"
 
 #define INDENT_TEXT 2
 
