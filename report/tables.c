@@ -51,7 +51,7 @@ static void put_head(FILE *out, char *row, bool capitals)
 
 bool report_table(FILE *out, const char *id, const char *caption, struct table *table)
 {
-    const bool any = table->row_count && !table->failed;
+    const bool any = table->row_count > 1 && !table->failed;
     if (any && caption) {
         fprintf(out, "<div class=\"card scroll\" id=\"%s\">\n<table><caption>", id);
         profile_xml_text(out, caption);
@@ -187,10 +187,7 @@ static void put_worth(FILE *out, const struct map_worth_rows *rows)
     char caption[96];
     snprintf(caption, sizeof caption, "Fewest workers that get %.0f %% of the memory bandwidth",
              MAP_WORTH_SHARE * 100);
-    if (rows->count) {
-        profile_table_row(&table,
-                          "of\tPUs\tworth having\tthey get\tat most\tmeasured up to\ton PUs");
-    }
+    profile_table_row(&table, "of\tPUs\tworth having\tthey get\tat most\tmeasured up to\ton PUs");
     for (size_t i = 0; i < rows->count; i++) {
         const struct map_worth_row *row = &rows->rows[i];
         char name[96], places[32];
@@ -209,9 +206,7 @@ static void put_worth(FILE *out, const struct map_worth_rows *rows)
         profile_table_cell(&table, many ? places : row->places, many ? row->places : NULL);
     }
     report_table(out, "worth", caption, &table);
-    if (rows->queue_count) {
-        profile_table_row(&queues, "layer\tworth having\tmeasured up to");
-    }
+    profile_table_row(&queues, "layer\tworth having\tmeasured up to");
     for (size_t i = 0; i < rows->queue_count; i++) {
         const struct map_queue_row *row = &rows->queues[i];
         profile_table_row(&queues, "%s\t%u%s\t%u", row->layer, row->worth,

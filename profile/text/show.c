@@ -17,7 +17,7 @@ struct show {
 /* Prints a table below its title, or nothing where it is empty. */
 static void print_table(struct show *show, const char *title, struct table *table)
 {
-    if (table->row_count && title) {
+    if (table->row_count > 1 && title) {
         fprintf(show->stream, "\n%s\n", title);
     }
     int rc = profile_table_print(table, show->stream, INDENT_TEXT);

@@ -101,7 +101,8 @@ static void print_notes(const struct table *table, FILE *stream, int indent)
 int profile_table_print(struct table *table, FILE *stream, int indent)
 {
     size_t widths[TABLE_COLUMNS] = {0}, column;
-    int rc = table->failed ? -ENOMEM : 0;
+    const int rc = table->failed ? -ENOMEM : 0;
+    const bool any = table->row_count > 1 && rc == 0;
     for (size_t row = 0; row < table->row_count; row++) {
         const char *at = table->rows[row];
         for (column = 0; at && column < TABLE_COLUMNS; column++) {
@@ -109,8 +110,8 @@ int profile_table_print(struct table *table, FILE *stream, int indent)
             widths[column] = length > widths[column] ? length : widths[column];
         }
     }
-    for (size_t row = 0; row < table->row_count; row++) {
-        const char *cell = table->rows[row], *at = rc == 0 ? cell : NULL;
+    for (size_t row = 0; any && row < table->row_count; row++) {
+        const char *cell = table->rows[row], *at = cell;
         for (column = 0; at && column < TABLE_COLUMNS; column++, cell = at) {
             size_t length = next_cell(&at);
             /* No spaces at the end of a line. */
@@ -119,7 +120,7 @@ int profile_table_print(struct table *table, FILE *stream, int indent)
                     (int)length, cell, at ? GAP : "\n");
         }
     }
-    if (rc == 0) {
+    if (any) {
         print_notes(table, stream, indent);
     }
     profile_table_free(table);
@@ -181,9 +182,7 @@ static struct figure number(uint32_t value)
 
 void profile_table_caches(struct table *table, const struct profile_class *node_class)
 {
-    if (node_class->cache_count) {
-        profile_table_row(table, "level\teffective\tdeclared\tline\tways\tshared by\tPUs\tquality");
-    }
+    profile_table_row(table, "level\teffective\tdeclared\tline\tways\tshared by\tPUs\tquality");
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         profile_table_row(table, "L%u\t%s\t%s\t%s\t%s", cache->level,
@@ -204,9 +203,7 @@ void profile_table_caches(struct table *table, const struct profile_class *node_
 
 void profile_table_tlb(struct table *table, const struct profile_class *node_class)
 {
-    if (node_class->tlb_count) {
-        profile_table_row(table, "pages\treach\ta miss adds\tquality");
-    }
+    profile_table_row(table, "pages\treach\ta miss adds\tquality");
     for (size_t i = 0; i < node_class->tlb_count; i++) {
         const struct profile_tlb *level = &node_class->tlb[i];
         profile_table_row(table, "%s\t%s\t%s", profile_figure_bytes(level->page_bytes).text,
@@ -218,9 +215,7 @@ void profile_table_tlb(struct table *table, const struct profile_class *node_cla
 
 void profile_table_access(struct table *table, const struct profile_class *node_class)
 {
-    if (node_class->numa_access_count) {
-        profile_table_row(table, "PUs\tnode\tlatency\tone worker\tquality");
-    }
+    profile_table_row(table, "PUs\tnode\tlatency\tone worker\tquality");
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         profile_table_row(table, "%s\t%u\t%s\t%s", profile_figure_group(&row->pus).text, row->node,
@@ -234,11 +229,9 @@ void profile_table_kernels(struct table *table, const struct profile_class *node
 {
     const struct profile_memory *memory = &node_class->memory;
     const size_t together = memory->kernel_pus.count;
-    if (memory->kernel_count) {
-        profile_table_row(table, "loop\tone PU\t%s%s\teach keeps\tquality",
-                          together ? "PUs " : "more PUs",
-                          together ? profile_figure_group(&memory->kernel_pus).text : "");
-    }
+    profile_table_row(table, "loop\tone PU\t%s%s\teach keeps\tquality",
+                      together ? "PUs " : "more PUs",
+                      together ? profile_figure_group(&memory->kernel_pus).text : "");
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
         profile_table_row(table, "%s\t%s\t%s\t%s", profile_figure_kernel(rate).text,
@@ -263,14 +256,11 @@ bool profile_level_disturbs(const struct profile_memory *memory, size_t level)
 void profile_table_levels(struct table *table, const struct profile_memory *memory,
                           bool only_disturbing)
 {
+    profile_table_row(table, "overhead level\teach of two\tPUs that disturb one another\tquality");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         if (only_disturbing && !profile_level_disturbs(memory, i)) {
             continue;
-        }
-        if (!table->row_count) {
-            profile_table_row(table,
-                              "overhead level\teach of two\tPUs that disturb one another\tquality");
         }
         profile_table_row(table, "%zu%s\t%s", i, i ? "" : " (worst)",
                           profile_figure_bandwidth(level->bytes_per_s).text);
@@ -282,9 +272,7 @@ void profile_table_levels(struct table *table, const struct profile_memory *memo
 
 void profile_table_devices(struct table *table, const struct profile_class *node_class)
 {
-    if (node_class->device_count) {
-        profile_table_row(table, "kind\tname\tbus\tcard\tNUMA\tnear PUs\tmodel");
-    }
+    profile_table_row(table, "kind\tname\tbus\tcard\tNUMA\tnear PUs\tmodel");
     for (size_t i = 0; i < node_class->device_count; i++) {
         const struct profile_device *device = &node_class->devices[i];
         profile_table_row(table, "%s\t%s%s\t%s\t%u\t%s", profile_device_kind_names[device->kind],
@@ -302,13 +290,11 @@ void profile_table_devices(struct table *table, const struct profile_class *node
 
 void profile_table_transfers(struct table *table, const struct profile_class *node_class)
 {
+    profile_table_row(table, "GPU\tnode\tto it\tfrom it\tlatency\tquality");
     for (size_t i = 0; i < node_class->device_count; i++) {
         const struct profile_device *device = &node_class->devices[i];
         if (device->kind != PROFILE_GPU) {
             continue;
-        }
-        if (!table->row_count) {
-            profile_table_row(table, "GPU\tnode\tto it\tfrom it\tlatency\tquality");
         }
         for (size_t k = 0; k < device->transfer_count; k++) {
             const struct profile_transfer *row = &device->transfers[k];
@@ -327,9 +313,7 @@ void profile_table_transfers(struct table *table, const struct profile_class *no
 void profile_table_layers(struct table *table, const struct profile_communication *communication,
                           const char *latency, const char *members)
 {
-    if (communication->layer_count) {
-        profile_table_row(table, "layer\tname\t%s\t%s\tquality", latency, members);
-    }
+    profile_table_row(table, "layer\tname\t%s\t%s\tquality", latency, members);
     for (size_t i = 0; i < communication->layer_count; i++) {
         const struct profile_layer *layer = &communication->layers[i];
         profile_table_row(
@@ -368,9 +352,7 @@ static struct figure flops(double value)
 void profile_table_bsp(struct table *table, const struct servet_profile *profile)
 {
     table->numbers = true;
-    if (profile->bsp_count) {
-        profile_table_row(table, "p\tg\tl\tT(0)\tg packets\tGflop/s\tbackend\tquality");
-    }
+    profile_table_row(table, "p\tg\tl\tT(0)\tg packets\tGflop/s\tbackend\tquality");
     for (size_t i = 0; i < profile->bsp_count; i++) {
         const struct profile_bsp *bsp = &profile->bsp[i];
         profile_table_row(table, "%u\t%s\t%s\t%s\t%s\t%.4g\t%s", bsp->processors,

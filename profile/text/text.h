@@ -52,7 +52,7 @@ char *profile_relation_text(const struct profile_relation *relation);
 
 /* -- tables -- */
 
-/* The first row has the names of the columns. */
+/* The first row has the names of the columns; a table of names alone is empty. */
 struct table {
     char **rows; /* cells with tabs between them; behind a cell, after a '\v', what it leaves out */
     size_t row_count;
@@ -76,7 +76,7 @@ void profile_table_free(struct table *table);
  * cells leave out, and empties the table. 0 or -ENOMEM. */
 int profile_table_print(struct table *table, FILE *stream, int indent);
 
-/* The tables of a profile; they stay empty where nothing is known. */
+/* The tables of a profile; empty where nothing is known. */
 void profile_table_caches(struct table *table, const struct profile_class *node_class);
 void profile_table_tlb(struct table *table, const struct profile_class *node_class);
 void profile_table_access(struct table *table, const struct profile_class *node_class);
