@@ -210,36 +210,6 @@ static int check_items(const struct json_path *at, const struct profile_field *f
     return 0;
 }
 
-static int check_absent(const struct json_path *at, const struct profile_field *field,
-                        struct servet_error *error)
-{
-    if (!field->required) {
-        return 0;
-    }
-    if (field->type == FIELD_STRING) {
-        return profile_refuse(error, at, field->key, "missing, expected a string");
-    }
-    if (field->low > 0 && field->type == FIELD_SET) {
-        return profile_refuse(error, at, field->key, "found no PU, expected at least one");
-    }
-    if (field->low > 0 && field->type == FIELD_ARRAY) {
-        return profile_refuse(error, at, field->key, "found none, expected at least one");
-    }
-    return 0;
-}
-
-static int check_set(const struct json_path *at, const struct profile_field *field,
-                     const struct profile_set *set, const struct profile_set *members,
-                     struct servet_error *error)
-{
-    if (set->count == 0) {
-        return check_absent(at, field, error);
-    }
-    return !members || profile_set_subset(set, members)
-               ? 0
-               : profile_refuse(error, at, field->key, "expected only PUs of the node class");
-}
-
 static int check_part(const struct json_path *at, const struct profile_field *field,
                       const void *part, const struct profile_set *members,
                       struct servet_error *error)
@@ -268,28 +238,34 @@ static int check_field(const struct json_path *at, const struct profile_field *f
                        struct servet_error *error)
 {
     const void *member = (const char *)object + field->offset;
-    bool absent = profile_field_absent(field, object);
-    bool there = field->required || !absent;
+    const bool absent = profile_field_absent(field, object), lacks = absent && field->low > 0;
+    if (absent && !field->required) {
+        return 0;
+    }
     switch (field->type) {
     case FIELD_STRING:
-        return absent ? check_absent(at, field, error) : 0;
+        return absent ? profile_refuse(error, at, field->key, "missing, expected a string") : 0;
     case FIELD_SET:
-        return check_set(at, field, member, members, error);
+        if (lacks) {
+            return profile_refuse(error, at, field->key, "found no PU, expected at least one");
+        }
+        return !members || profile_set_subset(member, members)
+                   ? 0
+                   : profile_refuse(error, at, field->key, "expected only PUs of the node class");
     case FIELD_ARRAY:
-        return absent ? check_absent(at, field, error)
-                      : check_items(at, field, object, members, error);
+        return lacks ? profile_refuse(error, at, field->key, "found none, expected at least one")
+                     : check_items(at, field, object, members, error);
     case FIELD_PAIR_FIGURES:
         return check_figures(at, field, object, members, error);
     case FIELD_OBJECT:
-        return there ? check_part(at, field, member, members, error) : 0;
+        return check_part(at, field, member, members, error);
     case FIELD_U32:
     case FIELD_U64:
-        return there ? check_whole(at, field, whole_of(field, object), (uint64_t)field->low, error)
-                     : 0;
+        return check_whole(at, field, whole_of(field, object), (uint64_t)field->low, error);
     case FIELD_NUMBER:
-        return there ? check_real(at, field, *(const double *)member, error) : 0;
+        return check_real(at, field, *(const double *)member, error);
     case FIELD_WORD:
-        return there ? check_word(at, field, *(const unsigned *)member, error) : 0;
+        return check_word(at, field, *(const unsigned *)member, error);
     default:
         return 0;
     }
