@@ -226,17 +226,16 @@ const struct profile_json *profile_json_get(const struct profile_json *object, c
 int64_t profile_json_integer(const struct profile_json *value);
 /* Value of a PROFILE_JSON_INTEGER or PROFILE_JSON_REAL, in any locale. */
 double profile_json_number(const struct profile_json *value);
-/* A value as a text again, on one line, to be freed; NULL: there is no memory. */
-char *profile_json_text(const struct profile_json *value);
-/* The same for people: values that do not fit on a line take one for each of their items. */
-char *profile_json_lines(const struct profile_json *value);
+/* A value as a text again, to be freed: on one line, or, for people, in `lines`: values that do not
+ * fit on one take one for each of their items. NULL: there is no memory. */
+char *profile_json_text(const struct profile_json *value, bool lines);
 
 /* A text that is written twice: without `out` only its length is counted. */
 struct profile_json_writer {
     char *out;
     size_t used, line_start;
     bool failed;  /* no memory for a value's text: the whole is of no use */
-    bool lines;   /* as profile_json_lines() */
+    bool lines;   /* as of profile_json_text() */
     bool longest; /* reals with all digits that a double may need, else the fewest that do */
 };
 

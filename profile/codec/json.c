@@ -571,7 +571,7 @@ static void put_value(struct profile_json_writer *to, const struct profile_json 
     }
 }
 
-static char *text_of(const struct profile_json *value, bool lines)
+char *profile_json_text(const struct profile_json *value, bool lines)
 {
     struct profile_json_writer to = {.lines = lines};
     put_value(&to, value, 0);
@@ -581,14 +581,4 @@ static char *text_of(const struct profile_json *value, bool lines)
         strcpy(to.out + to.used, lines ? "\n" : "");
     }
     return to.out;
-}
-
-char *profile_json_text(const struct profile_json *value)
-{
-    return text_of(value, false);
-}
-
-char *profile_json_lines(const struct profile_json *value)
-{
-    return text_of(value, true);
 }

@@ -41,7 +41,7 @@ static int keep_extra(struct profile_loader *loader, const struct json_path *at,
     struct profile_extra *extra = &more[profile->extra_count++];
     extra->where = strdup(profile_json_path_text(at, path, sizeof path));
     extra->key = strdup(key);
-    extra->value = profile_json_text(value);
+    extra->value = profile_json_text(value, false);
     return extra->where && extra->key && extra->value ? 0 : profile_load_no_memory(loader);
 }
 

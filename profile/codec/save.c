@@ -189,7 +189,7 @@ char *profile_to_json(const struct servet_profile *profile)
     to.out[to.used] = '\0';
     char *text = NULL;
     if (!to.failed && profile_json_read(to.out, to.used, "profile", &values, NULL) == 0) {
-        text = profile_json_lines(values);
+        text = profile_json_text(values, true);
         free(values);
     }
     free(to.out);

@@ -24,7 +24,7 @@ static void describe(const struct profile_json *json, char *out, size_t size)
         snprintf(out, size, "%s", json->type == PROFILE_JSON_OBJECT ? "an object" : "an array");
         return;
     }
-    char *text = profile_json_text(json);
+    char *text = profile_json_text(json, false);
     snprintf(out, size, "%s", text ? text : "something else");
     if (text && strlen(text) >= size) {
         memcpy(out + size - 4, "...", 4);
