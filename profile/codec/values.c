@@ -164,42 +164,28 @@ static int load_set(struct profile_loader *loader, const struct json_path *at,
 
 /* -- arrays -- */
 
-/* A pair, or a pair and its figure. */
-static int load_pair(struct profile_loader *loader, const struct json_path *at,
-                     const struct profile_json *json, const struct profile_object *type, void *item)
-{
-    if (json->type != PROFILE_JSON_ARRAY || json->count != type->field_count) {
-        return profile_load_refuse(loader, at, json,
-                                   type->field_count == 2
-                                       ? "a pair such as [0, 5]"
-                                       : "a pair and its figure such as [0, 5, 2.5e-8]");
-    }
-    int rc = 0;
-    const struct profile_json *value = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, value = profile_json_next(value)) {
-        rc = profile_load_value(loader, &JSON_PATH_ITEM(at, i), value, &type->fields[i], item);
-    }
-    return rc;
-}
-
 /* `json`: the item; of a map its key, which its value follows. */
 static int load_item(struct profile_loader *loader, const struct json_path *at,
                      const struct profile_json *json, const struct profile_field *field, void *item)
 {
     const struct profile_object *type = profile_field_item(field);
-    struct profile_condition *condition = item;
-    int rc;
-    switch (field->type) {
-    case FIELD_ARRAY:
+    const bool array = field->type == FIELD_PAIRS || field->type == FIELD_PAIR_FIGURES;
+    if (field->type == FIELD_ARRAY) {
         return profile_load_object(loader, at, json, type, item);
-    case FIELD_GROUPS:
-        return load_set(loader, at, json, item);
-    case FIELD_MAP:
-        rc = load_string(loader, at, json, &condition->key);
-        return rc < 0 ? rc : load_string(loader, at, json + 1, &condition->value);
-    default:
-        return load_pair(loader, at, json, type, item);
     }
+    if (array && (json->type != PROFILE_JSON_ARRAY || json->count != type->field_count)) {
+        return profile_load_refuse(loader, at, json,
+                                   field->type == FIELD_PAIRS
+                                       ? "a pair such as [0, 5]"
+                                       : "a pair and its figure such as [0, 5, 2.5e-8]");
+    }
+    int rc = 0;
+    const struct profile_json *value = array ? json + 1 : json;
+    for (size_t i = 0; rc == 0 && i < type->field_count; i++, value = profile_json_next(value)) {
+        const struct json_path part = JSON_PATH_ITEM(at, i);
+        rc = profile_load_value(loader, array ? &part : at, value, &type->fields[i], item);
+    }
+    return rc;
 }
 
 /* The count grows as they are loaded, so that a half-loaded list can be freed. */
