@@ -198,15 +198,20 @@ double profile_layer_distance(const struct servet_profile *profile,
                                             : profile_layer_rank(profile, communication, index);
 }
 
-bool profile_link_of(const struct servet_profile *profile, const struct profile_place *a,
-                     const struct profile_place *b, struct profile_link *out)
+bool profile_link_of(const struct servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                     struct profile_link *out)
 {
-    bool inside = a->node == b->node;
-    struct profile_link link = {inside ? &a->node_class->communication : &profile->network, NULL,
-                                0};
+    struct profile_place a, b;
     size_t index;
-    link.layer = inside ? profile_layer_of(link.communication, a->os_index, b->os_index, &index)
-                        : profile_layer_of(link.communication, a->node, b->node, &index);
+    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b)) {
+        return false;
+    }
+    const bool inside = a.node == b.node;
+    struct profile_link link = {.communication =
+                                    inside ? &a.node_class->communication : &profile->network,
+                                .a = inside ? a.os_index : a.node,
+                                .b = inside ? b.os_index : b.node};
+    link.layer = profile_layer_of(link.communication, link.a, link.b, &index);
     if (!link.layer) {
         return false;
     }

@@ -55,11 +55,12 @@ struct profile_link {
     const struct profile_communication *communication; /* inside the node, or between nodes */
     const struct profile_layer *layer;
     uint32_t rank; /* profile_layer_rank() of it */
+    uint32_t a, b; /* the two members: PUs of the node (OS indices), or nodes */
 };
 
-/* The link of two PUs that were located. False: the same PU, or no layer holds both. */
-bool profile_link_of(const struct servet_profile *profile, const struct profile_place *a,
-                     const struct profile_place *b, struct profile_link *out);
+/* The link of two PUs. False: one is not known, they are the same, or no layer holds both. */
+bool profile_link_of(const struct servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
+                     struct profile_link *out);
 
 /* 1, 2, 3 … from the nearest layer of a communication outwards; layers between nodes come after the
  * most that any class has. The distance of a layer whose latency is not known. */

@@ -39,10 +39,8 @@ int64_t spmd_neighbour(const struct spmd_grid *grid, uint64_t rank, struct spmd_
 size_t spmd_layer(const struct servet_profile *profile, uint32_t a, uint32_t b,
                   struct profile_link *out)
 {
-    struct profile_place x, y;
     struct profile_link link = {0};
-    bool known = profile_locate(profile, a, &x) && profile_locate(profile, b, &y) &&
-                 profile_link_of(profile, &x, &y, &link);
+    bool known = profile_link_of(profile, a, b, &link);
     if (out) {
         *out = link;
     }

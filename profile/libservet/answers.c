@@ -454,19 +454,11 @@ int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum serve
 
 /* -- messages and cache lines between two PUs -- */
 
-static bool find_link(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
-                      struct profile_link *link)
-{
-    struct profile_place a, b;
-    return profile_locate(profile, pu_a, &a) && profile_locate(profile, pu_b, &b) &&
-           profile_link_of(profile, &a, &b, link);
-}
-
 double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                               uint64_t bytes)
 {
     struct profile_link link;
-    if (!profile->measured || !find_link(profile, pu_a, pu_b, &link)) {
+    if (!profile->measured || !profile_link_of(profile, pu_a, pu_b, &link)) {
         return 0;
     }
     return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
@@ -513,7 +505,7 @@ double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint
                               uint32_t messages)
 {
     struct profile_link link;
-    if (!messages || !profile->measured || !find_link(profile, pu_a, pu_b, &link) ||
+    if (!messages || !profile->measured || !profile_link_of(profile, pu_a, pu_b, &link) ||
         link.layer->concurrency_count < 2) {
         return 0;
     }
@@ -523,23 +515,19 @@ double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint
 int servet_message_layer(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
     struct profile_link link;
-    return find_link(profile, pu_a, pu_b, &link) ? (int)link.rank - 1 : -1;
+    return profile_link_of(profile, pu_a, pu_b, &link) ? (int)link.rank - 1 : -1;
 }
 
 int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                            struct servet_quality *out)
 {
     struct profile_link link;
-    struct profile_place a, b;
-    if (!profile_locate(profile, pu_a, &a) || !profile_locate(profile, pu_b, &b) ||
-        !profile_link_of(profile, &a, &b, &link)) {
+    if (!profile_link_of(profile, pu_a, pu_b, &link)) {
         return -ENOENT;
     }
-    bool inside = a.node == b.node;
     const struct profile_relation *measured = &link.communication->measured;
-    bool listed =
-        measured->group_count + measured->pair_count == 0 ||
-        profile_related(measured, inside ? a.os_index : a.node, inside ? b.os_index : b.node);
+    bool listed = measured->group_count + measured->pair_count == 0 ||
+                  profile_related(measured, link.a, link.b);
     return answer(&link.layer->quality, listed, out);
 }
 

@@ -120,11 +120,10 @@ int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, 
 
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
-    struct profile_place a, b;
     struct profile_link link;
-    bool found = profile_locate(profile, pu_a, &a) && profile_locate(profile, pu_b, &b) &&
-                 profile_link_of(profile, &a, &b, &link);
-    return found && profile->measured ? map_messages_worth(link.layer, NULL) : 0;
+    return profile->measured && profile_link_of(profile, pu_a, pu_b, &link)
+               ? map_messages_worth(link.layer, NULL)
+               : 0;
 }
 
 /* -- new numbers for the ranks of a running program, for callers of MPI_Comm_split and
