@@ -461,9 +461,6 @@ int profile_save(const struct servet_profile *profile, const char *path,
 /* Is there nothing at `path`, an empty file, what cannot be read, or the beginning of a profile? A
  * command asks before it measures, for it would replace the file. */
 bool profile_replaceable(const char *path);
-/* Any text in the same way: the old file or the new one. 0, -EINVAL (not a regular file),
- * -errno. */
-int profile_save_text(const char *text, const char *path, struct servet_error *error);
 /* The profile as text, a new string, or NULL. */
 char *profile_to_json(const struct servet_profile *profile);
 

@@ -7,6 +7,7 @@
 #include "mapper/formats/formats.h"
 #include "mapper/spmd/spmd.h"
 #include "profile/base/cli.h"
+#include "profile/base/file.h"
 
 typedef unsigned long long ull;
 
@@ -107,7 +108,7 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
 {
     struct servet_error error;
     char *text = map_needed(spmd_plan_json(p, choice, grid));
-    int rc = profile_save_text(text, path, &error);
+    int rc = profile_save_file(path, text, strlen(text), &error);
     free(text);
     if (rc < 0) {
         cli_usage("--plan: %s", error.text);

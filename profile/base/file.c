@@ -193,11 +193,6 @@ int profile_save_file(const char *path, const char *data, size_t length, struct 
     return replace(file, successor_mode(&old), data, length, error);
 }
 
-int profile_save_text(const char *text, const char *path, struct servet_error *error)
-{
-    return profile_save_file(path, text, strlen(text), error);
-}
-
 bool profile_replaceable(const char *path)
 {
     char head[HEAD_BYTES + 1];
