@@ -170,10 +170,12 @@ const struct profile_object *profile_field_item(const struct profile_field *fiel
 /* Frees what the members of `object` own, not `object` itself. */
 void profile_object_free(const struct profile_object *type, void *object);
 /* The same of parts by themselves, which are empty then. */
+void profile_relation_free(struct profile_relation *relation);
 void profile_layer_free(struct profile_layer *layer);
 void profile_communication_free(struct profile_communication *communication);
 void profile_memory_level_free(struct profile_memory_level *level);
 void profile_memory_free(struct profile_memory *memory);
+void profile_device_free(struct profile_device *device);
 /* Does the member hold what its absence means? */
 bool profile_field_absent(const struct profile_field *field, const void *object);
 /* The words of a FIELD_WORD as people list them, cut to `size`; returns `buffer`. */

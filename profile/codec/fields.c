@@ -535,6 +535,11 @@ static void empty(const struct profile_object *type, void *object)
     memset(object, 0, type->size);
 }
 
+void profile_relation_free(struct profile_relation *of)
+{
+    empty(&relation, of);
+}
+
 void profile_layer_free(struct profile_layer *of)
 {
     empty(&layer, of);
@@ -553,5 +558,10 @@ void profile_memory_level_free(struct profile_memory_level *of)
 void profile_memory_free(struct profile_memory *of)
 {
     empty(&memory, of);
+}
+
+void profile_device_free(struct profile_device *of)
+{
+    empty(&device, of);
 }
 #endif

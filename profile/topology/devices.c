@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "profile/codec/codec.h"
 #include "profile/topology/topology.h"
 
 /* PCI: the vendor of Slingshot's cards; classes. */
@@ -348,17 +349,6 @@ static void number_cards(struct devices *devices)
     }
 }
 
-static void free_found(struct found *found)
-{
-    struct profile_device *device = &found->device;
-    free(device->name);
-    free(device->aliases);
-    free(device->model);
-    free(device->bus_id);
-    free(device->uuid);
-    profile_set_free(&device->pus);
-}
-
 /* Leaves the devices that are kept: graphics that no runtime computes on are none where it computes
  * on others. */
 static void drop_others(struct devices *devices)
@@ -372,7 +362,7 @@ static void drop_others(struct devices *devices)
         struct found *found = &devices->found[i];
         const bool graphics = found->device.kind == PROFILE_GPU && runtime && !found->runtime;
         if (graphics || found->device.kind == PROFILE_DEVICE_KINDS) {
-            free_found(found);
+            profile_device_free(&found->device);
         } else {
             devices->found[kept++] = *found;
         }
@@ -421,7 +411,7 @@ int profile_topology_read_devices(hwloc_topology_t topology, struct profile_clas
     }
     rc = rc < 0 ? rc : finish(topology, &devices, node_class);
     for (size_t i = 0; i < devices.count; i++) {
-        free_found(&devices.found[i]);
+        profile_device_free(&devices.found[i].device);
     }
     free(devices.found);
     return rc;

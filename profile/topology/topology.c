@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/codec/codec.h"
 #include "profile/model.h"
 #include "profile/query.h"
 
 /* -- gathering -- */
 
-/* Room for one more item in *array. NULL: no memory. */
-static void *grow(void *array, size_t count, size_t size)
+/* Adds an item of zeros to *array. NULL: no memory. */
+static void *grow(void *array, size_t *count, size_t size)
 {
     void **member = array;
-    void *more = reallocarray(*member, count + 1, size);
+    void *more = reallocarray(*member, *count + 1, size);
     if (!more) {
         return NULL;
     }
     *member = more;
-    return memset((char *)more + count * size, 0, size);
+    ++*count;
+    return memset((char *)more + (*count - 1) * size, 0, size);
 }
 
 struct servet_profile *profile_topology_new(void)
@@ -45,13 +47,12 @@ int profile_topology_add_group(struct profile_relation *relation, struct profile
         profile_set_free(&group);
         return 0;
     }
-    struct profile_set *slot = grow(&relation->groups, relation->group_count, sizeof *slot);
+    struct profile_set *slot = grow(&relation->groups, &relation->group_count, sizeof *slot);
     if (!slot) {
         profile_set_free(&group);
         return -ENOMEM;
     }
     *slot = group;
-    relation->group_count++;
     return 0;
 }
 
@@ -66,9 +67,9 @@ static struct profile_cache *cache_like(struct profile_class *node_class,
             return known;
         }
     }
-    struct profile_cache *fresh = grow(&node_class->caches, node_class->cache_count, sizeof *fresh);
+    struct profile_cache *fresh =
+        grow(&node_class->caches, &node_class->cache_count, sizeof *fresh);
     if (fresh) {
-        node_class->cache_count++;
         *fresh = (struct profile_cache){.level = cache->level,
                                         .size_bytes = cache->size_bytes,
                                         .declared_size_bytes = cache->size_bytes,
@@ -96,12 +97,11 @@ int profile_topology_add_cache(struct profile_class *node_class, const struct to
 int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_index,
                               uint64_t memory_bytes, struct profile_set pus)
 {
-    struct profile_numa *numa = grow(&node_class->numa, node_class->numa_count, sizeof *numa);
+    struct profile_numa *numa = grow(&node_class->numa, &node_class->numa_count, sizeof *numa);
     if (!numa) {
         profile_set_free(&pus);
         return -ENOMEM;
     }
-    node_class->numa_count++;
     *numa = (struct profile_numa){.os_index = os_index, .pus = pus, .memory_bytes = memory_bytes};
     return 0;
 }
@@ -109,12 +109,11 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus)
 {
-    struct profile_kind *kind = grow(&node_class->kinds, node_class->kind_count, sizeof *kind);
+    struct profile_kind *kind = grow(&node_class->kinds, &node_class->kind_count, sizeof *kind);
     if (!kind) {
         profile_set_free(&pus);
         return -ENOMEM;
     }
-    node_class->kind_count++;
     *kind = (struct profile_kind){.efficiency = efficiency, .pus = pus};
     return 0;
 }
@@ -170,15 +169,6 @@ static void report_order_class(struct profile_class *node_class)
 
 /* -- relations -- */
 
-static void free_relation(struct profile_relation *relation)
-{
-    for (size_t i = 0; i < relation->group_count; i++) {
-        profile_set_free(&relation->groups[i]);
-    }
-    free(relation->groups);
-    *relation = (struct profile_relation){0};
-}
-
 static int add_copy(struct profile_relation *relation, const struct profile_set *group)
 {
     struct profile_set copy;
@@ -230,11 +220,10 @@ static int add_memory_level(struct profile_class *node_class, const struct profi
         return 0;
     }
     struct profile_memory *memory = &node_class->memory;
-    struct profile_memory_level *level = grow(&memory->levels, memory->level_count, sizeof *level);
+    struct profile_memory_level *level = grow(&memory->levels, &memory->level_count, sizeof *level);
     if (!level) {
         return -ENOMEM;
     }
-    memory->level_count++;
     level->quality.spread = -1;
     return copy_groups(groups, &level->collisions);
 }
@@ -333,7 +322,7 @@ static void keep_news(const struct profile_class *node_class, const struct profi
 void profile_topology_groupings_free(struct topology_groupings *groupings)
 {
     for (size_t i = 0; i < groupings->count; i++) {
-        free_relation(&groupings->of[i]);
+        profile_relation_free(&groupings->of[i]);
     }
     groupings->count = 0;
 }
@@ -358,16 +347,14 @@ static int add_layer(struct profile_communication *communication, const char *na
     }
     struct profile_layer layer = {.name = strdup(name), .quality = {.spread = -1}};
     int rc = layer.name ? copy_groups(members, &layer.members) : -ENOMEM;
-    if (rc < 0 || !grow(&communication->layers, communication->layer_count, sizeof layer)) {
-        free(layer.name);
-        free_relation(&layer.members);
+    if (rc < 0 || !grow(&communication->layers, &communication->layer_count, sizeof layer)) {
+        profile_layer_free(&layer);
         return -ENOMEM;
     }
     struct profile_layer *layers = communication->layers;
     memmove(layers + place + 1, layers + place,
-            (communication->layer_count - place) * sizeof *layers);
+            (communication->layer_count - 1 - place) * sizeof *layers);
     layers[place] = layer;
-    communication->layer_count++;
     return 0;
 }
 
@@ -384,7 +371,7 @@ static int add_cache_layer(struct profile_class *node_class, uint32_t level)
     order_relation(&all);
     const char name[] = {'L', (char)('0' + level), '\0'};
     rc = rc < 0 ? rc : add_layer(&node_class->communication, name, &all);
-    free_relation(&all);
+    profile_relation_free(&all);
     return rc;
 }
 
@@ -404,7 +391,7 @@ static int derive_layers(struct profile_class *node_class, const struct profile_
     struct profile_relation everyone = {0};
     rc = rc < 0 ? rc : add_copy(&everyone, &node_class->pus);
     rc = rc < 0 ? rc : add_layer(communication, "node", &everyone);
-    free_relation(&everyone);
+    profile_relation_free(&everyone);
     if (node_class->cache_count && node_class->caches[0].level == 1) {
         communication->message_bytes = node_class->caches[0].size_bytes;
     }
@@ -444,7 +431,7 @@ int profile_topology_finish(struct servet_profile *profile, struct topology_grou
     }
     rc = rc < 0 ? rc : derive_memory(node_class, &numa, groupings);
     rc = rc < 0 ? rc : derive_layers(node_class, &numa, groupings);
-    free_relation(&numa);
+    profile_relation_free(&numa);
     if (rc == 0) {
         profile->tool = strdup("servet " SERVET_VERSION);
         rc = profile->tool ? 0 : -ENOMEM;
