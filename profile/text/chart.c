@@ -270,16 +270,11 @@ void profile_svg_text(FILE *out, double x, double y, const char *anchor, const c
     fputs("</text>\n", out);
 }
 
-static void class_of(unsigned colour, char *out, size_t size)
-{
-    snprintf(out, size, colour == CHART_MUTED ? "muted" : "c%u", colour);
-}
-
 /* Opens a path, whose data follow. */
 static void open_path(FILE *out, unsigned colour, double width, bool dashed)
 {
     char name[16];
-    class_of(colour, name, sizeof name);
+    snprintf(name, sizeof name, colour == CHART_MUTED ? "muted" : "c%u", colour);
     fprintf(out,
             "<path class=\"%s\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"%g\" "
             "stroke-linecap=\"round\"%s d=\"",
@@ -483,12 +478,8 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
      * to a stream of its own. */
     char *head = NULL;
     size_t length;
-    FILE *above = profile_stream_open(&head, &length);
-    if (!above || chart->rc < 0) {
-        if (above) {
-            fclose(above);
-        }
-        free(head);
+    FILE *above = chart->rc < 0 ? NULL : profile_stream_open(&head, &length);
+    if (!above) {
         return -ENOMEM;
     }
     double top = alone ? ROW : 0; /* a page writes the title itself */
@@ -502,7 +493,6 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
     y.to = top + ROW * (double)(marks.blocks * marks.lines) + 8;
     y.from = y.to + PLOT_HEIGHT;
     if (fclose(above) != 0) {
-        free(head);
         return -ENOMEM;
     }
     fprintf(out,
