@@ -57,25 +57,20 @@ struct map {
 };
 
 /* viridis at five points (Smith and van der Walt, 2015, public domain), from the nearest to the
- * farthest. `part`: 0 to 1. */
-static void colour_of(double part, unsigned rgb[3])
+ * farthest. */
+static void shade_colour(const struct map *map, size_t shade, unsigned rgb[3])
 {
     static const unsigned points[][3] = {{0xfd, 0xe7, 0x25},
                                          {0x5e, 0xc9, 0x62},
                                          {0x21, 0x91, 0x8c},
                                          {0x3b, 0x52, 0x8b},
                                          {0x44, 1, 0x54}};
-    double at = fmin(fmax(part, 0), 1) * 4;
+    double part = map->shades > 1 ? (double)shade / (double)(map->shades - 1) : 0, at = 4 * part;
     size_t i = (size_t)fmin(floor(at), 3);
     for (size_t k = 0; k < 3; k++) {
         double from = points[i][k], to = points[i + 1][k];
         rgb[k] = (unsigned)lround(from + (to - from) * (at - (double)i));
     }
-}
-
-static void shade_colour(const struct map *map, size_t shade, unsigned rgb[3])
-{
-    colour_of(map->shades > 1 ? (double)shade / (double)(map->shades - 1) : 0, rgb);
 }
 
 static void put_colour(FILE *out, const struct map *map, size_t shade)

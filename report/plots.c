@@ -208,17 +208,6 @@ static void plot_cache_curve(struct page *page, const struct profile_class *node
 
 /* -- one PU beside each other one (2010 paper, Figures 8 and 9a): the lowest with such pairs -- */
 
-static double highest_of(const struct chart *chart)
-{
-    double highest = 0;
-    for (size_t i = 0; i < chart->series_count; i++) {
-        for (size_t k = 0; k < chart->series[i].count; k++) {
-            highest = fmax(highest, chart->series[i].points[k].y);
-        }
-    }
-    return highest;
-}
-
 static void pair_points(struct chart *chart, const struct profile_pair_figure *pairs, size_t count,
                         uint32_t pu)
 {
@@ -291,7 +280,7 @@ static void plot_scaling(struct page *page, const struct profile_class *node_cla
                           .x = {"workers at once", "", CHART_WHOLE, 0, NULL},
                           .y = {"bandwidth of all workers together", "B/s", CHART_LINEAR, 0, NULL}};
     char caption[256], name[48];
-    double most = 0;
+    double most = 0, highest = alone;
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         if (level->scaling_count) {
@@ -301,11 +290,12 @@ static void plot_scaling(struct page *page, const struct profile_class *node_cla
         for (size_t k = 0; k < level->scaling_count; k++) {
             profile_chart_point(&chart, level->scaling[k].workers, level->scaling[k].bytes_per_s);
             most = fmax(most, level->scaling[k].workers);
+            highest = fmax(highest, level->scaling[k].bytes_per_s);
         }
     }
     if (profile_chart_points(&chart) > FEW_POINTS && alone > 0) {
         /* ends where the curves do: of hundreds of workers it would press them on the axis */
-        chart.y.high = headroom * fmax(highest_of(&chart), alone);
+        chart.y.high = headroom * highest;
         profile_chart_series(&chart, CHART_MUTED, CHART_RULE, "without interference");
         profile_chart_point(&chart, 1, alone);
         profile_chart_point(&chart, fmin(most, chart.y.high / alone),
