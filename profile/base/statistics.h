@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-/* Compares two doubles; for qsort() and bsearch(). */
-int profile_ascending(const void *a, const void *b);
 void profile_sort(double *values, size_t count);
 
 /* The value that a share q of the others lies below, 0 <= q <= 1: the one nearest to that rank,

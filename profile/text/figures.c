@@ -123,28 +123,6 @@ struct figure profile_figure_group(const struct profile_set *group)
     return out;
 }
 
-struct figure profile_figure_kernel(const struct profile_kernel_rate *rate)
-{
-    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
-                                        [PROFILE_COPY] = "copy, ordinary stores",
-                                        [PROFILE_READ] = "read",
-                                        [PROFILE_TRIAD] = "STREAM's triad"};
-    struct figure out;
-    snprintf(out.text, sizeof out.text, "%s%s", names[rate->kernel],
-             rate->levels ? " (of the levels)" : "");
-    return out;
-}
-
-struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t together)
-{
-    struct figure out = {"-"};
-    double all = (double)together * rate->bytes_per_s;
-    if (rate->together_bytes_per_s > 0 && all > 0) {
-        snprintf(out.text, sizeof out.text, "%.0f %%", 100 * rate->together_bytes_per_s / all);
-    }
-    return out;
-}
-
 struct figure profile_figure_spread(double spread)
 {
     const double percent = 100 * spread, most = 1000, two_digits = 99.5;

@@ -225,6 +225,30 @@ void profile_table_access(struct table *table, const struct profile_class *node_
     }
 }
 
+/* "copy, ordinary stores": what the loop does, and whether the overhead levels are made of it. */
+static struct figure loop(const struct profile_kernel_rate *rate)
+{
+    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
+                                        [PROFILE_COPY] = "copy, ordinary stores",
+                                        [PROFILE_READ] = "read",
+                                        [PROFILE_TRIAD] = "STREAM's triad"};
+    struct figure out;
+    snprintf(out.text, sizeof out.text, "%s%s", names[rate->kernel],
+             rate->levels ? " (of the levels)" : "");
+    return out;
+}
+
+/* "86 %" of what it gets alone is left to each of `together` PUs; "-" where one is not known. */
+static struct figure kept(const struct profile_kernel_rate *rate, size_t together)
+{
+    struct figure out = {"-"};
+    double all = (double)together * rate->bytes_per_s;
+    if (rate->together_bytes_per_s > 0 && all > 0) {
+        snprintf(out.text, sizeof out.text, "%.0f %%", 100 * rate->together_bytes_per_s / all);
+    }
+    return out;
+}
+
 void profile_table_kernels(struct table *table, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
@@ -234,10 +258,10 @@ void profile_table_kernels(struct table *table, const struct profile_class *node
                       together ? profile_figure_group(&memory->kernel_pus).text : "");
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
-        profile_table_row(table, "%s\t%s\t%s\t%s", profile_figure_kernel(rate).text,
+        profile_table_row(table, "%s\t%s\t%s\t%s", loop(rate).text,
                           profile_figure_bandwidth(rate->bytes_per_s).text,
                           profile_figure_bandwidth(rate->together_bytes_per_s).text,
-                          profile_figure_kept(rate, together).text);
+                          kept(rate, together).text);
         quality_cell(table, &rate->quality);
     }
 }

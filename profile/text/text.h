@@ -38,10 +38,6 @@ struct figure profile_figure_relation(const struct profile_relation *relation);
 struct figure profile_figure_group(const struct profile_set *group);
 /* As profile_figure_relation(), for PUs that share something; no PUs are a word of their own. */
 struct figure profile_figure_sharers(const struct profile_relation *relation);
-/* "copy, ordinary stores": what the loop does, and whether the overhead levels are made of it. */
-struct figure profile_figure_kernel(const struct profile_kernel_rate *rate);
-/* "86 %" of what it gets alone is left to each of `together` PUs; "-" where one is not known. */
-struct figure profile_figure_kept(const struct profile_kernel_rate *rate, size_t together);
 /* "3 %": two digits, of hundred and more whole per cent, up to tenfold. */
 struct figure profile_figure_spread(double spread);
 /* "measured 7 times, spread 3 %" */
