@@ -42,11 +42,8 @@ static struct item *add(struct item_list *list, const char *shown, const char *e
     return item;
 }
 
-static void add_text(struct item_list *list, const char *shown, const char *exact, const char *name,
-                     ...) __attribute__((format(printf, 4, 5)));
-
-static void add_text(struct item_list *list, const char *shown, const char *exact, const char *name,
-                     ...)
+__attribute__((format(printf, 4, 5))) static void
+add_text(struct item_list *list, const char *shown, const char *exact, const char *name, ...)
 {
     va_list args;
     va_start(args, name);
@@ -54,12 +51,10 @@ static void add_text(struct item_list *list, const char *shown, const char *exac
     va_end(args);
 }
 
-static void add_number(struct item_list *list, double number, struct figure shown,
-                       const struct profile_quality *quality, const char *name, ...)
-    __attribute__((format(printf, 5, 6)));
-
-static void add_number(struct item_list *list, double number, struct figure shown,
-                       const struct profile_quality *quality, const char *name, ...)
+__attribute__((format(printf, 5, 6))) static void add_number(struct item_list *list, double number,
+                                                             struct figure shown,
+                                                             const struct profile_quality *quality,
+                                                             const char *name, ...)
 {
     va_list args;
     va_start(args, name);

@@ -314,10 +314,8 @@ static void put_cards(struct page *page)
 #define BUSY_LOAD_PER_PU 0.5
 #define DOUBTS_MOST 3
 
-static void doubt(struct page *page, size_t *found, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void doubt(struct page *page, size_t *found, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void doubt(struct page *page, size_t *found,
+                                                        const char *format, ...)
 {
     char text[320];
     va_list args;
