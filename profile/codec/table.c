@@ -195,19 +195,20 @@ static int check_items(const struct json_path *at, const struct profile_field *f
     struct json_path here = JSON_PATH_KEY(at, field->key);
     const char *items = profile_field_items(field, object);
     const struct profile_object *type = profile_field_item(field);
-    for (size_t i = 0; i < profile_field_count(field, object); i++) {
+    const size_t count = profile_field_count(field, object);
+    int rc = field->type == FIELD_PAIR_FIGURES && members
+                 ? profile_check_pairs(&here, items, type->size, count, members, error)
+                 : 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         const char *item = items + i * type->size;
-        int rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
+        rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
         if (rc == 0 && field->ascending && i > 0) {
             rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0],
                              whole_of(&type->fields[0], item),
                              whole_of(&type->fields[0], item - type->size) + 1, error);
         }
-        if (rc < 0) {
-            return rc;
-        }
     }
-    return 0;
+    return rc;
 }
 
 static int check_part(const struct json_path *at, const struct profile_field *field,
@@ -219,18 +220,6 @@ static int check_part(const struct json_path *at, const struct profile_field *fi
     return rc < 0 || !field->disjoint || !members
                ? rc
                : profile_check_relation(&here, part, members, error);
-}
-
-static int check_figures(const struct json_path *at, const struct profile_field *field,
-                         const void *object, const struct profile_set *members,
-                         struct servet_error *error)
-{
-    int rc = !members ? 0
-                      : profile_check_pairs(&JSON_PATH_KEY(at, field->key),
-                                            profile_field_items(field, object),
-                                            sizeof(struct profile_pair_figure),
-                                            profile_field_count(field, object), members, error);
-    return rc < 0 ? rc : check_items(at, field, object, members, error);
 }
 
 static int check_field(const struct json_path *at, const struct profile_field *field,
@@ -253,10 +242,9 @@ static int check_field(const struct json_path *at, const struct profile_field *f
                    ? 0
                    : profile_refuse(error, at, field->key, "expected only PUs of the node class");
     case FIELD_ARRAY:
+    case FIELD_PAIR_FIGURES:
         return lacks ? profile_refuse(error, at, field->key, "found none, expected at least one")
                      : check_items(at, field, object, members, error);
-    case FIELD_PAIR_FIGURES:
-        return check_figures(at, field, object, members, error);
     case FIELD_OBJECT:
         return check_part(at, field, member, members, error);
     case FIELD_U32:
