@@ -233,9 +233,7 @@ void profile_child_complaint(int fd, char *line, size_t size)
     for (char *rest = all, *at; (at = strtok_r(rest, "\r\n", &rest));) {
         at += strspn(at, " \t");
         if (strspn(at, "-= \t") < strlen(at)) {
-            size_t length = strnlen(at, size - 1);
-            memcpy(line, at, length);
-            line[length] = '\0';
+            snprintf(line, size, "%s", at);
             return;
         }
     }
