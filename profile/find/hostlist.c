@@ -1,6 +1,5 @@
 /* Lists of host names as batch systems write them. They are walked, never expanded:
  * "node[1-100000]" is one run of names. */
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

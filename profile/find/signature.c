@@ -24,11 +24,11 @@ static void mix(uint64_t *hash, const char *text)
 
 /* -- processor -- */
 
-#if defined(__x86_64__) || defined(__i386__)
 /* The vendor_id, cpu family and model of cpuinfo. The file itself is not read: before Linux 5.18
  * opening /proc/cpuinfo interrupts every PU of the machine to sample its frequency. */
 static bool processor_by_cpuid(char *out, size_t size)
 {
+#if defined(__x86_64__) || defined(__i386__)
     unsigned highest, signature, words[3], unused, unused2;
     if (!__get_cpuid(0, &highest, &words[0], &words[2], &words[1]) ||
         !__get_cpuid(1, &signature, &unused, &unused2, &unused)) {
@@ -43,15 +43,12 @@ static bool processor_by_cpuid(char *out, size_t size)
     }
     snprintf(out, size, "%.12s %u %u", (const char *)words, family, model);
     return true;
-}
 #else
-static bool processor_by_cpuid(char *out, size_t size)
-{
     (void)out;
     (void)size;
     return false;
-}
 #endif
+}
 
 /* arm64 has the register in sysfs; a captured tree of x86 has only cpuinfo; POWER and RISC-V have
  * names. */
