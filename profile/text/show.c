@@ -175,9 +175,7 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
         }
         fprintf(show->stream, "%s %u: %s", i ? "," : "", level->scaling[i].workers,
                 profile_figure_bandwidth(level->scaling[i].bytes_per_s).text);
-    }
-    if (level->scaling_count) {
-        fputc('\n', show->stream);
+        fputs(i + 1 == level->scaling_count ? "\n" : "", show->stream);
     }
 }
 

@@ -159,9 +159,14 @@ static void groups_cell(struct table *table, struct figure shown, char *all)
     free(all);
 }
 
-static void set_cell(struct table *table, const struct profile_set *set)
+/* `all`: they are all PUs of the class. */
+static void set_cell(struct table *table, const struct profile_set *set, bool all)
 {
-    groups_cell(table, profile_figure_group(set), profile_set_text(set));
+    if (all) {
+        profile_table_cell(table, "all", NULL);
+    } else {
+        groups_cell(table, profile_figure_group(set), profile_set_text(set));
+    }
 }
 
 static void quality_cell(struct table *table, const struct profile_quality *quality)
@@ -192,11 +197,7 @@ void profile_table_caches(struct table *table, const struct profile_class *node_
                           cache->associativity ? number(cache->associativity).text : "-");
         groups_cell(table, profile_figure_sharers(&cache->sharing),
                     profile_relation_text(&cache->sharing));
-        if (cache->pus.count) {
-            set_cell(table, &cache->pus);
-        } else {
-            profile_table_cell(table, "all", NULL);
-        }
+        set_cell(table, &cache->pus, cache->pus.count == 0);
         quality_cell(table, &cache->quality);
     }
 }
@@ -303,11 +304,8 @@ void profile_table_devices(struct table *table, const struct profile_class *node
                           device->name, device->down ? " (no link)" : "",
                           device->bus_id ? device->bus_id : "-", device->card,
                           number(device->numa_node).text);
-        if (device->pus.count == node_class->pus.count) { /* near to no PUs in particular */
-            profile_table_cell(table, "all", NULL);
-        } else {
-            set_cell(table, &device->pus);
-        }
+        /* all: near to no PUs in particular */
+        set_cell(table, &device->pus, device->pus.count == node_class->pus.count);
         profile_table_cell(table, device->model ? device->model : "-", NULL);
     }
 }
