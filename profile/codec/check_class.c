@@ -60,35 +60,19 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
     return rc < 0 ? rc : check_interval(at, cache, error);
 }
 
-static int check_caches(const struct json_path *at, const struct profile_class *node_class,
-                        struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "caches");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
-        rc = check_cache(&JSON_PATH_ITEM(&here, i), node_class, i, error);
-    }
-    return rc;
-}
-
 static int check_tlb(const struct json_path *at, const struct profile_class *node_class,
-                     struct servet_error *error)
+                     size_t index, struct servet_error *error)
 {
-    struct json_path here = JSON_PATH_KEY(at, "tlb");
-    for (size_t i = 1; i < node_class->tlb_count; i++) {
-        const struct profile_tlb *level = &node_class->tlb[i], *before = level - 1;
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        uint64_t least = before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
-        int rc = profile_check_integer(&item, "page_bytes", level->page_bytes, before->page_bytes,
-                                       INT64_MAX, error);
-        rc = rc < 0 ? rc
-                    : profile_check_integer(&item, "reach_bytes", level->reach_bytes, least,
-                                            INT64_MAX, error);
-        if (rc < 0) {
-            return rc;
-        }
+    if (index == 0) {
+        return 0;
     }
-    return 0;
+    const struct profile_tlb *level = &node_class->tlb[index], *before = level - 1;
+    uint64_t least = before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
+    int rc = profile_check_integer(at, "page_bytes", level->page_bytes, before->page_bytes,
+                                   INT64_MAX, error);
+    return rc < 0 ? rc
+                  : profile_check_integer(at, "reach_bytes", level->reach_bytes, least, INT64_MAX,
+                                          error);
 }
 
 /* -- memory -- */
@@ -128,29 +112,14 @@ static int check_memory_level(const struct json_path *at, const struct profile_c
                  : 0;
 }
 
-static int check_kernels(const struct json_path *at, const struct profile_class *node_class,
-                         struct servet_error *error)
+static int check_kernel(const struct json_path *at, const struct profile_class *node_class,
+                        size_t index, struct servet_error *error)
 {
-    struct json_path here = JSON_PATH_KEY(at, "kernels");
-    const struct profile_memory *memory = &node_class->memory;
-    for (size_t i = 1; i < memory->kernel_count; i++) {
-        if (memory->kernels[i].kernel <= memory->kernels[i - 1].kernel) {
-            return profile_refuse(error, &JSON_PATH_ITEM(&here, i), "kernel",
-                                  "expected nt_copy, copy, read, triad in this order, each once");
-        }
-    }
-    return 0;
-}
-
-static int check_memory(const struct json_path *at, const struct profile_class *node_class,
-                        struct servet_error *error)
-{
-    struct json_path here = JSON_PATH_KEY(at, "memory"), levels = JSON_PATH_KEY(&here, "levels");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->memory.level_count; i++) {
-        rc = check_memory_level(&JSON_PATH_ITEM(&levels, i), node_class, i, error);
-    }
-    return rc < 0 ? rc : check_kernels(&here, node_class, error);
+    const struct profile_kernel_rate *rate = &node_class->memory.kernels[index];
+    return index == 0 || rate->kernel > (rate - 1)->kernel
+               ? 0
+               : profile_refuse(error, at, "kernel",
+                                "expected nt_copy, copy, read, triad in this order, each once");
 }
 
 static bool has_numa(const struct profile_class *node_class, uint32_t os_index)
@@ -169,37 +138,28 @@ static bool access_follows(const struct profile_numa_access *a, const struct pro
 }
 
 static int check_numa_access(const struct json_path *at, const struct profile_class *node_class,
-                             struct servet_error *error)
+                             size_t index, struct servet_error *error)
 {
-    struct json_path here = JSON_PATH_KEY(at, "numa_access");
-    for (size_t i = 0; i < node_class->numa_access_count; i++) {
-        struct json_path item = JSON_PATH_ITEM(&here, i);
-        const struct profile_numa_access *row = &node_class->numa_access[i];
-        if (!has_numa(node_class, row->node)) {
-            return profile_refuse(error, &item, "node",
-                                  "expected the number of one of the class's NUMA nodes");
-        }
-        if (i && !access_follows(row - 1, row)) {
-            return profile_refuse(
-                error, &item, NULL,
-                "expected an order by lowest PU, then by node, without repetition");
-        }
+    const struct profile_numa_access *row = &node_class->numa_access[index];
+    if (!has_numa(node_class, row->node)) {
+        return profile_refuse(error, at, "node",
+                              "expected the number of one of the class's NUMA nodes");
     }
-    return 0;
+    return index == 0 || access_follows(row - 1, row)
+               ? 0
+               : profile_refuse(error, at, NULL,
+                                "expected an order by lowest PU, then by node, without repetition");
 }
 
-static int check_devices(const struct json_path *at, const struct profile_class *node_class,
-                         struct servet_error *error)
+static int check_device(const struct json_path *at, const struct profile_class *node_class,
+                        size_t index, struct servet_error *error)
 {
-    struct json_path here = JSON_PATH_KEY(at, "devices");
-    for (size_t i = 0; i < node_class->device_count; i++) {
-        const struct profile_device *device = &node_class->devices[i];
-        struct json_path item = JSON_PATH_ITEM(&here, i), rows = JSON_PATH_KEY(&item, "transfers");
-        for (size_t k = 0; k < device->transfer_count; k++) {
-            if (!has_numa(node_class, device->transfers[k].node)) {
-                return profile_refuse(error, &JSON_PATH_ITEM(&rows, k), "node",
-                                      "expected the number of one of the class's NUMA nodes");
-            }
+    const struct profile_device *device = &node_class->devices[index];
+    struct json_path rows = JSON_PATH_KEY(at, "transfers");
+    for (size_t k = 0; k < device->transfer_count; k++) {
+        if (!has_numa(node_class, device->transfers[k].node)) {
+            return profile_refuse(error, &JSON_PATH_ITEM(&rows, k), "node",
+                                  "expected the number of one of the class's NUMA nodes");
         }
     }
     return 0;
@@ -263,11 +223,28 @@ int profile_check_communication(const struct json_path *at,
 int profile_check_class(const struct json_path *at, const struct profile_class *node_class,
                         struct servet_error *error)
 {
-    int rc = check_caches(at, node_class, error);
-    rc = rc < 0 ? rc : check_tlb(at, node_class, error);
-    rc = rc < 0 ? rc : check_memory(at, node_class, error);
-    rc = rc < 0 ? rc : check_numa_access(at, node_class, error);
-    rc = rc < 0 ? rc : check_devices(at, node_class, error);
+    const struct json_path memory = JSON_PATH_KEY(at, "memory");
+    const struct {
+        const struct json_path *above;
+        const char *key;
+        size_t count;
+        int (*check)(const struct json_path *at, const struct profile_class *node_class,
+                     size_t index, struct servet_error *error);
+    } lists[] = {
+        {at, "caches", node_class->cache_count, check_cache},
+        {at, "tlb", node_class->tlb_count, check_tlb},
+        {&memory, "levels", node_class->memory.level_count, check_memory_level},
+        {&memory, "kernels", node_class->memory.kernel_count, check_kernel},
+        {at, "numa_access", node_class->numa_access_count, check_numa_access},
+        {at, "devices", node_class->device_count, check_device},
+    };
+    int rc = 0;
+    for (size_t l = 0; rc == 0 && l < sizeof lists / sizeof *lists; l++) {
+        struct json_path list = JSON_PATH_KEY(lists[l].above, lists[l].key);
+        for (size_t i = 0; rc == 0 && i < lists[l].count; i++) {
+            rc = lists[l].check(&JSON_PATH_ITEM(&list, i), node_class, i, error);
+        }
+    }
     return rc < 0
                ? rc
                : profile_check_communication(&JSON_PATH_KEY(at, "communication"),
