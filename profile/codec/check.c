@@ -219,7 +219,11 @@ int profile_check(const struct servet_profile *profile, struct servet_error *err
     for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
         rc = profile_check_class(&JSON_PATH_ITEM(&classes, i), &profile->classes[i], error);
     }
-    rc = rc < 0 ? rc : check_nodes(&root, profile, error);
-    rc = rc < 0 ? rc : check_network(&root, profile, error);
+    if (rc == 0) {
+        rc = check_nodes(&root, profile, error);
+    }
+    if (rc == 0) {
+        rc = check_network(&root, profile, error);
+    }
     return rc < 0 ? rc : check_bsp(&root, profile, error);
 }
