@@ -52,8 +52,9 @@ static int set_environment(const char *const *environment)
     return 0;
 }
 
-/* The three streams. First out of the way of one another: one that is meant for 2 may be 1. */
-static int set_streams(const struct profile_child *child)
+/* The three streams, the folder and the environment. Streams first get out of the way of one
+ * another: one that is meant for 2 may be 1. */
+static int set_surroundings(const struct profile_child *child)
 {
     int fds[] = {child->in, child->out, child->errors};
     for (int i = 0; i < 3; i++) {
@@ -68,7 +69,10 @@ static int set_streams(const struct profile_child *child)
             return -errno;
         }
     }
-    return 0;
+    if (child->folder && chdir(child->folder) < 0) {
+        return -errno;
+    }
+    return set_environment(child->environment);
 }
 
 static _Noreturn void become(const struct profile_child *child, int report)
@@ -86,11 +90,7 @@ static _Noreturn void become(const struct profile_child *child, int report)
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int rc = set_streams(child);
-    if (rc == 0 && child->folder && chdir(child->folder) < 0) {
-        rc = -errno;
-    }
-    rc = rc == 0 ? set_environment(child->environment) : rc;
+    int rc = set_surroundings(child);
     if (rc == 0) {
         if (child->prepare) {
             child->prepare(child->context);

@@ -194,7 +194,9 @@ static int check_network(const struct json_path *root, const struct servet_profi
     struct json_path here = JSON_PATH_KEY(root, "network");
     int rc = profile_check_members(&here, &profile_communication_object, &profile->network, &nodes,
                                    error);
-    rc = rc < 0 ? rc : profile_check_communication(&here, &profile->network, &nodes, error);
+    if (rc == 0) {
+        rc = profile_check_communication(&here, &profile->network, &nodes, error);
+    }
     profile_set_free(&nodes);
     return rc;
 }

@@ -30,19 +30,20 @@ static int put_path(char *path, size_t size, const char *folder, const char *nam
     return profile_put(profile_put(at, end, name), end, ".json") ? 0 : -ENAMETOOLONG;
 }
 
-/* $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory specification), else
- * ~/.config. No look-up in the user database: that loads modules into whatever program we are
- * in. */
-static int config_folder(char *folder, size_t size)
+/* A host's profile in $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory
+ * specification), else in ~/.config. No look-up in the user database: that loads modules into
+ * whatever program we are in. */
+static int put_user_path(char *path, size_t size, char folder[PATH_MAX], const char *host)
 {
     const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-    const char *end = folder + size;
+    const char *end = folder + PATH_MAX;
     const bool is_xdg = xdg && *xdg == '/';
     if (!is_xdg && (!home || !*home)) {
         return -ENOENT;
     }
     char *at = profile_put(folder, end, is_xdg ? xdg : home);
-    return profile_put(at, end, is_xdg ? "" : "/.config") ? 0 : -ENAMETOOLONG;
+    at = profile_put(at, end, is_xdg ? "" : "/.config");
+    return at ? put_path(path, size, folder, host) : -ENAMETOOLONG;
 }
 
 /* Does the folder belong to another user, or is it not readable? su and services keep the $HOME of
@@ -79,8 +80,7 @@ int profile_find_under(const char *sysconfdir, char *path, size_t size)
     }
     char host[HOST_NAME_MAX + 1], folder[PATH_MAX], found[PATH_MAX];
     bool named = short_host_name(host, sizeof host) == 0;
-    if (named && config_folder(folder, sizeof folder) == 0 &&
-        put_path(found, sizeof found, folder, host) == 0 &&
+    if (named && put_user_path(found, sizeof found, folder, host) == 0 &&
         (access(found, R_OK) == 0 || (exists(found) && !is_anothers(folder)))) {
         return copy_path(path, size, found);
     }
@@ -104,8 +104,7 @@ int profile_default_path(char *path, size_t size, struct servet_error *error)
     char host[HOST_NAME_MAX + 1], folder[PATH_MAX];
     int rc = chosen ? copy_path(path, size, chosen) : short_host_name(host, sizeof host);
     if (rc == 0 && !chosen) {
-        rc = config_folder(folder, sizeof folder);
-        rc = rc < 0 ? rc : put_path(path, size, folder, host);
+        rc = put_user_path(path, size, folder, host);
     }
     if (rc == -ENOENT) {
         return profile_error(

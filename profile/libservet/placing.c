@@ -169,12 +169,14 @@ static int order_ranks(struct map_view *view, const uint32_t *pus, const struct 
         leaves[i] = map_view_leaf(view, pus[i]);
     }
     view->latencies_known = false; /* traffic has any unit: it is weighed by latency, not timed */
-    int rc = map_place_ranks(view, MAP_RANK_ORDER, matrix, leaves, placed, &before);
-    rc = rc < 0 ? rc : map_place_ranks(view, MAP_GREEDY, matrix, leaves, placed, &after);
-    for (uint32_t r = 0; rc == 0 && r < ranks; r++) {
+    if (map_place_ranks(view, MAP_RANK_ORDER, matrix, leaves, placed, &before) < 0 ||
+        map_place_ranks(view, MAP_GREEDY, matrix, leaves, placed, &after) < 0) {
+        return -ENOMEM;
+    }
+    for (uint32_t r = 0; r < ranks; r++) {
         order[after < before ? placed[r] : r] = r;
     }
-    return rc;
+    return 0;
 }
 
 static int check(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
@@ -206,12 +208,16 @@ int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32
     struct map_matrix matrix = {0};
     struct map_view view;
     int rc = check(profile, pus, ranks, traffic, error);
-    rc = rc < 0 ? rc : map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error);
+    if (rc == 0) {
+        rc = map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error);
+    }
     if (rc < 0) {
         return rc;
     }
     rc = matrix_of(traffic, ranks, &matrix);
-    rc = rc < 0 ? rc : order_ranks(&view, pus, &matrix, order);
+    if (rc == 0) {
+        rc = order_ranks(&view, pus, &matrix, order);
+    }
     map_matrix_free(&matrix);
     map_view_free(&view);
     return rc < 0 ? profile_error(error, rc, "out of memory") : 0;

@@ -373,20 +373,21 @@ static void drop_others(struct devices *devices)
 static int finish(hwloc_topology_t topology, struct devices *devices,
                   struct profile_class *node_class)
 {
-    int rc = 0;
     drop_others(devices);
     const size_t kept = devices->count;
-    for (size_t i = 0; rc == 0 && i < kept; i++) {
-        if (devices->found[i].pci) {
-            read_pci(&devices->found[i]);
+    for (size_t i = 0; i < kept; i++) {
+        struct found *found = &devices->found[i];
+        if (found->pci) {
+            read_pci(found);
         }
-        const struct found *found = &devices->found[i];
-        rc = found->device.name && (!found->pci || found->device.bus_id) ? 0 : -ENOMEM;
-        rc = rc < 0 ? rc : read_place(topology, node_class, &devices->found[i]);
+        if (!found->device.name || (found->pci && !found->device.bus_id) ||
+            read_place(topology, node_class, found) < 0) {
+            return -ENOMEM;
+        }
     }
-    struct profile_device *out = rc == 0 && kept ? calloc(kept, sizeof *out) : NULL;
+    struct profile_device *out = kept ? calloc(kept, sizeof *out) : NULL;
     if (!out) {
-        return kept ? -ENOMEM : rc;
+        return kept ? -ENOMEM : 0;
     }
     qsort(devices->found, kept, sizeof *devices->found, by_kind);
     number_cards(devices);
@@ -409,7 +410,9 @@ int profile_topology_read_devices(hwloc_topology_t topology, struct profile_clas
     for (hwloc_obj_t o = NULL; rc == 0 && (o = hwloc_get_next_pcidev(topology, o));) {
         rc = read_pci_device(&devices, o);
     }
-    rc = rc < 0 ? rc : finish(topology, &devices, node_class);
+    if (rc == 0) {
+        rc = finish(topology, &devices, node_class);
+    }
     for (size_t i = 0; i < devices.count; i++) {
         profile_device_free(&devices.found[i].device);
     }

@@ -129,21 +129,21 @@ static int describe_numa(const struct source *source, hwloc_obj_t object, struct
 
 static int read_numa(const struct source *source)
 {
-    hwloc_obj_t object = NULL;
-    int rc = 0;
-    while (rc == 0 &&
-           (object = hwloc_get_next_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, object))) {
+    struct profile_class *node_class = source->node_class;
+    for (hwloc_obj_t object = hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, 0);
+         object; object = object->next_cousin) {
         struct profile_set pus;
-        rc = set_from_bitmap(object->cpuset, &pus);
-        if (rc == 0) {
-            rc = profile_topology_add_numa(source->node_class, object->os_index,
-                                           object->attr->numanode.local_memory, pus);
+        int rc = set_from_bitmap(object->cpuset, &pus);
+        if (rc < 0) {
+            return rc;
         }
-        struct profile_class *node_class = source->node_class;
-        rc = rc < 0 ? rc
-                    : describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]);
+        if (profile_topology_add_numa(node_class, object->os_index,
+                                      object->attr->numanode.local_memory, pus) < 0 ||
+            describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]) < 0) {
+            return -ENOMEM;
+        }
     }
-    return rc;
+    return 0;
 }
 
 /* -- kinds -- */
@@ -161,22 +161,17 @@ static bool kinds_ranked(const struct source *source, unsigned count)
     return count > 1;
 }
 
-static int add_kind(const struct source *source, unsigned index)
+/* `cpuset` is room for its PUs. */
+static int add_kind(const struct source *source, unsigned index, hwloc_bitmap_t cpuset)
 {
+    hwloc_topology_t from = source->topology;
     int efficiency = 0;
-    hwloc_bitmap_t cpuset = hwloc_bitmap_alloc();
-    if (!cpuset) {
-        return -ENOMEM;
+    struct profile_set pus;
+    if (hwloc_cpukinds_get_info(from, index, cpuset, &efficiency, NULL, NULL, 0) < 0 ||
+        hwloc_bitmap_and(cpuset, cpuset, hwloc_topology_get_topology_cpuset(from)) < 0) {
+        return -errno;
     }
-    struct profile_set listed = {0}, pus = {0};
-    int rc =
-        hwloc_cpukinds_get_info(source->topology, index, cpuset, &efficiency, NULL, NULL, 0) < 0
-            ? -errno
-            : 0;
-    rc = rc < 0 ? rc : set_from_bitmap(cpuset, &listed);
-    rc = rc < 0 ? rc : profile_set_intersect(&listed, &source->node_class->pus, &pus);
-    hwloc_bitmap_free(cpuset);
-    profile_set_free(&listed);
+    int rc = set_from_bitmap(cpuset, &pus);
     return rc < 0 || !pus.count
                ? rc
                : profile_topology_add_kind(source->node_class, (uint32_t)efficiency, pus);
@@ -185,13 +180,15 @@ static int add_kind(const struct source *source, unsigned index)
 static int read_kinds(const struct source *source)
 {
     int count = hwloc_cpukinds_get_nr(source->topology, 0);
-    int rc = 0;
     if (count < 0 || !kinds_ranked(source, (unsigned)count)) {
         return 0;
     }
+    hwloc_bitmap_t cpuset = hwloc_bitmap_alloc();
+    int rc = cpuset ? 0 : -ENOMEM;
     for (unsigned i = 0; rc == 0 && i < (unsigned)count; i++) {
-        rc = add_kind(source, i);
+        rc = add_kind(source, i, cpuset);
     }
+    hwloc_bitmap_free(cpuset);
     return rc;
 }
 
@@ -238,12 +235,18 @@ static int read_class(struct source *source)
     struct profile_class *node_class = source->node_class;
     int rc =
         set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus);
-    if (rc == 0 && !node_class->pus.count) {
-        return -ENODATA;
+    if (rc < 0 || !node_class->pus.count) {
+        return rc < 0 ? rc : -ENODATA;
     }
-    rc = rc < 0 ? rc : read_objects(source);
-    rc = rc < 0 ? rc : read_numa(source);
-    rc = rc < 0 ? rc : read_kinds(source);
+    rc = read_objects(source);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_numa(source);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_kinds(source);
     return rc < 0 ? rc : profile_topology_read_devices(source->topology, node_class);
 }
 

@@ -256,9 +256,9 @@ static int read_cache(struct reader *reader, uint32_t pu, uint32_t index)
     if (!level) {
         rc = profile_sysfs_read(fs, CPU "/cpu%u/cache/index%u/type", pu, index);
         known->instruction = rc == 0 && strcmp(fs->text, "Instruction") == 0;
-        rc = rc < 0
-                 ? rc
-                 : profile_sysfs_read_u32(fs, &level, CPU "/cpu%u/cache/index%u/level", pu, index);
+        if (rc == 0) {
+            rc = profile_sysfs_read_u32(fs, &level, CPU "/cpu%u/cache/index%u/level", pu, index);
+        }
     }
     if (rc < 0 || known->instruction || !profile_set_has(&group, pu)) {
         profile_set_free(&group);
@@ -397,6 +397,31 @@ static int read_tiers(struct reader *reader)
     return rc;
 }
 
+static int read_nodes(struct reader *reader, const struct profile_set *nodes)
+{
+    for (size_t i = 0; i < nodes->count; i++) {
+        const uint32_t node = nodes->ids[i];
+        struct profile_set pus;
+        uint32_t bandwidth = 0;
+        int rc = read_online(reader, &pus, NODE "/node%u/cpulist", node, 0);
+        if (rc < 0) {
+            return rc;
+        }
+        bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", node) == 0;
+        uint64_t memory = said ? memory_total(reader->fs.text) : 0;
+        if ((pus.count == 0 && read_initiators(reader, nodes, node, &pus) < 0) ||
+            profile_topology_add_numa(reader->node_class, node, memory, pus) < 0) {
+            return -ENOMEM;
+        }
+        if (nodes->count > 1 &&
+            profile_sysfs_read_u32(&reader->fs, &bandwidth,
+                                   NODE "/node%u/access0/initiators/read_bandwidth", node) == 0) {
+            reader->node_class->numa[i].declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
+        }
+    }
+    return nodes->count == 1 ? 0 : read_tiers(reader);
+}
+
 static int read_numa(struct reader *reader)
 {
     struct profile_set nodes;
@@ -404,28 +429,7 @@ static int read_numa(struct reader *reader)
     if (rc < 0) {
         return rc == -ENOMEM ? rc : add_only_numa(reader);
     }
-    for (size_t i = 0; rc == 0 && i < nodes.count; i++) {
-        struct profile_set pus;
-        rc = read_online(reader, &pus, NODE "/node%u/cpulist", nodes.ids[i], 0);
-        if (rc < 0) {
-            break;
-        }
-        if (pus.count == 0 && read_initiators(reader, &nodes, nodes.ids[i], &pus) < 0) {
-            rc = -ENOMEM;
-            break;
-        }
-        bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", nodes.ids[i]) == 0;
-        rc = profile_topology_add_numa(reader->node_class, nodes.ids[i],
-                                       said ? memory_total(reader->fs.text) : 0, pus);
-        uint32_t bandwidth = 0;
-        if (rc == 0 && nodes.count > 1 &&
-            profile_sysfs_read_u32(&reader->fs, &bandwidth,
-                                   NODE "/node%u/access0/initiators/read_bandwidth",
-                                   nodes.ids[i]) == 0) {
-            reader->node_class->numa[i].declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
-        }
-    }
-    rc = rc < 0 || nodes.count == 1 ? rc : read_tiers(reader);
+    rc = read_nodes(reader, &nodes);
     profile_set_free(&nodes);
     return rc;
 }
@@ -443,11 +447,8 @@ static int read_hybrid(struct reader *reader)
         if (rc < 0) {
             return rc == -ENOMEM ? rc : 1;
         }
-        if (pus.count) {
-            rc = profile_topology_add_kind(reader->node_class, kind, pus);
-        }
-        if (rc < 0) {
-            return rc;
+        if (pus.count && profile_topology_add_kind(reader->node_class, kind, pus) < 0) {
+            return -ENOMEM;
         }
     }
     return 0;
@@ -469,25 +470,23 @@ static size_t members_of(const struct profile_set *pus, const uint32_t *capacity
     return count;
 }
 
-/* One kind for each capacity, the least capable first; none when all are alike. */
-static int add_capacities(struct reader *reader, const uint32_t *capacity)
+/* One kind for each capacity, the least capable first; none when all are alike. `members` is room
+ * for the PUs of one. 0 or -ENOMEM. */
+static int add_capacities(struct reader *reader, const uint32_t *capacity, uint32_t *members)
 {
-    const struct profile_set *pus = &reader->node_class->pus;
-    uint32_t *members = malloc(pus->count * sizeof *members), wanted = 0, next = 0;
-    int rc = members ? 0 : -ENOMEM;
+    struct profile_class *of = reader->node_class;
+    uint32_t wanted = 0, next = 0;
     do {
-        size_t count = rc < 0 ? 0 : members_of(pus, capacity, wanted, members, &next);
+        size_t count = members_of(&of->pus, capacity, wanted, members, &next);
         struct profile_set kind;
-        if (count > 0 && count < pus->count) {
-            rc = profile_set_from_array(members, count, &kind);
-            rc = rc < 0 ? rc
-                        : profile_topology_add_kind(reader->node_class,
-                                                    (uint32_t)reader->node_class->kind_count, kind);
+        if (count > 0 && count < of->pus.count &&
+            (profile_set_from_array(members, count, &kind) < 0 ||
+             profile_topology_add_kind(of, (uint32_t)of->kind_count, kind) < 0)) {
+            return -ENOMEM;
         }
         wanted = next;
-    } while (rc == 0 && next);
-    free(members);
-    return rc;
+    } while (next);
+    return 0;
 }
 
 /* Arm: relative computing capacity of each PU, 1024 for the biggest. Most machines do not have the
@@ -499,7 +498,7 @@ static int read_kinds(struct reader *reader)
         return rc;
     }
     const struct profile_set *pus = &reader->node_class->pus;
-    uint32_t *capacity = calloc(pus->count, sizeof *capacity);
+    uint32_t *capacity = calloc(pus->count, 2 * sizeof *capacity);
     if (!capacity) {
         return -ENOMEM;
     }
@@ -508,7 +507,7 @@ static int read_kinds(struct reader *reader)
         rc = profile_sysfs_read_u32(&reader->fs, &capacity[i], CPU "/cpu%u/cpu_capacity",
                                     pus->ids[i]);
     }
-    rc = rc < 0 ? 0 : add_capacities(reader, capacity);
+    rc = rc < 0 ? 0 : add_capacities(reader, capacity, capacity + pus->count);
     free(capacity);
     return rc;
 }
@@ -517,19 +516,28 @@ static int read_class(struct reader *reader)
 {
     struct profile_class *node_class = reader->node_class;
     int rc = profile_sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online");
-    if (rc == 0 && !node_class->pus.count) {
-        rc = -ENODATA;
+    if (rc < 0 || !node_class->pus.count) {
+        return rc < 0 ? rc : -ENODATA;
     }
-    rc = rc < 0 ? rc
-                : read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
-                              CPU "/cpu%u/topology/thread_siblings_list");
-    rc = rc < 0
-             ? rc
-             : read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
-                           CPU "/cpu%u/topology/core_siblings_list");
-    rc = rc < 0 ? rc : read_caches(reader);
-    rc = rc < 0 ? rc : read_groupings(reader);
-    rc = rc < 0 ? rc : read_numa(reader);
+    rc = read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
+                     CPU "/cpu%u/topology/thread_siblings_list");
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
+                     CPU "/cpu%u/topology/core_siblings_list");
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_caches(reader);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_groupings(reader);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = read_numa(reader);
     return rc < 0 ? rc : read_kinds(reader);
 }
 

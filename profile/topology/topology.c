@@ -368,34 +368,37 @@ static int add_cache_layer(struct profile_class *node_class, uint32_t level)
             rc = copy_groups(&node_class->caches[i].sharing, &all);
         }
     }
-    order_relation(&all);
-    const char name[] = {'L', (char)('0' + level), '\0'};
-    rc = rc < 0 ? rc : add_layer(&node_class->communication, name, &all);
+    if (rc == 0) {
+        const char name[] = {'L', (char)('0' + level), '\0'};
+        order_relation(&all);
+        rc = add_layer(&node_class->communication, name, &all);
+    }
     profile_relation_free(&all);
     return rc;
 }
 
+/* 0 or -ENOMEM. */
 static int derive_layers(struct profile_class *node_class, const struct profile_relation *numa,
                          const struct topology_groupings *groupings)
 {
     struct profile_communication *communication = &node_class->communication;
+    const struct profile_relation everyone = {.groups = &node_class->pus,
+                                              .group_count = node_class->pus.count > 1};
+    if (node_class->cache_count && node_class->caches[0].level == 1) {
+        communication->message_bytes = node_class->caches[0].size_bytes;
+    }
     int rc = add_layer(communication, "core", &node_class->cores);
     for (uint32_t level = 1; rc == 0 && level <= 5; level++) {
         rc = add_cache_layer(node_class, level);
     }
-    rc = rc < 0 ? rc : add_layer(communication, "NUMA node", numa);
-    rc = rc < 0 ? rc : add_layer(communication, "package", &node_class->packages);
+    if (rc < 0 || add_layer(communication, "NUMA node", numa) < 0 ||
+        add_layer(communication, "package", &node_class->packages) < 0) {
+        return -ENOMEM;
+    }
     for (size_t i = 0; rc == 0 && i < groupings->count; i++) {
         rc = add_layer(communication, "group", &groupings->of[i]);
     }
-    struct profile_relation everyone = {0};
-    rc = rc < 0 ? rc : add_copy(&everyone, &node_class->pus);
-    rc = rc < 0 ? rc : add_layer(communication, "node", &everyone);
-    profile_relation_free(&everyone);
-    if (node_class->cache_count && node_class->caches[0].level == 1) {
-        communication->message_bytes = node_class->caches[0].size_bytes;
-    }
-    return rc;
+    return rc < 0 ? rc : add_layer(communication, "node", &everyone);
 }
 
 /* -- the whole -- */
@@ -416,26 +419,30 @@ static int name_node(struct servet_profile *profile)
     return profile->nodes[0].names ? 0 : -ENOMEM;
 }
 
+/* `numa` is empty, and the caller's to free. 0 or -ENOMEM. */
+static int derive_all(struct servet_profile *profile, struct topology_groupings *groupings,
+                      struct profile_relation *numa)
+{
+    struct profile_class *node_class = &profile->classes[0];
+    report_order_class(node_class);
+    profile->tool = strdup("servet " SERVET_VERSION);
+    if (!profile->tool || name_node(profile) < 0 || numa_relation(node_class, numa) < 0) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < groupings->count; i++) {
+        keep_news(node_class, numa, &groupings->of[i]);
+    }
+    int rc = derive_memory(node_class, numa, groupings);
+    return rc < 0 ? rc : derive_layers(node_class, numa, groupings);
+}
+
 int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
                             struct servet_error *error)
 {
-    struct profile_class *node_class = &profile->classes[0];
     struct profile_relation numa = {0};
     struct topology_groupings none = {0};
-    groupings = groupings ? groupings : &none;
-    report_order_class(node_class);
-    int rc = name_node(profile);
-    rc = rc < 0 ? rc : numa_relation(node_class, &numa);
-    for (size_t i = 0; i < groupings->count; i++) {
-        keep_news(node_class, &numa, &groupings->of[i]);
-    }
-    rc = rc < 0 ? rc : derive_memory(node_class, &numa, groupings);
-    rc = rc < 0 ? rc : derive_layers(node_class, &numa, groupings);
+    int rc = derive_all(profile, groupings ? groupings : &none, &numa);
     profile_relation_free(&numa);
-    if (rc == 0) {
-        profile->tool = strdup("servet " SERVET_VERSION);
-        rc = profile->tool ? 0 : -ENOMEM;
-    }
     if (rc < 0) {
         return profile_error(error, rc, "topology: %s", strerrordesc_np(-rc));
     }
