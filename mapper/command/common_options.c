@@ -292,10 +292,11 @@ static int add_list(struct job *job, const char *list)
 
 static int finish(struct job *job, int rc, struct profile_set *pus)
 {
-    if (rc == 0 && !job->count) {
-        rc = profile_error(job->error, -EINVAL, "%s: expected at least one node", job->source);
+    if (rc == 0) {
+        rc = job->count ? profile_set_from_array(job->pus, job->count, pus)
+                        : profile_error(job->error, -EINVAL, "%s: expected at least one node",
+                                        job->source);
     }
-    rc = rc == 0 ? profile_set_from_array(job->pus, job->count, pus) : rc;
     free(job->pus);
     return map_out_of_memory(rc, job->error);
 }

@@ -377,11 +377,13 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
     bool cores = threads <= count_free(c, &c->node->allowed, true);
     bool limited = cores || threads <= count_free(c, &c->node->allowed, false);
     int rc = 0;
-    for (size_t s = 0; rc == 0 && s < c->site_count; s++) {
+    for (size_t s = 0; s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
         size_t room = limited ? count_free(c, &site->pus, cores) : SIZE_MAX, here_count = 0;
-        rc = deal_gpus(c, site, rank);
-        for (size_t r = 0; rc == 0 && r < site->ranks; r++, rank++) {
+        if (deal_gpus(c, site, rank) < 0) {
+            return -ENOMEM;
+        }
+        for (size_t r = 0; r < site->ranks; r++, rank++) {
             uint32_t wants = map_threads_of(&c->request->ranks, rank);
             if (site->pus.count && wants <= room) {
                 here[here_count++] = rank;
@@ -390,7 +392,10 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
                 away[rank - begin] = site;
             }
         }
-        rc = rc < 0 ? rc : map_ranks(c, &site->pus, here, here_count, error);
+        rc = map_ranks(c, &site->pus, here, here_count, error);
+        if (rc < 0) {
+            return rc;
+        }
     }
     for (size_t r = begin; rc == 0 && r < end; r++) {
         rc = away[r - begin] ? place_away(c, away[r - begin], r, cores, error) : 0;
@@ -531,16 +536,18 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
     }
     c.first = map_arena_get(&arena, ranks + 1, sizeof *c.first);
     c.holds = map_arena_get(&arena, ranks, sizeof *c.holds);
-    int rc = c.first && c.holds ? 0 : -ENOMEM;
-    for (size_t r = 0; rc == 0 && r < ranks; r++) {
+    for (size_t r = 0; c.first && r < ranks; r++) {
         c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
     }
-    if (rc == 0) {
-        rc = request->gpus ? place_by_gpus(&c, profile, error)
-                           : map_domains(profile, &request->ranks, pus, error);
+    int rc = arena.is_short  ? -ENOMEM
+             : request->gpus ? place_by_gpus(&c, profile, error)
+                             : map_domains(profile, &request->ranks, pus, error);
+    if (rc == 0 && request->nics) {
+        rc = map_choose_nics(&c, profile, error);
     }
-    rc = rc == 0 && request->nics ? map_choose_nics(&c, profile, error) : rc;
-    rc = rc < 0 ? rc : map_choice_devices(&c, profile, out);
+    if (rc == 0) {
+        rc = map_choice_devices(&c, profile, out);
+    }
     map_arena_free(&arena);
     return map_out_of_memory(rc, error);
 }

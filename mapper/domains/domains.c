@@ -165,12 +165,13 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
         return -ENOMEM;
     }
     m->view.sums = h->request->paper;
-    rc = map_slots_make(&m->view, NULL, NULL, &m->slots, NULL);
-    rc = rc < 0 ? rc : map_engine_make(&m->view, &m->engine);
-    if (rc == 0) {
-        rc = map_order_by_all(&m->view.arena, &m->view.classes[0], h->request->priority, &m->tree);
+    const struct map_class *class = &m->view.classes[0];
+    if (map_slots_make(&m->view, NULL, NULL, &m->slots, NULL) < 0 ||
+        map_engine_make(&m->view, &m->engine) < 0 ||
+        map_order_by_all(&m->view.arena, class, h->request->priority, &m->tree) < 0) {
+        return -ENOMEM;
     }
-    return rc < 0 ? rc : map_order_by_layers(&m->view.arena, &m->view.classes[0], &m->layers);
+    return map_order_by_layers(&m->view.arena, class, &m->layers);
 }
 
 static int by_place(const void *a, const void *b, void *context)
@@ -498,12 +499,11 @@ static int make_hybrid(struct hybrid *h)
 static int fill_nodes(struct hybrid *h)
 {
     struct map_order nodes;
-    int rc = map_order_of_nodes(h->view, &nodes);
-    if (rc < 0) {
-        return rc;
+    if (make_hybrid(h) < 0 || map_order_of_nodes(h->view, &nodes) < 0) {
+        return -ENOMEM;
     }
     find_usable(h);
-    rc = choose_nodes(h, &nodes);
+    int rc = choose_nodes(h, &nodes);
     for (size_t low = 0, high; rc == 0 && low < h->request->ranks; low = high) {
         uint32_t node = h->shares[low].box;
         for (high = low + 1; high < h->request->ranks && h->shares[high].box == node; high++) {
@@ -517,8 +517,9 @@ static int map_in_view(struct hybrid *h, struct servet_error *error)
 {
     const struct map_domain_request *request = h->request;
     int rc = map_slots_make(h->view, request->allowed, request->taken, &h->slots, error);
-    rc = rc < 0 ? rc : make_hybrid(h);
-    rc = rc < 0 ? rc : fill_nodes(h);
+    if (rc == 0) {
+        rc = fill_nodes(h);
+    }
     for (size_t c = 0; h->machines && c < h->view->class_count; c++) {
         if (h->machines[c].made) {
             map_view_free(&h->machines[c].view);

@@ -216,8 +216,9 @@ int map_matrix_read(const char *path, struct map_matrix *out, struct servet_erro
     int rc = read_any(&reading);
     if (reading.code) { /* then all else that is wrong comes from the end that is missing */
         rc = profile_error(error, -reading.code, "%s: %s", path, strerrordesc_np(reading.code));
+    } else if (rc == 0) {
+        rc = map_matrix_make(reading.ranks, reading.entries, reading.count, out);
     }
-    rc = rc < 0 ? rc : map_matrix_make(reading.ranks, reading.entries, reading.count, out);
     fclose(reading.file);
     free(reading.line);
     free(reading.entries);

@@ -272,7 +272,9 @@ int map_place_by_scotch(struct map_traffic *t)
     if (rc == -ENOTSUP || (rc == 0 && !t->matrix->start[t->matrix->ranks])) {
         return map_place_by_descent(t);
     }
-    rc = rc < 0 ? rc : make_lists(&t->view->arena, t->matrix, tree.links[0], &lists);
-    rc = rc < 0 ? rc : place_on_tree(t, &tree, &lists);
-    return rc < 0 ? rc : map_improve_nearby(t);
+    if (rc < 0 || make_lists(&t->view->arena, t->matrix, tree.links[0], &lists) < 0 ||
+        place_on_tree(t, &tree, &lists) < 0) {
+        return -ENOMEM;
+    }
+    return map_improve_nearby(t);
 }

@@ -352,15 +352,17 @@ int map_engine_make(struct map_view *view, struct map_engine **out)
         return -ENOMEM;
     }
     e->view = view;
-    int rc = map_order_of_nodes(view, &e->network.order);
-    rc = rc < 0 ? rc : make_relations(view, view->network, view->network_count, &e->network);
-    for (size_t c = 0; rc == 0 && c < view->class_count; c++) {
-        const struct map_class *class = &view->classes[c];
-        rc = map_order_by_all(arena, class, view->priority, &e->classes[c].order);
-        rc = rc < 0 ? rc
-                    : make_relations(view, class->families, class->family_count, &e->classes[c]);
+    if (map_order_of_nodes(view, &e->network.order) < 0 ||
+        make_relations(view, view->network, view->network_count, &e->network) < 0) {
+        return -ENOMEM;
     }
-    rc = rc < 0 ? rc : make_trees(e, arena);
+    for (size_t c = 0; c < view->class_count; c++) {
+        const struct map_class *class = &view->classes[c];
+        if (map_order_by_all(arena, class, view->priority, &e->classes[c].order) < 0 ||
+            make_relations(view, class->families, class->family_count, &e->classes[c]) < 0) {
+            return -ENOMEM;
+        }
+    }
     *out = e;
-    return rc;
+    return make_trees(e, arena);
 }

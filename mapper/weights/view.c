@@ -191,12 +191,11 @@ static int add_families(struct making *making, const struct profile_class *of,
                               : &of->memory.levels[i - of->cache_count].collisions,
                         &of->pus, &out->families[used++]);
     }
-    rc = rc < 0 ? rc : add_layers(making, &of->communication, &of->pus, out->families + used + 1);
-    rc = rc < 0 ? rc
-                : add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus,
-                             &out->families[used]);
+    if (rc < 0 || add_layers(making, &of->communication, &of->pus, &out->families[used + 1]) < 0) {
+        return -ENOMEM;
+    }
     out->packages = &out->families[used].groups;
-    return rc;
+    return add_family(making, MAP_TIE_PACKAGE, 0, &of->packages, &of->pus, &out->families[used]);
 }
 
 /* Kinds get the ranks 0, 1, … from the most efficient; PUs of no kind come last. */
@@ -309,12 +308,11 @@ static int make_class(struct making *making, const struct profile_class *of, str
         return 0; /* profile_check() refuses it; a node of it has no PU to choose */
     }
     out->memory_room = room_in_node(of);
-    int rc = add_families(making, of, out);
-    rc = rc < 0 ? rc : map_groups_of_cores(arena, of, &out->cores);
     out->kind = map_arena_get(arena, items, sizeof *out->kind);
     out->far = map_arena_get(arena, items, sizeof *out->far);
     out->cache_rank = map_arena_get(arena, items, sizeof *out->cache_rank);
-    if (rc < 0 || !out->kind || !out->far || !out->cache_rank) {
+    if (!out->kind || !out->far || !out->cache_rank || add_families(making, of, out) < 0 ||
+        map_groups_of_cores(arena, of, &out->cores) < 0) {
         return -ENOMEM;
     }
     rank_caches(of, out);
@@ -406,7 +404,9 @@ int map_view_make(const struct servet_profile *profile, enum map_priority priori
     for (size_t c = 0; rc == 0 && c < made.class_count; c++) {
         rc = make_class(&making, &profile->classes[c], &made.classes[c]);
     }
-    rc = rc < 0 ? rc : make_network(&making);
+    if (rc == 0) {
+        rc = make_network(&making);
+    }
     if (rc < 0) {
         map_arena_free(&made.arena);
         return rc == -ENOMEM

@@ -22,6 +22,30 @@ int map_part_of_node(const struct servet_profile *profile, uint32_t number,
     return own.ids ? 0 : -ENOMEM;
 }
 
+/* -- messages -- */
+
+static int add_layers(struct map_worth_rows *list, const struct profile_communication *in,
+                      const char *where)
+{
+    for (size_t i = 0; i < in->layer_count; i++) {
+        struct map_queue_row row;
+        row.worth = map_messages_worth(&in->layers[i], &row.most);
+        if (!row.worth) {
+            continue;
+        }
+        const char *name = in->layers[i].name ? in->layers[i].name : "layer";
+        snprintf(row.layer, sizeof row.layer, "%s%s%s", where, *where ? ": " : "", name);
+        struct map_queue_row *queues =
+            realloc(list->queues, (list->queue_count + 1) * sizeof *queues);
+        if (!queues) {
+            return -ENOMEM;
+        }
+        list->queues = queues;
+        list->queues[list->queue_count++] = row;
+    }
+    return 0;
+}
+
 /* -- workers -- */
 
 struct listing {
@@ -127,12 +151,14 @@ static int add_node(struct listing *l, const char *name)
     return rc;
 }
 
-/* The first node of the class that has any of the allowed PUs. */
+/* -- the whole -- */
+
+/* The first node of the class that has any of the allowed PUs, and the class's messages. */
 static int add_class(struct listing *l, const struct servet_profile *profile, size_t index,
                      const struct profile_set *allowed)
 {
     struct map_part node = {0};
-    const char *name = profile->classes[index].name;
+    const char *name = profile->class_count > 1 ? profile->classes[index].name : NULL;
     int rc = 0;
     for (uint32_t n = 0; rc == 0 && n < profile_node_count(profile) && !node.allowed.count; n++) {
         if (profile_node_class(profile, n) == &profile->classes[index]) {
@@ -142,37 +168,12 @@ static int add_class(struct listing *l, const struct servet_profile *profile, si
     }
     l->node = &node;
     if (rc == 0 && node.allowed.count) {
-        rc = add_node(l, profile->class_count > 1 && name ? name : "node");
+        rc = add_node(l, name ? name : "node");
     }
     profile_set_free(&node.allowed);
-    return rc;
+    return rc < 0 ? rc
+                  : add_layers(l->rows, &profile->classes[index].communication, name ? name : "");
 }
-
-/* -- messages -- */
-
-static int add_layers(struct map_worth_rows *list, const struct profile_communication *in,
-                      const char *where)
-{
-    for (size_t i = 0; i < in->layer_count; i++) {
-        struct map_queue_row row;
-        row.worth = map_messages_worth(&in->layers[i], &row.most);
-        if (!row.worth) {
-            continue;
-        }
-        const char *name = in->layers[i].name ? in->layers[i].name : "layer";
-        snprintf(row.layer, sizeof row.layer, "%s%s%s", where, *where ? ": " : "", name);
-        struct map_queue_row *queues =
-            realloc(list->queues, (list->queue_count + 1) * sizeof *queues);
-        if (!queues) {
-            return -ENOMEM;
-        }
-        list->queues = queues;
-        list->queues[list->queue_count++] = row;
-    }
-    return 0;
-}
-
-/* -- the whole -- */
 
 int map_worth_rows_make(const struct servet_profile *profile, const struct profile_set *allowed,
                         struct map_worth_rows *out, struct servet_error *error)
@@ -181,14 +182,14 @@ int map_worth_rows_make(const struct servet_profile *profile, const struct profi
     struct listing l = {.rows = &rows, .error = error};
     int rc = 0;
     for (size_t c = 0; rc == 0 && c < profile->class_count; c++) {
-        const char *name = profile->classes[c].name;
         rc = add_class(&l, profile, c, allowed);
-        rc = rc < 0 ? rc
-                    : add_layers(&rows, &profile->classes[c].communication,
-                                 profile->class_count > 1 && name ? name : "");
     }
-    rc = rc < 0 ? rc : add_layers(&rows, &profile->network, "");
-    rc = rc == 0 && !l.measured && !rows.queue_count ? l.why : rc;
+    if (rc == 0) {
+        rc = add_layers(&rows, &profile->network, "");
+    }
+    if (rc == 0 && !l.measured && !rows.queue_count) {
+        rc = l.why;
+    }
     if (rc < 0) {
         map_worth_rows_free(&rows);
         return map_out_of_memory(rc, error);

@@ -125,17 +125,18 @@ static int predict(struct suggesting *s, struct map_suggestion *suggestion)
                                                .ranks = suggestion->ranks,
                                                .threads_each = suggestion->threads,
                                                .allowed = &s->cores};
-    uint32_t *pus = calloc(count, sizeof *pus);
-    int rc = pus ? map_domains(node, &request, pus, s->error) : -ENOMEM;
-    rc = rc < 0 ? rc : map_view_make(node, s->out->priority, count, &view, s->error);
+    int rc = map_view_make(node, s->out->priority, count, &view, s->error);
     if (rc < 0) {
-        free(pus);
         return rc;
     }
-    for (size_t i = 0; i < count; i++) {
-        pus[i] = map_view_leaf(&view, pus[i]);
+    uint32_t *pus = map_arena_get(&view.arena, count, sizeof *pus);
+    rc = pus ? map_domains(node, &request, pus, s->error) : -ENOMEM;
+    if (rc == 0) {
+        for (size_t i = 0; i < count; i++) {
+            pus[i] = map_view_leaf(&view, pus[i]);
+        }
+        rc = map_figures_of(&view, pus, count, &figures);
     }
-    rc = map_figures_of(&view, pus, count, &figures);
     if (rc == 0) {
         uint32_t level = s->out->cache_level;
         suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
@@ -143,7 +144,6 @@ static int predict(struct suggesting *s, struct map_suggestion *suggestion)
             level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
     }
     map_view_free(&view);
-    free(pus);
     return rc;
 }
 
@@ -283,10 +283,11 @@ int map_suggest(const struct servet_profile *profile, const struct map_suggest_r
     struct map_suggestions found = {.priority = request->priority};
     struct suggesting s = {.out = &found, .error = error};
     int rc = choose_node(profile, request->allowed, &s.node, &found.nodes);
-    if (rc == 0 && !s.node.allowed.count) {
-        rc = profile_error(error, -EINVAL, "expected at least one PU that may be used");
+    if (rc == 0) {
+        rc = s.node.allowed.count
+                 ? choose_cores(&s)
+                 : profile_error(error, -EINVAL, "expected at least one PU that may be used");
     }
-    rc = rc < 0 ? rc : choose_cores(&s);
     if (rc == 0) {
         const struct profile_class *of = s.node.of;
         found.cores = (uint32_t)s.cores.count;
