@@ -332,7 +332,10 @@ static int compare_mapping(const struct servet_profile *old, const struct servet
     size_t workers = request->workers;
     uint32_t *a = room, *b = room + workers;
     int rc = map_workers(old, request, a, NULL, error);
-    rc = rc < 0 ? rc : map_workers(new, request, b, NULL, error);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = map_workers(new, request, b, NULL, error);
     if (rc < 0 || memcmp(a, b, workers * sizeof *a) == 0) {
         return rc;
     }
@@ -371,10 +374,9 @@ int report_diff_profiles(const struct servet_profile *old, const struct servet_p
     struct item_list before = {0}, after = {0};
     json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
                              "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
-    int rc = diff ? report_items_collect(old, &before) : -ENOMEM;
-    rc = rc < 0 ? rc : report_items_collect(new, &after);
-    rc = rc < 0 ? rc : compare(&before, &after, diff);
-    if (rc < 0) {
+    int rc = -ENOMEM;
+    if (!diff || report_items_collect(old, &before) < 0 || report_items_collect(new, &after) < 0 ||
+        compare(&before, &after, diff) < 0) {
         profile_error(error, rc, "comparing profiles: %s", strerrordesc_np(-rc));
     } else {
         rc = compare_mappings(old, new, diff, error);

@@ -492,10 +492,13 @@ static int put_page(struct page *page, struct servet_error *error)
     put_cards(page);
     put_doubts(page);
     int rc = report_html_advice(page, error);
+    if (rc < 0) {
+        return rc;
+    }
     for (unsigned i = 0; i < PLOT_SECTIONS; i++) {
         put_section(page, i);
     }
-    rc = rc < 0 ? rc : report_html_topology(page->report, page->out, error);
+    rc = report_html_topology(page->report, page->out, error);
     if (rc == 0) {
         report_html_figures(page);
         fputs("<footer><p class=\"note\">servet " SERVET_VERSION

@@ -30,34 +30,31 @@ static int set_value(hwloc_topology_t topology, hwloc_memattr_id_t attribute, hw
                                                                                             : 0;
 }
 
+/* `initiator` is room for its PUs. */
 static int set_row(hwloc_topology_t topology, const struct profile_numa_access *row,
-                   struct servet_error *error)
+                   hwloc_bitmap_t initiator, struct servet_error *error)
 {
     hwloc_obj_t node = node_of(topology, row->node);
-    hwloc_bitmap_t initiator = hwloc_bitmap_alloc();
-    for (size_t i = 0; initiator && i < row->pus.count; i++) {
+    hwloc_bitmap_zero(initiator);
+    for (size_t i = 0; i < row->pus.count; i++) {
         hwloc_bitmap_set(initiator, row->pus.ids[i]);
     }
-    int rc = initiator ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
-    if (rc == 0 && (!node || !hwloc_bitmap_isincluded(
-                                 initiator, hwloc_topology_get_complete_cpuset(topology)))) {
-        rc = profile_error(error, -EINVAL,
-                           "hwloc: expected a topology with NUMA node %u and the PUs from %u on, "
-                           "as in the profile; the one that hwloc reads is another machine's",
-                           row->node, row->pus.ids[0]);
+    if (!node ||
+        !hwloc_bitmap_isincluded(initiator, hwloc_topology_get_complete_cpuset(topology))) {
+        return profile_error(error, -EINVAL,
+                             "hwloc: expected a topology with NUMA node %u and the PUs from %u on, "
+                             "as in the profile; the one that hwloc reads is another machine's",
+                             row->node, row->pus.ids[0]);
     }
-    if (rc == 0) {
-        rc = set_value(topology, HWLOC_MEMATTR_ID_BANDWIDTH, node, initiator,
+    int rc = set_value(topology, HWLOC_MEMATTR_ID_BANDWIDTH, node, initiator,
                        row->bytes_per_s / unit_bytes_per_s);
-        rc = rc < 0 ? rc
-                    : set_value(topology, HWLOC_MEMATTR_ID_LATENCY, node, initiator,
-                                row->seconds_per_access / unit_s);
-        rc = rc < 0 ? profile_error(error, rc, "hwloc refuses an attribute of node %u: %s",
-                                    row->node, strerrordesc_np(-rc))
-                    : 0;
+    if (rc == 0) {
+        rc = set_value(topology, HWLOC_MEMATTR_ID_LATENCY, node, initiator,
+                       row->seconds_per_access / unit_s);
     }
-    hwloc_bitmap_free(initiator);
-    return rc;
+    return rc < 0 ? profile_error(error, rc, "hwloc refuses an attribute of node %u: %s", row->node,
+                                  strerrordesc_np(-rc))
+                  : 0;
 }
 
 static int set_all(hwloc_topology_t topology, const struct profile_class *node_class,
@@ -67,10 +64,12 @@ static int set_all(hwloc_topology_t topology, const struct profile_class *node_c
         hwloc_topology_load(topology) < 0) {
         return profile_error(error, -EIO, "hwloc cannot read the topology");
     }
-    int rc = 0;
+    hwloc_bitmap_t initiator = hwloc_bitmap_alloc();
+    int rc = initiator ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
     for (size_t i = 0; i < node_class->numa_access_count && rc == 0; i++) {
-        rc = set_row(topology, &node_class->numa_access[i], error);
+        rc = set_row(topology, &node_class->numa_access[i], initiator, error);
     }
+    hwloc_bitmap_free(initiator);
     return rc;
 }
 

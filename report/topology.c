@@ -139,7 +139,9 @@ int report_html_topology(const struct report *report, FILE *out, struct servet_e
         fprintf(out, "<h2 id=\"mapping\">Where %zu worker%s would go</h2>\n", report->workers,
                 report->workers == 1 ? "" : "s");
         rc = put_mapping(out, report, MAP_MEMORY, error);
-        rc = rc < 0 ? rc : put_mapping(out, report, MAP_COMMUNICATION, error);
+        if (rc == 0) {
+            rc = put_mapping(out, report, MAP_COMMUNICATION, error);
+        }
     }
     fputs("</section>\n", out);
     return rc;
