@@ -172,7 +172,9 @@ static void link_library(const char *name, char library[PATH_MAX])
                  library, cannot);
     }
     rc = pin_cache_make_folders(path);
-    rc = rc < 0 ? rc : put_link(library, path);
+    if (rc == 0) {
+        rc = put_link(library, path);
+    }
     if (rc < 0) {
         cli_fail("%s: %s, nor can a link be made at %s: %s", library, cannot, path, strerror(-rc));
     }
@@ -315,7 +317,9 @@ static void export_places(const struct pin_launcher *launcher, const struct prof
                           const struct pin_plan *plan)
 {
     int code = profile_mask_set(0, &plan->own);
-    code = code < 0 ? code : pin_places_export(launcher, start, plan);
+    if (code == 0) {
+        code = pin_places_export(launcher, start, plan);
+    }
     if (code == 0) {
         return;
     }

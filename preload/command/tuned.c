@@ -43,8 +43,8 @@ static int find_file(const char *program, char *const *arguments, char path[PATH
     for (int place = 0; place < 2; place++) {
         int rc = place ? profile_find(profile, sizeof profile)
                        : profile_default_path(profile, sizeof profile, &ignored);
-        rc = rc < 0 ? rc : pin_tuned_path(profile, program, arguments, path);
-        if (rc == 0 && access(path, F_OK) == 0) {
+        if (rc == 0 && pin_tuned_path(profile, program, arguments, path) == 0 &&
+            access(path, F_OK) == 0) {
             return 0;
         }
     }

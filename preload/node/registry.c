@@ -321,7 +321,9 @@ int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job)
     job = job ? profile_hash_bytes(PROFILE_HASH_BEGIN, &job, sizeof job) : job_of_this_process();
     out->job = (job ^ job >> JOB_BITS) & ((UINT64_C(1) << JOB_BITS) - 1);
     rc = pin_registry_stat(out->file, &about);
-    rc = rc < 0 ? rc : call(out, F_GETLK, F_WRLCK, 0, start_of(SLOTS), &found);
+    if (rc == 0) {
+        rc = call(out, F_GETLK, F_WRLCK, 0, start_of(SLOTS), &found);
+    }
     if (rc < 0) {
         close(out->file);
         return rc;

@@ -324,13 +324,12 @@ static int place_around(struct site *site, const struct profile_mask *taken, str
     pin_plan_free(plan);
     profile_set_free(&site->allowed);
     profile_set_free(&site->taken);
-    int rc = profile_mask_to_set(&site->may_use, &site->allowed);
-    rc = rc < 0 ? rc : profile_mask_to_set(taken, &site->taken);
-    if (rc < 0) {
+    if (profile_mask_to_set(&site->may_use, &site->allowed) < 0 ||
+        profile_mask_to_set(taken, &site->taken) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
-        return rc;
+        return -ENOMEM;
     }
-    rc = site->profile ? 0 : read_profile(site, plan);
+    int rc = site->profile ? 0 : read_profile(site, plan);
     plan->avoid = *taken;
     return rc < 0 ? rc : place(site, plan);
 }

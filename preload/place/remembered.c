@@ -76,7 +76,10 @@ int pin_remembered_recall(const char *executable, struct pin_remembered *out)
 {
     char file[PATH_MAX], head[PIN_REMEMBERED_HEAD], text[PIN_REMEMBERED_HEAD + 64];
     int rc = pin_remembered_file(executable, file, head);
-    rc = rc < 0 ? rc : pin_file_get_own(file, text, sizeof text);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pin_file_get_own(file, text, sizeof text);
     return rc < 0 ? rc : parse(text, head, out);
 }
 

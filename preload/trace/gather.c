@@ -191,7 +191,9 @@ static int give_own(trace_word comm)
         own.lost++;
     }
     int code = carry(comm, 0, true, &own, sizeof own);
-    code = code < 0 ? code : carry(comm, 0, true, entries, own.entries * sizeof *entries);
+    if (code == 0) {
+        code = carry(comm, 0, true, entries, own.entries * sizeof *entries);
+    }
     if (code == 0) {
         free(entries); /* else the library may still read them */
     }

@@ -159,7 +159,9 @@ static void begin_locked(void)
         return;
     }
     int code = pin_trace_mpi_find();
-    code = code < 0 ? code : begin_counting();
+    if (code == 0) {
+        code = begin_counting();
+    }
     if (code < 0) {
         pin_trace_timing = false;
         set_state(TRACE_OFF);

@@ -156,7 +156,10 @@ static int remember(const struct pin_remembered *what)
 {
     char file[PATH_MAX], text[PIN_REMEMBERED_HEAD + 64];
     int rc = pin_remembered_file(NULL, file, text);
-    rc = rc < 0 ? rc : pin_cache_make_folders(file);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pin_cache_make_folders(file);
     if (rc < 0) {
         return rc;
     }
