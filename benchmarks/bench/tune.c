@@ -133,8 +133,10 @@ static void find_candidates(struct tuning *t)
     struct servet_profile *profile = map_common_machine_open(&machine);
     const struct profile_class *of = profile_class_here(profile);
     int rc = profile_mask_get(0, &mask);
-    rc = rc < 0 ? rc : profile_mask_to_set(&mask, &usable);
-    rc = rc < 0 ? rc : profile_set_intersect(&usable, &of->pus, &allowed);
+    if (rc == 0 && (profile_mask_to_set(&mask, &usable) < 0 ||
+                    profile_set_intersect(&usable, &of->pus, &allowed) < 0)) {
+        rc = -ENOMEM;
+    }
     if (rc < 0) {
         cli_fail("PUs of this process: %s", strerror(-rc));
     }
@@ -159,9 +161,12 @@ static void find_place(struct tuning *t)
     }
     int rc = pin_tuned_path(profile, t->line[t->program], t->line + t->program + 1, t->path);
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(t->path, '/') - t->path), t->path);
-    rc = rc < 0 ? rc : bench_make_folder(folder);
-    rc = rc == 0 && access(folder, W_OK) < 0 ? -errno : rc;
-    rc = rc < 0 ? rc : profile_signature("", t->signature);
+    if (rc == 0) {
+        rc = bench_make_folder(folder);
+    }
+    if (rc == 0) {
+        rc = access(folder, W_OK) < 0 ? -errno : profile_signature("", t->signature);
+    }
     if (rc < 0) {
         cli_usage("--tune: %s: %s", t->path, strerror(-rc));
     }
