@@ -678,8 +678,8 @@ TEST(programs_that_make_a_name_at_once_agree)
                 for (++*begun; *begun < 2;) {
                     ;
                 }
-                rc = rc < 0 ? rc : pin_registry_open(&here, "", 0);
-                _exit(rc < 0 || write(chosen[1], here.path, PATH_MAX) != PATH_MAX);
+                _exit(rc < 0 || pin_registry_open(&here, "", 0) < 0 ||
+                      write(chosen[1], here.path, PATH_MAX) != PATH_MAX);
             }
         }
         ck_assert_int_eq(read(chosen[0], name[0], PATH_MAX), PATH_MAX);

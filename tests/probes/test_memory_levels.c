@@ -134,7 +134,9 @@ static int copy_counting(struct machine *machine, const struct machine_copy *wha
     if (lies && lied_of == PAIRS && count == 2 && pus[0] / 4 == pus[1] / 4 && pairs_asked > FIRST &&
         asked[pair] == 1) {
         lied_of = pair;
-        rc = rc < 0 ? rc : simulated->copy(machine, what, pus, 1, rates);
+        if (rc == 0) {
+            rc = simulated->copy(machine, what, pus, 1, rates);
+        }
         rates[1] = rates[0];
     }
     return rc;
