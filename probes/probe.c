@@ -240,16 +240,6 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
     return 0;
 }
 
-void probe_relation_free(struct profile_relation *relation)
-{
-    for (size_t i = 0; i < relation->group_count; i++) {
-        profile_set_free(&relation->groups[i]);
-    }
-    free(relation->groups);
-    free(relation->pairs);
-    memset(relation, 0, sizeof *relation);
-}
-
 const char *probe_separator(FILE *text, const char *separator)
 {
     return ftell(text) > 0 ? separator : "";

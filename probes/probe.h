@@ -109,9 +109,6 @@ size_t probe_kinds_find(const struct kinds *kinds, uint32_t pu);
 /* Leaves what it says of these PUs. False: nothing. */
 bool probe_relation_narrow(struct profile_relation *relation, const struct profile_set *pus);
 
-/* Frees what it holds, and leaves an empty one. */
-void probe_relation_free(struct profile_relation *relation);
-
 /* Before a further part of a text: nothing before the first. */
 const char *probe_separator(FILE *text, const char *separator);
 

@@ -289,7 +289,7 @@ int probe_survey_measured(const struct survey *survey, struct profile_relation *
         }
     }
     if (rc < 0) {
-        probe_relation_free(&measured);
+        profile_relation_free(&measured);
         return rc;
     }
     qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_nodes);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/probe.h"
+#include "profile/codec/codec.h"
 
 /* -- relations -- */
 
@@ -317,7 +317,7 @@ int probe_partition_groups(const struct partition *partition, const struct profi
     }
     free(ids);
     if (rc < 0) {
-        probe_relation_free(&relation);
+        profile_relation_free(&relation);
         return rc;
     }
     *out = relation;

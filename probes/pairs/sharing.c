@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/codec/codec.h"
 #include "profile/query.h"
 
 /* Working sets that a pair has room for: two pools of twice the set, and some room. Without it a
@@ -273,7 +274,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
 void probe_sharing_free(struct probe_sharing *result)
 {
     for (size_t i = 0; i < result->count; i++) {
-        probe_relation_free(&result->levels[i].sharing);
+        profile_relation_free(&result->levels[i].sharing);
         free(result->levels[i].ratios);
     }
     memset(result, 0, sizeof *result);

@@ -23,7 +23,7 @@ int probe_result_copy_relation(const struct profile_relation *from, struct profi
         copy.group_count += rc == 0;
     }
     if (rc < 0) {
-        probe_relation_free(&copy);
+        profile_relation_free(&copy);
         return rc;
     }
     if (from->pair_count) {

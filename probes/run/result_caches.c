@@ -9,6 +9,7 @@
 
 #include "probes/run/result.h"
 #include "profile/base/file.h"
+#include "profile/codec/codec.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 
@@ -212,7 +213,7 @@ static int make_cache(const struct probe_cache *caches, size_t i,
 
 static void free_cache(struct profile_cache *cache)
 {
-    probe_relation_free(&cache->sharing);
+    profile_relation_free(&cache->sharing);
     profile_set_free(&cache->pus);
     free(cache->pair_ratios);
     free(cache->quality.note);
@@ -340,7 +341,7 @@ static int view_of(const struct profile_class *node_class, const struct kinds *k
 static void free_view(struct profile_class *view)
 {
     for (size_t i = 0; i < view->cache_count; i++) {
-        probe_relation_free(&view->caches[i].sharing);
+        profile_relation_free(&view->caches[i].sharing);
     }
     free(view->caches);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "probes/pairs/partition.h"
-#include "probes/probe.h"
+#include "profile/codec/codec.h"
 #include "tests/base/runner.h"
 
 TEST(pairs_are_numbered_in_order)
@@ -43,7 +43,7 @@ static void expect(const char *pus, size_t count, const size_t (*bonds)[3], uint
                                  relation.pairs[i].b);
     }
     ck_assert_str_eq(text, expected);
-    probe_relation_free(&relation);
+    profile_relation_free(&relation);
     profile_set_free(&set);
 }
 

@@ -36,8 +36,8 @@ static void open_class(void)
 static void close_class(void)
 {
     profile_communication_free(&node_class.communication);
-    probe_relation_free(&node_class.packages);
-    probe_relation_free(&last_level.sharing);
+    profile_relation_free(&node_class.packages);
+    profile_relation_free(&last_level.sharing);
     profile_set_free(&node_class.pus);
 }
 

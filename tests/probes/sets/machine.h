@@ -18,10 +18,10 @@ static uint64_t run_seed = 1;
 /* As a virtual machine shows it: PUs, and nothing that they have in common. */
 static inline void hide(struct profile_class *declared)
 {
-    probe_relation_free(&declared->packages);
-    probe_relation_free(&declared->cores);
+    profile_relation_free(&declared->packages);
+    profile_relation_free(&declared->cores);
     for (size_t i = 0; i < declared->cache_count; i++) {
-        probe_relation_free(&declared->caches[i].sharing);
+        profile_relation_free(&declared->caches[i].sharing);
     }
     for (size_t i = 0; i < declared->numa_count; i++) {
         profile_set_free(&declared->numa[i].pus);

@@ -457,7 +457,7 @@ TEST(partitions_merge_refine_and_dissolve)
     ck_assert_int_eq(probe_partition_groups(&coarse, &pus, &groups), 0);
     ck_assert_uint_eq(groups.group_count, 2);
     ck_assert(profile_set_has(&groups.groups[0], 2) && profile_set_has(&groups.groups[1], 4));
-    probe_relation_free(&groups);
+    profile_relation_free(&groups);
     const bool keep[] = {true, false, true, true};
     ck_assert_int_eq(probe_partition_dissolve(&coarse, keep), 0);
     ck_assert_uint_eq(coarse.count, 5);
