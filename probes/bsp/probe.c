@@ -200,8 +200,10 @@ static int conclude(struct study *study, struct probe_bsp_fit *out)
         fit.curve.time[i] = fmin(study->runs[0].time[i], study->runs[1].time[i]);
     }
     int rc = probe_bsp_least_squares(&fit.curve, &fit.line);
-    fit.negative = rc == 0 && (fit.line.g < 0 || fit.line.l < 0);
-    rc = rc < 0 ? rc : probe_bsp_find_bend(&fit.curve, &fit.bend);
+    if (rc == 0) {
+        fit.negative = fit.line.g < 0 || fit.line.l < 0;
+        rc = probe_bsp_find_bend(&fit.curve, &fit.bend);
+    }
     if (rc < 0) {
         return fail(study->error, rc);
     }
@@ -239,23 +241,22 @@ static void end_study(struct study *study)
     study->curve = (struct bsp_curve){0};
 }
 
-/* One interval: runs until the best two agree. */
+/* One interval: runs until the best two agree. The caller ends the study. */
 static int examine(struct study *study, const struct probe_bsp_request *request, uint32_t high,
                    struct probe_bsp_fit *out)
 {
-    double none;
+    const uint32_t guessed[] = {0, request->h_low, high}; /* T(0) is reported for any interval */
+    double none, *const guesses_s[] = {&none, &study->estimate_low_s, &study->estimate_high_s};
     uint32_t grown = (high - request->h_low) /
                      (request->h_high - request->h_low); /* as many points as asked for */
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
-    rc = rc < 0 ? rc
-                : measure(study, 0, 1, BATCHES_OF_GUESS,
-                          &none); /* T(0) is reported for any interval */
-    rc = rc < 0 ? rc : measure(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
-    rc = rc < 0 ? rc : measure(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
-    rc = rc < 0 ? rc : all_runs(study, request);
-    rc = rc < 0 ? rc : conclude(study, out);
-    end_study(study);
-    return rc;
+    for (int i = 0; rc == 0 && i < 3; i++) {
+        rc = measure(study, guessed[i], 1, BATCHES_OF_GUESS, guesses_s[i]);
+    }
+    if (rc == 0) {
+        rc = all_runs(study, request);
+    }
+    return rc < 0 ? rc : conclude(study, out);
 }
 
 static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
@@ -282,6 +283,7 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
          i++) {
         high *= 2;
         free_fit(out);
+        end_study(study);
         rc = examine(study, request, high, out);
         out->enlargements = i;
     }
@@ -289,6 +291,7 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
     if (packing == BSP_WORDS) {
         found->t0_s = study->t0_s;
     }
+    end_study(study);
     free(study);
     return rc;
 }
@@ -329,9 +332,12 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
     /* r drifts with the clock of the processor: the best of two looks, before and after the
      * supersteps. */
     int rc = measure_rate(machine, &found, error);
-    rc = rc < 0 ? rc : study_packing(machine, BSP_WORDS, request, tell, &found, error);
-    rc = rc < 0 ? rc : study_packing(machine, BSP_PACKETS, request, tell, &found, error);
-    rc = rc < 0 ? rc : measure_rate(machine, &found, error);
+    for (int packing = BSP_WORDS; rc == 0 && packing <= BSP_PACKETS; packing++) {
+        rc = study_packing(machine, packing, request, tell, &found, error);
+    }
+    if (rc == 0) {
+        rc = measure_rate(machine, &found, error);
+    }
     if (rc < 0) {
         probe_bsp_free(&found);
         return rc;

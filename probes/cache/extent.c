@@ -51,16 +51,17 @@ size_t probe_cache_far(const struct probe *probe, size_t end)
 static int least_of(struct probe *probe, uint32_t pu, size_t bytes, const struct cache_far *beyond,
                     double *seconds)
 {
-    double least = INFINITY;
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < FAR_SAMPLES; i++) {
+    *seconds = INFINITY;
+    for (int i = 0; i < FAR_SAMPLES; i++) {
         double one;
-        rc = beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
-                    : probe_cache_point(probe, pu, bytes, &one);
-        least = rc == 0 ? fmin(least, one) : least;
+        int rc = beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
+                        : probe_cache_point(probe, pu, bytes, &one);
+        if (rc < 0) {
+            return rc;
+        }
+        *seconds = fmin(*seconds, one);
     }
-    *seconds = least;
-    return rc;
+    return 0;
 }
 
 /* Page tables fall out of the caches where much memory is visited, and TLBs reach as far as they
@@ -72,10 +73,14 @@ int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cac
     struct probe apart = *probe; /* whose seeds are others than those that count up */
     apart.seed = (probe->seed << 32) - far->end;
     int rc = least_of(&apart, pu, far->end, NULL, &end_s);
-    rc = rc < 0 ? rc : least_of(&apart, pu, far->far, NULL, &far_s);
+    if (rc == 0) {
+        rc = least_of(&apart, pu, far->far, NULL, &far_s);
+    }
     if (rc == 0 && far_s >= no_plateau * end_s) {
         rc = least_of(&apart, pu, far->end, far, &end_tlb_s);
-        rc = rc < 0 ? rc : least_of(&apart, pu, far->far, far, &far_tlb_s);
+        if (rc == 0) {
+            rc = least_of(&apart, pu, far->far, far, &far_tlb_s);
+        }
     }
     if (rc == 0) {
         *goes_on = far_s - fmax(0, far_tlb_s - end_tlb_s) >= no_plateau * end_s;

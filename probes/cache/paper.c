@@ -227,8 +227,9 @@ int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
     uint64_t sizes[CACHE_LEVELS_MAX];
     result.curve.bytes = calloc(POINTS_MAX, sizeof *result.curve.bytes);
     result.curve.seconds = calloc(POINTS_MAX, sizeof *result.curve.seconds);
-    int rc = result.curve.bytes && result.curve.seconds ? 0 : -ENOMEM;
-    rc = rc < 0 ? rc : measure(probe, pu, choose_end(probe->machine), &result.curve);
+    int rc = result.curve.bytes && result.curve.seconds
+                 ? measure(probe, pu, choose_end(probe->machine), &result.curve)
+                 : -ENOMEM;
     if (rc < 0) {
         probe_cache_free(&result);
         return probe_error(error, rc, "measuring cache sizes");

@@ -278,13 +278,12 @@ static int conclude(const struct measurement *m, struct cache_level_fit *fits)
     struct probe_cache *result = m->result;
     struct cache_curve all = {0};
     probe_cache_curve_free(&result->curve);
-    int rc = probe_cache_samples_curve(m->samples, false, &result->curve);
-    rc = rc < 0 ? rc : probe_cache_samples_curve(m->samples, true, &all);
-    if (rc < 0) {
-        return probe_error(m->error, rc, "measuring cache sizes");
+    if (probe_cache_samples_curve(m->samples, false, &result->curve) < 0 ||
+        probe_cache_samples_curve(m->samples, true, &all) < 0) {
+        return probe_error(m->error, -ENOMEM, "measuring cache sizes");
     }
     set_conditions(m, &all);
-    rc = probe_cache_fit(&all, fits, &result->count, &result->memory_seconds);
+    int rc = probe_cache_fit(&all, fits, &result->count, &result->memory_seconds);
     probe_cache_curve_free(&all);
     return rc == 0 ? 0
                    : profile_error(m->error, rc, "inferring cache sizes: %s",
@@ -361,19 +360,25 @@ static int measure(struct measurement *m)
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     m->line_bytes = probe_line_first(probe->machine, m->pu);
     int rc = measure_curve(m);
+    if (rc < 0) {
+        return rc;
+    }
     const bool huge = machine_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = rc < 0 ? rc : conclude(m, fits);
+    rc = conclude(m, fits);
     if (rc == 0 && result->count > 0 && seconds_left(m, false) > 0) {
         rc = refine(m, fits);
-        rc = rc < 0 ? rc : conclude(m, fits);
+        if (rc == 0) {
+            rc = conclude(m, fits);
+        }
     }
-    if (rc == 0) {
-        fill_levels(result, fits, m->samples);
-        result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-        rc = probe_cache_line(probe, m->pu, result, m->error);
+    if (rc < 0) {
+        return rc;
     }
+    fill_levels(result, fits, m->samples);
+    result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
+    rc = probe_cache_line(probe, m->pu, result, m->error);
     return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
 }
 
