@@ -154,8 +154,8 @@ int probe_devices(struct probe *probe, struct probe_devices *out, struct servet_
     const size_t count = probe->declared->device_count;
     struct probe_devices result = {.of = calloc(count + 1, sizeof *result.of), .count = count};
     struct places places = {0};
-    int rc = result.of ? make_places(probe, &places) : -ENOMEM;
-    rc = rc < 0 ? rc : measure_all(probe, &places, &result);
+    int rc = result.of && make_places(probe, &places) == 0 ? measure_all(probe, &places, &result)
+                                                           : -ENOMEM;
     if (rc == -ETIME && result.rows) {
         result.cut_short = true;
         rc = 0;

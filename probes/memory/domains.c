@@ -113,11 +113,10 @@ static bool nests(const struct sets *sets, const struct partition *of, bool *kno
 static int leave_out_unsaid(const struct partition *level, struct partition *candidate)
 {
     bool *said = calloc(candidate->count, sizeof *said);
-    int rc = said ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < level->pus; i++) {
+    for (size_t i = 0; said && i < level->pus; i++) {
         said[candidate->unit[i]] |= probe_partition_size(level, i) > 1;
     }
-    rc = rc == 0 && crosses(level, candidate) ? probe_partition_dissolve(candidate, said) : rc;
+    int rc = said ? probe_partition_dissolve(candidate, said) : -ENOMEM;
     free(said);
     return rc;
 }
@@ -128,7 +127,8 @@ static int try_nested(struct sets *sets, const struct partition *of)
     bool known;
     int rc = of->count > 1 ? probe_partition_copy(of, &some) : 1;
     for (size_t i = 0; rc == 0 && i < sets->count; i++) {
-        rc = leave_out_unsaid(&sets->levels[i].partition, &some);
+        const struct partition *level = &sets->levels[i].partition;
+        rc = crosses(level, &some) ? leave_out_unsaid(level, &some) : 0;
     }
     if (rc == 0 && nests(sets, &some, &known) && !known) {
         rc = probe_sets_try(sets, &some);
@@ -162,10 +162,10 @@ static int try_all(struct sets *sets, const struct partition *candidates, size_t
     return rc;
 }
 
-/* The levels of pairs, around which larger domains may be hidden. */
-static int search_around_pairs(struct sets *sets)
+/* In the candidates, then around the levels of pairs, where larger domains may be hidden. */
+static int search_all(struct sets *sets, const struct partition *candidates, size_t count)
 {
-    int rc = 0;
+    int rc = try_all(sets, candidates, count, true);
     for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe); i++) {
         const struct domain *level = &sets->levels[i];
         if (level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition)) {
@@ -179,8 +179,8 @@ static int search_around_pairs(struct sets *sets)
 static int try_machine(struct sets *sets)
 {
     struct partition all;
-    int rc = probe_partition_one(sets->pus->count, &all);
-    rc = rc == 0 ? probe_sets_try(sets, &all) : rc;
+    int rc =
+        probe_partition_one(sets->pus->count, &all) == 0 ? probe_sets_try(sets, &all) : -ENOMEM;
     probe_partition_free(&all);
     return rc;
 }
@@ -246,15 +246,20 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
     if (rc == 0 && sets->odd) {
         rc = probe_sets_search(sets, &sets->cores);
     }
-    rc = rc == 0 ? try_all(sets, candidates, count, true) : rc;
-    rc = rc == 0 ? search_around_pairs(sets) : rc;
+    if (rc == 0) {
+        rc = search_all(sets, candidates, count);
+    }
     /* a link may be hidden inside of a domain, unless pairs show what lies inside */
     if (rc == 0 && !sets->odd && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
         rc = probe_sets_search(sets, &sets->cores);
-        rc = rc == 0 && sets->count > 0 ? try_all(sets, candidates, count, false) : rc;
+        if (rc == 0 && sets->count > 0) {
+            rc = try_all(sets, candidates, count, false);
+        }
     }
-    rc = rc == 0 && !probe_late(sets->probe) ? try_machine(sets) : rc;
-    return rc == 0 ? prune(sets) : rc;
+    if (rc == 0 && !probe_late(sets->probe)) {
+        rc = try_machine(sets);
+    }
+    return rc < 0 ? rc : prune(sets);
 }
 
 static int start(struct sets *sets, const struct profile_memory *memory, size_t candidates)
@@ -321,6 +326,28 @@ static int settle_cores(struct sets *sets, const struct profile_memory *memory,
                : rc;
 }
 
+static int find_levels(struct sets *sets, const struct profile_relation *const *candidates,
+                       size_t count, const struct profile_memory *memory)
+{
+    struct partition *partitions = calloc(count + 1, sizeof *partitions);
+    size_t made = 0;
+    int rc = partitions ? start(sets, memory, count) : -ENOMEM;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        bool usable = candidates[i]->group_count > 0 && candidates[i]->pair_count == 0;
+        rc = usable ? probe_partition_make(sets->pus, candidates[i], &partitions[made]) : 0;
+        made += usable && rc == 0;
+    }
+    if (rc == 0) {
+        rc = settle_cores(sets, memory, partitions, made) == 0 ? measure(sets, partitions, made)
+                                                               : -ENOMEM;
+    }
+    for (size_t i = 0; i < made; i++) {
+        probe_partition_free(&partitions[i]);
+    }
+    free(partitions);
+    return rc;
+}
+
 int probe_memory_sets(struct probe *probe, const struct profile_relation *const *candidates,
                       size_t count, struct probe_memory *found, struct servet_error *error)
 {
@@ -330,21 +357,13 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
                         .at_once = probe_machine_at_once(probe->machine),
                         .odd = found->odd,
                         .random = {++probe->seed}};
-    struct partition *partitions = calloc(count + 1, sizeof *partitions);
-    size_t made = 0;
-    int rc = partitions && sets.pus->count > 2 ? 0 : partitions ? 1 : -ENOMEM;
-    rc = rc != 0 ? rc : start(&sets, &found->memory, count);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        bool usable = candidates[i]->group_count > 0 && candidates[i]->pair_count == 0;
-        rc = usable ? probe_partition_make(sets.pus, candidates[i], &partitions[made]) : 0;
-        made += usable && rc == 0;
+    int rc = sets.pus->count > 2 ? find_levels(&sets, candidates, count, &found->memory) : 1;
+    bool late = rc == -ETIME, apart = rc == -EAGAIN; /* what was found until then stays */
+    if (rc == 0 || late || apart) {
+        rc = probe_sets_assemble(&sets, found);
+        apart |= rc == -EAGAIN;
+        rc = rc == -EAGAIN ? 0 : rc;
     }
-    rc = rc != 0 ? rc : settle_cores(&sets, &found->memory, partitions, made);
-    rc = rc != 0 ? rc : measure(&sets, partitions, made);
-    const int end = rc == -EAGAIN || rc == -ETIME ? rc : 0; /* what was found until then stays */
-    rc = rc != 0 && end == 0 ? rc : probe_sets_assemble(&sets, found);
-    const bool late = end == -ETIME, apart = end == -EAGAIN || rc == -EAGAIN;
-    rc = rc == -EAGAIN ? 0 : rc;
     if (rc == 0 && (apart || late)) {
         rc = apart
                  ? probe_note_beside_others(&found->memory.quality, "sets of PUs not all measured")
@@ -353,10 +372,6 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
     }
     found->apart |= apart;
     found->searched = rc >= 0 && !found->apart && !late && !probe_late(probe);
-    for (size_t i = 0; i < made; i++) {
-        probe_partition_free(&partitions[i]);
-    }
-    free(partitions);
     stop(&sets);
     return rc < 0 ? probe_error(error, rc, "measuring the memory bandwidth of sets of PUs") : 0;
 }

@@ -69,7 +69,9 @@ static int make_level(const struct sets *sets, size_t index, const struct profil
 {
     const struct domain *domain = &sets->levels[index];
     int rc = probe_partition_groups(&domain->partition, sets->pus, &out->collisions);
-    rc = rc == 0 ? measure_scaling(sets, index, memory, out) : rc;
+    if (rc == 0) {
+        rc = measure_scaling(sets, index, memory, out);
+    }
     if (rc < 0) {
         return rc;
     }

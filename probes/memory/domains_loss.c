@@ -63,11 +63,11 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
     const uint32_t around = outer ? outer->unit[of->first[unit]] : unit;
     struct search search;
     bool *busy = calloc(inner->count, sizeof *busy), member;
-    int rc = probe_search_start(&search, sets, inner, of, unit);
     double gain = 1;
     *all = *none = true;
-    rc = rc == 0 && !busy ? -ENOMEM : rc;
-    rc = rc == 0 ? probe_search_fill(&search, search.list[0], busy, &gain) : rc;
+    int rc = probe_search_start(&search, sets, inner, of, unit) == 0 && busy
+                 ? probe_search_fill(&search, search.list[0], busy, &gain)
+                 : -ENOMEM;
     if (rc == 0 && outer && gain >= search.limit) {
         /* no part is left little, but some lose: so may others of the domain around */
         search.limit = SETS_PAIR_GAIN;
@@ -87,19 +87,14 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
     return rc;
 }
 
-/* The groups that are domains stay, and the others become single PUs. Where a level lies inside all
- * stay: one large group would stand beside the small ones inside of the others as their like. */
-static int keep_groups(struct sets *sets, struct domain *domain, const double *shares)
+/* The groups that are domains stay, and the others become single PUs. */
+static int keep_groups(struct partition *of, const double *shares)
 {
-    struct partition *of = &domain->partition;
     bool *keep = malloc(of->count * sizeof *keep);
-    int rc = keep ? 0 : -ENOMEM;
-    for (uint32_t u = 0; rc == 0 && u < of->count; u++) {
+    for (uint32_t u = 0; keep && u < of->count; u++) {
         keep[u] = !probe_memory_is_clear(shares[u], 1);
     }
-    rc = rc == 0 && probe_sets_inner_of(sets, of) == &sets->cores
-             ? probe_partition_dissolve(of, keep)
-             : rc;
+    int rc = keep ? probe_partition_dissolve(of, keep) : -ENOMEM;
     free(keep);
     return rc;
 }
@@ -123,11 +118,17 @@ static int accept(struct sets *sets, const struct partition *of, const double *s
 {
     struct domain found = {.of_pairs = -1, .share = shares[least]};
     int rc = probe_partition_copy(of, &found.partition);
-    rc = rc == 0 ? keep_groups(sets, &found, shares) : rc;
+    /* Where a level lies inside all groups stay: one large one would stand beside the small ones
+     * inside of the others as their like. */
+    if (rc == 0 && probe_sets_inner_of(sets, of) == &sets->cores) {
+        rc = keep_groups(&found.partition, shares);
+    }
     if (rc == 0 && probe_partition_largest(of) == 2) {
         rc = probe_sets_adopt_cores(sets, of, found.share);
     }
-    rc = rc == 0 ? probe_sets_insert(sets, &found) : rc;
+    if (rc == 0) {
+        rc = probe_sets_insert(sets, &found);
+    }
     if (rc <= 0) {
         probe_partition_free(&found.partition);
         return rc;
@@ -150,7 +151,9 @@ int probe_sets_try(struct sets *sets, const struct partition *of)
     }
     if (rc == 0 && shares[least] < PROBE_MEMORY_COLLISION) {
         rc = probe_sets_members(sets, of, least, NULL, &meet, &none);
-        rc = rc == 0 && meet && !probe_late(sets->probe) ? accept(sets, of, shares, least) : rc;
+        if (rc == 0 && meet && !probe_late(sets->probe)) {
+            rc = accept(sets, of, shares, least);
+        }
     }
     free(shares);
     return rc > 0 ? 0 : rc; /* late: nothing can be said of some groups */

@@ -66,12 +66,10 @@ static bool is_single(const struct search *search, uint32_t unit)
 
 /* -- gains -- */
 
-static int know_alone(struct search *search, uint32_t unit, double *alone)
+static int know_alone(struct search *search, uint32_t unit)
 {
     double *known = &search->alone[unit];
-    int rc = *known > 0 ? 0 : probe_sets_alone(search->sets, search->units, unit, known);
-    *alone = *known;
-    return rc;
+    return *known > 0 ? 0 : probe_sets_alone(search->sets, search->units, unit, known);
 }
 
 /* The total of the busy units is measured once for all that are asked beside them. */
@@ -90,11 +88,13 @@ static int know_before(struct search *search, const bool *busy)
  * gets more rounds. */
 static int gain_of(struct search *search, bool *busy, uint32_t unit, double *gain)
 {
-    double after = 0, alone, again;
+    double after = 0, again;
     int rc = know_before(search, busy);
     double before = search->before;
     *gain = 1;
-    rc = rc == 0 ? know_alone(search, unit, &alone) : rc;
+    if (rc == 0) {
+        rc = know_alone(search, unit);
+    }
     for (size_t round = 0; rc == 0 && before > 0 && round < ROUNDS_MOST; round++) {
         if (round > 0) {
             rc = probe_sets_total(search->sets, search->units, busy, true, &again);
@@ -105,7 +105,7 @@ static int gain_of(struct search *search, bool *busy, uint32_t unit, double *gai
             rc = probe_sets_total(search->sets, search->units, busy, true, &again);
             busy[unit] = false;
             after = fmax(after, again);
-            *gain = rc == 0 ? (after - before) / alone : 1;
+            *gain = rc == 0 ? (after - before) / search->alone[unit] : 1;
         }
         if (*gain > PROBE_MEMORY_COLLISION ||
             (round + 1 >= ROUNDS_LEAST && *gain < sets_saturated_gain / 2) ||
@@ -197,11 +197,13 @@ int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *
 {
     struct near *order = malloc((search->count + 1) * sizeof *order);
     size_t count = 0;
-    int rc = order ? 0 : -ENOMEM;
-    *gain = 1;
-    rc = rc == 0 ? order_others(search, unit, busy, order, &count) : rc;
-    rc = rc == 0 ? grow(search, unit, order, count, busy, gain) : rc;
-    rc = rc == 0 && *gain < search->limit ? thin(search, unit, order, count, busy, gain) : rc;
+    int rc = order ? order_others(search, unit, busy, order, &count) : -ENOMEM;
+    if (rc == 0) {
+        rc = grow(search, unit, order, count, busy, gain);
+    }
+    if (rc == 0 && *gain < search->limit) {
+        rc = thin(search, unit, order, count, busy, gain);
+    }
     if (rc == 0 && *gain < search->limit) {
         /* It joins those that leave it little, so that they leave nothing to others: a unit that
          * wants much is left little beside one that wants little. */
@@ -256,7 +258,9 @@ static int settle_domain(struct search *search, uint32_t one)
     for (size_t i = 0; rc == 0 && i < domain.pus; i++) {
         domain.unit[i] = search->group[search->units->unit[i]] != group;
     }
-    rc = rc == 0 ? probe_sets_loss(search->sets, search->units, &domain, 0, &share) : rc;
+    if (rc == 0) {
+        rc = probe_sets_loss(search->sets, search->units, &domain, 0, &share);
+    }
     probe_partition_free(&domain);
     const bool is_domain =
         rc == 0 && share < PROBE_MEMORY_COLLISION && !probe_late(search->sets->probe);
@@ -279,7 +283,9 @@ static int find_domain(struct search *search, uint32_t one)
     search->known[one] = true;
     if (rc == 0 && gain < search->limit) {
         rc = join_members(search, one, busy, gain);
-        rc = rc == 0 ? settle_domain(search, one) : rc;
+        if (rc == 0) {
+            rc = settle_domain(search, one);
+        }
     }
     free(busy);
     return rc;
@@ -333,8 +339,9 @@ static int search_inside(struct sets *sets, const struct partition *units,
     int rc = probe_search_start(&search, sets, units, outer, outer_unit);
     if (rc == 0 && !outer && probe_memory_is_large(sets->probe)) {
         struct partition all;
-        rc = probe_partition_one(sets->pus->count, &all);
-        rc = rc == 0 ? probe_sets_loss(sets, units, &all, 0, &share) : rc;
+        rc = probe_partition_one(sets->pus->count, &all) == 0
+                 ? probe_sets_loss(sets, units, &all, 0, &share)
+                 : -ENOMEM;
         probe_partition_free(&all);
     }
     if (rc == 0 && search.count > 2 && share < PROBE_MEMORY_COLLISION) {
@@ -360,7 +367,9 @@ static int search_once(struct sets *sets, const struct partition *units)
             rc = search_inside(sets, units, outer, (from + i) % outers, &merged);
         }
     }
-    rc = rc == 0 && merged.partition.count < units->count ? probe_sets_insert(sets, &merged) : rc;
+    if (rc == 0 && merged.partition.count < units->count) {
+        rc = probe_sets_insert(sets, &merged);
+    }
     if (rc <= 0) {
         probe_partition_free(&merged.partition);
     }

@@ -48,13 +48,13 @@ int probe_sets_total(struct sets *sets, const struct partition *of, const bool *
                      double *bytes_per_s)
 {
     uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
-    int rc = ids ? 0 : -ENOMEM;
-    const size_t count = rc == 0 ? put_workers(sets, of, works, ids) : 0, looks = once ? 1
-                                                                                  : count > MANY
-                                                                                      ? LOOKS_MANY
-                                                                                      : LOOKS;
     *bytes_per_s = 0;
-    rc = rc == 0 && count > sets->at_once ? 1 : rc;
+    if (!ids) {
+        return -ENOMEM;
+    }
+    const size_t count = put_workers(sets, of, works, ids);
+    const size_t looks = once ? 1 : count > MANY ? LOOKS_MANY : LOOKS;
+    int rc = count > sets->at_once;
     for (size_t look = 0; rc == 0 && count > 0 && look < looks; look++) {
         if (look == 0 || !probe_late(sets->probe)) {
             rc = copy_once(sets, ids, count, bytes_per_s);

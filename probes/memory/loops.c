@@ -106,6 +106,21 @@ static struct profile_kernel_rate rate_of(struct rounds *rounds, size_t done)
     return rate;
 }
 
+/* The method speaks of the levels' pages. */
+static int say_which_pages(const struct machine *machine, struct profile_memory *memory)
+{
+    char *text;
+    if (machine->huge_page_bytes == 0 || !memory->method || memory->kernel_count == 0) {
+        return 0;
+    }
+    if (asprintf(&text, "%s; loops on pages as the system gives them", memory->method) < 0) {
+        return -ENOMEM;
+    }
+    free(memory->method);
+    memory->method = text;
+    return 0;
+}
+
 /* `apart`: some loop has no figure of all PUs together. */
 static int measure(const struct question *question, struct profile_memory *memory, bool *apart)
 {
@@ -132,22 +147,7 @@ static int measure(const struct question *question, struct profile_memory *memor
     free(memory->kernels);
     memory->kernels = kernels;
     memory->kernel_count = count;
-    return 0;
-}
-
-/* The method speaks of the levels' pages. */
-static int say_which_pages(const struct machine *machine, struct profile_memory *memory)
-{
-    char *text;
-    if (machine->huge_page_bytes == 0 || !memory->method || memory->kernel_count == 0) {
-        return 0;
-    }
-    if (asprintf(&text, "%s; loops on pages as the system gives them", memory->method) < 0) {
-        return -ENOMEM;
-    }
-    free(memory->method);
-    memory->method = text;
-    return 0;
+    return say_which_pages(question->probe->machine, memory);
 }
 
 int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
@@ -159,7 +159,6 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     if (rc == 0) {
         const struct question question = {probe, &domain, found->array_bytes};
         rc = measure(&question, &found->memory, &apart);
-        rc = rc < 0 ? rc : say_which_pages(probe->machine, &found->memory);
         if (rc == 0 && apart) {
             rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
         }

@@ -63,7 +63,9 @@ static int measure_row(const struct matrix *matrix, const struct cell *cell)
            !(rounds > 0 && probe_late(matrix->probe))) {
         int rc =
             probe_machine_copy(matrix->probe->machine, &copy, cell->pus->ids, 1, &rates[rounds]);
-        rc = rc < 0 ? rc : measure_latency(matrix, cell, &seconds[rounds]);
+        if (rc == 0) {
+            rc = measure_latency(matrix, cell, &seconds[rounds]);
+        }
         if (rc < 0) {
             return rc;
         }
@@ -249,13 +251,13 @@ static int make_groups(struct matrix *matrix)
 
 static int measure_all(struct matrix *matrix)
 {
-    int rc = 0;
+    int rc = make_groups(matrix);
     for (size_t group = 0; group < matrix->group_count; group++) {
         for (size_t node = 0; rc == 0 && node < matrix->probe->declared->numa_count; node++) {
             rc = try_cell(matrix, &(struct cell){&matrix->groups[group], node});
         }
     }
-    return rc;
+    return rc < 0 ? rc : measure_nodes(matrix);
 }
 
 static int by_place(const void *a, const void *b)
@@ -272,9 +274,7 @@ int probe_numa(struct probe *probe, size_t array_bytes, struct probe_numa *out,
 {
     struct probe_numa result = {0};
     struct matrix matrix = {.probe = probe, .bytes = array_bytes, .result = &result};
-    int rc = make_groups(&matrix);
-    rc = rc < 0 ? rc : measure_all(&matrix);
-    rc = rc < 0 ? rc : measure_nodes(&matrix);
+    int rc = measure_all(&matrix);
     for (size_t i = 0; i < matrix.group_count; i++) {
         profile_set_free(&matrix.groups[i]);
     }

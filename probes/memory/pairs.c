@@ -316,8 +316,9 @@ static int measure(struct probe *probe, struct probe_memory *result)
     struct sampling_outcome outcome;
     int rc = probe_memory_rounds_init(&rounds, probe, result->array_bytes);
     if (rc == 0) {
-        rc = probe_sampling_outcome_init(&outcome, pairs);
-        rc = rc < 0 ? rc : measure_levels(&rounds, &outcome, result);
+        rc = probe_sampling_outcome_init(&outcome, pairs) == 0
+                 ? measure_levels(&rounds, &outcome, result)
+                 : -ENOMEM;
         probe_sampling_outcome_free(&outcome);
     }
     probe_memory_rounds_free(&rounds);

@@ -108,8 +108,9 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds)
         rc = probe_memory_copy(rounds->probe, rounds->bytes, pus->ids[done], &alone[done]);
         done += rc == 0;
     }
-    rc = rc == -ETIME && done > 0 ? 0 : rc;
-    rc = rc == 0 ? scale_slow(rounds, alone, done) : rc;
+    if (rc == 0 || (rc == -ETIME && done > 0)) {
+        rc = scale_slow(rounds, alone, done);
+    }
     for (size_t i = 0; i < done; i++) {
         keep_alone(rounds, alone[i] * rounds->scale[i]);
     }
