@@ -140,11 +140,10 @@ static int meet(struct ranks *ranks, enum rank_places places, const struct profi
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks->size);
-    int rc = allow_all(&ranks->allowed);
     ranks->info = calloc((size_t)ranks->size, sizeof *ranks->info);
-    if (rc < 0 || !ranks->info) {
-        return profile_error(error, rc < 0 ? rc : -ENOMEM, "starting: %s",
-                             strerror(rc < 0 ? -rc : ENOMEM));
+    int rc = ranks->info ? allow_all(&ranks->allowed) : -ENOMEM;
+    if (rc < 0) {
+        return profile_error(error, rc, "starting: %s", strerror(-rc));
     }
     introduce(ranks, places, pus, &mine);
     MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, ranks->info, (int)sizeof mine, MPI_BYTE,
@@ -157,7 +156,9 @@ static int meet(struct ranks *ranks, enum rank_places places, const struct profi
 int probe_ranks_open(struct ranks *ranks, enum rank_places places, struct servet_error *error)
 {
     int rc = meet(ranks, places, NULL, error);
-    rc = rc < 0 ? rc : check_table(ranks, places, error);
+    if (rc == 0) {
+        rc = check_table(ranks, places, error);
+    }
     return rc < 0 ? rc : list_nodes(ranks);
 }
 

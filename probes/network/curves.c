@@ -125,10 +125,12 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
             continue;
         }
         const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
-        int rc = probe_message_curve(probe, &pair, layer);
-        rc = rc < 0 ? rc : find_pairs(survey, network, i, edge, pairs, &count);
-        rc = rc < 0 ? rc
-                    : probe_message_concurrency(probe, network->message_bytes, pairs, count, layer);
+        int rc = find_pairs(survey, network, i, edge, pairs, &count) == 0
+                     ? probe_message_curve(probe, &pair, layer)
+                     : -ENOMEM;
+        if (rc == 0) {
+            rc = probe_message_concurrency(probe, network->message_bytes, pairs, count, layer);
+        }
         if (rc < 0) {
             return rc;
         }

@@ -67,8 +67,9 @@ static int measure_class(struct probe *probe, const struct survey_layout *layout
     if (rc < 0) {
         return rc;
     }
-    rc = probe_lines_move(&node_class->communication, &found);
-    rc = rc < 0 ? rc : probe_result_set_layers(node_class, &found);
+    rc = probe_lines_move(&node_class->communication, &found) == 0
+             ? probe_result_set_layers(node_class, &found)
+             : -ENOMEM;
     return rc < 0 ? profile_error(error, rc, "messages inside a node: %s", strerror(-rc)) : 0;
 }
 

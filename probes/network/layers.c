@@ -167,7 +167,7 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
     return rc;
 }
 
-/* Measures blocks, blocks of representatives, and so on. */
+/* Measures blocks, blocks of representatives, and so on. -ETIME: not one pair. */
 static int measure_hierarchy(struct survey *survey)
 {
     size_t count = survey->layout.nodes;
@@ -188,7 +188,7 @@ static int measure_hierarchy(struct survey *survey)
     }
     free(items);
     free(component);
-    return rc;
+    return rc == 0 && survey->edge_count == 0 ? -ETIME : rc;
 }
 
 /* -- layers of all pairs -- */
@@ -286,10 +286,9 @@ static int make_layers(const struct survey *survey, struct survey_result *result
 {
     struct survey_layers layers = {0};
     struct profile_communication *network = &result->network;
-    int rc = infer_layers(survey, &layers);
-    network->layers = rc == 0 ? calloc(layers.count, sizeof *network->layers) : NULL;
+    network->layers = calloc(CLUSTERS_MAX, sizeof *network->layers);
     struct profile_set nodes = {calloc(survey->layout.nodes, sizeof *nodes.ids), 0};
-    rc = rc == 0 && !(network->layers && nodes.ids) ? -ENOMEM : rc;
+    int rc = network->layers && nodes.ids ? infer_layers(survey, &layers) : -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < survey->layout.nodes; i++) {
         nodes.ids[nodes.count++] = i;
     }
@@ -326,7 +325,9 @@ static int check(struct survey *survey, struct survey_result *result)
         return 0;
     }
     int rc = infer_layers(survey, &layers);
-    rc = rc < 0 ? rc : probe_survey_random(survey, wanted, &first);
+    if (rc == 0) {
+        rc = probe_survey_random(survey, wanted, &first);
+    }
     for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
         result->checked++;
@@ -360,13 +361,16 @@ int probe_survey_run(struct survey *survey, struct survey_result *out)
         return 0;
     }
     int rc = measure_hierarchy(survey);
-    if (rc == 0 && survey->edge_count == 0) {
-        rc = -ETIME;
+    if (rc == 0) {
+        rc = check(survey, &result);
     }
-    rc = rc < 0 ? rc : check(survey, &result);
-    rc = rc < 0 ? rc : make_layers(survey, &result);
-    rc = rc < 0 ? rc : count_unreached(survey, &result);
-    rc = rc < 0 ? rc : probe_survey_measured(survey, &result.network.measured);
+    if (rc == 0) {
+        rc = make_layers(survey, &result);
+    }
+    if (rc == 0 && (count_unreached(survey, &result) < 0 ||
+                    probe_survey_measured(survey, &result.network.measured) < 0)) {
+        rc = -ENOMEM;
+    }
     result.measured_pairs = survey->edge_count;
     if (rc < 0) {
         profile_communication_free(&result.network);

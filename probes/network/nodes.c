@@ -289,10 +289,10 @@ int probe_network_classes_make(char *const *names, struct servet_profile *const 
     if (rc == 0) {
         assign(nodes, count, &made, members, &class_count);
         made.outliers = list_outliers(names, nodes, count, &made);
-        rc = made.outliers ? 0 : -ENOMEM;
+        rc = made.outliers && make_ranges(names, count, made.class_of, made.profile) == 0
+                 ? move_classes(nodes, &made, class_count)
+                 : -ENOMEM;
     }
-    rc = rc < 0 ? rc : make_ranges(names, count, made.class_of, made.profile);
-    rc = rc < 0 ? rc : move_classes(nodes, &made, class_count);
     free(members);
     if (rc < 0) {
         probe_network_classes_free(&made);
