@@ -112,7 +112,8 @@ int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus
                                   .agree = probe_layers_one_cluster,
                                   .presumed = malloc((pairs + 1) * sizeof *sampling->presumed),
                                   .class_of = malloc((pairs + 1) * sizeof *sampling->class_of)};
-    int rc = sampling->presumed && sampling->class_of ? 0 : -ENOMEM;
+    const bool room = sampling->presumed && sampling->class_of;
+    int rc = room ? probe_concurrent_init(&sampling->concurrent, pus, declared) : -ENOMEM;
     for (size_t k = 0; rc == 0 && k < pairs; k++) {
         sampling->presumed[k] = outermost;
     }
@@ -120,8 +121,9 @@ int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus
         mark_declared(sampling, declared);
         divide_by_kinds(sampling, declared);
     }
-    rc = rc < 0 ? rc : renumber_classes(sampling, (outermost + 1) * kinds * kinds);
-    rc = rc < 0 ? rc : probe_concurrent_init(&sampling->concurrent, pus, declared);
+    if (rc == 0) {
+        rc = renumber_classes(sampling, (outermost + 1) * kinds * kinds);
+    }
     if (rc < 0) {
         probe_sampling_free(sampling);
     }

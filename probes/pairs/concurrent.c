@@ -58,8 +58,9 @@ static int concurrent_add_declared(struct concurrent *concurrent, const struct p
         sets[i] = declared->numa[i].pus;
     }
     const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
-    int rc = sets ? concurrent_add(concurrent, pus, &declared->packages) : -ENOMEM;
-    rc = rc < 0 ? rc : concurrent_add(concurrent, pus, &nodes);
+    int rc = sets && concurrent_add(concurrent, pus, &declared->packages) == 0
+                 ? concurrent_add(concurrent, pus, &nodes)
+                 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
         rc = concurrent_add(concurrent, pus, &declared->caches[i].sharing);
     }

@@ -221,13 +221,17 @@ static int measure(struct lines *lines)
         probe_tell(lines->probe, 0.85, "cache lines from PU to PU");
         rc = one_round(lines, done++, medians);
     }
-    rc = rc == 0 && first && lines->probe->exhaustive ? measure_others(lines) : rc;
-    for (size_t layer = 0; rc == 0 && layer < layers; layer++) {
+    if (rc == 0 && first && lines->probe->exhaustive) {
+        rc = measure_others(lines);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t layer = 0; layer < layers; layer++) {
         conclude(lines, layer, medians[layer], done);
     }
-    rc = rc < 0 ? rc
-                : probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
-                                     &communication->line_times, &communication->line_time_count);
+    rc = probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
+                            &communication->line_times, &communication->line_time_count);
     return rc < 0 ? rc : set_seconds(communication);
 }
 

@@ -33,46 +33,6 @@ static int exchange(struct probe *probe, size_t bytes, double about_s,
     return probe_machine_exchange(probe->machine, &what, pairs, count, seconds);
 }
 
-/* -- inference -- */
-
-/* Layers from the latency of every pair, of which one figure deviates by `spread` (layers.c);
- * without curves and names. 0 or -ENOMEM, -EINVAL. */
-static int message_layers(const struct profile_set *pus, const struct sampling_outcome *outcome,
-                          double spread, struct profile_communication *out)
-{
-    struct profile_communication result = {0};
-    struct clusters clusters;
-    size_t pairs = probe_pair_count(pus->count);
-    uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
-    int rc = cluster_of
-                 ? probe_layers_of_pairs(pus->count, outcome->values, spread, cluster_of, &clusters)
-                 : -ENOMEM;
-    if (rc == 0) {
-        result.layers = calloc(clusters.count, sizeof *result.layers);
-        rc = result.layers ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
-        result.layers[i].seconds = clusters.centre[i];
-        result.layers[i].quality = (struct profile_quality){
-            .origin = PROFILE_INFERRED,
-            .spread = spread >= 0 ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
-        rc = probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &result.layers[i].members);
-        result.layer_count += rc == 0;
-    }
-    for (size_t k = 0; rc == 0 && k < pairs; k++) {
-        if (outcome->measured[k]) {
-            result.layers[cluster_of[k]].quality.origin = PROFILE_MEASURED;
-        }
-    }
-    free(cluster_of);
-    if (rc < 0) {
-        profile_communication_free(&result);
-        return rc;
-    }
-    *out = result;
-    return 0;
-}
-
 /* -- pairs -- */
 
 /* The figures that there are when the time is over stay. */
@@ -118,17 +78,17 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
     double twice[CONCURRENT_MOST];
     int rc = exchange_all(question, pairs, count, 0.2, seconds);
     /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
-    bool first = rc == 0 && question->ratios < PILOTS && !probe_late(question->probe);
-    const int again = first ? exchange_all(question, pairs, count, 0.2, twice) : 0;
-    first = first && again == 0;
-    rc = rc < 0 ? rc : in_time(again);
-    for (size_t k = 0; k < count && first; k++) {
-        if (question->ratios < PILOTS) {
-            question->logs[question->ratios++] = log(twice[k] / seconds[k]);
+    if (rc == 0 && question->ratios < PILOTS && !probe_late(question->probe)) {
+        rc = exchange_all(question, pairs, count, 0.2, twice);
+        for (size_t k = 0; k < count && rc == 0; k++) {
+            if (question->ratios < PILOTS) {
+                question->logs[question->ratios++] = log(twice[k] / seconds[k]);
+            }
+            seconds[k] = fmin(seconds[k], twice[k]);
         }
-        seconds[k] = fmin(seconds[k], twice[k]);
+        question->spread = rc == 0 ? spread_so_far(question) : question->spread;
+        rc = in_time(rc);
     }
-    question->spread = first ? spread_so_far(question) : question->spread;
     memcpy(figures, seconds, count * sizeof *figures);
     return rc;
 }
@@ -219,6 +179,55 @@ static int measure_pairs(struct question *question, struct sampling_outcome *out
 static bool is_calm(const struct question *question)
 {
     return question->sweeps < SWEEPS || 2 * question->calm > question->ratios;
+}
+
+/* -- inference -- */
+
+/* Layers from the latency of every pair, of which one figure deviates by the spread (layers.c);
+ * without curves and names. 0 or -ENOMEM, -EINVAL. */
+static int message_layers(const struct question *question, const struct sampling_outcome *outcome,
+                          struct profile_communication *out)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    const double spread = question->spread;
+    struct profile_communication result = {
+        .message_bytes = question->bytes,
+        .message_data = strdup(question->probe->unwritten ? "unwritten" : "written")};
+    struct clusters clusters;
+    size_t pairs = probe_pair_count(pus->count);
+    uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
+    int rc = cluster_of
+                 ? probe_layers_of_pairs(pus->count, outcome->values, spread, cluster_of, &clusters)
+                 : -ENOMEM;
+    if (rc == 0) {
+        result.layers = calloc(clusters.count, sizeof *result.layers);
+        rc = result.layers && result.message_data ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
+        struct profile_layer *layer = &result.layers[result.layer_count++];
+        const bool known = spread >= 0 && is_calm(question);
+        layer->seconds = clusters.centre[i];
+        layer->quality =
+            (struct profile_quality){.origin = PROFILE_INFERRED,
+                                     .repetitions = question->sweeps * PROBE_MESSAGE_BATCHES,
+                                     .spread = known ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
+        rc = probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &layer->members);
+        if (rc == 0) {
+            rc = probe_sampling_note(outcome, &layer->quality.note);
+        }
+    }
+    for (size_t k = 0; rc == 0 && k < pairs; k++) {
+        if (outcome->measured[k]) {
+            result.layers[cluster_of[k]].quality.origin = PROFILE_MEASURED;
+        }
+    }
+    free(cluster_of);
+    if (rc < 0) {
+        profile_communication_free(&result);
+        return rc;
+    }
+    *out = result;
+    return 0;
 }
 
 /* -- one layer -- */
@@ -364,11 +373,13 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         double high = i + 1 < result->layer_count
                           ? sqrt(result->layers[i + 1].seconds * layer->seconds)
                           : INFINITY;
-        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count);
+        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count) == 0
+                     ? probe_message_curve(probe, &pair, layer)
+                     : -ENOMEM;
         count = count < most ? count : most;
-        rc = rc < 0 ? rc : probe_message_curve(probe, &pair, layer);
-        rc = rc < 0 ? rc
-                    : probe_message_concurrency(probe, result->message_bytes, pairs, count, layer);
+        if (rc == 0) {
+            rc = probe_message_concurrency(probe, result->message_bytes, pairs, count, layer);
+        }
         free(pairs);
         if (rc < 0) {
             return rc;
@@ -447,35 +458,33 @@ int probe_message_look_again(struct probe *probe, struct profile_communication *
     return 0;
 }
 
+static int measure_all(struct question *question, struct sampling_outcome *outcome,
+                       struct profile_communication *result)
+{
+    const struct profile_set *pus = &question->probe->machine->pus;
+    int rc = measure_pairs(question, outcome);
+    if (rc == 0) {
+        rc = message_layers(question, outcome, result);
+    }
+    if (rc == 0 && outcome->measured_count < outcome->pair_count) {
+        rc = probe_relation_of_pairs(pus, outcome->measured, &result->measured);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    rc = probe_pair_figures(pus, outcome->values, outcome->measured, &result->message_times,
+                            &result->message_time_count);
+    return rc < 0 ? rc : in_time(measure_layers(question->probe, outcome->values, result));
+}
+
 static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
-    const struct profile_set *pus = &probe->machine->pus;
-    const size_t pairs = probe_pair_count(pus->count);
+    const size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct sampling_outcome outcome;
     struct question question = {
         .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
-    int rc = probe_sampling_outcome_init(&outcome, pairs);
-    rc = question.logs ? rc : -ENOMEM;
-    rc = rc < 0 ? rc : measure_pairs(&question, &outcome);
-    rc = rc < 0 ? rc : message_layers(pus, &outcome, question.spread, result);
-    if (rc == 0) {
-        result->message_bytes = bytes;
-        result->message_data = strdup(probe->unwritten ? "unwritten" : "written");
-        rc = result->message_data ? 0 : -ENOMEM;
-        for (size_t i = 0; rc == 0 && i < result->layer_count; i++) {
-            struct profile_quality *quality = &result->layers[i].quality;
-            rc = probe_sampling_note(&outcome, &quality->note);
-            quality->repetitions = question.sweeps * PROBE_MESSAGE_BATCHES;
-            quality->spread = is_calm(&question) ? quality->spread : -1;
-        }
-        if (rc == 0 && outcome.measured_count < outcome.pair_count) {
-            rc = probe_relation_of_pairs(pus, outcome.measured, &result->measured);
-        }
-        rc = rc < 0 ? rc
-                    : probe_pair_figures(pus, outcome.values, outcome.measured,
-                                         &result->message_times, &result->message_time_count);
-    }
-    rc = rc < 0 ? rc : in_time(measure_layers(probe, outcome.values, result));
+    const bool room = probe_sampling_outcome_init(&outcome, pairs) == 0 && question.logs;
+    int rc = room ? measure_all(&question, &outcome, result) : -ENOMEM;
     probe_sampling_outcome_free(&outcome);
     free(question.logs);
     return rc;

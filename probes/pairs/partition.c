@@ -62,11 +62,10 @@ int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *c
                                 uint32_t weakest, struct profile_relation *out)
 {
     struct profile_relation pairs = {0};
-    struct partition units;
-    int rc = probe_partition_make(pus, NULL, &units);
+    struct partition units = {0};
     size_t *bound = calloc(pus->count + 1, sizeof *bound);
     bool *keep = calloc(pus->count + 1, sizeof *keep);
-    rc = rc == 0 && !(bound && keep) ? -ENOMEM : rc;
+    int rc = bound && keep ? probe_partition_make(pus, NULL, &units) : -ENOMEM;
     if (rc == 0) {
         bind_units(class_of, weakest, &units, bound);
         for (uint32_t u = 0; u < units.count; u++) {
@@ -75,13 +74,13 @@ int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *c
         }
         rc = list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs);
     }
-    rc = rc == 0 ? probe_partition_dissolve(&units, keep) : rc;
-    rc = rc == 0 ? probe_partition_groups(&units, pus, out) : rc;
-    if (rc == 0) {
+    if (rc == 0 && probe_partition_dissolve(&units, keep) == 0 &&
+        probe_partition_groups(&units, pus, out) == 0) {
         out->pairs = pairs.pairs;
         out->pair_count = pairs.pair_count;
     } else {
         free(pairs.pairs);
+        rc = -ENOMEM;
     }
     probe_partition_free(&units);
     free(bound);

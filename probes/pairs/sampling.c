@@ -531,7 +531,9 @@ static int sampling_refine(struct sampling_run *run, const bool *wanted, bool *d
         rc = run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r);
     }
     *done = rc == 0 && r.groups > 0;
-    rc = *done ? refine_classes(&r) : rc;
+    if (*done) {
+        rc = refine_classes(&r);
+    }
     free(r.group_of);
     free(r.row);
     free(r.sorted);

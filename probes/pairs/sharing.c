@@ -248,7 +248,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     declared_levels(probe->declared, first, caches, numbers);
     bool *outer = malloc(pairs + 1);
     int rc = probe_sampling_init(&sampling, pus, probe->declared);
-    rc = rc == 0 && !outer ? -ENOMEM : rc;
+    rc = outer ? rc : -ENOMEM;
     sampling.exhaustive = probe->exhaustive;
     sampling.probe = probe;
     sampling.answers = true;
