@@ -141,7 +141,9 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
         snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(line, " "), line);
     }
     int rc = look(machine, declared, &out->measured, &out->siblings);
-    rc = rc < 0 ? rc : settle(machine, out);
+    if (rc == 0) {
+        rc = settle(machine, out);
+    }
     struct machine_guard *guard = &machine->guard; /* nothing was measured yet */
     guard->operations = guard->repeated = guard->disturbed = 0;
     return rc;

@@ -466,7 +466,9 @@ static int place_caches(const struct profile_class *node_class, const struct kin
         if (known) {
             free_cache(&cache);
         } else {
-            rc = rc < 0 ? rc : set_pus(declared, kinds, kind, &cache);
+            if (rc == 0) {
+                rc = set_pus(declared, kinds, kind, &cache);
+            }
             made->caches[made->cache_count++] = cache;
         }
     }
@@ -483,9 +485,12 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
         const struct measured_on here = {kinds->pus[kind].ids[0], where->guest, where->busy};
         const size_t from = made.cache_count;
         struct profile_class view;
-        rc = view_of(node_class, kinds, kind, &view);
-        rc = rc < 0 ? rc : add_levels(&view, &results[kind], &here, &made);
-        rc = rc < 0 || kinds->count == 1 ? rc : place_caches(node_class, kinds, kind, from, &made);
+        rc = view_of(node_class, kinds, kind, &view) == 0
+                 ? add_levels(&view, &results[kind], &here, &made)
+                 : -ENOMEM;
+        if (rc == 0 && kinds->count > 1) {
+            rc = place_caches(node_class, kinds, kind, from, &made);
+        }
         free_view(&view);
     }
     if (rc < 0) {

@@ -295,17 +295,15 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     const bool messages = results->messages.layer_count > 0;
     int rc = 0;
     results->probe.deadline = results->until_s;
-    for (int look = 1; look < PROBE_MESSAGE_LOOKS && rc == 0 && messages && !over(results);
+    for (int look = 1; look < (messages ? PROBE_MESSAGE_LOOKS : 2) && rc == 0 && !over(results);
          look++) {
         rc = run_lines(run, results, error);
-        rc = rc < 0 || !probe_budget_fits_ranks(run, results) ? rc
-                                                              : run_messages(run, results, error);
+        if (rc == 0 && messages && probe_budget_fits_ranks(run, results)) {
+            rc = run_messages(run, results, error);
+        }
         if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }
-    }
-    if (rc == 0 && !messages && (results->done & PROBE_MEMORY) && !over(results)) {
-        rc = probe_memory_kernels(&results->probe, &results->memory, error);
     }
     return rc;
 }
@@ -341,16 +339,17 @@ static struct measured_on where_measured(const struct servet_profile *profile)
 }
 
 static int assemble(const struct probe_run *run, struct probe_results *results,
-                    const struct measured_on *where)
+                    const struct servet_profile *profile)
 {
-    int rc = 0;
-    if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
+    const struct measured_on where = where_measured(profile);
+    int rc = probe_topology_restrict(results->node_class, &run->machine->pus);
+    if (rc == 0 && (run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
         struct kind_results *of = results->of;
-        rc = probe_result_set_caches(results->node_class, &results->kinds, of, where);
-        rc = rc < 0 ? rc : probe_result_set_cache_curve(results->node_class, &of->caches.curve);
-        rc = rc < 0 ? rc
-                    : probe_result_set_tlb(results->node_class, &of->caches,
-                                           results->probe.machine->page_bytes);
+        rc = probe_result_set_caches(results->node_class, &results->kinds, of, &where) == 0 &&
+                     probe_result_set_cache_curve(results->node_class, &of->caches.curve) == 0
+                 ? probe_result_set_tlb(results->node_class, &of->caches,
+                                        results->probe.machine->page_bytes)
+                 : -ENOMEM;
     }
     if (rc == 0 && (results->done & PROBE_MEMORY)) {
         rc = results->memory.searched
@@ -429,11 +428,11 @@ static int conclude(const struct probe_run *run, const char *started,
 {
     int rc =
         around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0;
-    rc = rc < 0 ? rc : probe_run_add_conditions(run, results, profile);
-    rc = rc < 0 ? rc : probe_topology_restrict(results->node_class, &run->machine->pus);
     if (rc == 0) {
-        const struct measured_on where = where_measured(profile);
-        rc = assemble(run, results, &where);
+        rc = probe_run_add_conditions(run, results, profile);
+    }
+    if (rc == 0) {
+        rc = assemble(run, results, profile);
     }
     return rc < 0 ? rc : set_texts(profile, started);
 }
@@ -464,7 +463,9 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : run_probes(run, &results, error);
     run->machine->until_s = 0;
-    rc = rc == 0 && results.done == 0 && results.left_out != 0 ? probe_budget_fail(run, error) : rc;
+    if (rc == 0 && results.done == 0 && results.left_out != 0) {
+        rc = probe_budget_fail(run, error);
+    }
     run->left_out = results.left_out;
     run->incomplete = ends_early(rc) && results.done != 0 ? rc : 0;
     if (rc == -ENOMEM) {

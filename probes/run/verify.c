@@ -232,7 +232,9 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
                                     RECHECK_SAME};
         rc = ask(&sample, "memory, one worker alone", bandwidth, &claim);
     }
-    rc = rc < 0 || !profile->measured ? rc : ask_messages(&sample, mpi);
+    if (rc == 0 && profile->measured) {
+        rc = ask_messages(&sample, mpi);
+    }
     if (rc < 0) {
         return profile_error(error, rc, "checking the profile: %s", probe_machine_strerror(rc));
     }

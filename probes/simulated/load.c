@@ -446,9 +446,8 @@ static int declare_cache(struct profile_class *node_class, const struct sim_cach
         }
         int rc =
             alone ? profile_set_from_array(alone, 1, &set) : profile_set_copy(&groups[i], &set);
-        rc = rc < 0 ? rc : profile_topology_add_cache(node_class, &said, set);
-        if (rc < 0) {
-            return rc;
+        if (rc < 0 || profile_topology_add_cache(node_class, &said, set) < 0) {
+            return -ENOMEM;
         }
     }
     return 0;
@@ -511,16 +510,19 @@ static int declare(const struct sim *sim, struct machine *machine, struct servet
     struct profile_class *node_class = &profile->classes[0];
     free(profile->host_name);
     profile->host_name = strdup(sim->name);
-    int rc = profile->host_name ? profile_set_copy(&sim->pus, &node_class->pus) : -ENOMEM;
-    rc = rc < 0 ? rc : declare_groups(&node_class->packages, sim->packages, sim->package_count);
-    rc = rc < 0 ? rc : declare_groups(&node_class->cores, sim->cores, sim->core_count);
-    rc = rc < 0 ? rc : declare_nodes(node_class, sim);
-    rc = rc < 0 ? rc : declare_kinds(node_class, sim);
-    rc = rc < 0 ? rc : declare_gpus(node_class, sim);
+    const bool said =
+        profile->host_name && profile_set_copy(&sim->pus, &node_class->pus) == 0 &&
+        declare_groups(&node_class->packages, sim->packages, sim->package_count) == 0 &&
+        declare_groups(&node_class->cores, sim->cores, sim->core_count) == 0 &&
+        declare_nodes(node_class, sim) == 0 && declare_kinds(node_class, sim) == 0 &&
+        declare_gpus(node_class, sim) == 0;
+    int rc = said ? 0 : -ENOMEM;
     for (size_t i = 0; i < sim->cache_count && rc == 0; i++) {
         rc = sim->caches[i].declared_size_bytes ? declare_cache(node_class, &sim->caches[i]) : 0;
     }
-    rc = rc < 0 ? rc : profile_topology_finish(profile, NULL, error);
+    if (rc == 0) {
+        rc = profile_topology_finish(profile, NULL, error);
+    }
     if (rc < 0) {
         profile_free(profile);
         return rc;

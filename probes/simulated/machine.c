@@ -261,8 +261,7 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
 {
     struct sim *sim = machine->state;
     bool offline = sim->offline_after && ++sim->copies > sim->offline_after;
-    int rc = offline ? -ENODEV : 0;
-    rc = rc < 0 ? rc : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
+    int rc = offline ? -ENODEV : share_bandwidth(sim, what->numa, pus, count, bytes_per_s);
     if (rc < 0) {
         return rc;
     }

@@ -420,8 +420,10 @@ int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, co
         double rate;
         rc = probe_sim_memory_of(sim, what->on_node ? what->numa : -1, pus[i],
                                  &streams[i].memory_seconds, &rate);
-        rc = rc < 0 ? rc : make_stream(sim, what, i, &streams[i]);
-        rc = rc < 0 ? rc : clear_caches(&stage, position);
+        if (rc == 0) {
+            const bool made = make_stream(sim, what, i, &streams[i]) == 0;
+            rc = made ? clear_caches(&stage, position) : -ENOMEM;
+        }
     }
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = find_places(&stage, &streams[i]);
