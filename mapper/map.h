@@ -35,8 +35,7 @@
  *   ties        The larger last-level cache, the emptier package, then the lower PU number.
  *   no layer    A pair that no layer lists has MaxLatency.
  *
- * A `taken` PU is one that another program holds: it counts as chosen before the first worker.
- */
+ * A `taken` PU is one that another program holds: it counts as chosen before the first worker. */
 #ifndef SERVET_MAPPER_MAP_H
 #define SERVET_MAPPER_MAP_H
 

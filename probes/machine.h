@@ -19,8 +19,7 @@
  *   -EINVAL   a PU is named twice or not one of the machine's, or a size is 0
  *   -EIO      a helper process of the backend failed
  * PUs are OS indices. An operation on several PUs keeps all of them busy until the last one has its
- * figure.
- */
+ * figure. */
 #ifndef SERVET_PROBES_MACHINE_H
 #define SERVET_PROBES_MACHINE_H
 

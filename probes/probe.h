@@ -2,8 +2,7 @@
  *
  * Every probe: 0 and its result, or -errno (machine.h) with one line in `error`. A probe does not
  * depend on profiles on disk, on terminals or on other probes; servet-probe puts the results
- * together (result.c).
- */
+ * together (result.c). */
 #ifndef SERVET_PROBES_PROBE_H
 #define SERVET_PROBES_PROBE_H
 

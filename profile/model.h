@@ -24,8 +24,7 @@
  *               pair.
  *
  * Every array is owned by the profile and freed by profile_free(). Numbers not known are 0 unless
- * said otherwise.
- */
+ * said otherwise. */
 #ifndef SERVET_PROFILE_MODEL_H
 #define SERVET_PROFILE_MODEL_H
 
@@ -43,8 +42,7 @@
  * sorted array of 32-bit indices is smaller and simpler than a bitmap, and walks in OS-index order,
  * which is the order that every tie in this project is broken by.
  *
- * Text form: the kernel's cpulist, "0-3,8,10-11" (see cpuset(7), FORMATS). The empty set is "".
- */
+ * Text form: the kernel's cpulist, "0-3,8,10-11" (see cpuset(7), FORMATS). The empty set is "". */
 struct profile_set {
     uint32_t *ids; /* ascending, unique; owned; NULL when count is 0 */
     size_t count;

@@ -4,8 +4,7 @@
  *
  * What the profile groups is sorted from the outside in and put into a tree; the tree is laid out
  * once, in pixels of its own, and written as SVG with colours by class, from the style sheet.
- * Groups that cross others have no place in a tree: they are counted, and the page says so.
- */
+ * Groups that cross others have no place in a tree: they are counted, and the page says so. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

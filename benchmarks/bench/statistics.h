@@ -1,8 +1,7 @@
 /* Medians and their uncertainty.
  *
  * GSL has medians and random numbers, but no bootstrap, and its licence (GPL 3) would become that
- * of a command that links it; what is needed of it is this file.
- */
+ * of a command that links it; what is needed of it is this file. */
 #ifndef SERVET_BENCHMARKS_BENCH_STATISTICS_H
 #define SERVET_BENCHMARKS_BENCH_STATISTICS_H
 

@@ -4,8 +4,7 @@
  *
  * Each kernel checks its result and says CHECK PASSED, and what was checked.
  *
- * Exit status: 0 verified, 1 not, 2 bad usage.
- */
+ * Exit status: 0 verified, 1 not, 2 bad usage. */
 #ifndef SERVET_BENCHMARKS_KERNEL_H
 #define SERVET_BENCHMARKS_KERNEL_H
 

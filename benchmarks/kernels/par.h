@@ -7,8 +7,7 @@
  *   NAME_hybrid  par_mpi.c, compiled with OpenMP       many ranks of many threads
  *
  * All ranks make the same calls in the same order. A failing MPI call ends the program
- * (MPI_ERRORS_ARE_FATAL).
- */
+ * (MPI_ERRORS_ARE_FATAL). */
 #ifndef SERVET_BENCHMARKS_PAR_H
 #define SERVET_BENCHMARKS_PAR_H
 

@@ -16,8 +16,7 @@
  * its reason; exit status 1 when one has none. Memory priority is held against all figures,
  * communication priority against those from the distance on, which is what it is for.
  *
- * Without an argument: the topologies among the fixtures, and the modern machines.
- */
+ * Without an argument: the topologies among the fixtures, and the modern machines. */
 #include <dirent.h>
 #include <hwloc.h>
 #include <math.h>

@@ -16,8 +16,7 @@
  *
  * `by` is "hand" (the thread calls sched_setaffinity for PU 1 itself, as the fastest program that
  * knows where it belongs would, or has it by its attribute for `latency`; main does for PU 0) or
- * any other word: not at all.
- */
+ * any other word: not at all. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -5,8 +5,7 @@
  *                                   to be counted
  *
  * As osu_mbw_mr does it: 64 non-blocking sends, then an answer. Prints messages per second, the
- * best of the bursts, which on a shared machine is the one that was disturbed least.
- */
+ * best of the bursts, which on a shared machine is the one that was disturbed least. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,7 @@
  * and beyond by up to 10 %: as near as a curve of eight points an octave can tell. An interval
  * holds the truth when one of the sizes that are right is in it. Levels are compared in order of
  * size: each found one with the nearest true one. Each kind of cores counts as a machine of its
- * own.
- */
+ * own. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

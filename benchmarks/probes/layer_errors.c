@@ -8,8 +8,7 @@
  * deviate by 1 % upwards, 5 % of them are up to three times too slow, and pairs of one layer
  * differ by 1 to 5 %. A trial is right when the number of layers is, and 98 % of the pairs are in
  * theirs. Exit status 1 when a scenario that counts (marked) is right in fewer than PERCENT of
- * its trials.
- */
+ * its trials. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

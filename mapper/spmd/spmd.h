@@ -126,8 +126,7 @@ int spmd_curve(const struct spmd_problem *problem, uint64_t cores_max, spmd_comm
 /* -- grid -- */
 
 /* A Cartesian grid of processes on PUs, so that as few messages as possible go over the slowest
- * links, and what the exchanges of all of them at once then take.
- */
+ * links, and what the exchanges of all of them at once then take. */
 
 /* More layers than any machine has, the network's included. */
 #define SPMD_LAYERS 16
@@ -202,8 +201,7 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out);
  *                 "tasks": [ {"priority":, "x": [from, to], "y": [from, to]}, … ],
  *                 "messages": [ {"to":, "direction": [dx, dy], "layer":, "bytes":}, … ] } ] }
  * Tasks are in the order of computation, messages in the order of posting.
- * Ranges of tasks count within the tile and do not hold `to`.
- */
+ * Ranges of tasks count within the tile and do not hold `to`. */
 
 /* Tasks of one priority: 1 those with two external communications, 2 those with one, 3 internal
  * ones. */

@@ -2,8 +2,7 @@
  *
  * Within a level all groups are equally far from one another (pairs of one layer have one latency),
  * so that each cut is a plain graph partition into parts of given sizes, and the whole costs n log
- * n on any machine, also where the chosen PUs do not form a regular tree.
- */
+ * n on any machine, also where the chosen PUs do not form a regular tree. */
 #include "mapper/traffic/traffic.h"
 
 #include <errno.h>

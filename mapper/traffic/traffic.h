@@ -75,8 +75,7 @@ int map_place_by_scotch(struct map_traffic *traffic);
  *
  * The predicted time of a pair is that of one message with all its bytes, by the curve of the layer
  * between the two PUs; the total is the sum over pairs. It says how much communication a placement
- * costs, not how long the program waits.
- */
+ * costs, not how long the program waits. */
 
 enum map_placer { MAP_RANK_ORDER, MAP_GREEDY, MAP_SCOTCH, MAP_PLACERS };
 extern const char *const map_placer_names[MAP_PLACERS];

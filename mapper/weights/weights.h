@@ -24,8 +24,7 @@ void map_arena_free(struct map_arena *arena);
 int map_out_of_memory(int rc, struct servet_error *error);
 
 /* A profile as the mapper reads it: PUs numbered without gaps ("leaves", in PU order), relations as
- * arrays of leaves, and what every relation adds to a weight.
- */
+ * arrays of leaves, and what every relation adds to a weight. */
 
 #define MAP_NONE UINT32_MAX
 
@@ -182,8 +181,7 @@ const struct map_family *map_latency_between(const struct map_view *view, uint32
 /* -- slots -- */
 
 /* Occupancy: which PUs may be used, how many workers every PU and every core holds, and the
- * order in which that makes PUs eligible before any weight is looked at.
- */
+ * order in which that makes PUs eligible before any weight is looked at. */
 
 /* Sorts PUs before their weight: workers on the PU, then workers on its core, then nodes that have
  * no worker or no room behind those that have both, then PUs without memory of their own behind the

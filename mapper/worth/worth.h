@@ -9,8 +9,7 @@
 
 /* How many workers of a placement share each memory domain and cache, the bandwidth and cache that
  * this leaves to each, and how far neighbours in worker order are from each other. Predicted, not
- * measured.
- */
+ * measured. */
 
 #define MAP_FIGURE_LEVELS 8 /* memory overhead levels, cache levels: more are not looked at */
 

@@ -14,8 +14,7 @@
  * Programs ask dlsym() whether MPI is there, and must not find these. The names therefore have a
  * version that is not the default one (shim.map). The loader binds what a program or a library
  * refers to without a version, as all refer to MPI, to the first version of an object, hidden or
- * not; dlsym() takes default versions only (glibc, elf/dl-lookup.c, check_match()).
- */
+ * not; dlsym() takes default versions only (glibc, elf/dl-lookup.c, check_match()). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>

@@ -13,8 +13,7 @@
  *                           glibc makes the thread that does it inside itself, in the caller
  *
  * fork() itself needs no interposer: pthread_atfork() sees it, and daemon() and forkpty() with it.
- * Not seen: system calls by number (SYS_clone, SYS_fork) without an exec.
- */
+ * Not seen: system calls by number (SYS_clone, SYS_fork) without an exec. */
 /* aio_read and aio_read64 are two functions here, and not one by two names. */
 #undef _FILE_OFFSET_BITS
 #include <aio.h>
@@ -208,8 +207,7 @@ void pin_resolve_process_calls(void)
  * the threads that are in it make none from then on, and what they make runs where it likes. By
  * prctl only the calling thread goes in. A sandbox that was there when the program started, as in
  * every container, is another thing: what it refuses, it refuses with an error. A filter that is
- * NULL is a question whether the kernel has filters, and no sandbox.
- */
+ * NULL is a question whether the kernel has filters, and no sandbox. */
 
 PIN_EXPORT int prctl(int option, ...)
 {

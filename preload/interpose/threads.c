@@ -6,8 +6,7 @@
  *   pthread_join     (see the end)
  *
  * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
- * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go).
- */
+ * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go). */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -16,8 +16,7 @@
 /* -- note -- */
 
 /* Messages of the shim: on stderr, one line in one write, beginning with "servet: ". A line that
- * would have to wait for a reader is dropped, and none raises a signal.
- */
+ * would have to wait for a reader is dropped, and none raises a signal. */
 
 /* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
  * something else in its place, gets no line of ours there. Without this call everything is said. */
@@ -85,8 +84,7 @@ void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct pro
  * lock's length encodes the job and the purpose. Beyond the last lane a place is not recorded.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
- * publishes what it counted as taken by others; the rest starts from that.
- */
+ * publishes what it counted as taken by others; the rest starts from that. */
 
 struct pin_registry {
     atomic_bool on; /* false: every PU is free, and no call does anything */

@@ -10,8 +10,7 @@
  *                from other nodes, so that nothing ends for want of it.
  *
  * A policy belongs to the thread that sets it and is inherited by the threads it makes; the caller
- * is therefore the main thread in MPI_Init, or whoever makes the first worker.
- */
+ * is therefore the main thread in MPI_Init, or whoever makes the first worker. */
 #ifndef SERVET_PRELOAD_PLACE_MEMORY_H
 #define SERVET_PRELOAD_PLACE_MEMORY_H
 

@@ -1,8 +1,7 @@
 /* Every SERVET_* variable that the shim and servet-pin know.
  *
  * The only place of this room that reads the environment: a privileged program's belongs to the
- * user who started it, so there every variable counts as not set.
- */
+ * user who started it, so there every variable counts as not set. */
 #include "preload/place/options.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* Every SERVET_* variable that the shim and servet-pin know, in one table: the only reader of these
  * variables, and what `servet-pin --help`, `servet-pin --variables` and the tables of the README
- * and the man page are printed from.
- */
+ * and the man page are printed from. */
 #ifndef SERVET_PRELOAD_PLACE_OPTIONS_H
 #define SERVET_PRELOAD_PLACE_OPTIONS_H
 

@@ -3,8 +3,7 @@
  * The program's malloc may be its own, may create threads, may be what is being set up at the
  * moment, and may fail; its threads may have stacks of 16 KiB (PTHREAD_STACK_MIN), which a path and
  * a parser use up. So what has to be there whatever the program does is mapped, by system calls
- * that no library stands between.
- */
+ * that no library stands between. */
 #include "preload/place/pages.h"
 
 #include <errno.h>

@@ -20,8 +20,7 @@
  *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
  *
  * The mask of any other thread of ours is that of its record's PU, or of threads that are left to
- * the kernel; it is the thread's own as soon as another caller has changed it.
- */
+ * the kernel; it is the thread's own as soon as another caller has changed it. */
 #include "preload/place/process.h"
 
 #include <errno.h>
@@ -419,8 +418,7 @@ void pin_process_narrow_main(struct pin_process *this)
 
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
  * it is another process, and what others hold has changed. (The old plan's memory is left, for
- * another thread may have been at it.) A sandbox is inherited.
- */
+ * another thread may have been at it.) A sandbox is inherited. */
 static void after_fork_in_child(void)
 {
     if (pin_self.shut || is_retired()) {

@@ -12,8 +12,7 @@ struct pin_process;
  * it was put and where it last ran, and whether two workers ever shared a PU.
  *
  * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
- * nothing.
- */
+ * nothing. */
 
 /* Threads that are remembered; further ones are only counted. */
 #define PIN_REPORT_THREADS 4096u

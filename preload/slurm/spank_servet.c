@@ -7,8 +7,7 @@
  * It writes the tasks' environment; which PU a thread gets is the shim's business. A binding that
  * the user asked for (--cpu-bind) stays. One that Slurm made by itself may be replaced inside the
  * step's PUs (SERVET_REBIND). Which devices a task gets, and which PUs beside them, servet-pin is
- * asked: it is started in the task's place, and what it would have handed on is taken over.
- */
+ * asked: it is started in the task's place, and what it would have handed on is taken over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -2,8 +2,7 @@
  * says how each of them counts.
  *
  * Arguments pass as words of the size of a pointer, numbers and pointers as handles do (trace.h).
- * Programs of 32 bits have no tracer.
- */
+ * Programs of 32 bits have no tracer. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -6,8 +6,7 @@
  * and form, see calls.c; then where in the list of arguments, from 0 and NO where there is none,
  * stand the number of elements, their type, the peer or root, the communicator or window, and the
  * number and type of the receive buffer, which count if the send buffer is MPI_IN_PLACE. Each
- * function has a twin NAME_c, whose numbers of elements are MPI_Count instead of int.
- */
+ * function has a twin NAME_c, whose numbers of elements are MPI_Count instead of int. */
 
 #define TRACE_COUNTED(ROW)                                                                         \
     ROW(Send, Isend, 6, 7, TO_PEER, ONE, 1, 2, 3, 5, NO, NO)                                       \

@@ -21,8 +21,7 @@
  * window) is an integer in MPICH and everything derived from it (Intel MPI, MVAPICH, Cray) and a
  * pointer in Open MPI. Both pass unchanged through a register or stack slot of the size of a
  * pointer (x86-64, AArch64, POWER, RISC-V); of an integer only the low half counts, see
- * trace_handle().
- */
+ * trace_handle(). */
 
 typedef uintptr_t trace_word; /* a handle, as the program passed it */
 
@@ -105,8 +104,7 @@ static inline uint32_t trace_slot(trace_word handle)
  * summed up over all calls and then divided.
  *
  * A rank's own part of a collective is left out. Calls that send the same to every other rank cost
- * one addition; they are spread over the ranks when the communicator ends or at MPI_Finalize.
- */
+ * one addition; they are spread over the ranks when the communicator ends or at MPI_Finalize. */
 
 struct trace_peer {
     uint64_t bytes, messages;
@@ -174,8 +172,7 @@ void pin_trace_groups_spread(void);
  * and SERVET_AUTO.
  *
  * The thread that called MPI_Init is timed; a program whose other threads communicate has their
- * time outside of MPI. An iteration lies between two messages to the rank's first peer.
- */
+ * time outside of MPI. An iteration lies between two messages to the rank's first peer. */
 
 struct trace_times {
     double seconds;      /* from MPI_Init to MPI_Finalize */
@@ -250,8 +247,7 @@ int pin_trace_put(const char *path, const char *text, size_t length);
 
 /* Entry (i, j), counted from 1, is the bytes that rank i - 1 sent to rank j - 1. Comments before
  * the size line hold the rest, numbered in the same way: "% messages I J N", "% rank I …". 0,
- * -ENOMEM, -EINVAL (not a regular file), -errno.
- */
+ * -ENOMEM, -EINVAL (not a regular file), -errno. */
 int pin_trace_file_write(const char *path, const struct trace_sum *sum);
 
 /* -- trace -- */
@@ -265,8 +261,7 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum);
  *
  * Both MPI_X and PMPI_X are taken. C programs call MPI_X; the Fortran entries of Open MPI, all
  * three interfaces, call PMPI_X, those of MPICH call MPI_X, from libraries of their own. One entry
- * may call another, so only the outermost call of a thread counts.
- */
+ * may call another, so only the outermost call of a thread counts. */
 
 enum trace_state { TRACE_UNKNOWN, TRACE_ON, TRACE_OFF };
 
@@ -295,8 +290,7 @@ bool pin_trace_begin(void);
  * levels of a machine by factors of two to four). Any other run is taken for memory bound.
  * Computing without memory is not recognised, for no hardware counter is read, and gains from
  * neither. A program that has run under communication priority must fall clearly below one half
- * before it loses it, or the priority would change from run to run.
- */
+ * before it loses it, or the priority would change from run to run. */
 
 /* Share of the time in MPI from which communication priority is chosen, and below which it is given
  * up again. */

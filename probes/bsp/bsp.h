@@ -16,8 +16,7 @@
 /* From measured times T(h) of full h-relations to the BSP parameters g and l: T(h) = h g + l.
  *
  * Source: Bisseling's BSP benchmarking ("Least-squares fit", "Advice from the trenches"). Pure
- * arithmetic; the times may be in any unit, g and l come in the same one.
- */
+ * arithmetic; the times may be in any unit, g and l come in the same one. */
 
 struct bsp_curve {
     uint32_t *h;  /* ascending, unique */
@@ -64,8 +63,7 @@ double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, 
  *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
  *           simulated  words over the shared links of a described machine, with its noise
  *
- * Both operations: 0 and the output set, or -errno as machine.h has it.
- */
+ * Both operations: 0 and the output set, or -errno as machine.h has it. */
 
 enum bsp_packing {
     BSP_WORDS,   /* single words to the other processors in cyclic fashion: the pessimistic g */
@@ -146,8 +144,7 @@ static inline size_t bsp_target_words(uint32_t h, uint32_t p)
  *
  * Source: Bisseling's BSP benchmarking (bspbench, mpibench). Its advice is followed here: every
  * figure comes from at least three runs of which the best two must agree; a negative g or l makes
- * the interval of h grow; a bend of the curve is reported with its h.
- */
+ * the interval of h grow; a bend of the curve is reported with its h. */
 
 #define BSP_H_HIGH 2048u /* bspbench's MAXH */
 #define BSP_RUNS 3u      /* "Run the benchmark at least three times" */

@@ -138,8 +138,7 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
  * lines fill the caches evenly; the same number of lines side by side is the reference. What the
  * first takes longer is address translation. The reach is given in bytes: it is what bends a
  * latency curve on memory of the same kind, whatever the size of the pages behind it (in a guest,
- * huge pages may be backed by small ones).
- */
+ * huge pages may be backed by small ones). */
 
 /* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns
  * how many. */
@@ -214,8 +213,7 @@ uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, ui
  * them is 1.2 or more. Hit time and miss overhead are of the points around the peak, the one before
  * it included. Tentative sizes are the powers of two from 64 KiB and the multiples of 1 MiB up to
  * twice the last of those points, with 1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20 and 24 ways; of
- * several modes that of the least divergence counts.
- */
+ * several modes that of the least divergence counts. */
 
 int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
                       struct servet_error *error);

@@ -1,7 +1,6 @@
 /* Limits of waits (mpi.h), by the alarm of the process: a rank that hangs does so inside the
  * MPI library, where nothing but a signal reaches it. The handler therefore only does what is
- * allowed in one: it writes a line that was prepared before, and ends the process.
- */
+ * allowed in one: it writes a line that was prepared before, and ends the process. */
 #include "probes/mpi/mpi.h"
 #include "profile/base/file.h"
 

@@ -1,7 +1,6 @@
 /* The ranks of one node behind mpirun, as a machine that exchanges messages and as one that runs
  * supersteps. servet-probe itself is linked with no MPI: it starts servet-ranks-LIBRARY
- * (servet-ranks.c) as a child, asks line by line, and can end it whatever state it is in.
- */
+ * (servet-ranks.c) as a child, asks line by line, and can end it whatever state it is in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -2,8 +2,7 @@
  *
  * MPI has no time-outs, and a computer that vanishes leaves the others waiting inside the library:
  * every wait here has a deadline (deadline.c). Ranks without an order look for one now and then and
- * sleep between: they may share their PU with what is measured, and must not spin there.
- */
+ * sleep between: they may share their PU with what is measured, and must not spin there. */
 #include "probes/mpi/mpi.h"
 
 #include <errno.h>

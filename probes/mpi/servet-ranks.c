@@ -6,8 +6,7 @@
  * --cluster …: as servet-probe by the user's mpirun or srun; it becomes this program
  * (network/launch.c). Every node's first rank runs the node's probes; rank 0 finds the node
  * classes, then asks pairs of ranks to exchange messages, and writes the profile. The other ranks
- * sleep meanwhile.
- */
+ * sleep meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,8 +40,7 @@
  *     <- = SECONDS                                         of one superstep in the fastest batch
  *     -> (end of file)                                     all ranks end
  *
- * Trouble is one line "! …"; "! moved" when a rank was moved off its PU.
- */
+ * Trouble is one line "! …"; "! moved" when a rank was moved off its PU. */
 
 static void say(const char *line)
 {

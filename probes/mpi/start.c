@@ -1,6 +1,5 @@
 /* How the ranks of a job come to know each other: who is on which node, who sits where, and does
- * that fit together. All of them see the same table, so all of them find the same fault in it.
- */
+ * that fit together. All of them see the same table, so all of them find the same fault in it. */
 #include <errno.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* Supersteps between ranks: an all-to-all-v and a barrier, as in mpibench of MPIedupack. Without
  * the barrier a 0-relation would cost nothing, because libraries leave out empty messages. Single
  * words are packed one by one into what the all-to-all-v sends, and unpacked one by one into their
- * places.
- */
+ * places. */
 #include <math.h>
 #include <mpi.h>
 #include <stdlib.h>

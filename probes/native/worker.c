@@ -36,8 +36,7 @@ void probe_native_clock_calibrate(double *cost_s, double *batch_s)
 }
 
 /* The kernel moves the threads of a PU that goes offline, and widens their masks: then the figures
- * are of another PU.
- */
+ * are of another PU. */
 static bool on_own_pu(const struct native_worker *worker)
 {
     return sched_getcpu() == (int)worker->pu;

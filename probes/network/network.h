@@ -30,8 +30,7 @@
  * every pair is measured and nothing is taken for granted.
  *
  * How many pairs may be measured at the same time is itself measured: a sample alone and together
- * (2010 paper, Section III-D: concurrent messages slow each other down).
- */
+ * (2010 paper, Section III-D: concurrent messages slow each other down). */
 
 #define SURVEY_BLOCK 16u
 #define SURVEY_ALL_UP_TO (SURVEY_BLOCK * 2)

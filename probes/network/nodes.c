@@ -119,8 +119,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
 
 /* Do two nodes agree? Built alike (PUs, cores, caches' levels and sharing, memory levels, layers)
  * and measured alike (within the factors above). Otherwise false and `why` names
- * the first difference, "b" seen from "a".
- */
+ * the first difference, "b" seen from "a". */
 static bool nodes_agree(const struct profile_class *a, const struct profile_class *b,
                         struct difference *why)
 {

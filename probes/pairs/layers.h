@@ -30,8 +30,7 @@
  *     and both sides have as many pairs as there are PUs, two of four PUs: distances in a mesh.
  *
  * How often that errs on simulated pairs is printed by benchmarks/probes/layer_errors, whose limits
- * are a test, and on measured machines by benchmarks/probes/real_layers.
- */
+ * are a test, and on measured machines by benchmarks/probes/real_layers. */
 #ifndef SERVET_PROBES_PAIRS_LAYERS_H
 #define SERVET_PROBES_PAIRS_LAYERS_H
 

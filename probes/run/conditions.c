@@ -22,8 +22,7 @@
 enum { STAT_BYTES = 1 << 20, CPUINFO_BYTES = 16 << 10, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
 /* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some
- * tenths of a per cent.
- */
+ * tenths of a per cent. */
 static const double steal_least = 0.005, siblings_least = 0.05;
 /* A shorter standstill is a page fault that had to wait for memory; suspending takes as much. */
 static const double still_least_s = 0.2;

@@ -3,8 +3,7 @@
  * Functions that can be handed bad input take a `struct servet_error *` (may be NULL) beside their
  * 0 / -errno result. The first function that decides that something is an error fills it; callers
  * pass it on untouched.
- * The public type is declared in servet.h.
- */
+ * The public type is declared in servet.h. */
 #ifndef SERVET_PROFILE_BASE_ERROR_H
 #define SERVET_PROFILE_BASE_ERROR_H
 

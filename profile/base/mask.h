@@ -1,8 +1,7 @@
 /* CPU masks as the kernel keeps them, of a fixed size that holds every machine Linux runs on.
  *
  * Kept apart from struct profile_set because it is used where nothing may be allocated: in a thread
- * that has just started, between fork and exec, in answers to sched_getaffinity().
- */
+ * that has just started, between fork and exec, in answers to sched_getaffinity(). */
 #ifndef SERVET_PROFILE_BASE_MASK_H
 #define SERVET_PROFILE_BASE_MASK_H
 
@@ -23,8 +22,7 @@ struct profile_mask {
 };
 
 /* The mask of thread `tid` (0: the caller). 0, or -errno as sched_getaffinity(2). errno is left
- * alone in all of these.
- */
+ * alone in all of these. */
 int profile_mask_get(pid_t tid, struct profile_mask *out);
 /* Sets it. 0, or -errno as sched_setaffinity(2). */
 int profile_mask_set(pid_t tid, const struct profile_mask *mask);

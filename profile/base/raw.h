@@ -1,8 +1,7 @@
 /* System calls made directly, without libc's wrappers: the wrappers set errno, which belongs to the
  * application, and some of them (sched_getaffinity, syscall) are interposed by this very library.
  *
- * profile_raw() returns what the kernel returns: a value, or -errno.
- */
+ * profile_raw() returns what the kernel returns: a value, or -errno. */
 #ifndef SERVET_PROFILE_BASE_RAW_H
 #define SERVET_PROFILE_BASE_RAW_H
 

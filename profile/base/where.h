@@ -1,6 +1,5 @@
 /* Where a thread is right now, as the kernel tells from outside: for the report at exit and for
- * `servet-show --live`.
- */
+ * `servet-show --live`. */
 #ifndef SERVET_PROFILE_BASE_WHERE_H
 #define SERVET_PROFILE_BASE_WHERE_H
 

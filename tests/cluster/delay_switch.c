@@ -5,8 +5,7 @@
  *
  * Makes the devices PREFIX1 … PREFIXN in the network namespace it runs in (the caller moves them
  * on), writes its process id to READY_FILE and forwards until it is killed. Adds 10 to 30 us of its
- * own.
- */
+ * own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>

@@ -1,8 +1,7 @@
 /* Four ranks and a clock that is right in a quarter of the batches: the figure of a message is the
  * same alone and beside others, or the noise of a machine alone would look like messages that
  * disturb one another. The clock is ours because the linker finds this MPI_Wtime() first. And
- * messages are sent from where a page begins, written data or not.
- */
+ * messages are sent from where a page begins, written data or not. */
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>

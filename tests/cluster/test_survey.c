@@ -1,6 +1,5 @@
 /* Are the layers of a network right although most of its pairs are never measured, and is it said
- * where they are not?
- */
+ * where they are not? */
 #include <math.h>
 #include <stdlib.h>
 

@@ -3,8 +3,7 @@
  * in a few seconds. libFuzzer, which knows what the parser looked at, is for longer runs.
  *
  * usage: NAME FILE|FOLDER…    (the seeds; of a folder its files)
- * FUZZ_INPUT=FILE keeps the latest input there: after a crash, the one that did it.
- */
+ * FUZZ_INPUT=FILE keeps the latest input there: after a crash, the one that did it. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

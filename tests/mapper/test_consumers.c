@@ -1,7 +1,6 @@
 /* Do the launchers and runtimes that are installed understand what servet-map prints, and put
  * processes and threads there? Each is run for real and asked where it ended; one that is not
- * installed is left out by name.
- */
+ * installed is left out by name. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,7 @@
  * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
  * four functions of Slurm that it calls, which stand here in Slurm's place.
  *
- * And does the shim under SERVET_PAPER=1 choose as servet-map --paper does?
- */
+ * And does the shim under SERVET_PAPER=1 choose as servet-map --paper does? */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Is a report only appended to a file of one's own in a folder open to all, and is no file read
- * that others could have written?
- */
+ * that others could have written? */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

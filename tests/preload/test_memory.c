@@ -1,6 +1,5 @@
 /* Which policy and which nodes does SERVET_MEMBIND mean on a machine with several kinds of memory,
- * and how much of the fast one is there for each rank?
- */
+ * and how much of the fast one is there for each rank? */
 #include "preload/place/memory.h"
 
 #include <linux/mempolicy.h>

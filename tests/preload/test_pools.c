@@ -1,6 +1,5 @@
 /* Which thread of a process has which PU? No two have the same; the team comes first, other pools
- * are placed whole or left whole; two jobs share none while there are others.
- */
+ * are placed whole or left whole; two jobs share none while there are others. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

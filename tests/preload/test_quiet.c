@@ -1,6 +1,5 @@
 /* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no
- * library loaded, nothing printed? And is what it puts into a process no more than it says?
- */
+ * library loaded, nothing printed? And is what it puts into a process no more than it says? */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

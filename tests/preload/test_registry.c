@@ -1,7 +1,6 @@
 /* Do programs that know nothing of each other keep apart while there are free PUs, also when they
  * choose at once, and does a killed or stopped holder, a program that closes what it did not open,
- * or another user's file do no harm?
- */
+ * or another user's file do no harm? */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,5 @@
 /* Does SERVET_REPORT tell the truth about every thread, and does SERVET_MEMBIND set the policy that
- * it names?
- */
+ * it names? */
 #include <jansson.h>
 #include <limits.h>
 #include <linux/mempolicy.h>

@@ -1,7 +1,6 @@
 /* Can the shim be left switched on for everybody: in programs with the smallest stacks, at the
  * limits of the shell, in a sandbox of their own, with a stderr that is gone, without /proc and
- * /sys, and below debuggers?
- */
+ * /sys, and below debuggers? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

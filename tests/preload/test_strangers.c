@@ -1,6 +1,5 @@
 /* Other people's programs under the shim: does what they do themselves with masks count, do they
- * hear what they would hear without it, and does a sandbox of theirs stay unharmed?
- */
+ * hear what they would hear without it, and does a sandbox of theirs stay unharmed? */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Does a program of plain threads get one PU per thread, from the profile that the user names, and
- * does a profile that cannot be used cost one line and nothing else?
- */
+ * does a profile that cannot be used cost one line and nothing else? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

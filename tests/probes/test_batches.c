@@ -63,8 +63,7 @@ TEST(operations_of_several_pairs_end_with_a_figure_of_each)
 }
 
 /* Each alone has room, all together have not: the last is refused, and the first gets the right
- * answer.
- */
+ * answer. */
 TEST(workers_of_a_batch_count_what_the_others_are_about_to_take)
 {
     const struct machine_copy copies = {.bytes = 4 << 20, .passes = 1, .numa = -1};

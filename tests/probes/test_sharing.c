@@ -13,8 +13,7 @@
 #include "tests/probes/open_fixture.h"
 
 /* Ratios of ten trials each, measured on two virtual cores (private L1 and L2, shared L3; the
- * slower of both threads).
- */
+ * slower of both threads). */
 static const double measured_l1[] = {.99, 1.0, 1.0, 1.01, 1.05, 1.12, 1.2, 1.6, 1.84, 2.52};
 static const double measured_l2[] = {1.0, 1.02, 1.02, 1.06, 1.14, 1.19, 1.2, 1.21, 2.33, 2.46};
 static const double measured_l3[] = {4.1, 4.5, 4.7, 5.1, 5.2, 5.2, 5.7, 5.8, 7.2, 8.3};

@@ -2,8 +2,7 @@
  * inside the step's PUs, without losing what the user has asked for himself?
  *
  * Runs below `bed`, which gives it a Slurm of one node, with the plugin in the file that
- * $BED_PLUGSTACK names.
- */
+ * $BED_PLUGSTACK names. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

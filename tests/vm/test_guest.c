@@ -7,8 +7,7 @@
  *                                   communication
  * priority
  *
- * Runs inside the guest (see `guest`), as root.
- */
+ * Runs inside the guest (see `guest`), as root. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -29,8 +29,7 @@
  * chance to go on. The paper has a second thread in every process for it; that would take a core
  * from the computation, or share one with it, and asks MPI_THREAD_MULTIPLE of every application.
  *
- * Source: the scheduling phase of the SPMD execution tool (Section 3.4 and Figure 4).
- */
+ * Source: the scheduling phase of the SPMD execution tool (Section 3.4 and Figure 4). */
 /* clang-format on */
 #ifndef SERVET_MAPPER_SPMD_LIBRARY_SERVET_SPMD_H
 #define SERVET_MAPPER_SPMD_LIBRARY_SERVET_SPMD_H

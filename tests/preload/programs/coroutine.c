@@ -1,7 +1,6 @@
 /* Threads made by a coroutine on a small stack of the program's own:  coroutine WHERE
  *
- * WHERE: "main", in the main thread, or "child", in the child that another thread has forked.
- */
+ * WHERE: "main", in the main thread, or "child", in the child that another thread has forked. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 /* Calls of an OpenMP runtime on masks, in an object with the name of one. `all`: the PUs that it
- * takes to be allowed.
- */
+ * takes to be allowed. */
 #include <pthread.h>
 #include <sched.h>
 

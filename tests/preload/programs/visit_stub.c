@@ -1,6 +1,5 @@
 /* Calls of hwloc to ask every PU for its caches, in an object with the name of a library by which
- * programs look where they are.
- */
+ * programs look where they are. */
 #include <sched.h>
 
 int stub_visit(const cpu_set_t *all);

@@ -4,8 +4,7 @@
  * An application is a kernel (heat.c, laplace.c, wave.c) with one of two main programs: plain.c
  * computes the whole tile and then exchanges its edges; planned.c runs the plan of servet-spmd.
  * Both call the same kernel on boxes of the same arrays, so their results are equal to the last
- * bit.
- */
+ * bit. */
 #ifndef SERVET_TESTS_SPMD_FIELD_H
 #define SERVET_TESTS_SPMD_FIELD_H
 
@@ -23,8 +22,7 @@ struct field {
 extern const char kernel_name[];
 extern const int kernel_dimensions;
 /* Value of a task at the start, and of the border around the problem; x and y of the whole problem,
- * -1 at the border.
- */
+ * -1 at the border. */
 double kernel_start(double x, double y);
 /* next of the tasks x0 <= x < x1, y0 <= y < y1 of the tile. */
 void kernel_compute(const struct field *field, size_t x0, size_t x1, size_t y0, size_t y1);

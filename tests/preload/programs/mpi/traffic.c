@@ -1,7 +1,6 @@
 /* Known traffic between three MPI ranks (talk, compute and nothing: any number):  traffic PATTERN
  *
- * What each pattern sends to whom stands beside its expected matrix in test_trace.c.
- */
+ * What each pattern sends to whom stands beside its expected matrix in test_trace.c. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -94,8 +93,7 @@ static void persistent(void)
 }
 
 /* A column of doubles, a structure: what counts is what is sent, not what it spans. Freed types
- * make room for others.
- */
+ * make room for others. */
 static void types(void)
 {
     for (int columns = 1; columns <= 3; columns++) {
