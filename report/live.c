@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/base/affinity_of_process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
-#include "profile/base/where.h"
 #include "report/report.h"
 
 static bool shim_is_loaded(pid_t pid)
@@ -89,7 +89,7 @@ int report_live_print(FILE *out, bool json, pid_t pid)
     while ((entry = readdir(folder))) {
         struct profile_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid <= 0 || profile_where_is(pid, tid, &now) < 0) {
+        if (tid <= 0 || profile_affinity_of_thread(pid, tid, &now) < 0) {
             continue;
         }
         int32_t pu = single_pu(&now);
@@ -108,7 +108,7 @@ int report_live_print(FILE *out, bool json, pid_t pid)
             .pus = now.allowed,
             .decided_by = pu >= 0 ? decided_by : "nobody",
         };
-        profile_where_print(out, json, &now, &said);
+        profile_affinity_print(out, json, &now, &said);
     }
     closedir(folder);
     if (json) {

@@ -80,11 +80,10 @@ void report_diff_print(const json_t *diff, FILE *stream);
 
 /* -- a program that runs -- */
 
-/* One line for every thread of process `pid` (see profile_where_print()). From outside a thread on
- * one
- * PU is a worker and any other one is not; whether the shim decided is known only as far as that it
- * is loaded. Ends with the check that no two threads that have one PU have the same. 0; -ESRCH when
- * there is no such process; -EACCES when it is another user's. */
+/* One line for every thread of process `pid` (see profile_affinity_print()). From outside a thread
+ * on one PU is a worker and any other one is not; whether the shim decided is known only as far
+ * as that it is loaded. Ends with the check that no two threads that have one PU have the same. 0;
+ * -ESRCH when there is no such process; -EACCES when it is another user's. */
 int report_live_print(FILE *out, bool json, pid_t pid);
 
 /* -- pictures of the topology -- */

@@ -348,12 +348,12 @@ static bool find_command(const char *command, char *path, size_t size)
 static bool priority_is_known(struct pin_options *options, const char *command)
 {
     char path[PATH_MAX];
-    struct pin_remembered recalled;
+    struct pin_priority_cache recalled;
     if (!options->auto_priority || options->mem_prior || options->comm_prior) {
         return true;
     }
     return find_command(command, path, sizeof path) &&
-           pin_remembered_apply(options, path, &recalled);
+           pin_priority_cache_apply(options, path, &recalled);
 }
 
 /* If the environment says that this process is a rank, and the user has not placed OpenMP threads

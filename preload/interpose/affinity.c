@@ -33,7 +33,7 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/place/process.h"
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 static bool is_python(const char *dso)
 {
@@ -64,7 +64,7 @@ static bool widens_only(const void *caller)
 
 static bool is_self(pid_t tid)
 {
-    return tid == 0 || tid == (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    return tid == 0 || tid == (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 /* The set to answer with, or NULL where the truth is due. */
@@ -85,7 +85,7 @@ static long answer(const struct profile_mask *view, size_t size, void *out)
 {
     struct profile_mask truth = {0}, ours = {0};
     size_t room = size < sizeof truth ? size : sizeof truth;
-    long bytes = profile_raw(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
+    long bytes = profile_syscall(SYS_sched_getaffinity, 0, (long)room, (long)&truth, 0, 0, 0);
     if (bytes <= 0) {
         return bytes;
     }
@@ -206,7 +206,7 @@ static long shut(long mode, long flags, void *filter)
     if (mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && filter)) {
         pin_process_shut(((unsigned long)flags & SECCOMP_FILTER_FLAG_TSYNC) != 0);
     }
-    return profile_raw(SYS_seccomp, mode, flags, (long)filter, 0, 0, 0);
+    return profile_syscall(SYS_seccomp, mode, flags, (long)filter, 0, 0, 0);
 }
 
 static long affinity_call(long number, long first, long second, void *set, const void *caller)
@@ -220,7 +220,7 @@ static long affinity_call(long number, long first, long second, void *set, const
         if (keeps_pu(tid, size, set, caller)) {
             return 0;
         }
-        long result = profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+        long result = profile_syscall(number, tid, (long)size, (long)set, 0, 0, 0);
         if (is_self(tid)) {
             set_by_program(size, set, caller, (int)result);
         }
@@ -228,7 +228,7 @@ static long affinity_call(long number, long first, long second, void *set, const
     }
     const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
     return view ? answer(view, size, set)
-                : profile_raw(number, tid, (long)size, (long)set, 0, 0, 0);
+                : profile_syscall(number, tid, (long)size, (long)set, 0, 0, 0);
 }
 
 static long with_errno(long result)
@@ -308,8 +308,8 @@ PIN_EXPORT long syscall(long number, ...)
     if (number == SYS_sched_setaffinity || number == SYS_sched_getaffinity || number == SYS_seccomp)
         return with_errno(affinity_call(number, argument[0], argument[1], (void *)argument[2],
                                         __builtin_return_address(0)));
-    return with_errno(profile_raw(number, argument[0], argument[1], argument[2], argument[3],
-                                  argument[4], argument[5]));
+    return with_errno(profile_syscall(number, argument[0], argument[1], argument[2], argument[3],
+                                      argument[4], argument[5]));
 }
 
 #endif

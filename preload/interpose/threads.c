@@ -22,7 +22,7 @@
 #include "preload/place/process.h"
 #include "preload/place/report.h"
 #include "profile/base/clock.h"
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 /* The mask of an attribute; false: it cannot be had. In musl attributes have none. */
 static bool attribute_mask(const pthread_attr_t *attributes, struct profile_mask *mask)
@@ -114,8 +114,8 @@ static struct pin_thread *prepare_brief(const struct birth *birth)
 
 static void say_kept(const struct pin_process *process, const char *dso, const char *why)
 {
-    pin_note(process->options.verbose, "a thread of %s keeps the mask its creator %s",
-             *dso ? dso : "the program", why);
+    pin_log(process->options.verbose, "a thread of %s keeps the mask its creator %s",
+            *dso ? dso : "the program", why);
 }
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
@@ -212,10 +212,10 @@ static struct pin_thread *prepare(const struct birth *birth, bool *gives_up)
 static void give_up(const struct birth *birth)
 {
     const struct pin_process *process = pin_process_get();
-    pin_note(process->options.verbose,
-             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
-             "front of the program would)",
-             process->launcher.local_rank, process->launcher.local_size, birth->dso);
+    pin_log(process->options.verbose,
+            "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
+            "front of the program would)",
+            process->launcher.local_rank, process->launcher.local_size, birth->dso);
     pin_process_give_up();
 }
 
@@ -277,14 +277,14 @@ static void release(void *argument)
 
 static void say_thread(const struct pin_thread *thread)
 {
-    int tid = (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    int tid = (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     int pu = atomic_load(&thread->pu);
     if (pu >= 0) {
-        pin_note(true, "thread %d of %s on PU %d", tid, dso, pu);
+        pin_log(true, "thread %d of %s on PU %d", tid, dso, pu);
     } else {
-        pin_note(true, "thread %d of %s %s", tid, dso,
-                 thread->pool < PIN_POOLS ? PIN_LEFT_TEXT : "on all PUs of the process");
+        pin_log(true, "thread %d of %s %s", tid, dso,
+                thread->pool < PIN_POOLS ? PIN_LEFT_TEXT : "on all PUs of the process");
     }
 }
 

@@ -20,7 +20,7 @@
 
 /* Remembers what stderr is. A program that closes it and opens a file of its own next, or puts
  * something else in its place, gets no line of ours there. Without this call everything is said. */
-void pin_note_start(void);
+void pin_log_start(void);
 
 /* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the
  * user's, not ours. */
@@ -28,7 +28,7 @@ void pin_note_start(void);
 void pin_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* What SERVET_VERBOSE asks for, if `verbose`; the line begins with the process's number. */
-void pin_note(bool verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pin_log(bool verbose, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The signals that a write can raise, as the kernel takes sets of them: signal n is bit n - 1. */
 struct pin_signals {
@@ -61,12 +61,13 @@ int pin_file_get_own(const char *path, char *text, size_t size);
 
 /* Ticks of 10 ms that each PU below `pus` has been idle since the system started; those that it
  * does not know are left alone. 0, -errno. */
-int pin_busy_idle(uint32_t *ticks, size_t pus);
+int pin_foreign_load_idle(uint32_t *ticks, size_t pus);
 
 /* PUs of `allowed` without an idle moment now, the load of the calling thread and of `launcher` and
  * its descendants (0: no launcher) not counted. Returns at once where nothing else is runnable,
  * else after 11 ms. Empty where the job's own load is not known. */
-void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out);
+void pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
+                          struct profile_mask *out);
 
 /* -- registry -- */
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "profile/base/clock.h"
-#include "profile/base/put.h"
-#include "profile/base/raw.h"
+#include "profile/base/format_safe.h"
+#include "profile/base/syscall.h"
 
 #define FOLDER "/dev/shm"
 /* For all users, made by the package. In that folder, where everybody may write as much as in a
@@ -25,12 +25,13 @@
 
 int pin_registry_stat(int file, struct stat *out)
 {
-    return (int)profile_raw(PROFILE_SYS_FSTATAT, file, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
+    return (int)profile_syscall(PROFILE_SYS_FSTATAT, file, (long)"", (long)out, AT_EMPTY_PATH, 0,
+                                0);
 }
 
 static uint32_t user_here(void)
 {
-    return (uint32_t)profile_raw(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    return (uint32_t)profile_syscall(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
 }
 
 /* An ordinary file of `user`, without another name, with just these rights. The file; -EINVAL,
@@ -114,10 +115,10 @@ static int open_by_suffix(char path[PATH_MAX])
 static int open_default(char path[PATH_MAX])
 {
     const char *end = path + PATH_MAX;
-    profile_put(path, end, FOR_ALL);
+    profile_format_text(path, end, FOR_ALL);
     int file = open_trusted(path, 0, 0, 066);
     if (file < 0) {
-        profile_put_number(profile_put(path, end, OWN), end, user_here());
+        profile_format_number(profile_format_text(path, end, OWN), end, user_here());
         file = open_trusted(path, O_CREAT, user_here(), 0);
     }
     return file < 0 ? open_by_suffix(path) : file;

@@ -43,7 +43,7 @@ size_t pin_look_begin(const struct profile_mask *pus, size_t ours)
         look.pus = pu + 1;
     }
     look.ticks = calloc(look.pus, sizeof *look.ticks);
-    const bool known = look.ticks && pin_busy_idle(look.ticks, look.pus) == 0;
+    const bool known = look.ticks && pin_foreign_load_idle(look.ticks, look.pus) == 0;
     look.begun_ns = profile_now_ns();
     atomic_store(&look.pending, known);
     return others;
@@ -64,7 +64,7 @@ void pin_look_end(struct profile_mask *busy)
 {
     uint32_t *now = calloc(look.pus, sizeof *now);
     *busy = (struct profile_mask){0};
-    if (now && pin_busy_idle(now, look.pus) == 0) {
+    if (now && pin_foreign_load_idle(now, look.pus) == 0) {
         for (uint32_t pu = 0; pu < look.pus; pu++) {
             if (now[pu] == look.ticks[pu] && now[pu] > 0) {
                 profile_mask_add(busy, pu);

@@ -11,7 +11,7 @@
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 /* -- masks of threads -- */
 
@@ -147,7 +147,7 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
     pin_process_unlock();
     pin_self.record = thread;
     if (pin_here.options.watch) {
-        atomic_store(&thread->watched.tid, (int)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0));
+        atomic_store(&thread->watched.tid, (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0));
     }
     if (atomic_load(&pin_life.gave_up)) {
         return born >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
@@ -214,8 +214,8 @@ bool pin_process_unpin_thread(void)
 void pin_process_repin_thread(void)
 {
     struct profile_mask given, now;
-    pin_self.shut_child =
-        false; /* only a child that did not become another program is still in it */
+    /* Only a child that did not become another program is still in it. */
+    pin_self.shut_child = false;
     if (pin_life_given_mask(&given) && profile_mask_get(0, &now) == 0) {
         if (profile_mask_equal(&now, &pin_here.children)) {
             pin_life_change_mask(0, &given, 0);
@@ -296,10 +296,10 @@ void pin_process_shut(bool everybody)
     }
     int saved = errno;
     bool of_child = getpid() != pin_life.pid; /* a child of vfork() has our memory */
-    pin_note(!of_child && pin_life_state() == PLANNED && pin_here.options.verbose,
-             "%s in a sandbox; threads are not placed %s",
-             everybody ? "shuts itself" : "a thread shuts itself",
-             everybody ? "from now on" : "by it from now on");
+    pin_log(!of_child && pin_life_state() == PLANNED && pin_here.options.verbose,
+            "%s in a sandbox; threads are not placed %s",
+            everybody ? "shuts itself" : "a thread shuts itself",
+            everybody ? "from now on" : "by it from now on");
     if (of_child) {
         pin_process_unpin_thread();
         pin_self.shut_child = true;
@@ -367,8 +367,8 @@ static void say_moved(const struct pin_thread *thread, int32_t pu)
     if (!thread || thread->report_line > 0) {
         pin_report_moved(thread ? thread->report_line : 0, pu);
     }
-    pin_note(pin_here.options.verbose && pu >= 0, "%s of %s moved to PU %d", which, dso, pu);
-    pin_note(pin_here.options.verbose && pu < 0, "%s of %s " PIN_LEFT_TEXT, which, dso);
+    pin_log(pin_here.options.verbose && pu >= 0, "%s of %s moved to PU %d", which, dso, pu);
+    pin_log(pin_here.options.verbose && pu < 0, "%s of %s " PIN_LEFT_TEXT, which, dso);
 }
 
 bool pin_process_move(struct pin_thread *thread, int32_t pu)

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "preload/node/node.h"
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"
 
@@ -136,7 +136,7 @@ int pin_memory_plan(enum pin_membind membind, const struct pin_memory_request *r
 
 static long set_policy(int mode, const struct pin_nodes *nodes)
 {
-    return profile_raw(SYS_set_mempolicy, mode, (long)nodes, nodes ? NODE_BITS : 0, 0, 0, 0);
+    return profile_syscall(SYS_set_mempolicy, mode, (long)nodes, nodes ? NODE_BITS : 0, 0, 0, 0);
 }
 
 /* Kernels before 5.15 prefer one node alone: the first. */
@@ -161,7 +161,7 @@ static void move_here(const struct pin_nodes *nodes)
 {
     struct pin_nodes all;
     memset(&all, 0xff, sizeof all);
-    long code = profile_raw(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
+    long code = profile_syscall(SYS_migrate_pages, 0, NODE_BITS, (long)&all, (long)nodes, 0, 0);
     if (code < 0) {
         pin_failure("SERVET_MEMBIND=local: migrate_pages: %s", strerrordesc_np((int)-code));
     }
@@ -174,9 +174,9 @@ static void say_put(const char *word, const struct pin_memory *memory)
         snprintf(share, sizeof share, ", its share is %llu MiB",
                  (unsigned long long)memory->share_bytes >> 20);
     }
-    pin_note(true, "memory %s, nodes %s%s%s%s", word, memory->text, share,
-             memory->instead ? ", as plain interleave: " : "",
-             memory->instead ? memory->instead : "");
+    pin_log(true, "memory %s, nodes %s%s%s%s", word, memory->text, share,
+            memory->instead ? ", as plain interleave: " : "",
+            memory->instead ? memory->instead : "");
 }
 
 static long set_as_planned(const struct pin_memory *memory)
@@ -226,7 +226,7 @@ uint64_t pin_memory_peak(void)
 void pin_memory_say_peak(const struct pin_options *options, const struct pin_memory *memory)
 {
     const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
-    pin_note(options->verbose && share && peak > share,
-             "%llu MiB do not fit into its share of the %s memory, %llu MiB", peak >> 20,
-             pin_membind_words[options->membind], share >> 20);
+    pin_log(options->verbose && share && peak > share,
+            "%llu MiB do not fit into its share of the %s memory, %llu MiB", peak >> 20,
+            pin_membind_words[options->membind], share >> 20);
 }

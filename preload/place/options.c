@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "profile/base/format_safe.h"
 #include "profile/base/guess.h"
-#include "profile/base/put.h"
 
 const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_MEM_PRIOR] = {"SERVET_MEM_PRIOR", "on unless SERVET_COMM_PRIOR is",
@@ -114,7 +114,7 @@ static bool is_on(const char *value)
 static void copy_patterns(const char *value, enum pin_option_id id, struct pin_options *options,
                           char out[PIN_PATTERNS_SIZE])
 {
-    if (value && *value && !profile_put(out, out + PIN_PATTERNS_SIZE, value)) {
+    if (value && *value && !profile_format_text(out, out + PIN_PATTERNS_SIZE, value)) {
         options->too_long = id;
     }
 }
@@ -131,9 +131,9 @@ static void copy_path(const char *value, enum pin_option_id id, struct pin_optio
     }
     if (*value != '/' && strcmp(value, "stderr") != 0 && strcmp(value, "-") != 0 &&
         getcwd(out, PATH_MAX)) {
-        at = profile_put(out + strlen(out), end, "/");
+        at = profile_format_text(out + strlen(out), end, "/");
     }
-    if (!profile_put(at, end, value)) {
+    if (!profile_format_text(at, end, value)) {
         options->too_long = id;
         out[0] = '\0';
     }

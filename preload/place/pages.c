@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 /* The kernel answers with an address or with an error number below this. */
 #define MOST_ERRNO 4095
@@ -20,14 +20,14 @@
 /* Zeros, from the kernel and not from malloc. NULL: there are none. */
 static void *map_pages(size_t bytes)
 {
-    long address = profile_raw(PROFILE_SYS_MMAP, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long address = profile_syscall(PROFILE_SYS_MMAP, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return address < 0 && address >= -MOST_ERRNO ? NULL : (void *)address;
 }
 
 static void unmap_pages(void *pages, size_t bytes)
 {
-    profile_raw(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);
+    profile_syscall(SYS_munmap, (long)pages, (long)bytes, 0, 0, 0, 0);
 }
 
 void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)

@@ -9,7 +9,7 @@
 
 #include "mapper/map.h"
 #include "preload/node/node.h"
-#include "profile/base/put.h"
+#include "profile/base/format_safe.h"
 
 /* Workers of all ranks of a node; what says more is a mistake in the environment that would take
  * seconds to work out, and each rank's threads then share the PUs of the whole node. */
@@ -67,7 +67,7 @@ static int topology_profile(const struct site *site, const char *why, struct pin
 static void find_path(struct site *site)
 {
     if (site->options->profile[0]) {
-        profile_put(site->path, site->path + sizeof site->path, site->options->profile);
+        profile_format_text(site->path, site->path + sizeof site->path, site->options->profile);
     } else if (profile_find(site->path, sizeof site->path) < 0) {
         site->path[0] = '\0';
     }
@@ -300,7 +300,7 @@ static void find_busy(const struct site *site, struct profile_mask *out)
     if (site->is_team && !site->options->no_strangers &&
         workers < profile_mask_count(&site->may_use) && (site->threads > 0 || launcher->name) &&
         (!ranks || process > 0)) {
-        pin_busy_pus(&site->may_use, process, out);
+        pin_foreign_load_pus(&site->may_use, process, out);
     }
 }
 

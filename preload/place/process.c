@@ -72,7 +72,7 @@ static void start(void)
     pin_pages_start();
     pin_life.pid = getpid();
     int saved = errno;
-    pin_note_start();
+    pin_log_start();
     errno = saved;
     pin_options_read(&pin_here.options);
     pin_owner_extend(pin_here.options.helpers, pin_here.options.workers);
@@ -108,11 +108,12 @@ const struct pin_process *pin_process_get(void)
 
 static void recall_priority(void)
 {
-    pin_here.recalled_priority = pin_remembered_apply(&pin_here.options, NULL, &pin_here.recalled);
-    pin_note(pin_here.recalled_priority && pin_here.options.verbose,
-             "%s priority, for the run before was in MPI for %.0f %% of its time",
-             pin_here.recalled.communication ? "communication" : "memory",
-             100 * pin_here.recalled.share);
+    pin_here.recalled_priority =
+        pin_priority_cache_apply(&pin_here.options, NULL, &pin_here.recalled);
+    pin_log(pin_here.recalled_priority && pin_here.options.verbose,
+            "%s priority, for the run before was in MPI for %.0f %% of its time",
+            pin_here.recalled.communication ? "communication" : "memory",
+            100 * pin_here.recalled.share);
 }
 
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
@@ -151,8 +152,8 @@ static void look_around(void)
     if (!pin_here.options.no_registry) {
         int rc =
             pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
-        pin_note(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
-                 pin_here.registry.path, strerrordesc_np(-rc));
+        pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
+                pin_here.registry.path, strerrordesc_np(-rc));
     }
 }
 
@@ -221,8 +222,8 @@ static void make_plan_aside(void)
             pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
         }
     }
-    pin_note(made && planning_for == PIN_REST_COMES && pin_here.options.verbose,
-             "threads are placed (%s)", pin_here.plan.source);
+    pin_log(made && planning_for == PIN_REST_COMES && pin_here.options.verbose,
+            "threads are placed (%s)", pin_here.plan.source);
     if (first || !made) {
         atomic_store_explicit(&pin_life.state, made ? PLANNED : FAILED, memory_order_release);
     }
@@ -306,11 +307,10 @@ static void say_main(const struct pin_process *this, uint32_t pu)
 {
     const struct pin_launcher *launcher = &this->launcher;
     if (launcher->name) {
-        pin_note(this->options.verbose,
-                 "rank %u of %u on this node (%s): main thread on PU %u (%s)", launcher->local_rank,
-                 launcher->local_size, launcher->name, pu, this->plan.source);
+        pin_log(this->options.verbose, "rank %u of %u on this node (%s): main thread on PU %u (%s)",
+                launcher->local_rank, launcher->local_size, launcher->name, pu, this->plan.source);
     } else {
-        pin_note(this->options.verbose, "main thread on PU %u (%s)", pu, this->plan.source);
+        pin_log(this->options.verbose, "main thread on PU %u (%s)", pu, this->plan.source);
     }
 }
 
@@ -337,7 +337,7 @@ static bool claim_main(struct pin_process *this)
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);
     pin_report_main(&this->options, -1, winner);
-    pin_note(this->options.verbose, "main thread stays where %s wants it", winner);
+    pin_log(this->options.verbose, "main thread stays where %s wants it", winner);
     return false;
 }
 

@@ -12,7 +12,7 @@
 #include "preload/place/owner.h"
 #include "preload/place/plan.h"
 #include "preload/place/pools.h"
-#include "preload/place/remembered.h"
+#include "preload/place/priority_cache.h"
 #include "profile/base/mask.h"
 
 struct pin_process {
@@ -24,7 +24,7 @@ struct pin_process {
     struct profile_mask children; /* the mask of its children: `start`, or what was there before
                                      servet-pin exported places; as above */
     bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
-    struct pin_remembered recalled;
+    struct pin_priority_cache recalled;
     bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
                              plan */
     bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */

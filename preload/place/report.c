@@ -15,9 +15,9 @@
 #include "preload/place/pages.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
+#include "profile/base/affinity_of_process.h"
 #include "profile/base/file.h"
-#include "profile/base/raw.h"
-#include "profile/base/where.h"
+#include "profile/base/syscall.h"
 
 struct line {
     atomic_bool begun, ended;
@@ -69,7 +69,7 @@ uint32_t pin_report_begin(const struct pin_options *options, const char *role, i
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
     }
-    begin(&all[number], (pid_t)profile_raw(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decided_by);
+    begin(&all[number], (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decided_by);
     return number;
 }
 
@@ -80,8 +80,8 @@ void pin_report_end(uint32_t number)
     if (number == 0 || !all) {
         return;
     }
-    profile_raw(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
-    profile_raw(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
+    profile_syscall(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
+    profile_syscall(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
     all[number].last_pu = (int32_t)cpu;
     atomic_store(&all[number].ended, true);
 }
@@ -127,7 +127,7 @@ static void print_thread(const struct output *to, const struct profile_thread_no
         .pus = pu >= 0 ? on : now->allowed,
         .decided_by = decided_by,
     };
-    profile_where_print(to->file, to->json, now, &said);
+    profile_affinity_print(to->file, to->json, now, &said);
 }
 
 static void print_line(const struct output *to, struct line *line)
@@ -136,7 +136,8 @@ static void print_line(const struct output *to, struct line *line)
     if (!atomic_load(&line->begun)) {
         return;
     }
-    bool alive = !atomic_load(&line->ended) && profile_where_is(getpid(), line->tid, &now) == 0;
+    bool alive =
+        !atomic_load(&line->ended) && profile_affinity_of_thread(getpid(), line->tid, &now) == 0;
     if (!alive) {
         now = (struct profile_thread_now){
             .pid = getpid(), .tid = line->tid, .last_pu = line->last_pu};
@@ -154,7 +155,8 @@ static void print_others(const struct output *to, const struct line *all, uint32
     while (folder && (entry = readdir(folder))) {
         struct profile_thread_now now;
         pid_t tid = atoi(entry->d_name);
-        if (tid > 0 && !is_known(all, count, tid) && profile_where_is(getpid(), tid, &now) == 0) {
+        if (tid > 0 && !is_known(all, count, tid) &&
+            profile_affinity_of_thread(getpid(), tid, &now) == 0) {
             bool ours = strcmp(now.name, PIN_WATCH_NAME) == 0;
             print_thread(to, &now, ours ? "watch" : "other", -1, ours ? "servet" : "nobody");
         }
@@ -178,7 +180,7 @@ static void say_check(const char *where, bool whole_node, int32_t shared_pu)
 }
 
 /* What SERVET_AUTO made of the run before. */
-static void say_choice(const char *where, const struct pin_remembered *recalled)
+static void say_choice(const char *where, const struct pin_priority_cache *recalled)
 {
     const char *priority = recalled->communication ? "communication" : "memory";
     if (pin_file_is_json(where)) {
@@ -277,7 +279,7 @@ void pin_report_nothing(const struct pin_options *options, const char *why)
                                                     : "nothing was placed: %s",
                             why);
         }
-        pin_note(options->verbose, "nothing was placed: %s", why);
+        pin_log(options->verbose, "nothing was placed: %s", why);
     }
     errno = saved;
 }

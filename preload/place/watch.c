@@ -30,7 +30,7 @@
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 #define PERIOD_NS 500000000
 #define MOVE_EVERY_NS 1000000000u
@@ -220,7 +220,7 @@ static void look_round(void)
     look.before = before;
     look.passed_ns = (double)(now_ns - look.at_ns);
     look.at_ns = now_ns;
-    if (pin_busy_idle(look.now, look.pus) < 0 || first) {
+    if (pin_foreign_load_idle(look.now, look.pus) < 0 || first) {
         return;
     }
     pin_process_lock();
@@ -267,10 +267,10 @@ static void *watch_main(void *unused)
 {
     const struct timespec period = {.tv_nsec = PERIOD_NS};
     (void)unused;
-    profile_raw(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
+    profile_syscall(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
     while (!atomic_load(&watch.stop) && !is_alone()) {
         look_round();
-        profile_raw(SYS_futex, (long)&watch.stop, FUTEX_WAIT_PRIVATE, 0, (long)&period, 0, 0);
+        profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAIT_PRIVATE, 0, (long)&period, 0, 0);
     }
     return NULL;
 }
@@ -313,7 +313,7 @@ void pin_watch_stop(void)
 {
     if (atomic_exchange(&watch.on, false)) {
         atomic_store(&watch.stop, 1);
-        profile_raw(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+        profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
         pthread_join(watch.thread, NULL);
     }
 }

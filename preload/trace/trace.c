@@ -192,7 +192,7 @@ bool pin_trace_begin(void)
 static void conclude(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
-    struct pin_remembered before;
+    struct pin_priority_cache before;
     struct pin_launcher launcher;
     struct profile_mask first = start;
     if (!pin_trace_options.auto_priority) {
@@ -202,7 +202,7 @@ static void conclude(trace_word comm, const struct trace_sum *sum)
     (void)pin_places_read(&launcher, &first);
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
-        bool known = pin_remembered_recall(NULL, &before) == 0;
+        bool known = pin_priority_cache_recall(NULL, &before) == 0;
         pin_trace_verdict_judge(sum, known ? &before : NULL,
                                 pin_launcher_oversubscribed(&launcher, &first), &verdict);
     }

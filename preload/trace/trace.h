@@ -10,7 +10,7 @@
 #include "preload/interpose/interpose.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/place/remembered.h"
+#include "preload/place/priority_cache.h"
 
 /* -- mpi -- */
 
@@ -310,11 +310,11 @@ enum trace_judged {
 struct trace_verdict {
     enum trace_judged judged;
     double seconds, limit;
-    struct pin_remembered what;
+    struct pin_priority_cache what;
 };
 
 /* `before`: what was remembered, NULL: nothing. `oversubscribed`: more ranks than PUs on a node. */
-void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
+void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_priority_cache *before,
                              bool oversubscribed, struct trace_verdict *out);
 
 /* Remembers the verdict for this executable; says in SERVET_REPORT what it is and what it rests

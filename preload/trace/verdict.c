@@ -94,12 +94,12 @@ void pin_trace_time_stop(void)
 
 /* -- the verdict -- */
 
-void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_remembered *before,
+void pin_trace_verdict_judge(const struct trace_sum *sum, const struct pin_priority_cache *before,
                              bool oversubscribed, struct trace_verdict *out)
 {
     struct trace_verdict verdict = {.limit = before && before->communication ? TRACE_AUTO_GIVEN_UP
                                                                              : TRACE_AUTO_LIMIT};
-    verdict.what = (struct pin_remembered){.share = 1, .ranks = sum->ranks};
+    verdict.what = (struct pin_priority_cache){.share = 1, .ranks = sum->ranks};
     for (int32_t r = 0; r < sum->ranks; r++) {
         const struct trace_times *times = &sum->rank[r].times;
         double share = times->seconds > 0 ? times->inside / times->seconds : 0;
@@ -129,7 +129,7 @@ static const char *const why_not[] = {
 /* `error`: why it is not remembered, or NULL. */
 static void report_verdict(const struct trace_verdict *verdict, const char *error)
 {
-    const struct pin_remembered *what = &verdict->what;
+    const struct pin_priority_cache *what = &verdict->what;
     const char *priority = what->communication ? "communication" : "memory";
     if (pin_file_is_json(pin_trace_options.report)) {
         pin_file_report(pin_trace_options.report,
@@ -152,10 +152,10 @@ static void report_verdict(const struct trace_verdict *verdict, const char *erro
     }
 }
 
-static int remember(const struct pin_remembered *what)
+static int remember(const struct pin_priority_cache *what)
 {
-    char file[PATH_MAX], text[PIN_REMEMBERED_HEAD + 64];
-    int rc = pin_remembered_file(NULL, file, text);
+    char file[PATH_MAX], text[PIN_PRIORITY_CACHE_HEAD + 64];
+    int rc = pin_priority_cache_file(NULL, file, text);
     if (rc < 0) {
         return rc;
     }
@@ -184,9 +184,9 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
     if (pin_trace_options.report[0]) {
         report_verdict(verdict, rc < 0 ? strerrordesc_np(-rc) : NULL);
     }
-    pin_note(pin_trace_options.verbose && judged,
-             "in MPI for at least %.0f %% of the time: %s priority next time",
-             100 * verdict->what.share, verdict->what.communication ? "communication" : "memory");
+    pin_log(pin_trace_options.verbose && judged,
+            "in MPI for at least %.0f %% of the time: %s priority next time",
+            100 * verdict->what.share, verdict->what.communication ? "communication" : "memory");
 }
 
 void pin_trace_report_rank(void)

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 int profile_mask_get(pid_t tid, struct profile_mask *out)
 {
     struct profile_mask mask = {0};
-    long result = profile_raw(SYS_sched_getaffinity, tid, (long)sizeof mask, (long)&mask, 0, 0, 0);
+    long result =
+        profile_syscall(SYS_sched_getaffinity, tid, (long)sizeof mask, (long)&mask, 0, 0, 0);
     if (result < 0) {
         return (int)result;
     }
@@ -21,7 +22,8 @@ int profile_mask_get(pid_t tid, struct profile_mask *out)
 
 int profile_mask_set(pid_t tid, const struct profile_mask *mask)
 {
-    long result = profile_raw(SYS_sched_setaffinity, tid, (long)sizeof *mask, (long)mask, 0, 0, 0);
+    long result =
+        profile_syscall(SYS_sched_setaffinity, tid, (long)sizeof *mask, (long)mask, 0, 0, 0);
     return result < 0 ? (int)result : 0;
 }
 
@@ -34,8 +36,8 @@ int profile_mask_set_pu(pid_t tid, uint32_t pu)
     unsigned long word[words];
     memset(word, 0, words * sizeof *word);
     word[words - 1] = 1ul << (pu % PROFILE_MASK_WORD_BITS);
-    long result =
-        profile_raw(SYS_sched_setaffinity, tid, (long)(words * sizeof *word), (long)word, 0, 0, 0);
+    long result = profile_syscall(SYS_sched_setaffinity, tid, (long)(words * sizeof *word),
+                                  (long)word, 0, 0, 0);
     return result < 0 ? (int)result : 0;
 }
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/base/put.h"
+#include "profile/base/format_safe.h"
 #include "profile/model.h"
 #include "profile/topology/topology.h"
 
@@ -26,8 +26,9 @@ static int short_host_name(char *name, size_t size)
 static int put_path(char *path, size_t size, const char *folder, const char *name)
 {
     const char *end = path + size;
-    char *at = profile_put(profile_put(path, end, folder), end, "/servet/");
-    return profile_put(profile_put(at, end, name), end, ".json") ? 0 : -ENAMETOOLONG;
+    char *at = profile_format_text(profile_format_text(path, end, folder), end, "/servet/");
+    return profile_format_text(profile_format_text(at, end, name), end, ".json") ? 0
+                                                                                 : -ENAMETOOLONG;
 }
 
 /* A host's profile in $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory
@@ -41,8 +42,8 @@ static int put_user_path(char *path, size_t size, char folder[PATH_MAX], const c
     if (!is_xdg && (!home || !*home)) {
         return -ENOENT;
     }
-    char *at = profile_put(folder, end, is_xdg ? xdg : home);
-    at = profile_put(at, end, is_xdg ? "" : "/.config");
+    char *at = profile_format_text(folder, end, is_xdg ? xdg : home);
+    at = profile_format_text(at, end, is_xdg ? "" : "/.config");
     return at ? put_path(path, size, folder, host) : -ENAMETOOLONG;
 }
 
@@ -63,7 +64,7 @@ static const char *chosen_by_user(void)
 
 static int copy_path(char *path, size_t size, const char *from)
 {
-    return profile_put(path, path + size, from) ? 0 : -ENAMETOOLONG;
+    return profile_format_text(path, path + size, from) ? 0 : -ENAMETOOLONG;
 }
 
 /* A file that is there but cannot be read is found: reading it will say why. */

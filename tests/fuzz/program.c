@@ -50,7 +50,7 @@ static void write_file(const char *path, const void *data, size_t size)
 static void remember(const void *data, size_t size)
 {
     char file[PATH_MAX], text[2 * PATH_MAX];
-    fuzz_expect(pin_remembered_file(program, file, text) == 0, "a place of the memory");
+    fuzz_expect(pin_priority_cache_file(program, file, text) == 0, "a place of the memory");
     fuzz_expect(pin_cache_make_folders(file) == 0, "its folders");
     const size_t head = strlen(text), rest = sizeof text - head;
     size = size < rest ? size : rest;
@@ -61,15 +61,15 @@ static void remember(const void *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char last[] = "priority communication share 0.5000 ranks 4\n";
-    struct pin_remembered recalled = {0};
+    struct pin_priority_cache recalled = {0};
     start();
     write_file(program, data, size);
     remember(last, strlen(last));
-    fuzz_expect(pin_remembered_recall(program, &recalled) == 0 && recalled.communication &&
+    fuzz_expect(pin_priority_cache_recall(program, &recalled) == 0 && recalled.communication &&
                     recalled.ranks == 4,
                 "to recall what was remembered");
     remember(data, size);
-    int rc = pin_remembered_recall(program, &recalled);
+    int rc = pin_priority_cache_recall(program, &recalled);
     fuzz_expect(rc <= 0, "0 or a negative code");
     return 0;
 }

@@ -10,8 +10,8 @@
 #include "profile/base/child.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
-#include "profile/base/put.h"
 #include "profile/base/statistics.h"
 #include "tests/base/runner.h"
 
@@ -56,13 +56,14 @@ TEST(a_hash_is_the_published_one)
 TEST(what_has_no_room_is_not_put)
 {
     char text[8] = "-------", *end = text + sizeof text;
-    ck_assert_ptr_eq(profile_put(profile_put_number(text, end, 120), end, "/abc"), text + 7);
+    ck_assert_ptr_eq(profile_format_text(profile_format_number(text, end, 120), end, "/abc"),
+                     text + 7);
     ck_assert_str_eq(text, "120/abc");
-    ck_assert_ptr_null(profile_put(text + 7, end, "d"));
-    ck_assert_ptr_null(profile_put(NULL, end, "d"));
-    ck_assert_ptr_null(profile_put_number(text, end, UINT64_MAX));
+    ck_assert_ptr_null(profile_format_text(text + 7, end, "d"));
+    ck_assert_ptr_null(profile_format_text(NULL, end, "d"));
+    ck_assert_ptr_null(profile_format_number(text, end, UINT64_MAX));
     ck_assert_str_eq(text, "120/abc");
-    ck_assert_ptr_eq(profile_put_number(text, end, 0), text + 1);
+    ck_assert_ptr_eq(profile_format_number(text, end, 0), text + 1);
     ck_assert_str_eq(text, "0");
 }
 

@@ -3,8 +3,8 @@
  * One small file for each path of an executable in $XDG_CACHE_HOME/servet/auto (or
  * ~/.cache/servet/auto). It counts only for the same build: the same size and time of modification.
  * An interpreter's scripts share its entry. */
-#ifndef SERVET_PRELOAD_PLACE_REMEMBERED_H
-#define SERVET_PRELOAD_PLACE_REMEMBERED_H
+#ifndef SERVET_PRELOAD_PLACE_PRIORITY_CACHE_H
+#define SERVET_PRELOAD_PLACE_PRIORITY_CACHE_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX]);
 /* Makes the folders above the last part of `path`, for the user alone. 0, -errno. */
 int pin_cache_make_folders(char *path);
 
-struct pin_remembered {
+struct pin_priority_cache {
     bool communication; /* communication intensive, else memory bound or computing */
     double share;       /* of the time after MPI_Init in MPI: of the rank for which it is least */
     int32_t ranks;
@@ -27,16 +27,17 @@ struct pin_remembered {
 
 /* The verdict kept for the executable at `path` (NULL: the calling process's). 0; -ENOENT: nothing,
  * or of another build; -EPERM: the file is another user's; -errno. */
-int pin_remembered_recall(const char *path, struct pin_remembered *out);
+int pin_priority_cache_recall(const char *path, struct pin_priority_cache *out);
 
 /* The file that it is in, and the lines that come before the verdict. 0, -ENOENT, -ENAMETOOLONG,
  * -errno. */
-#define PIN_REMEMBERED_HEAD (PATH_MAX + 128)
-int pin_remembered_file(const char *path, char file[PATH_MAX], char head[PIN_REMEMBERED_HEAD]);
+#define PIN_PRIORITY_CACHE_HEAD (PATH_MAX + 128)
+int pin_priority_cache_file(const char *path, char file[PATH_MAX],
+                            char head[PIN_PRIORITY_CACHE_HEAD]);
 
 /* With SERVET_AUTO and no priority set, sets the one that the memory of `path` speaks for. True: it
  * did, and `out` is what is remembered. */
-bool pin_remembered_apply(struct pin_options *options, const char *path,
-                          struct pin_remembered *out);
+bool pin_priority_cache_apply(struct pin_options *options, const char *path,
+                              struct pin_priority_cache *out);
 
 #endif

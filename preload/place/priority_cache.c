@@ -1,5 +1,5 @@
 /* The memory of SERVET_AUTO. */
-#include "preload/place/remembered.h"
+#include "preload/place/priority_cache.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -41,23 +41,24 @@ int pin_cache_path(const char *kind, const char *of, char out[PATH_MAX])
 
 /* -- reading and writing -- */
 
-int pin_remembered_file(const char *executable, char file[PATH_MAX], char head[PIN_REMEMBERED_HEAD])
+int pin_priority_cache_file(const char *executable, char file[PATH_MAX],
+                            char head[PIN_PRIORITY_CACHE_HEAD])
 {
     char path[PATH_MAX];
     struct stat info;
     if (!realpath(executable ? executable : "/proc/self/exe", path) || stat(path, &info) < 0) {
         return -errno;
     }
-    snprintf(head, PIN_REMEMBERED_HEAD,
+    snprintf(head, PIN_PRIORITY_CACHE_HEAD,
              "servet-auto 1\nexecutable %s\nfile %lld bytes of %lld.%09ld\n", path,
              (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
     return pin_cache_path("auto", path, file);
 }
 
-static int parse(const char *text, const char *head, struct pin_remembered *out)
+static int parse(const char *text, const char *head, struct pin_priority_cache *out)
 {
     char priority[16];
-    struct pin_remembered found;
+    struct pin_priority_cache found;
     const size_t length = strlen(head);
     if (strncmp(text, head, length) != 0 ||
         sscanf(text + length, "priority %15s share %lf ranks %d", priority, &found.share,
@@ -72,10 +73,10 @@ static int parse(const char *text, const char *head, struct pin_remembered *out)
     return 0;
 }
 
-int pin_remembered_recall(const char *executable, struct pin_remembered *out)
+int pin_priority_cache_recall(const char *executable, struct pin_priority_cache *out)
 {
-    char file[PATH_MAX], head[PIN_REMEMBERED_HEAD], text[PIN_REMEMBERED_HEAD + 64];
-    int rc = pin_remembered_file(executable, file, head);
+    char file[PATH_MAX], head[PIN_PRIORITY_CACHE_HEAD], text[PIN_PRIORITY_CACHE_HEAD + 64];
+    int rc = pin_priority_cache_file(executable, file, head);
     if (rc < 0) {
         return rc;
     }
@@ -83,10 +84,11 @@ int pin_remembered_recall(const char *executable, struct pin_remembered *out)
     return rc < 0 ? rc : parse(text, head, out);
 }
 
-bool pin_remembered_apply(struct pin_options *options, const char *path, struct pin_remembered *out)
+bool pin_priority_cache_apply(struct pin_options *options, const char *path,
+                              struct pin_priority_cache *out)
 {
     if (!options->auto_priority || options->mem_prior || options->comm_prior ||
-        pin_remembered_recall(path, out) < 0) {
+        pin_priority_cache_recall(path, out) < 0) {
         return false;
     }
     options->comm_prior = out->communication;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/base/raw.h"
+#include "profile/base/syscall.h"
 
 /* -- signals and lines -- */
 
@@ -34,21 +34,23 @@ void pin_signals_hold(struct pin_signals *before)
     /* A terminal takes what comes from the background when this signal is blocked. */
     uint64_t held = RAISED_BY_WRITING | BIT(SIGTTOU);
     *before = (struct pin_signals){0};
-    profile_raw(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
-    profile_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0, 0);
+    profile_syscall(SYS_rt_sigpending, (long)&before->pending, sizeof before->pending, 0, 0, 0, 0);
+    profile_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before->mask, sizeof held, 0,
+                    0);
 }
 
 void pin_signals_release(const struct pin_signals *before)
 {
     struct timespec at_once = {0};
     uint64_t now = 0;
-    profile_raw(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
+    profile_syscall(SYS_rt_sigpending, (long)&now, sizeof now, 0, 0, 0, 0);
     uint64_t ours = now & ~before->pending & RAISED_BY_WRITING;
-    while (ours != 0 && profile_raw(SYS_rt_sigtimedwait, (long)&ours, (long)NULL, (long)&at_once,
-                                    sizeof ours, 0, 0) > 0) {
+    while (ours != 0 && profile_syscall(SYS_rt_sigtimedwait, (long)&ours, (long)NULL,
+                                        (long)&at_once, sizeof ours, 0, 0) > 0) {
         ;
     }
-    profile_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0, 0);
+    profile_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before->mask, 0, sizeof before->mask, 0,
+                    0);
 }
 
 /* Lines on stderr. */
@@ -60,7 +62,7 @@ void pin_signals_release(const struct pin_signals *before)
 static bool started;
 static struct stat at_start; /* all zeros: it was closed */
 
-void pin_note_start(void)
+void pin_log_start(void)
 {
     (void)fstat(STDERR_FILENO, &at_start);
     started = true;
@@ -79,11 +81,11 @@ static void write_line(const char *line, size_t length)
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
     struct pin_signals before;
-    if (profile_raw(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
+    if (profile_syscall(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
         return;
     }
     pin_signals_hold(&before);
-    (void)profile_raw(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
+    (void)profile_syscall(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
     pin_signals_release(&before);
 }
 
@@ -122,7 +124,7 @@ void pin_failure(const char *format, ...)
     va_end(arguments);
 }
 
-void pin_note(bool verbose, const char *format, ...)
+void pin_log(bool verbose, const char *format, ...)
 {
     if (verbose) {
         va_list arguments;
@@ -142,7 +144,7 @@ static int write_all(int file, const char *text, size_t length)
     long done = 1;
     pin_signals_hold(&before);
     while (length > 0 && (done > 0 || done == -EINTR)) {
-        done = profile_raw(SYS_write, file, (long)text, (long)length, 0, 0, 0);
+        done = profile_syscall(SYS_write, file, (long)text, (long)length, 0, 0, 0);
         const size_t written = done > 0 ? (size_t)done : 0;
         text += written;
         length -= written;

@@ -1,9 +1,9 @@
 /* System calls made directly, without libc's wrappers: the wrappers set errno, which belongs to the
  * application, and some of them (sched_getaffinity, syscall) are interposed by this very library.
  *
- * profile_raw() returns what the kernel returns: a value, or -errno. */
-#ifndef SERVET_PROFILE_BASE_RAW_H
-#define SERVET_PROFILE_BASE_RAW_H
+ * profile_syscall() returns what the kernel returns: a value, or -errno. */
+#ifndef SERVET_PROFILE_BASE_SYSCALL_H
+#define SERVET_PROFILE_BASE_SYSCALL_H
 
 #include <sys/syscall.h>
 
@@ -32,7 +32,7 @@
 #endif
 
 /* As many parameters as the kernel takes: the number of the call and six arguments. */
-static inline long profile_raw(long number, long a, long b, long c, long d, long e, long f)
+static inline long profile_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
     long result;

@@ -1,7 +1,7 @@
 /* Where a thread is right now, as the kernel tells from outside: for the report at exit and for
  * `servet-show --live`. */
-#ifndef SERVET_PROFILE_BASE_WHERE_H
-#define SERVET_PROFILE_BASE_WHERE_H
+#ifndef SERVET_PROFILE_BASE_AFFINITY_OF_PROCESS_H
+#define SERVET_PROFILE_BASE_AFFINITY_OF_PROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct profile_thread_now {
 };
 
 /* 0; -ESRCH when there is no such thread (any more). */
-int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out);
+int profile_affinity_of_thread(pid_t pid, pid_t tid, struct profile_thread_now *out);
 
 /* Facts on a thread that the kernel does not know. */
 struct profile_thread_said {
@@ -28,7 +28,7 @@ struct profile_thread_said {
 
 /* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that,
  * decided by; or the same as a JSON object. */
-void profile_where_print(FILE *out, bool json, const struct profile_thread_now *now,
-                         const struct profile_thread_said *said);
+void profile_affinity_print(FILE *out, bool json, const struct profile_thread_now *now,
+                            const struct profile_thread_said *said);
 
 #endif

@@ -83,7 +83,7 @@ static void see_process(struct fellows *fellows, pid_t pid, int generation)
 /* One tick of the counters (USER_HZ is 100 everywhere), and some more. */
 #define LOOK_NS 11000000
 
-int pin_busy_idle(uint32_t *ticks, size_t pus)
+int pin_foreign_load_idle(uint32_t *ticks, size_t pus)
 {
     char line[256];
     unsigned pu;
@@ -112,9 +112,9 @@ static void wait_for_idle(const struct profile_mask *allowed, struct profile_mas
         pus = pu + 1;
     }
     uint32_t *before = calloc(2 * pus, sizeof *before), *now = before + pus;
-    bool known = before && pin_busy_idle(before, pus) == 0 &&
+    bool known = before && pin_foreign_load_idle(before, pus) == 0 &&
                  nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL) == 0 &&
-                 pin_busy_idle(now, pus) == 0;
+                 pin_foreign_load_idle(now, pus) == 0;
     PROFILE_MASK_EACH(allowed, pu)
     {
         if (known && before[pu] == now[pu]) {
@@ -126,7 +126,8 @@ static void wait_for_idle(const struct profile_mask *allowed, struct profile_mas
 
 /* A PU is the job's own where a thread of it runs before the look and after it: had a stranger it
  * alone, no thread of the job would be there both times. */
-void pin_busy_pus(const struct profile_mask *allowed, pid_t launcher, struct profile_mask *out)
+void pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
+                          struct profile_mask *out)
 {
     struct fellows before = {0}, after = {0};
     *out = (struct profile_mask){0};

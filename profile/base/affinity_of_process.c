@@ -1,5 +1,5 @@
 /* Where a thread is right now. */
-#include "profile/base/where.h"
+#include "profile/base/affinity_of_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "profile/base/file.h"
 
-int profile_where_is(pid_t pid, pid_t tid, struct profile_thread_now *out)
+int profile_affinity_of_thread(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {
     char path[96], text[4096];
     struct profile_thread_now now = {.pid = pid, .tid = tid};
@@ -101,8 +101,8 @@ static void escape(const char *text, char *out, size_t size)
     out[used] = '\0';
 }
 
-void profile_where_print(FILE *out, bool json, const struct profile_thread_now *now,
-                         const struct profile_thread_said *said)
+void profile_affinity_print(FILE *out, bool json, const struct profile_thread_now *now,
+                            const struct profile_thread_said *said)
 {
     char core[16], l3[16], node[16];
     read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
