@@ -93,9 +93,9 @@ static int guarded(struct machine *machine, const struct machine_question *quest
 {
     struct machine_guard *guard = &machine->guard;
     struct timing first, second;
-    guard->apart = false;
+    guard->not_concurrent = false;
     int rc = timed(machine, question, values, &first);
-    const bool apart = guard->apart;
+    const bool before = guard->not_concurrent;
     if (rc < 0) {
         return rc;
     }
@@ -115,10 +115,10 @@ static int guarded(struct machine *machine, const struct machine_question *quest
         const bool done = timed(machine, question, again, &second) == 0;
         guard->repeated++;
         guard->repeat_s += second.seconds;
-        if (done && (guard->apart == apart ? second.waited_s < first.waited_s : apart)) {
+        if (done && (guard->not_concurrent == before ? second.waited_s < first.waited_s : before)) {
             memcpy(values, again, question->count * sizeof *values);
         } else {
-            guard->apart = apart;
+            guard->not_concurrent = before;
         }
         calm = done && !is_disturbed(&second, question->workers);
     }
@@ -204,7 +204,7 @@ int probe_machine_copy_together(struct machine *machine, const struct machine_co
     int rc = -EAGAIN;
     for (int i = 0; i < TOGETHER_TRIES && rc == -EAGAIN; i++) {
         rc = probe_machine_copy(machine, what, pus, count, bytes_per_s);
-        rc = rc == 0 && machine->guard.apart ? -EAGAIN : rc;
+        rc = rc == 0 && machine->guard.not_concurrent ? -EAGAIN : rc;
     }
     return rc;
 }

@@ -188,8 +188,9 @@ struct machine_guard {
     size_t disturbed; /* operations that stayed so */
     double repeat_s;  /* spent on repeating */
     double last_s;    /* that the last operation took */
-    bool apart; /* of the last copy some PU had its figure while the others did not run: it is what
-                   one gets alone */
+    /* In the last copy some PU had its figure while the others did not run: it is what one gets
+     * alone. */
+    bool not_concurrent;
     double asked_s, ran_s; /* of workers: from being asked to the answer; of that, on their PUs */
     double budget_s;       /* of the run, of which repeating takes a part; 0: none */
     double still_s; /* that workers stood still with an operation at hand: stopped, or the machine

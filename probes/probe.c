@@ -22,7 +22,7 @@ void probe_tell(const struct probe *probe, double done, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    done = probe->told_share > 0 ? probe->told_from + probe->told_share * done : done;
+    done = probe->progress_share > 0 ? probe->progress_from + probe->progress_share * done : done;
     probe->progress(probe->progress_argument, what, done, &probe->pairs);
 }
 

@@ -28,11 +28,11 @@ struct probe {
     probe_progress_function *progress; /* may be NULL */
     void *progress_argument;
     struct probe_pairs pairs;
-    double told_from,
-        told_share; /* where what is measured now lies in the whole of the probe; 0: it is all */
-    uint64_t seed;  /* counts up: every measurement gets its own */
-    const struct profile_class
-        *declared; /* says which pairs are alike (pairs/sample.h); NULL: nothing is known */
+    /* The present measurement within the whole of the probe; share 0: it is all. */
+    double progress_from, progress_share;
+    uint64_t seed; /* counts up: every measurement gets its own */
+    /* It says which pairs are alike (pairs/sample.h); NULL: nothing is known. */
+    const struct profile_class *declared;
     const struct kinds *kinds; /* of cores; NULL: all are alike */
     const struct profile_set *const
         *holders;    /* whose caches are asked about, by level; NULL, or an entry NULL: all PUs */

@@ -13,8 +13,8 @@ enum {
     TRIALS = 5,    /* a busy sibling took of the cache in up to four of six trials */
     DISTANCES = 8, /* 8 bytes to 1 KiB: four times the longest line built */
 };
-static const double plateau =
-    0.92; /* half a line apart, a third of the accesses still hit, of a random policy a tenth */
+/* Half a line apart, a third of the accesses still hit, of a random policy a tenth. */
+static const double plateau = 0.92;
 /* What disturbs passes for a line twice or half as large. Where the declared one reaches so much of
  * the plateau it is that: half a line of a usual policy reaches 0.5 to 0.7. */
 static const double near_plateau = 0.8;

@@ -10,8 +10,8 @@
  * the best ones. */
 enum { FEW_STEPS = CACHE_STEPS_PER_OCTAVE / CACHE_FEW_EACH, FINE_STEPS = 32 };
 static const double first_pages = 8, last_pages = 16384;
-static const double least_share =
-    0.15; /* of the reference latency, for a miss to count as a level */
+/* A miss counts as a level from this share of the reference latency on. */
+static const double least_share = 0.15;
 /* Pages side by side fill the sets of a TLB evenly. One more than fits puts one too many into one
  * set, and under LRU all of that set miss: of w ways, w + 1 pages for each that does not fit. What
  * is tried at first, 3 ways, is right of no TLB and near to random replacement; around the best

@@ -243,14 +243,14 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
 {
     sort_by_units(candidates, count);
     int rc = try_all(sets, candidates, count, false);
-    if (rc == 0 && sets->odd) {
+    if (rc == 0 && sets->outliers) {
         rc = probe_sets_search(sets, &sets->cores);
     }
     if (rc == 0) {
         rc = search_all(sets, candidates, count);
     }
     /* a link may be hidden inside of a domain, unless pairs show what lies inside */
-    if (rc == 0 && !sets->odd && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
+    if (rc == 0 && !sets->outliers && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
         rc = probe_sets_search(sets, &sets->cores);
         if (rc == 0 && sets->count > 0) {
             rc = try_all(sets, candidates, count, false);
@@ -272,7 +272,7 @@ static int start(struct sets *sets, const struct profile_memory *memory, size_t 
         return -ENOMEM;
     }
     /* Where something else is declared than there is, each PU is for itself. */
-    const bool told = declared && !sets->odd;
+    const bool told = declared && !sets->outliers;
     int rc = probe_partition_make(sets->pus, told ? &declared->cores : NULL, &sets->cores);
     return rc < 0 ? rc : probe_sets_take_levels(sets, memory);
 }
@@ -355,23 +355,23 @@ int probe_memory_sets(struct probe *probe, const struct profile_relation *const 
                         .pus = &probe->machine->pus,
                         .bytes = found->array_bytes,
                         .at_once = probe_machine_at_once(probe->machine),
-                        .odd = found->odd,
+                        .outliers = found->outliers,
                         .random = {++probe->seed}};
     int rc = sets.pus->count > 2 ? find_levels(&sets, candidates, count, &found->memory) : 1;
-    bool late = rc == -ETIME, apart = rc == -EAGAIN; /* what was found until then stays */
-    if (rc == 0 || late || apart) {
+    bool late = rc == -ETIME, not_concurrent = rc == -EAGAIN; /* what was found until then stays */
+    if (rc == 0 || late || not_concurrent) {
         rc = probe_sets_assemble(&sets, found);
-        apart |= rc == -EAGAIN;
+        not_concurrent |= rc == -EAGAIN;
         rc = rc == -EAGAIN ? 0 : rc;
     }
-    if (rc == 0 && (apart || late)) {
-        rc = apart
+    if (rc == 0 && (not_concurrent || late)) {
+        rc = not_concurrent
                  ? probe_note_beside_others(&found->memory.quality, "sets of PUs not all measured")
                  : probe_note(&found->memory.quality,
                               "sets of PUs not all measured: the budget was used up");
     }
-    found->apart |= apart;
-    found->searched = rc >= 0 && !found->apart && !late && !probe_late(probe);
+    found->not_concurrent |= not_concurrent;
+    found->searched = rc >= 0 && !found->not_concurrent && !late && !probe_late(probe);
     stop(&sets);
     return rc < 0 ? probe_error(error, rc, "measuring the memory bandwidth of sets of PUs") : 0;
 }

@@ -121,8 +121,9 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
     return 0;
 }
 
-/* `apart`: some loop has no figure of all PUs together. */
-static int measure(const struct question *question, struct profile_memory *memory, bool *apart)
+/* `not_concurrent`: some loop has no figure of all PUs together. */
+static int measure(const struct question *question, struct profile_memory *memory,
+                   bool *not_concurrent)
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
     const enum profile_kernel first = kernel_of_levels(question->probe);
@@ -137,7 +138,7 @@ static int measure(const struct question *question, struct profile_memory *memor
     for (size_t k = first; rc >= 0 && done > 0 && k < PROFILE_KERNELS; k++) {
         kernels[count] = rate_of(&rounds[k], done);
         kernels[count].kernel = (enum profile_kernel)k;
-        *apart |= question->domain->count > 1 && rounds[k].met == 0;
+        *not_concurrent |= question->domain->count > 1 && rounds[k].met == 0;
         kernels[count++].levels = k == first;
     }
     if (rc < 0 || count == 0) {
@@ -155,11 +156,11 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
 {
     struct profile_set domain = {0};
     int rc = choose_domain(probe, &domain);
-    bool apart = false;
+    bool not_concurrent = false;
     if (rc == 0) {
         const struct question question = {probe, &domain, found->array_bytes};
-        rc = measure(&question, &found->memory, &apart);
-        if (rc == 0 && apart) {
+        rc = measure(&question, &found->memory, &not_concurrent);
+        if (rc == 0 && not_concurrent) {
             rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
         }
     }

@@ -156,7 +156,7 @@ struct class_figures {
  * pairs of the machine were measured. No pair tells which PUs it has, so the sets of PUs are
  * searched for it, and these pairs are as the others. */
 static int set_outliers_aside(const struct memory_rounds *rounds, const struct sampling *sampling,
-                              struct sampling_outcome *outcome, bool *odd)
+                              struct sampling_outcome *outcome, bool *outliers)
 {
     const size_t pairs = probe_pair_count(sampling->pus->count);
     const double reference = probe_memory_rounds_reference(rounds);
@@ -182,7 +182,7 @@ static int set_outliers_aside(const struct memory_rounds *rounds, const struct s
             outcome->measured[k] &= !lone;
         } else if (outcome->measured[k] && probe_memory_collides(outcome->values[k], reference) &&
                    (double)class->colliding < outlier_share * (double)class->measured) {
-            *odd = true;
+            *outliers = true;
             outcome->values[k] = class->best;
             outcome->measured[k] = false;
         }
@@ -206,13 +206,13 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
     if (rc == -ETIME && rounds->alone_count > 0) {
         leave_open(rounds, outcome);
         outcome->cut_short = true;
-        result->apart = rounds->apart;
+        result->not_concurrent = rounds->not_concurrent;
         return 0;
     }
     if (rc == 0) {
         rc = verify(rounds, sampling, outcome);
     }
-    return rc < 0 ? rc : set_outliers_aside(rounds, sampling, outcome, &result->odd);
+    return rc < 0 ? rc : set_outliers_aside(rounds, sampling, outcome, &result->outliers);
 }
 
 static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *outcome,
@@ -296,7 +296,7 @@ static int measure_levels(struct memory_rounds *rounds, struct sampling_outcome 
         rc = probe_pair_figures(&probe->machine->pus, rounds->slower, outcome->measured,
                                 &result->memory.pair_rates, &result->memory.pair_rate_count);
     }
-    if (rc == 0 && result->apart) {
+    if (rc == 0 && result->not_concurrent) {
         rc = probe_note_beside_others(&result->memory.quality, "pairs not measured");
     }
     for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {

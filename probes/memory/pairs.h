@@ -17,9 +17,9 @@ struct probe_memory {
     struct profile_memory memory;
     size_t array_bytes;
     bool cut_short; /* by the memory limit: arrays so small that a cache may hold a part of them */
-    bool odd;       /* a few pairs collide of a class whose others do not */
-    bool apart;     /* pairs have no figure, or some sets: their PUs never ran at the same time */
-    bool searched;  /* pairs and sets to the end: there are no more levels */
+    bool outliers;  /* a few pairs collide of a class whose others do not */
+    bool not_concurrent; /* some pairs or sets have no figure: their PUs never ran together */
+    bool searched;       /* pairs and sets to the end: there are no more levels */
 };
 
 /* Overhead levels from the bandwidth of every pair (by probe_pair_index(), of the slower one);

@@ -139,7 +139,7 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     struct probe *probe = rounds->probe;
     double rates[2 * CONCURRENT_MOST], alone;
     int rc = 0;
-    rounds->apart = false;
+    rounds->not_concurrent = false;
     if (rounds->alone_count < MEMORY_ALONE_MAX) {
         rc = probe_memory_copy(probe, rounds->bytes, pus[0], &alone);
         if (rc < 0) {
@@ -152,14 +152,14 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
     }
     const struct machine_copy what = probe_memory_what(probe, rounds->bytes, -1);
     rc = probe_machine_copy_together(probe->machine, &what, pus, 2 * pairs, rates);
-    rounds->apart = rc == -EAGAIN;
+    rounds->not_concurrent = rc == -EAGAIN;
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
         out[k].as_they_are[round] = fmin(rates[2 * k], rates[2 * k + 1]);
     }
     /* pairs that never met have no figure, as those there was no time for */
-    return rounds->apart ? -ETIME : rc;
+    return rounds->not_concurrent ? -ETIME : rc;
 }
 
 /* Interference only takes bandwidth away, so a pair that once got the middle between colliding and
@@ -229,7 +229,7 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
     probe_tell(rounds->probe, part, "memory of PUs %u and %u", pus[0], pus[1]);
     while (!is_settled(rounds, found, count, done)) {
         int rc = one_round(rounds, pus, count, done, found);
-        if (done > 0 && rounds->apart) {
+        if (done > 0 && rounds->not_concurrent) {
             break;
         }
         if (rc < 0) {

@@ -21,9 +21,9 @@ struct memory_rounds {
     double *scale; /* by position of the PU: the best PU alone over this one */
     double *logs;  /* of the ratios of two rounds of one pair */
     size_t ratios;
-    double spread; /* of one figure, from them */
-    bool thorough; /* one round is not enough, however much a pair gets */
-    bool apart;    /* the PUs of the last round never ran at the same time */
+    double spread;       /* of one figure, from them */
+    bool thorough;       /* one round is not enough, however much a pair gets */
+    bool not_concurrent; /* the PUs of the last round never ran at the same time */
 };
 
 /* 0 or -ENOMEM. */

@@ -32,7 +32,7 @@ struct sets {
     size_t bytes, most_levels, count;
     size_t copies;  /* made so far */
     size_t at_once; /* workers that a quota allows */
-    bool odd;       /* probe_memory's: what is declared is not all there is */
+    bool outliers;  /* probe_memory's: what is declared is not all there is */
     struct partition cores;
     bool adopted;          /* the cores are what a measurement showed */
     struct domain *levels; /* inner ones first */

@@ -373,9 +373,9 @@ int probe_native_copy(struct machine *machine, const struct machine_copy *what, 
     memset(beats, 0, count * sizeof *beats);
     struct native_job job = {.run = run_copy, .what = what, .result = bytes_per_s, .shared = beats};
     int rc = probe_native_run(machine->state, &job, pus, count);
-    machine->guard.apart = false;
+    machine->guard.not_concurrent = false;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        machine->guard.apart |= !beats[i].together;
+        machine->guard.not_concurrent |= !beats[i].together;
     }
     free(beats);
     return rc;

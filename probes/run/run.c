@@ -163,15 +163,15 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
         uint32_t pu = results->kinds.pus[i].ids[0];
         struct probe_cache *caches = &results->of[i].caches;
         probe_budget_grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
-        results->probe.told_share = 1.0 / (double)results->kinds.count;
-        results->probe.told_from = (double)i * results->probe.told_share;
+        results->probe.progress_share = 1.0 / (double)results->kinds.count;
+        results->probe.progress_from = (double)i * results->probe.progress_share;
         rc = run->paper ? probe_cache_paper(&results->probe, pu, caches, error)
                         : probe_cache(&results->probe, pu, caches, error);
     }
     for (size_t i = 0; rc == -ETIME && i < results->kinds.count; i++) {
         probe_cache_free(&results->of[i].caches); /* all kinds or none */
     }
-    results->probe.told_share = 0;
+    results->probe.progress_share = 0;
     return rc;
 }
 

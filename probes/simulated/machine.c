@@ -13,8 +13,8 @@
  * so that times of machines with many cores can be projected. */
 static const double warm_speedup = 8; /* independent loads against dependent ones */
 static const double timed_loads = 12288;
-static const double operation_seconds =
-    150e-6; /* waking the workers; for messages: an order and its answer */
+/* Waking the workers; for messages: an order and its answer. */
+static const double operation_seconds = 150e-6;
 
 /* Noise only ever slows down: a half-normal deviation, and now and then an outlier. */
 double probe_sim_noisy(struct sim *sim, double seconds)
@@ -203,8 +203,8 @@ static int share_local_bandwidth(const struct sim *sim, const uint32_t *pus, siz
     size_t open = rc == 0 ? count : 0;
     memset(rates, 0, count * sizeof *rates);
     while (open > 0) {
-        double level =
-            INFINITY; /* the rate at which the next limit is reached: a PU's own or a domain's */
+        /* The rate at which the next limit is reached: a PU's own or a domain's. */
+        double level = INFINITY;
         size_t limit = sim->domain_count;
         for (size_t i = 0; i < count; i++) {
             level = traffic.fixed[i] ? level : fmin(level, rate_of(sim, pus[i]));

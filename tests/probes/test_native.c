@@ -343,11 +343,11 @@ TEST(copies_that_did_not_run_at_the_same_time_are_none_of_a_pair)
     open_folded(2, NULL, &folded);
     for (int i = 0; i < 9; i++) {
         ck_assert_int_eq(probe_machine_copy(&folded, &what, folded.pus.ids, 2, rates), 0);
-        apart += folded.guard.apart;
+        apart += folded.guard.not_concurrent;
     }
     ck_assert_int_ge(apart, 5);
     ck_assert_int_eq(probe_machine_copy(&folded, &what, folded.pus.ids, 1, rates), 0);
-    ck_assert(!folded.guard.apart);
+    ck_assert(!folded.guard.not_concurrent);
     probe_machine_close(&folded);
 }
 

@@ -77,9 +77,9 @@ static int copy_apart(struct machine *machine, const struct machine_copy *what, 
                       size_t count, double *rates)
 {
     int rc = whole->copy(machine, what, pus, count, rates);
-    machine->guard.apart = count >= apart_from && apart_yet > 0;
-    apart_yet -= machine->guard.apart;
-    for (size_t i = 0; rc == 0 && machine->guard.apart && i < count; i++) {
+    machine->guard.not_concurrent = count >= apart_from && apart_yet > 0;
+    apart_yet -= machine->guard.not_concurrent;
+    for (size_t i = 0; rc == 0 && machine->guard.not_concurrent && i < count; i++) {
         rc = whole->copy(machine, what, &pus[i], 1, &rates[i]);
     }
     return rc;
