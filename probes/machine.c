@@ -74,8 +74,8 @@ static bool is_disturbed(const struct timing *timing, size_t workers)
            timing->waited_s > disturbed_share * timing->seconds * (double)workers;
 }
 
-static int timed(struct machine *machine, const struct machine_question *question, double *values,
-                 struct timing *out)
+static int timed_question(struct machine *machine, const struct machine_question *question,
+                          double *values, struct timing *out)
 {
     const struct machine_times before = times_of(machine);
     const double started = probe_machine_elapsed(machine);
@@ -94,7 +94,7 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     struct machine_guard *guard = &machine->guard;
     struct timing first, second;
     guard->not_concurrent = false;
-    int rc = timed(machine, question, values, &first);
+    int rc = timed_question(machine, question, values, &first);
     const bool before = guard->not_concurrent;
     if (rc < 0) {
         return rc;
@@ -112,7 +112,7 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     bool calm = false;
     if (guard->repeat_s + first.seconds < most_s) {
         double *again = values + question->count;
-        const bool done = timed(machine, question, again, &second) == 0;
+        const bool done = timed_question(machine, question, again, &second) == 0;
         guard->repeated++;
         guard->repeat_s += second.seconds;
         if (done && (guard->not_concurrent == before ? second.waited_s < first.waited_s : before)) {
@@ -160,8 +160,8 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
 
 /* `can`: the backend has the operation; `sound`: the question makes sense. Outputs are set on
  * success only, whatever a backend does to them. */
-static int ask(struct machine *machine, const struct machine_question *question, bool can,
-               bool sound, double *out)
+static int ask_machine(struct machine *machine, const struct machine_question *question, bool can,
+                       bool sound, double *out)
 {
     int rc = can ? stopped(machine) : -ENOTSUP;
     if (rc < 0) {
@@ -184,7 +184,7 @@ int probe_machine_traverse(struct machine *machine, const struct machine_travers
 {
     const struct machine_question question = {MACHINE_TRAVERSE, what, pus, count, count};
     const bool sound = what->stride_bytes >= sizeof(void *) && what->bytes >= what->stride_bytes;
-    return ask(machine, &question, machine->ops->traverse, sound, seconds_per_access);
+    return ask_machine(machine, &question, machine->ops->traverse, sound, seconds_per_access);
 }
 
 int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
@@ -192,7 +192,7 @@ int probe_machine_copy(struct machine *machine, const struct machine_copy *what,
 {
     const struct machine_question question = {MACHINE_COPY, what, pus, count, count};
     const bool sound = what->bytes > 0 && what->passes > 0;
-    return ask(machine, &question, machine->ops->copy, sound, bytes_per_s);
+    return ask_machine(machine, &question, machine->ops->copy, sound, bytes_per_s);
 }
 
 /* A woken worker has its PU soon, beside 8 others as well; a few times one of both has not. */
@@ -215,7 +215,7 @@ int probe_machine_exchange(struct machine *machine, const struct machine_exchang
     const struct machine_question question = {MACHINE_EXCHANGE, what, machine_pair_pus(pairs),
                                               count, 2 * count};
     const bool sound = what->bytes > 0 && what->round_trips > 0 && what->batches > 0;
-    return ask(machine, &question, machine->ops->exchange, sound, seconds);
+    return ask_machine(machine, &question, machine->ops->exchange, sound, seconds);
 }
 
 int probe_machine_transfer(struct machine *machine, const struct profile_device *device,

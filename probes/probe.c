@@ -200,8 +200,8 @@ size_t probe_kinds_declared(const struct profile_class *declared, uint32_t pu)
 }
 
 /* All PUs of the kind. */
-static int add(const struct profile_class *declared, const struct profile_set *pus, size_t kind,
-               struct kinds *kinds)
+static int add_pages(const struct profile_class *declared, const struct profile_set *pus,
+                     size_t kind, struct kinds *kinds)
 {
     struct profile_set *set = &kinds->pus[kinds->count];
     int rc = profile_set_copy(pus, set);
@@ -225,7 +225,7 @@ int probe_kinds_of(const struct profile_class *declared, const struct profile_se
     for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX;
          i++) {
         const size_t kind = probe_kinds_declared(declared, pus->ids[i]);
-        rc = known[kind] ? 0 : add(declared, pus, kind, &kinds);
+        rc = known[kind] ? 0 : add_pages(declared, pus, kind, &kinds);
         known[kind] = true;
     }
     if (rc == 0 && kinds.count == 0) {

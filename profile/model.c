@@ -22,7 +22,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* As nearly every list is: sorting those anew was a fifth of reading a large topology. */
-static bool ascending(const uint32_t *ids, size_t count)
+static bool is_ascending(const uint32_t *ids, size_t count)
 {
     size_t at = 1;
     while (at < count && ids[at - 1] <= ids[at]) {
@@ -40,7 +40,7 @@ int profile_set_from_array(const uint32_t *ids, size_t count, struct profile_set
             return -ENOMEM;
         }
         memcpy(set.ids, ids, count * sizeof *ids);
-        if (!ascending(ids, count)) {
+        if (!is_ascending(ids, count)) {
             qsort(set.ids, count, sizeof *set.ids, compare_ids);
         }
         for (size_t i = 0; i < count; i++) {

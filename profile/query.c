@@ -362,7 +362,7 @@ static bool of_backend(const struct profile_bsp *bsp, const char *backend)
     return bsp->backend ? strcmp(bsp->backend, backend) == 0 : *backend == '\0';
 }
 
-static double mix(double a, double b, double part)
+static double mix_values(double a, double b, double part)
 {
     return a + part * (b - a);
 }
@@ -380,13 +380,13 @@ static struct profile_bsp between(const struct profile_bsp *a, const struct prof
                       ? 0
                       : (processors - a->processors) / (double)(b->processors - a->processors);
     out.processors = processors;
-    out.r_flop_per_s = mix(a->r_flop_per_s, b->r_flop_per_s, part);
-    out.g_flops = mix(a->g_flops, b->g_flops, part);
+    out.r_flop_per_s = mix_values(a->r_flop_per_s, b->r_flop_per_s, part);
+    out.g_flops = mix_values(a->g_flops, b->g_flops, part);
     out.g_packets_flops = a->g_packets_flops > 0 && b->g_packets_flops > 0
-                              ? mix(a->g_packets_flops, b->g_packets_flops, part)
+                              ? mix_values(a->g_packets_flops, b->g_packets_flops, part)
                               : 0;
-    out.l_flops = mix(l_of(a), l_of(b), part);
-    out.t0_flops = mix(a->t0_flops, b->t0_flops, part);
+    out.l_flops = mix_values(l_of(a), l_of(b), part);
+    out.t0_flops = mix_values(a->t0_flops, b->t0_flops, part);
     return out;
 }
 

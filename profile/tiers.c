@@ -106,7 +106,7 @@ static double range_of(const struct speeds *speeds, size_t count, enum figure fi
     return least > 0 ? most / least : 0;
 }
 
-static void weigh(const struct speeds *speeds, size_t count, struct profile_tiers *out)
+static void weigh_speeds(const struct speeds *speeds, size_t count, struct profile_tiers *out)
 {
     double worker = range_of(speeds, count, WORKER), declared = range_of(speeds, count, DECLARED);
     enum figure figure = range_of(speeds, count, TOGETHER) > 0 ? TOGETHER
@@ -144,7 +144,7 @@ int profile_tiers_make(const struct profile_class *node_class, struct profile_ti
             speeds[count++] = speeds_of(node_class, i);
         }
     }
-    weigh(speeds, count, &tiers);
+    weigh_speeds(speeds, count, &tiers);
     if (count) {
         cut(speeds, count, 0, &tiers);
     }

@@ -14,8 +14,8 @@
 #include "report/report.h"
 
 /* The texts are copied; one that is NULL, for want of memory, leaves the list incomplete. */
-static struct item *add(struct item_list *list, const char *shown, const char *exact,
-                        const char *name, va_list args)
+static struct item *add_item(struct item_list *list, const char *shown, const char *exact,
+                             const char *name, va_list args)
 {
     static struct item nowhere; /* so that callers need not check each time */
     if (list->count == list->room) {
@@ -47,7 +47,7 @@ add_text(struct item_list *list, const char *shown, const char *exact, const cha
 {
     va_list args;
     va_start(args, name);
-    add(list, shown, exact, name, args);
+    add_item(list, shown, exact, name, args);
     va_end(args);
 }
 
@@ -58,7 +58,7 @@ __attribute__((format(printf, 5, 6))) static void add_number(struct item_list *l
 {
     va_list args;
     va_start(args, name);
-    struct item *item = add(list, shown.text, shown.text, name, args);
+    struct item *item = add_item(list, shown.text, shown.text, name, args);
     va_end(args);
     item->number = number;
     item->quality = quality;
@@ -284,7 +284,7 @@ static int add_one(json_t *list, const struct item *item)
 }
 
 /* "same": how many; "changed", "gone", "new": lists. */
-static int compare(const struct item_list *old, const struct item_list *new, json_t *diff)
+static int compare_items(const struct item_list *old, const struct item_list *new, json_t *diff)
 {
     json_t *changed = json_object_get(diff, "changed"), *gone = json_object_get(diff, "gone");
     json_int_t same_figures = 0;
@@ -376,7 +376,7 @@ int report_diff_profiles(const struct servet_profile *old, const struct servet_p
                              "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
     int rc = -ENOMEM;
     if (!diff || report_items_collect(old, &before) < 0 || report_items_collect(new, &after) < 0 ||
-        compare(&before, &after, diff) < 0) {
+        compare_items(&before, &after, diff) < 0) {
         profile_error(error, rc, "comparing profiles: %s", strerrordesc_np(-rc));
     } else {
         rc = compare_mappings(old, new, diff, error);
@@ -393,7 +393,7 @@ int report_diff_profiles(const struct servet_profile *old, const struct servet_p
 
 /* -- in words -- */
 
-static const char *text(const json_t *object, const char *key)
+static const char *json_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
 }
@@ -414,8 +414,8 @@ static void print_figures(const json_t *diff, FILE *stream)
     json_array_foreach(changed, i, item)
     {
         const json_t *ratio = json_object_get(item, "ratio");
-        fprintf(stream, "changed  %s: %s: %s -> %s", text(item, "where"), text(item, "figure"),
-                text(item, "old"), text(item, "new"));
+        fprintf(stream, "changed  %s: %s: %s -> %s", json_text(item, "where"),
+                json_text(item, "figure"), json_text(item, "old"), json_text(item, "new"));
         if (ratio) {
             fprintf(stream, " (%+.0f %%)", (json_real_value(ratio) - 1) * 100);
         }
@@ -425,8 +425,8 @@ static void print_figures(const json_t *diff, FILE *stream)
     for (size_t l = 0; l < 2; l++) {
         json_array_foreach(json_object_get(diff, lists[l]), i, item)
         {
-            fprintf(stream, "%-8s %s: %s: %s\n", lists[l], text(item, "where"),
-                    text(item, "figure"), text(item, "value"));
+            fprintf(stream, "%-8s %s: %s: %s\n", lists[l], json_text(item, "where"),
+                    json_text(item, "figure"), json_text(item, "value"));
         }
     }
     fprintf(stream,
@@ -445,7 +445,7 @@ void report_diff_print(const json_t *diff, FILE *stream)
     json_array_foreach(mappings, i, item)
     {
         fprintf(stream, "mapping  %lld workers, %s priority: ",
-                json_integer_value(json_object_get(item, "workers")), text(item, "priority"));
+                json_integer_value(json_object_get(item, "workers")), json_text(item, "priority"));
         print_pus(stream, json_object_get(item, "old"));
         fputs(" -> ", stream);
         print_pus(stream, json_object_get(item, "new"));

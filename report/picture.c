@@ -95,8 +95,8 @@ static bool within_core(const struct profile_class *node_class, const struct pro
 
 /* A compact picture leaves out caches and overhead levels that no two cores share: a mapping goes
  * by the others. */
-static void add(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
-                const void *what, uint32_t number)
+static void add_box(struct boxes *boxes, enum kind kind, const struct profile_set *pus,
+                    const void *what, uint32_t number)
 {
     bool kept = !boxes->shared_only || (kind != CACHE && kind != MEMORY) ||
                 !within_core(boxes->node_class, pus);
@@ -114,18 +114,18 @@ static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
     enum kind kind = cache ? CACHE : CORE;
     uint32_t number = cache ? cache->level : 0;
     for (size_t i = 0; i < relation->group_count; i++) {
-        add(boxes, kind, &relation->groups[i], cache, number);
+        add_box(boxes, kind, &relation->groups[i], cache, number);
     }
     for (size_t i = 0; i < node_class->pus.count; i++) {
         uint32_t pu = node_class->pus.ids[i];
         bool held = !cache || !cache->pus.count || profile_set_has(&cache->pus, pu);
         if (held && !profile_group_of(relation, pu)) {
-            add(boxes, kind, &boxes->single[i], cache, number);
+            add_box(boxes, kind, &boxes->single[i], cache, number);
         }
     }
 }
 
-static int collect(struct boxes *boxes)
+static int collect_boxes(struct boxes *boxes)
 {
     const struct profile_class *node_class = boxes->node_class;
     size_t pus = node_class->pus.count;
@@ -138,14 +138,14 @@ static int collect(struct boxes *boxes)
     }
     for (size_t i = 0; i < pus; i++) {
         boxes->single[i] = (struct profile_set){&node_class->pus.ids[i], 1};
-        add(boxes, PU, &boxes->single[i], NULL, node_class->pus.ids[i]);
+        add_box(boxes, PU, &boxes->single[i], NULL, node_class->pus.ids[i]);
     }
     for (size_t i = 0; i < node_class->packages.group_count; i++) {
-        add(boxes, PACKAGE, &node_class->packages.groups[i], NULL, (uint32_t)i);
+        add_box(boxes, PACKAGE, &node_class->packages.groups[i], NULL, (uint32_t)i);
     }
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
-        add(boxes, NUMA, &numa->pus, numa, numa->os_index);
+        add_box(boxes, NUMA, &numa->pus, numa, numa->os_index);
     }
     add_relation(boxes, NULL);
     for (size_t i = 0; i < node_class->cache_count; i++) {
@@ -155,7 +155,7 @@ static int collect(struct boxes *boxes)
         const struct profile_memory_level *level = &node_class->memory.levels[i];
         bool disturbs = profile_level_disturbs(&node_class->memory, i);
         for (size_t g = 0; disturbs && g < level->collisions.group_count; g++) {
-            add(boxes, MEMORY, &level->collisions.groups[g], level, (uint32_t)i);
+            add_box(boxes, MEMORY, &level->collisions.groups[g], level, (uint32_t)i);
         }
     }
     qsort(boxes->items, boxes->count, sizeof *boxes->items, outside_in);
@@ -312,12 +312,12 @@ static size_t best_columns(size_t count, double width, double height)
 
 /* Sizes from the inside out. All PUs are as wide as the one that has most to say, so that two cores
  * look the same wherever workers are. */
-static void measure(struct box *box, double pu_width)
+static void measure_box(struct box *box, double pu_width)
 {
     size_t count = 0;
     double width = 0, height = 0;
     for (struct box *child = box->child; child; child = child->next, count++) {
-        measure(child, pu_width);
+        measure_box(child, pu_width);
         width = fmax(width, child->width);
         height = fmax(height, child->height);
     }
@@ -331,7 +331,7 @@ static void measure(struct box *box, double pu_width)
 }
 
 /* From the outside in: the width that a box got is shared by what is in it. */
-static void place(struct box *box)
+static void place_box(struct box *box)
 {
     double columns = (double)box->columns, width = (box->width - PADDING) / columns - PADDING;
     size_t index = 0;
@@ -341,7 +341,7 @@ static void place(struct box *box)
             box->y + head_of(box) + (box->cell_height + PADDING) * (double)(index / box->columns);
         child->width = width;
         child->height = box->cell_height;
-        place(child);
+        place_box(child);
     }
 }
 
@@ -365,7 +365,7 @@ static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *l
     *boxes = (struct boxes){.node_class = picture->node_class,
                             .shared_only = picture->compact,
                             .machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
-    int rc = collect(boxes);
+    int rc = collect_boxes(boxes);
     if (rc < 0) {
         return rc;
     }
@@ -383,9 +383,9 @@ static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *l
     if (add_devices(&boxes->machine, picture->node_class) < 0) {
         return -ENOMEM;
     }
-    measure(&boxes->machine, LETTER * (double)letters);
+    measure_box(&boxes->machine, LETTER * (double)letters);
     boxes->machine.x = boxes->machine.y = 0.5; /* lines in the middle of pixels */
-    place(&boxes->machine);
+    place_box(&boxes->machine);
     return 0;
 }
 

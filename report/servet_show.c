@@ -96,7 +96,7 @@ static const struct argp command = {
     .options = option_table, .parser = parse, .args_doc = "[FILE]\n--diff OLD NEW", .doc = doc};
 
 /* The profile of this machine and the file it is from, `path` empty for none. */
-static struct servet_profile *find(char *path, size_t size)
+static struct servet_profile *find_profile(char *path, size_t size)
 {
     struct servet_profile *profile;
     struct servet_error error;
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
         return cli_finish(CLI_OK);
     }
     struct servet_profile *profile =
-        options.file ? cli_load(options.file) : find(path, sizeof path);
+        options.file ? cli_load(options.file) : find_profile(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
     show_profile(&options, profile, source);
     profile_free(profile);

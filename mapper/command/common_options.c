@@ -290,7 +290,7 @@ static int add_list(struct job *job, const char *list)
     return rc;
 }
 
-static int finish(struct job *job, int rc, struct profile_set *pus)
+static int finish_job(struct job *job, int rc, struct profile_set *pus)
 {
     if (rc == 0) {
         rc = job->count ? profile_set_from_array(job->pus, job->count, pus)
@@ -334,7 +334,7 @@ int map_job_from_file(const struct servet_profile *profile, const char *path,
     }
     fclose(file);
     free(line);
-    return finish(&job, rc, pus);
+    return finish_job(&job, rc, pus);
 }
 
 int map_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
@@ -347,5 +347,5 @@ int map_job_from_slurm(const struct servet_profile *profile, struct profile_set 
             error, -EINVAL,
             "--slurm: expected to run inside a Slurm job (SLURM_JOB_NODELIST is not set)");
     }
-    return finish(&job, add_list(&job, list), pus);
+    return finish_job(&job, add_list(&job, list), pus);
 }

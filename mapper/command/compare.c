@@ -22,7 +22,7 @@ struct comparing {
 };
 
 /* The first `workers` of an order that may be used, going round where there are fewer. */
-static void take(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
+static void take_mapping(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
 {
     size_t taken = 0;
     while (taken < c->workers) { /* map_workers() has refused that nothing is allowed */
@@ -34,7 +34,7 @@ static void take(const struct comparing *c, const uint32_t *order, uint32_t *lea
     }
 }
 
-static void fill(struct comparing *c, const struct map_mapping *plan)
+static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
 {
     struct map_arena *arena = &c->view->arena;
     uint32_t *leaves = map_needed(map_arena_get(arena, c->workers, sizeof *leaves));
@@ -46,7 +46,7 @@ static void fill(struct comparing *c, const struct map_mapping *plan)
     for (enum column column = COMPACT; rc == 0 && column < COLUMNS; column++) {
         rc = map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order);
         if (rc == 0) {
-            take(c, order, leaves);
+            take_mapping(c, order, leaves);
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }
@@ -125,7 +125,7 @@ void map_compare(FILE *out, const struct map_mapping *plan, const struct profile
     cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
               &error);
     struct comparing c = {.view = &view, .allowed = allowed, .workers = plan->place_count};
-    fill(&c, plan);
+    fill_mapping(&c, plan);
     print_all(out, &c, plan);
     map_view_free(&view);
 }

@@ -153,7 +153,7 @@ static void keep_gpus(struct map_choice *c, size_t total)
 }
 
 /* Makes one site of two neighbours. 0 or -ENOMEM. */
-static int join(struct map_choice *c, struct map_site *to, const struct map_site *from)
+static int join_sites(struct map_choice *c, struct map_site *to, const struct map_site *from)
 {
     if (!to->gpu_count) {
         *to = *from;
@@ -177,13 +177,13 @@ static int join(struct map_choice *c, struct map_site *to, const struct map_site
 
 /* Shares `ranks` out over neighbouring sites and appends these to `parts`; where there are fewer
  * ranks, each gets several sites as one. */
-static int divide(struct map_choice *c, const struct map_site *sites, size_t count, size_t ranks,
-                  struct map_site *parts, size_t *part_count)
+static int divide_sites(struct map_choice *c, const struct map_site *sites, size_t count,
+                        size_t ranks, struct map_site *parts, size_t *part_count)
 {
     struct map_site *out = parts + *part_count;
     size_t out_count = ranks < count ? ranks : count;
     for (size_t s = 0; s < count; s++) {
-        if (join(c, &out[s * out_count / count], &sites[s]) < 0) {
+        if (join_sites(c, &out[s * out_count / count], &sites[s]) < 0) {
             return -ENOMEM;
         }
     }
@@ -214,16 +214,16 @@ static int divide_nodes(struct map_choice *c, size_t ranks, struct map_site *par
     for (size_t s = 0, end; rc == 0 && s < c->site_count; s = end, count++) {
         end = end_of_node(c, s);
         for (size_t i = s; rc == 0 && i < end; i++) {
-            rc = join(c, &nodes[count], &c->sites[i]);
+            rc = join_sites(c, &nodes[count], &c->sites[i]);
         }
     }
     if (rc < 0 || ranks < count) {
-        return rc < 0 ? rc : divide(c, nodes, count, ranks, parts, part_count);
+        return rc < 0 ? rc : divide_sites(c, nodes, count, ranks, parts, part_count);
     }
     share_out(ranks, nodes, count);
     for (size_t n = 0, s = 0, end; rc == 0 && n < count; n++, s = end) {
         end = end_of_node(c, s);
-        rc = divide(c, &c->sites[s], end - s, nodes[n].ranks, parts, part_count);
+        rc = divide_sites(c, &c->sites[s], end - s, nodes[n].ranks, parts, part_count);
     }
     return rc;
 }
@@ -417,7 +417,7 @@ static int place_node(struct map_choice *c, size_t begin, size_t end, struct ser
     size_t part_count = 0;
     if (!parts || (ranks < c->site_count
                        ? divide_nodes(c, ranks, parts, &part_count)
-                       : divide(c, c->sites, c->site_count, ranks, parts, &part_count)) < 0) {
+                       : divide_sites(c, c->sites, c->site_count, ranks, parts, &part_count)) < 0) {
         return -ENOMEM;
     }
     c->sites = parts;

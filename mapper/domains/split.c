@@ -149,7 +149,7 @@ static int by_box_and_rank(const void *a, const void *b)
 }
 
 /* Puts the boxes in order. Shares of one width are alike, so consecutive ranks get the same box. */
-static int settle(struct map_share *shares, size_t count)
+static int settle_shares(struct map_share *shares, size_t count)
 {
     bool alike = true;
     for (size_t s = 1; s < count; s++) {
@@ -192,7 +192,7 @@ int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *
     }
     free(boxes);
     if (done) {
-        return settle(shares, share_count);
+        return settle_shares(shares, share_count);
     }
     qsort(shares, share_count, sizeof *shares, by_rank);
     return -ENOSPC;

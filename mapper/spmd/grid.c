@@ -134,7 +134,7 @@ static void best_blocks(struct layout *layout)
 
 /* -- exchanges -- */
 
-static void exchange(struct layout *layout, uint64_t a, uint64_t b)
+static void swap_places(struct layout *layout, uint64_t a, uint64_t b)
 {
     uint32_t place = layout->place[a];
     layout->place[a] = layout->place[b];
@@ -147,13 +147,13 @@ static bool try_exchange(struct layout *layout, uint64_t a, uint64_t b)
     int64_t change[SPMD_LAYERS] = {0};
     count_rank(layout, a, -1, change);
     count_rank(layout, b, -1, change);
-    exchange(layout, a, b);
+    swap_places(layout, a, b);
     count_rank(layout, a, 1, change);
     count_rank(layout, b, 1, change);
     if (better(change, nothing)) {
         return true;
     }
-    exchange(layout, a, b);
+    swap_places(layout, a, b);
     return false;
 }
 

@@ -103,7 +103,7 @@ struct words {
     size_t count;
 };
 
-static void add(struct words *words, const char *word)
+static void add_word(struct words *words, const char *word)
 {
     if (words->count + 1 < WORDS) {
         words->list[words->count++] = strdup(word);
@@ -116,26 +116,26 @@ static void make_words(const struct spmd_planner *p, const struct spmd_tile *til
 {
     char count[24], *copy = strdup(p->options.characterise), *rest = copy, *word;
     snprintf(count, sizeof count, "%llu", (ull)(tile->n * tile->m));
-    add(words, SERVET_MPIRUN);
-    add(words, "-np");
-    add(words, count);
+    add_word(words, SERVET_MPIRUN);
+    add_word(words, "-np");
+    add_word(words, count);
 #ifdef SERVET_MPIRUN_EXPORTS
     /* Open MPI gives ranks of other nodes only the variables that it is to export, and all ranks
      * must be traced. */
     static const char *const exported[] = {"LD_PRELOAD", "SERVET_TRACE", "SERVET_TRACE_TIMES",
                                            "SERVET_SPMD_PLAN"};
     for (size_t i = 0; i < sizeof exported / sizeof *exported; i++) {
-        add(words, "-x");
-        add(words, exported[i]);
+        add_word(words, "-x");
+        add_word(words, exported[i]);
     }
 #endif
     for (size_t i = 0; files.arguments[i]; i++) {
-        add(words, files.arguments[i]);
+        add_word(words, files.arguments[i]);
     }
     while (copy && (word = strsep(&rest, " "))) {
         char *expanded = *word ? expand_word(p, tile, word) : NULL;
         if (expanded) {
-            add(words, expanded);
+            add_word(words, expanded);
         }
         free(expanded);
     }
@@ -294,7 +294,7 @@ static struct spmd_measured run_once(const struct spmd_planner *p, const struct 
 }
 
 /* Runs in the tiles of `choice`, on the PUs where they will be. */
-static void measure(struct spmd_planner *p, const struct spmd_choice *choice)
+static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *choice)
 {
     const struct spmd_tile *tile = &choice->tile;
     uint32_t rounds = p->options.rounds;
@@ -350,7 +350,7 @@ void spmd_characterise(struct spmd_planner *p)
     for (int i = 0; i < CHOICES && choice.times.cores > 1 &&
                     !spmd_is_same_tile(&choice.tile, &p->measured_tile);
          i++) {
-        measure(p, &choice);
+        measure_iteration(p, &choice);
         choice = spmd_planner_distribute(p);
     }
 }

@@ -41,7 +41,7 @@ static void reach(struct spmd_stencil *stencil, long dx, long dy)
     stencil->diagonal |= dx && dy;
 }
 
-static int refuse(const char *text, struct servet_error *error)
+static int refuse_stencil(const char *text, struct servet_error *error)
 {
     return profile_error(
         error, -EINVAL,
@@ -60,7 +60,7 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
     for (const char *at = text;; at++) {
         long dx, dy;
         if (!offset(&at, &dx) || *at != ':' || (at++, !offset(&at, &dy)) || (*at && *at != ',')) {
-            return refuse(text, error);
+            return refuse_stencil(text, error);
         }
         reach(&stencil, dx, dy);
         if (!*at) {
@@ -68,7 +68,7 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
         }
     }
     if (!(stencil.left || stencil.right || stencil.down || stencil.up)) {
-        return refuse(text, error);
+        return refuse_stencil(text, error);
     }
     stencil.one_dimension = !stencil.down && !stencil.up;
     *out = stencil;
@@ -77,7 +77,7 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
 
 /* A process that reaches left is reached from its right: both know of each other, even if one of
  * them has nothing to send. */
-static bool needed(const struct spmd_stencil *s, int dx, int dy)
+static bool is_needed(const struct spmd_stencil *s, int dx, int dy)
 {
     bool along_x = dx == 0 || s->left || s->right, along_y = dy == 0 || s->down || s->up;
     return (dx || dy) && along_x && along_y && (s->diagonal || !dx || !dy);
@@ -89,7 +89,7 @@ size_t spmd_directions(const struct spmd_stencil *stencil,
     size_t count = 0;
     for (int dy = -1; dy <= 1; dy++) {
         for (int dx = -1; dx <= 1; dx++) {
-            if (needed(stencil, dx, dy)) {
+            if (is_needed(stencil, dx, dy)) {
                 out[count++] = (struct spmd_direction){dx, dy};
             }
         }

@@ -145,7 +145,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     }
 }
 
-static void check(struct spmd_options *o)
+static void check_options(struct spmd_options *o)
 {
     const struct spmd_problem *problem = &o->problem;
     const struct spmd_stencil *stencil = &problem->stencil;
@@ -185,5 +185,5 @@ void spmd_options_parse(int argc, char **argv, struct spmd_options *out)
     *out = (struct spmd_options){
         .problem = {.efficiency = 0.85, .bytes = 8}, .iterations = 100, .rounds = SPMD_ROUNDS};
     cli_parse(&argp, argc, argv, 0, NULL, out);
-    check(out);
+    check_options(out);
 }

@@ -41,7 +41,7 @@ size_t spmd_boxes(const struct spmd_problem *problem, const struct spmd_tile *ti
     return count;
 }
 
-static bool before(const struct spmd_message *a, const struct spmd_message *b)
+static bool message_before(const struct spmd_message *a, const struct spmd_message *b)
 {
     return a->layer != b->layer ? a->layer > b->layer : a->bytes > b->bytes;
 }
@@ -63,7 +63,7 @@ size_t spmd_messages(const struct servet_profile *profile, const struct spmd_pro
         size_t layer = spmd_layer(profile, grid->pus[rank], grid->pus[to], NULL);
         struct spmd_message message = {(uint64_t)to, d, layer, bytes};
         size_t place = count++;
-        for (; place && before(&message, &out[place - 1]); place--) {
+        for (; place && message_before(&message, &out[place - 1]); place--) {
             out[place] = out[place - 1];
         }
         out[place] = message;

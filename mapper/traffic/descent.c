@@ -96,7 +96,7 @@ struct descent {
 };
 
 /* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
-static void grow(struct descent *d, uint32_t p)
+static void grow_side(struct descent *d, uint32_t p)
 {
     while (d->heap.count == 0 && d->part[d->fresh] != MAP_NONE) {
         d->fresh++;
@@ -122,7 +122,7 @@ static void cut_by_growth(struct descent *d, uint32_t count, const uint32_t *siz
     memset(d->part, 0xff, count * sizeof *d->part);
     for (uint32_t p = 0; p < parts; p++) {
         for (uint32_t n = 0; n < sizes[p]; n++) {
-            grow(d, p);
+            grow_side(d, p);
         }
         while (heap->count) { /* what touches this part is free for the next */
             heap->bytes[heap->items[--heap->count]] = 0;

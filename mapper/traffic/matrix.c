@@ -21,7 +21,7 @@ struct reading {
     uint32_t ranks;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
     const struct map_entry *x = a, *y = b;
     if (x->from != y->from) {
@@ -40,9 +40,9 @@ static size_t both_ways(const struct map_entry *entries, size_t count, struct ma
             both[used++] = (struct map_entry){entries[i].to, entries[i].from, entries[i].bytes};
         }
     }
-    qsort(both, used, sizeof *both, compare);
+    qsort(both, used, sizeof *both, compare_entries);
     for (size_t i = 0; i < used; i++) {
-        if (kept && compare(&both[kept - 1], &both[i]) == 0) {
+        if (kept && compare_entries(&both[kept - 1], &both[i]) == 0) {
             both[kept - 1].bytes += both[i].bytes;
         } else {
             both[kept++] = both[i];
@@ -101,7 +101,7 @@ static bool next_line(struct reading *r, char comment)
     return false;
 }
 
-static int add(struct reading *r, uint32_t from, uint32_t to, double bytes)
+static int add_entry(struct reading *r, uint32_t from, uint32_t to, double bytes)
 {
     if (!isfinite(bytes) || bytes < 0) {
         return refuse(r, "a number of bytes, not negative");
@@ -136,7 +136,7 @@ static int read_plain_row(struct reading *r, uint32_t row)
             return refuse(r, "as many numbers in every row as in the first");
         }
         int rc = column < MAP_MATRIX_MOST_DENSE_RANKS
-                     ? add(r, row, column, bytes)
+                     ? add_entry(r, row, column, bytes)
                      : refuse(r, "at most 8192 ranks; Matrix Market takes more");
         if (rc < 0) {
             return rc;
@@ -188,7 +188,7 @@ static int read_market(struct reading *r)
             column < 1 || column > rows) {
             return refuse(r, "'row column bytes', row and column from 1 to the number of ranks");
         }
-        int rc = add(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes);
+        int rc = add_entry(r, (uint32_t)row - 1, (uint32_t)column - 1, bytes);
         if (rc < 0) {
             return rc;
         }

@@ -66,7 +66,7 @@ struct map_engine {
 
 /* -- slots -- */
 
-static bool before(const struct slot *a, const struct slot *b)
+static bool slot_before(const struct slot *a, const struct slot *b)
 {
     if (a->key != b->key) {
         return a->key < b->key;
@@ -79,14 +79,14 @@ static bool before(const struct slot *a, const struct slot *b)
 static void refresh(struct slot *slots, uint32_t slot)
 {
     const struct slot *child = &slots[2 * slot];
-    const struct slot *best = before(&child[0], &child[1]) ? &child[0] : &child[1];
+    const struct slot *best = slot_before(&child[0], &child[1]) ? &child[0] : &child[1];
     slots[slot].key = best->key;
     slots[slot].weight = map_weight_plus(best->weight, slots[slot].added);
     slots[slot].leaf = best->leaf;
 }
 
 /* Everything above a slot is stale. */
-static void touch(struct raising *r, uint32_t slot)
+static void touch_slot(struct raising *r, uint32_t slot)
 {
     for (slot /= 2; slot && !(r->stale[slot / 64] >> slot % 64 & 1); slot /= 2) {
         r->stale[slot / 64] |= UINT64_C(1) << slot % 64;
@@ -94,7 +94,7 @@ static void touch(struct raising *r, uint32_t slot)
 }
 
 /* From the last slot to the first: children come before their parents. */
-static void settle(struct raising *r)
+static void settle_slots(struct raising *r)
 {
     for (uint32_t word = r->tree->count / 64 + 1; word-- > 0;) {
         while (r->stale[word]) {
@@ -105,12 +105,12 @@ static void settle(struct raising *r)
     }
 }
 
-static void add(struct raising *r, uint32_t slot, map_weight what)
+static void add_weight(struct raising *r, uint32_t slot, map_weight what)
 {
     struct slot *to = &r->tree->slots[slot];
     to->added = map_weight_plus(to->added, what);
     to->weight = map_weight_plus(to->weight, what);
-    touch(r, slot);
+    touch_slot(r, slot);
 }
 
 static void add_to_places(struct raising *r, uint32_t begin, uint32_t end, map_weight what)
@@ -119,10 +119,10 @@ static void add_to_places(struct raising *r, uint32_t begin, uint32_t end, map_w
     bool any = begin < end && (what.high || what.low);
     for (; any && low < high; low /= 2, high /= 2) {
         if (low % 2) {
-            add(r, low++, what);
+            add_weight(r, low++, what);
         }
         if (high % 2) {
-            add(r, --high, what);
+            add_weight(r, --high, what);
         }
     }
 }
@@ -207,7 +207,7 @@ static void take_key(struct map_engine *e, const struct map_order *order, uint32
 {
     uint32_t slot = e->inside.tree->count + order->place[item];
     e->inside.tree->slots[slot].key = e->keys->key[first_leaf + item];
-    touch(&e->inside, slot);
+    touch_slot(&e->inside, slot);
 }
 
 /* The root of a node is a leaf of the tree over the nodes; what is added there stays there. */
@@ -242,10 +242,10 @@ void map_engine_raise(struct map_engine *e, uint32_t leaf)
     }
     take_key(e, order, first_leaf, leaf - first_leaf);
     raise_all(e, node, leaf - first_leaf);
-    settle(&e->inside);
+    settle_slots(&e->inside);
     lift(e, node);
-    touch(&e->outside, e->top.count + e->network.order.place[node]);
-    settle(&e->outside);
+    touch_slot(&e->outside, e->top.count + e->network.order.place[node]);
+    settle_slots(&e->outside);
 }
 
 /* -- making -- */

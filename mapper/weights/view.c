@@ -26,7 +26,7 @@ static int64_t quanta_of(double seconds)
     return quanta < most ? (int64_t)quanta : (int64_t)1 << 53;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
+static int64_t weight_gcd(int64_t a, int64_t b)
 {
     while (b) {
         int64_t rest = a % b;
@@ -61,7 +61,7 @@ static struct latencies scan_latencies(const struct servet_profile *profile, int
         for (size_t i = 0; i < in->layer_count; i++) {
             int64_t quanta = quanta_of(profile_layer_distance(profile, in, i)) >> shift;
             all.lowest = any ? all.lowest : quanta;
-            all.divisor = gcd(all.divisor, llabs(quanta - all.lowest));
+            all.divisor = weight_gcd(all.divisor, llabs(quanta - all.lowest));
             all.lowest = quanta < all.lowest ? quanta : all.lowest;
             all.highest = quanta > all.highest || !any ? quanta : all.highest;
             any = true;

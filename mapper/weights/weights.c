@@ -83,8 +83,8 @@ static uint32_t allow(const struct map_view *view, const struct profile_set *all
 }
 
 /* PUs that the view does not have are passed over. */
-static void take(const struct map_view *view, const struct profile_set *taken,
-                 struct map_slots *slots)
+static void take_listed(const struct map_view *view, const struct profile_set *taken,
+                        struct map_slots *slots)
 {
     for (size_t i = 0; taken && i < taken->count; i++) {
         uint32_t leaf = map_view_leaf(view, taken->ids[i]);
@@ -111,7 +111,7 @@ int map_slots_make(struct map_view *view, const struct profile_set *allowed,
         return profile_error(error, -EINVAL,
                              "allowed PUs: expected at least one PU of the profile");
     }
-    take(view, taken, &slots);
+    take_listed(view, taken, &slots);
     slots.in_node = by_node ? in_node : NULL;
     *out = slots;
     return 0;

@@ -162,7 +162,7 @@ static struct map_suggestion *find_or_add(struct map_suggestions *out, uint32_t 
     return at;
 }
 
-static void say(struct map_suggestion *suggestion, const char *between, const char *words)
+static void say_why(struct map_suggestion *suggestion, const char *between, const char *words)
 {
     size_t used = strlen(suggestion->why);
     snprintf(suggestion->why + used, sizeof suggestion->why - used, "%s%s", used ? between : "",
@@ -179,13 +179,13 @@ static struct map_suggestion *add_division(struct suggesting *s, const struct di
     bool added = !at->why[0];
     if (d->parts == 1) {
         if (added) {
-            say(at, "", "one rank, no messages inside the node");
+            say_why(at, "", "one rank, no messages inside the node");
         }
         return at;
     }
     snprintf(words, sizeof words, "%s%s%s", added ? "a rank for each " : "", d->name,
              d->least < d->most ? " (of the smallest)" : "");
-    say(at, ", ", words);
+    say_why(at, ", ", words);
     return at;
 }
 
@@ -208,7 +208,7 @@ static struct map_suggestion *add_fed(struct suggesting *s, const struct divisio
     snprintf(words, sizeof words,
              "%.0f %% of the memory's bandwidth; more threads wait for one another",
              MAP_WORTH_SHARE * 100);
-    say(at, "; ", words);
+    say_why(at, "; ", words);
     return at;
 }
 
@@ -231,8 +231,8 @@ static void add_kind(struct suggesting *s)
     }
     count_part(&fast, &kind->pus, &s->cores);
     if (fast.parts && fast.covered < s->cores.count) {
-        say(find_or_add(s->out, 1, fast.least), "; ",
-            "the most capable kind of core alone, where even shares wait for the slowest");
+        say_why(find_or_add(s->out, 1, fast.least), "; ",
+                "the most capable kind of core alone, where even shares wait for the slowest");
     }
 }
 

@@ -59,7 +59,7 @@ static bool is_set(const char *name)
     return name && getenv(name);
 }
 
-static void set(const char *name, const char *value)
+static void set_unset_variable(const char *name, const char *value)
 {
     if (*value && !is_set(name) && setenv(name, value, 1) < 0) {
         cli_fail("cannot set %s: %s", name, strerror(errno));
@@ -67,7 +67,7 @@ static void set(const char *name, const char *value)
 }
 
 /* One rank of each node speaks. */
-static void refuse(const struct choice *c, const char *text)
+static void refuse_choice(const struct choice *c, const char *text)
 {
     if (c->launcher->node_rank > 0) {
         _exit(CLI_USAGE);
@@ -138,7 +138,7 @@ static bool gpus_are_given(const struct choice *c)
 
 /* -- the choice -- */
 
-static void map(struct choice *c, uint32_t threads)
+static void map_ranks_of(struct choice *c, uint32_t threads)
 {
     struct servet_error error;
     struct map_device_request request = {
@@ -153,7 +153,7 @@ static void map(struct choice *c, uint32_t threads)
     int rc =
         c->pus ? map_devices(&c->view.profile, &request, c->pus, &c->devices, &error) : -ENOMEM;
     if (rc == -EINVAL) {
-        refuse(c, error.text);
+        refuse_choice(c, error.text);
     }
     if (rc < 0) {
         cli_fail("out of memory");
@@ -185,22 +185,22 @@ static uint32_t count_cores(const struct choice *c)
 
 /* With OMP_NUM_THREADS regions of as many PUs; without, the largest that take no more ranks away
  * from their devices than single PUs do. */
-static void choose(struct choice *c)
+static void choose_devices(struct choice *c)
 {
     uint32_t threads = pin_plan_threads();
     if (threads) {
-        map(c, threads);
+        map_ranks_of(c, threads);
         return;
     }
-    map(c, 1);
+    map_ranks_of(c, 1);
     const size_t least = count_far(c);
     for (threads = count_cores(c) / c->ranks; threads > 1; threads -= (threads + 7) / 8) {
-        map(c, threads);
+        map_ranks_of(c, threads);
         if (count_far(c) <= least) {
             return;
         }
     }
-    map(c, 1);
+    map_ranks_of(c, 1);
 }
 
 /* The mask of this rank is its own from here on. */
@@ -268,10 +268,10 @@ static void set_variables(const struct choice *c)
         }
         char *text = list(c, runtime);
         if (!are_given(runtime)) {
-            set(runtime->variable, text);
+            set_unset_variable(runtime->variable, text);
         }
         if (*text && strcmp(runtime->name, "hsi") == 0) {
-            set("MPICH_OFI_NIC_POLICY", "NUMA");
+            set_unset_variable("MPICH_OFI_NIC_POLICY", "NUMA");
         }
         free(text);
     }
@@ -333,7 +333,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         cli_fail("out of memory");
     }
     if (c.wish->gpus || c.wish->nics) {
-        choose(&c);
+        choose_devices(&c);
         bool users = pin_users_places_set() && !options->force;
         if (own.name && !bound && c.wish->gpus && !users) {
             narrow(&c, options);

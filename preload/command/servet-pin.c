@@ -75,7 +75,7 @@ static const struct argp_option choices[] = {
     {0},
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t parse_pin(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     if (key == KEY_OLD_TRACE) {
@@ -134,7 +134,7 @@ static int print_variables(void)
     return cli_finish(CLI_OK);
 }
 
-static void set(const char *name, const char *value)
+static void set_variable(const char *name, const char *value)
 {
     if (setenv(name, value, 1) < 0) {
         cli_fail("cannot set %s: %s", name, strerror(errno));
@@ -196,14 +196,14 @@ static void set_preload(const char *name)
     }
     const char *before = getenv("LD_PRELOAD");
     if (!before || !*before) {
-        set("LD_PRELOAD", library);
+        set_variable("LD_PRELOAD", library);
         return;
     }
     char *both;
     if (asprintf(&both, "%s:%s", library, before) < 0) {
         cli_fail("out of memory");
     }
-    set("LD_PRELOAD", both);
+    set_variable("LD_PRELOAD", both);
     free(both);
 }
 
@@ -233,7 +233,8 @@ static void set_profile(const char *profile)
         cli_usage("--profile: %s: expected a profile of this machine, %s", profile, error.text);
     }
     profile_free(loaded);
-    set(pin_option_table[PIN_PROFILE].name, realpath(profile, absolute) ? absolute : profile);
+    set_variable(pin_option_table[PIN_PROFILE].name,
+                 realpath(profile, absolute) ? absolute : profile);
 }
 
 /* Takes them away, or the shim in the program would say it once more. One rank of each node
@@ -264,14 +265,14 @@ static void set_variables(const struct request *request)
 {
     const char *const *values = request->values;
     if (values[PIN_MEM_PRIOR] || values[PIN_COMM_PRIOR]) {
-        set(pin_option_table[PIN_MEM_PRIOR].name, values[PIN_MEM_PRIOR] ? "1" : "0");
-        set(pin_option_table[PIN_COMM_PRIOR].name, values[PIN_COMM_PRIOR] ? "1" : "0");
+        set_variable(pin_option_table[PIN_MEM_PRIOR].name, values[PIN_MEM_PRIOR] ? "1" : "0");
+        set_variable(pin_option_table[PIN_COMM_PRIOR].name, values[PIN_COMM_PRIOR] ? "1" : "0");
     }
     for (size_t i = 0; i < PIN_OPTION_COUNT; i++) {
         if (i == PIN_PROFILE && values[i]) {
             set_profile(values[i]);
         } else if (values[i]) {
-            set(pin_option_table[i].name, values[i]);
+            set_variable(pin_option_table[i].name, values[i]);
         }
     }
 }
@@ -433,7 +434,7 @@ static bool apply_tuned(char **argv)
                  tuned.memory ? pin_tuned_memories[tuned.memory] : "", path);
     }
     snprintf(number, sizeof number, "%u", tuned.threads);
-    set("OMP_NUM_THREADS", number);
+    set_variable("OMP_NUM_THREADS", number);
     for (char **word = argv + 1; *word; word++) {
         *word = pin_tuned_fill(*word, &tuned);
         if (!*word) {
@@ -444,10 +445,10 @@ static bool apply_tuned(char **argv)
         return false;
     }
     bool memory = tuned.placement == PIN_TUNED_MEMORY;
-    set(pin_option_table[PIN_MEM_PRIOR].name, memory ? "1" : "0");
-    set(pin_option_table[PIN_COMM_PRIOR].name, memory ? "0" : "1");
+    set_variable(pin_option_table[PIN_MEM_PRIOR].name, memory ? "1" : "0");
+    set_variable(pin_option_table[PIN_COMM_PRIOR].name, memory ? "0" : "1");
     if (tuned.memory != PIN_TUNED_FIRST_TOUCH && options.membind == PIN_MEMBIND_NONE) {
-        set(pin_option_table[PIN_MEMBIND].name, pin_tuned_memories[tuned.memory]);
+        set_variable(pin_option_table[PIN_MEMBIND].name, pin_tuned_memories[tuned.memory]);
     }
     return true;
 }
@@ -473,7 +474,7 @@ int main(int argc, char **argv)
         {&environment, 0, "Environment (also read without servet-pin; 0 is off):", 2}, {0}};
     static const struct argp argp = {
         .options = choices,
-        .parser = parse,
+        .parser = parse_pin,
         .args_doc = "[--] COMMAND [ARGUMENT...]",
         .doc = "Run a command with its threads and ranks placed as the machine's profile says.",
         .children = children,

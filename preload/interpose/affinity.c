@@ -81,7 +81,7 @@ static const struct profile_mask *view_for(const void *caller)
 /* The kernel is asked as well, into memory of ours: a size that it refuses is refused in its way,
  * and the number of bytes is its number. Never into the caller's: libgomp's threads share one
  * buffer and would count the truth while it is there. */
-static long answer(const struct profile_mask *view, size_t size, void *out)
+static long answer_mask(const struct profile_mask *view, size_t size, void *out)
 {
     struct profile_mask truth = {0}, ours = {0};
     size_t room = size < sizeof truth ? size : sizeof truth;
@@ -98,7 +98,7 @@ static long answer(const struct profile_mask *view, size_t size, void *out)
 /* The same into all of a mask of libc's functions. 0 or an error number. */
 static int answer_whole(const struct profile_mask *view, size_t size, cpu_set_t *set)
 {
-    const long bytes = answer(view, size, set);
+    const long bytes = answer_mask(view, size, set);
     if (bytes >= 0) {
         memset((char *)set + bytes, 0, size - (size_t)bytes);
     }
@@ -227,7 +227,7 @@ static long affinity_call(long number, long first, long second, void *set, const
         return result;
     }
     const struct profile_mask *view = set && is_self(tid) ? view_for(caller) : NULL;
-    return view ? answer(view, size, set)
+    return view ? answer_mask(view, size, set)
                 : profile_syscall(number, tid, (long)size, (long)set, 0, 0, 0);
 }
 

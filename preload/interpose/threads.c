@@ -172,7 +172,7 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     return thread;
 }
 
-static struct pin_thread *prepare(const struct birth *birth, bool *gives_up)
+static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_up)
 {
     const bool force = pin_process_get()->options.force, chosen = has_affinity(birth->attributes);
     if (birth->owner == PIN_HELPER) {
@@ -235,7 +235,7 @@ static struct pin_thread *prepare_thread(struct birth *birth)
         /* pthread_create() is no cancellation point. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         pin_process_lock();
-        thread = prepare(birth, &gives_up);
+        thread = prepare_birth(birth, &gives_up);
         if (thread) {
             thread->born_ns = profile_now_ns();
         }
@@ -307,7 +307,7 @@ static void begin_quietly(struct pin_thread *thread, int32_t born)
 }
 
 /* A line that is written must not be the end of a thread that has not begun. */
-static void begin(struct pin_thread *thread)
+static void begin_thread(struct pin_thread *thread)
 {
     const struct pin_options *options = &pin_process_get()->options;
     int cancel;
@@ -326,7 +326,7 @@ static void *thread_main(void *argument)
 {
     struct pin_thread *thread = argument;
     void *result;
-    begin(thread);
+    begin_thread(thread);
     /* Also runs at pthread_exit() and at cancellation. */
     pthread_cleanup_push(release, thread);
     if (thread->is_c11) {

@@ -90,7 +90,7 @@ static void write_line(const char *line, size_t length)
 }
 
 /* process 0: the line is the whole program's. */
-static void say(int process, const char *format, va_list arguments)
+static void say_bounded(int process, const char *format, va_list arguments)
 {
     char line[LINE_BYTES];
     if (!stderr_is_ours()) {
@@ -120,7 +120,7 @@ void pin_failure(const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    say(0, format, arguments);
+    say_bounded(0, format, arguments);
     va_end(arguments);
 }
 
@@ -129,7 +129,7 @@ void pin_log(bool verbose, const char *format, ...)
     if (verbose) {
         va_list arguments;
         va_start(arguments, format);
-        say(getpid(), format, arguments);
+        say_bounded(getpid(), format, arguments);
         va_end(arguments);
     }
 }

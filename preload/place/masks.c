@@ -82,7 +82,7 @@ static bool replace_mask(const struct pin_thread *thread, const struct profile_m
 }
 
 /* A thread that is on its PU gets the mask of children. */
-static void unpin(const struct pin_thread *thread, int32_t pu)
+static void unpin_thread(const struct pin_thread *thread, int32_t pu)
 {
     const struct profile_mask given = one_pu(pu);
     (void)replace_mask(thread, &given, &pin_here.children);
@@ -256,14 +256,14 @@ static void unpin_everybody(void)
 {
     const int32_t main_pu = pin_process_main_pu();
     if (main_pu >= 0) {
-        unpin(NULL, main_pu);
+        unpin_thread(NULL, main_pu);
     }
     pin_process_lock();
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
         const int32_t pu = atomic_load(&thread->pu);
         if (thread->runs && pu >= 0) {
-            unpin(thread, pu);
+            unpin_thread(thread, pu);
         }
     }
     pin_process_unlock();

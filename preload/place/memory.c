@@ -14,8 +14,8 @@
 #include "profile/topology/topology.h"
 
 /* Numbers of nodes as the kernel wants them, and in words. */
-static int take(const struct pin_memory_request *request, const uint32_t *chosen, size_t count,
-                struct pin_memory *out)
+static int take_nodes(const struct pin_memory_request *request, const uint32_t *chosen,
+                      size_t count, struct pin_memory *out)
 {
     struct profile_set nodes = {0};
     uint32_t *numbers = calloc(count + 1, sizeof *numbers);
@@ -35,8 +35,8 @@ static int take(const struct pin_memory_request *request, const uint32_t *chosen
 }
 
 /* Unknown bandwidths are all 0, and no weights deal as they do. */
-static void weigh(const struct pin_memory_request *request, const struct profile_tiers *tiers,
-                  const uint32_t *chosen, size_t count, struct pin_memory *out)
+static void weigh_nodes(const struct pin_memory_request *request, const struct profile_tiers *tiers,
+                        const uint32_t *chosen, size_t count, struct pin_memory *out)
 {
     out->mode = MPOL_INTERLEAVE;
     if (count == 0 || profile_tiers_dealt(tiers, NULL, chosen, count)) {
@@ -53,8 +53,8 @@ static void weigh(const struct pin_memory_request *request, const struct profile
     }
 }
 
-static int decide(enum pin_membind membind, const struct pin_memory_request *request,
-                  const struct profile_tiers *tiers, struct pin_memory *out)
+static int decide_membind(enum pin_membind membind, const struct pin_memory_request *request,
+                          const struct profile_tiers *tiers, struct pin_memory *out)
 {
     const bool by_tier = membind == PIN_MEMBIND_FAST || membind == PIN_MEMBIND_CAPACITY;
     const uint32_t tier = !by_tier                      ? PROFILE_NO_TIER
@@ -69,11 +69,11 @@ static int decide(enum pin_membind membind, const struct pin_memory_request *req
         return -ENOMEM;
     }
     size_t count = profile_tiers_near(request->node_class, tiers, tier, request->own, chosen);
-    int rc = take(request, chosen, count, out);
+    int rc = take_nodes(request, chosen, count, out);
     if (membind == PIN_MEMBIND_LOCAL) {
         out->mode = MPOL_LOCAL;
     } else if (membind == PIN_MEMBIND_WEIGHTED) {
-        weigh(request, tiers, chosen, count, out);
+        weigh_nodes(request, tiers, chosen, count, out);
     } else {
         out->mode = by_tier ? PIN_PREFERRED_MANY : MPOL_INTERLEAVE;
     }
@@ -97,7 +97,7 @@ int pin_memory_decide(enum pin_membind membind, const struct pin_memory_request 
     if (rc < 0) {
         return rc;
     }
-    rc = decide(membind, request, &tiers, out);
+    rc = decide_membind(membind, request, &tiers, out);
     profile_tiers_free(&tiers);
     return rc;
 }

@@ -245,7 +245,7 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
     return 0;
 }
 
-static int place(struct site *site, struct pin_plan *plan)
+static int place_workers(struct site *site, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
     const uint32_t threads = site->threads;
@@ -331,7 +331,7 @@ static int place_around(struct site *site, const struct profile_mask *taken, str
     }
     int rc = site->profile ? 0 : read_profile(site, plan);
     plan->avoid = *taken;
-    return rc < 0 ? rc : place(site, plan);
+    return rc < 0 ? rc : place_workers(site, plan);
 }
 
 /* Takes the PUs of `pus` that are sure to be used and that no job was seen to hold. False: another

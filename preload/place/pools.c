@@ -145,7 +145,7 @@ static bool is_free(const struct pin_place *place)
 }
 
 /* Tells the registry, unless it knows. False: another job was there first. */
-static bool take(struct pin_pools *pools, struct pin_place *place, bool is_main, bool beside)
+static bool take_place(struct pin_pools *pools, struct pin_place *place, bool is_main, bool beside)
 {
     if (!place->ours) {
         place->ours = pin_registry_take(pools->registry, place->pu, is_main, beside);
@@ -168,7 +168,7 @@ static size_t take_free(struct pin_pools *pools, bool is_main, bool is_rest)
     const size_t from = is_rest && pools->main_place == PIN_NO_PLACE ? 1 : 0;
     for (size_t i = 0; i < pools->count; i++) {
         const size_t at = (from + i) % pools->count;
-        if (is_free(&pools->places[at]) && take(pools, &pools->places[at], is_main, false)) {
+        if (is_free(&pools->places[at]) && take_place(pools, &pools->places[at], is_main, false)) {
             return at;
         }
     }
@@ -193,7 +193,7 @@ static size_t take_beside_others(struct pin_pools *pools, bool is_main)
         }
     }
     if (best != PIN_NO_PLACE) {
-        take(pools, &pools->places[best], is_main, true);
+        take_place(pools, &pools->places[best], is_main, true);
     }
     return best;
 }
@@ -285,7 +285,7 @@ size_t pin_pools_place_main(struct pin_pools *pools)
 {
     size_t at = 0;
     if (pools->rank) {
-        take(pools, &pools->places[0], true, true);
+        take_place(pools, &pools->places[0], true, true);
     } else {
         at = take_free(pools, true, false);
         at = at != PIN_NO_PLACE ? at : take_beside_others(pools, true);
@@ -391,7 +391,7 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     mine->most = mine->threads > mine->most ? mine->threads : mine->most;
     size_t at = wanted;
     if (wanted != PIN_NO_PLACE) {
-        take(pools, &pools->places[at], false, true);
+        take_place(pools, &pools->places[at], false, true);
     } else if (!mine->left) {
         at = is_rest(pools, pool) ? admit_to_rest(pools, pool, leave) : admit_to_team(pools, leave);
     }
@@ -457,7 +457,7 @@ bool pin_pools_move(struct pin_pools *pools, struct pin_thread *thread, int32_t 
     if (pu >= 0) {
         at = pin_pools_place_of(pools, (uint32_t)pu);
         if (at == PIN_NO_PLACE || pools->places[at].threads > 0 ||
-            !take(pools, &pools->places[at], !thread, false)) {
+            !take_place(pools, &pools->places[at], !thread, false)) {
             return false;
         }
         hold(pools, at, thread ? thread->pool : PIN_POOLS);

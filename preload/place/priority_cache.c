@@ -55,7 +55,7 @@ int pin_priority_cache_file(const char *executable, char file[PATH_MAX],
     return pin_cache_path("auto", path, file);
 }
 
-static int parse(const char *text, const char *head, struct pin_priority_cache *out)
+static int parse_priority(const char *text, const char *head, struct pin_priority_cache *out)
 {
     char priority[16];
     struct pin_priority_cache found;
@@ -81,7 +81,7 @@ int pin_priority_cache_recall(const char *executable, struct pin_priority_cache 
         return rc;
     }
     rc = pin_file_get_own(file, text, sizeof text);
-    return rc < 0 ? rc : parse(text, head, out);
+    return rc < 0 ? rc : parse_priority(text, head, out);
 }
 
 bool pin_priority_cache_apply(struct pin_options *options, const char *path,

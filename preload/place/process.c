@@ -57,7 +57,7 @@ static bool is_retired(void)
  * every interposer: a library's constructor may create threads before ours runs (a preloaded
  * object's runs last). Opens no file. In a privileged program (AT_SECURE) it does neither, and the
  * shim does nothing for good. */
-static void start(void)
+static void start_process(void)
 {
     if (pin_life_state() != NEW) {
         return;
@@ -85,12 +85,12 @@ static void start(void)
 
 __attribute__((constructor)) static void constructor(void)
 {
-    start();
+    start_process();
 }
 
 bool pin_process_active(void)
 {
-    start();
+    start_process();
     return !is_retired() && !pin_self.inside && !pin_self.shut;
 }
 

@@ -152,7 +152,7 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
 }
 
 /* The first PU of the plan that idles: they are in the order of the weights. */
-static bool choose(uint32_t *out)
+static bool choose_pu(uint32_t *out)
 {
     const struct pin_plan *plan = &watch.process->plan;
     bool found = false;
@@ -171,7 +171,7 @@ static void treat(struct subject *it, bool waiting)
     if (it->watched->moved_at_ns != 0 && look.at_ns - it->watched->moved_at_ns < MOVE_EVERY_NS) {
         return;
     }
-    if ((waiting || it->pu == PIN_LEFT) && choose(&pu)) {
+    if ((waiting || it->pu == PIN_LEFT) && choose_pu(&pu)) {
         move(it, (int32_t)pu, it->pu == PIN_LEFT ? &watch.tightened : &watch.moved);
     } else if (waiting && it->pu >= 0 && look.threads[it->pu] == 1) {
         /* With another thread of ours there, it is the program that has more threads than PUs. */

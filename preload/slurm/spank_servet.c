@@ -147,7 +147,7 @@ static bool is_set(spank_t spank, const char *name)
            (found == ESPANK_SUCCESS && *value && strcmp(value, "0") != 0);
 }
 
-static void set(spank_t spank, const char *name, const char *value)
+static void set_job_variable(spank_t spank, const char *name, const char *value)
 {
     if (spank_setenv(spank, name, value, 1) != ESPANK_SUCCESS) {
         slurm_error("spank_servet: cannot set %s", name);
@@ -164,9 +164,9 @@ static void preload_shim(spank_t spank)
         return;
     }
     if (spank_getenv(spank, "LD_PRELOAD", before, MOST_BYTES) != ESPANK_SUCCESS || !*before) {
-        set(spank, "LD_PRELOAD", shim);
+        set_job_variable(spank, "LD_PRELOAD", shim);
     } else if (!strstr(before, shim) && asprintf(&both, "%s:%s", shim, before) > 0) {
-        set(spank, "LD_PRELOAD", both);
+        set_job_variable(spank, "LD_PRELOAD", both);
     }
     free(both);
     free(before);
@@ -245,7 +245,7 @@ static void take_devices(spank_t spank)
         char *value = strchr(at, '=');
         if (value) {
             *value = '\0';
-            set(spank, at, value + 1);
+            set_job_variable(spank, at, value + 1);
         }
     }
     if (answer) {
@@ -265,19 +265,19 @@ int slurm_spank_task_init(spank_t spank, int ac, char **av)
     }
     if (choice == OFF) {
         if (asked_for) {
-            set(spank, "SERVET_DISABLE", "1");
+            set_job_variable(spank, "SERVET_DISABLE", "1");
         }
         return 0;
     }
     /* The administrator's default leaves a user's own variables alone. */
     if (asked_for || (!is_set(spank, "SERVET_MEM_PRIOR") && !is_set(spank, "SERVET_COMM_PRIOR"))) {
-        set(spank, "SERVET_MEM_PRIOR", choice == MEMORY ? "1" : "0");
-        set(spank, "SERVET_COMM_PRIOR", choice == COMMUNICATION ? "1" : "0");
+        set_job_variable(spank, "SERVET_MEM_PRIOR", choice == MEMORY ? "1" : "0");
+        set_job_variable(spank, "SERVET_COMM_PRIOR", choice == COMMUNICATION ? "1" : "0");
     }
     if (asked_for) {
-        set(spank, "SERVET_DISABLE", "0");
+        set_job_variable(spank, "SERVET_DISABLE", "0");
     }
-    set(spank, "SERVET_REBIND", user_bound ? "0" : "1");
+    set_job_variable(spank, "SERVET_REBIND", user_bound ? "0" : "1");
     preload_shim(spank);
     if (gpus || nics) {
         take_devices(spank);

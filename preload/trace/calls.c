@@ -59,7 +59,7 @@ struct entry {
 static struct entry *lists[LISTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct entry **find(trace_word request)
+static struct entry **find_request(trace_word request)
 {
     struct entry **at = &lists[trace_slot(request) % LISTS];
     while (*at && (*at)->request != request) {
@@ -71,7 +71,7 @@ static struct entry **find(trace_word request)
 static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
-    struct entry **at = find(request), *entry = *at;
+    struct entry **at = find_request(request), *entry = *at;
     if (!entry && (entry = calloc(1, sizeof *entry))) {
         *at = entry;
     }
@@ -86,7 +86,7 @@ static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
 static void request_forget(trace_word request)
 {
     pthread_mutex_lock(&lock);
-    struct entry **at = find(request), *entry = *at;
+    struct entry **at = find_request(request), *entry = *at;
     if (entry) {
         *at = entry->next;
     }
@@ -98,7 +98,7 @@ static void request_start(trace_word request)
 {
     static const struct trace_group world = {.size = INT32_MAX, .me = -1};
     pthread_mutex_lock(&lock);
-    const struct entry *entry = *find(request);
+    const struct entry *entry = *find_request(request);
     if (entry) {
         pin_trace_count_to(&world, entry->peer < 0 ? pin_trace_counts.ranks : entry->peer,
                            entry->bytes);
@@ -112,7 +112,7 @@ static void request_start(trace_word request)
 /* -- counting by the row -- */
 
 /* Element `i` of an argument that is a number (one for all) or an array of them. */
-static int64_t number(const struct call *call, trace_word word, size_t i, bool array)
+static int64_t number_at(const struct call *call, trace_word word, size_t i, bool array)
 {
     if (array) {
         return call->large ? ((const int64_t *)word)[i] : ((const int *)word)[i];
@@ -125,7 +125,7 @@ static uint64_t bytes_at(const struct call *call, const trace_word *words, size_
 {
     bool array = call->form == MANY || call->form == MANY_TYPES ||
                  (call->form == OWN && count == call->in_count);
-    return pin_trace_bytes(count == NO ? 1 : number(call, words[count], i, array),
+    return pin_trace_bytes(count == NO ? 1 : number_at(call, words[count], i, array),
                            call->form == MANY_TYPES ? trace_handle_at((const void *)words[type], i)
                                                     : words[type]);
 }
@@ -257,7 +257,7 @@ static void count_call(const struct call *call, const trace_word *words)
 }
 
 /* After the call that made a persistent request, its last argument. */
-static void keep(const struct call *call, const trace_word *words, trace_word request)
+static void keep_request(const struct call *call, const trace_word *words, trace_word request)
 {
     int to = (int)words[call->peer];
     struct trace_group *group = to < 0 ? NULL : pin_trace_group_of_comm(words[call->where]);
@@ -269,8 +269,8 @@ static void keep(const struct call *call, const trace_word *words, trace_word re
 
 /* -- the functions -- */
 
-/* False: the call is passed on as it is, without leave(). */
-static inline bool enter(void)
+/* False: the call is passed on as it is, without leave_call(). */
+static inline bool enter_call(void)
 {
     int state = __atomic_load_n(&pin_trace_state, __ATOMIC_RELAXED);
     if (pin_trace_inside || (state != TRACE_ON && (state == TRACE_OFF || !pin_trace_begin()))) {
@@ -283,7 +283,7 @@ static inline bool enter(void)
     return true;
 }
 
-static inline void leave(void)
+static inline void leave_call(void)
 {
     if (pin_trace_timing) {
         pin_trace_time_leave();
@@ -326,15 +326,15 @@ static inline void leave(void)
         int (*real)(W##n) = PIN_ONCE(found, pin_next(#name));                                      \
         if (!real)                                                                                 \
             return TRACE_NO_MPI;                                                                   \
-        if ((call_.direction == NOTHING && !pin_trace_timing) || !enter())                         \
+        if ((call_.direction == NOTHING && !pin_trace_timing) || !enter_call())                    \
             return real(A##n);                                                                     \
         const trace_word words_[] = {A##n};                                                        \
         if (call_.direction != NOTHING)                                                            \
             count_call(&call_, words_);                                                            \
         int code_ = real(A##n);                                                                    \
         if (call_.direction == KEPT && code_ == 0)                                                 \
-            keep(&call_, words_, words_[n - 1]);                                                   \
-        leave();                                                                                   \
+            keep_request(&call_, words_, words_[n - 1]);                                           \
+        leave_call();                                                                              \
         return code_;                                                                              \
     }
 

@@ -24,7 +24,7 @@ int pin_trace_count_begin(int32_t rank, int32_t ranks, bool multiple)
 
 /* A locked addition costs as much as a tenth of a message; it is needed only where MPI itself has
  * to lock. */
-static inline void add(uint64_t *counter, uint64_t more)
+static inline void add_count(uint64_t *counter, uint64_t more)
 {
     if (pin_trace_counts.multiple) {
         __atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
@@ -36,8 +36,8 @@ static inline void add(uint64_t *counter, uint64_t more)
 
 void pin_trace_count(struct trace_peer *peer, uint64_t bytes)
 {
-    add(&peer->bytes, bytes);
-    add(&peer->messages, 1);
+    add_count(&peer->bytes, bytes);
+    add_count(&peer->messages, 1);
 }
 
 /* A type whose size the library does not tell counts nothing. */
@@ -88,8 +88,8 @@ static void spread(struct trace_group *group)
             continue;
         }
         struct trace_peer *to = &pin_trace_counts.sent[world_rank(group, peer)];
-        add(&to->bytes, bytes);
-        add(&to->messages, messages);
+        add_count(&to->bytes, bytes);
+        add_count(&to->messages, messages);
     }
     group->each = group->reduced = (struct trace_peer){0};
 }
@@ -110,7 +110,7 @@ static __thread struct {
 } last __attribute__((tls_model("initial-exec")));
 
 /* Where the group is in its list, or would be. */
-static struct trace_group **find(trace_word handle)
+static struct trace_group **find_group(trace_word handle)
 {
     struct trace_group **at = &lists[trace_slot(handle) % LISTS];
     while (*at && (*at)->handle != handle) {
@@ -188,7 +188,7 @@ static bool resolve(asking *ask, struct trace_group *out)
 
 /* -- keeping -- */
 
-static struct trace_group *make(trace_word handle, asking *ask)
+static struct trace_group *make_group(trace_word handle, asking *ask)
 {
     struct trace_group fresh = {.handle = handle, .neighbour_count = -1};
     struct trace_group *group = calloc(1, sizeof *group);
@@ -209,9 +209,9 @@ static struct trace_group *get(trace_word passed, asking *ask)
         return last.group;
     }
     pthread_mutex_lock(&lock);
-    struct trace_group **at = find(handle);
+    struct trace_group **at = find_group(handle);
     if (!*at) {
-        *at = make(handle, ask);
+        *at = make_group(handle, ask);
     }
     last.group = *at;
     last.handle = handle;
@@ -233,7 +233,7 @@ struct trace_group *pin_trace_group_of_window(trace_word window)
 void pin_trace_group_forget(trace_word passed)
 {
     pthread_mutex_lock(&lock);
-    struct trace_group **at = find(trace_handle(passed)), *group = *at;
+    struct trace_group **at = find_group(trace_handle(passed)), *group = *at;
     if (group) {
         spread(group);
         *at = group->next;

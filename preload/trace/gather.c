@@ -93,7 +93,7 @@ int pin_trace_file_write(const char *path, const struct trace_sum *sum)
 
 /* -- waiting, with a limit -- */
 
-static int complete(trace_word request, double limit_s)
+static int complete_request(trace_word request, double limit_s)
 {
     int done = 0;
     long pause = FIRST_PAUSE_NS;
@@ -118,7 +118,7 @@ int pin_trace_gather_meet(trace_word *comm)
     if (pin_trace_mpi.comm_idup(pin_trace_mpi.comm_world, &fresh, &request) != 0) {
         return -EIO;
     }
-    int code = complete(request, limit < TRACE_MEET_MOST_S ? limit : TRACE_MEET_MOST_S);
+    int code = complete_request(request, limit < TRACE_MEET_MOST_S ? limit : TRACE_MEET_MOST_S);
     *comm = code == 0 ? fresh : 0;
     return code;
 }
@@ -129,7 +129,7 @@ int pin_trace_gather_tell(trace_word comm, void *data, size_t bytes)
     if (pin_trace_mpi.ibcast(data, (int)bytes, pin_trace_mpi.byte_type, 0, comm, &request) != 0) {
         return -EIO;
     }
-    return complete(request, TRACE_MEET_MOST_S);
+    return complete_request(request, TRACE_MEET_MOST_S);
 }
 
 /* -- this rank's -- */
@@ -151,7 +151,7 @@ static size_t entries_most(void)
     return 2 * (size_t)pin_trace_counts.ranks;
 }
 
-static size_t fill(struct trace_entry *out)
+static size_t fill_entries(struct trace_entry *out)
 {
     size_t count = 0;
     for (int32_t i = 0; i < pin_trace_counts.ranks; i++) {
@@ -176,7 +176,7 @@ static int carry(trace_word comm, int peer, bool send, void *data, size_t bytes)
     trace_word request = 0, type = pin_trace_mpi.byte_type;
     int rc = send ? pin_trace_mpi.isend(data, (int)bytes, type, peer, 0, comm, &request)
                   : pin_trace_mpi.irecv(data, (int)bytes, type, peer, 0, comm, &request);
-    return rc == 0 ? complete(request, TRACE_MEET_MOST_S) : -EIO;
+    return rc == 0 ? complete_request(request, TRACE_MEET_MOST_S) : -EIO;
 }
 
 /* Without memory for its entries a rank sends none, and says so by its number of lost calls. */
@@ -186,7 +186,7 @@ static int give_own(trace_word comm)
     pin_trace_own_totals(&own);
     struct trace_entry *entries = calloc(entries_most(), sizeof *entries);
     if (entries) {
-        own.entries = fill(entries);
+        own.entries = fill_entries(entries);
     } else {
         own.lost++;
     }
@@ -201,7 +201,7 @@ static int give_own(trace_word comm)
 }
 
 /* The totals and entries of rank `r`, rank 0 itself among them. */
-static int take(trace_word comm, int32_t r, struct trace_sum *sum)
+static int take_rank(trace_word comm, int32_t r, struct trace_sum *sum)
 {
     struct trace_rank *rank = &sum->rank[r];
     int rc = r == 0 ? 0 : carry(comm, r, false, rank, sizeof *rank);
@@ -216,7 +216,7 @@ static int take(trace_word comm, int32_t r, struct trace_sum *sum)
     sum->entries = all;
     if (r == 0) {
         pin_trace_own_totals(rank);
-        rank->entries = fill(all);
+        rank->entries = fill_entries(all);
     } else {
         rc = carry(comm, r, false, all + sum->count, rank->entries * sizeof *all);
     }
@@ -261,7 +261,7 @@ int pin_trace_gather(trace_word comm, struct trace_sum *out)
     sum.rank = calloc((size_t)sum.ranks, sizeof *sum.rank);
     int code = sum.rank ? 0 : -ENOMEM;
     for (int32_t r = 0; code == 0 && r < sum.ranks; r++) {
-        code = take(comm, r, &sum);
+        code = take_rank(comm, r, &sum);
     }
     if (code == -ETIMEDOUT) {
         return code; /* the library may still write to it */

@@ -96,7 +96,7 @@ __attribute__((constructor)) static void constructor(void)
 
 /* -- beginning -- */
 
-static void say(int code)
+static void say_failure(int code)
 {
     pin_failure("SERVET_TRACE: %s: %s; no trace is written", pin_trace_options.trace,
                 code == -EINVAL ? "expected the name of a file" : strerrordesc_np(-code));
@@ -126,7 +126,7 @@ static void prepare_file(void)
     pin_options_say_refused(&pin_trace_options);
     int code = path[0] ? check_file(path) : 0;
     if (code < 0) {
-        say(code);
+        say_failure(code);
     }
     writes = path[0] && code == 0;
 }
@@ -189,7 +189,7 @@ bool pin_trace_begin(void)
 
 /* -- end -- */
 
-static void conclude(trace_word comm, const struct trace_sum *sum)
+static void conclude_trace(trace_word comm, const struct trace_sum *sum)
 {
     static struct trace_verdict verdict;
     struct pin_priority_cache before;
@@ -212,7 +212,7 @@ static void conclude(trace_word comm, const struct trace_sum *sum)
     }
 }
 
-static void finish(void)
+static void finish_trace(void)
 {
     struct trace_sum sum = {0};
     trace_word comm;
@@ -231,9 +231,9 @@ static void finish(void)
         code = pin_trace_file_write(pin_trace_options.trace, &sum);
     }
     if (code < 0) {
-        say(code);
+        say_failure(code);
     }
-    conclude(comm, &sum); /* all ranks, whatever rank 0 has come to */
+    conclude_trace(comm, &sum); /* all ranks, whatever rank 0 has come to */
     pin_trace_sum_free(&sum);
     pin_trace_mpi.comm_free(&comm);
     pin_trace_report_rank();
@@ -246,7 +246,7 @@ static void end_trace(void)
         return;
     }
     pin_trace_inside = true;
-    finish();
+    finish_trace();
     pin_trace_timing = false;
     set_state(TRACE_OFF);
     pin_trace_inside = false;

@@ -76,7 +76,7 @@ static unsigned parse_backends(const char *text)
     return backends;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t parse_bsp(int key, char *argument, struct argp_state *state)
 {
     struct bsp_options *options = state->input;
     switch (key) {
@@ -113,7 +113,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-const struct argp probe_bsp_argp = {.options = table, .parser = parse};
+const struct argp probe_bsp_argp = {.options = table, .parser = parse_bsp};
 
 static void check_plot_folder(const char *folder)
 {

@@ -150,7 +150,7 @@ static int write_data(const char *path, const struct plot *plot, struct servet_e
     return rc;
 }
 
-static int make(const char *folder, struct plot *plot, struct servet_error *error)
+static int make_plot(const char *folder, struct plot *plot, struct servet_error *error)
 {
     char path[PATH_MAX];
     int rc = 0;
@@ -181,7 +181,7 @@ int probe_bsp_plot(const char *folder, const char *backend, const struct probe_b
                              .draw = draw_curves,
                              .chart = {.title = title, .x = h_axis, .y = time_axis}};
         snprintf(curve.name, sizeof curve.name, "bsp-%s-p%u", backend, found[i].processors);
-        rc = make(folder, &curve, error);
+        rc = make_plot(folder, &curve, error);
     }
     struct plot all[] = {
         {.write = write_parameters,
@@ -200,7 +200,7 @@ int probe_bsp_plot(const char *folder, const char *backend, const struct probe_b
         all[i].found = found;
         all[i].count = count;
         snprintf(all[i].name, sizeof all[i].name, "bsp-%s%s", backend, endings[i]);
-        rc = make(folder, &all[i], error);
+        rc = make_plot(folder, &all[i], error);
     }
     return rc;
 }

@@ -67,8 +67,8 @@ void probe_bsp_free(struct probe_bsp *found)
 
 /* -- measuring -- */
 
-static int measure(struct study *study, uint32_t h, uint32_t supersteps, uint32_t batches,
-                   double *seconds)
+static int measure_supersteps(struct study *study, uint32_t h, uint32_t supersteps,
+                              uint32_t batches, double *seconds)
 {
     struct bsp_superstep what = {h, study->packing, supersteps, batches};
     int rc = study->machine->ops->superstep(study->machine, study->processors, &what, seconds);
@@ -121,7 +121,7 @@ static uint32_t batches_for(const struct study *study)
                                    : (uint32_t)batches;
 }
 
-static int sweep(struct study *study, double *time, size_t *order)
+static int sweep_study(struct study *study, double *time, size_t *order)
 {
     for (size_t i = 0; i < study->curve.count; i++) {
         order[i] = i;
@@ -130,8 +130,8 @@ static int sweep(struct study *study, double *time, size_t *order)
     for (size_t i = 0; i < study->curve.count; i++) {
         size_t point = order[i];
         double seconds;
-        int rc = measure(study, study->curve.h[point], supersteps_for(study, point),
-                         batches_for(study), &seconds);
+        int rc = measure_supersteps(study, study->curve.h[point], supersteps_for(study, point),
+                                    batches_for(study), &seconds);
         if (rc < 0) {
             return rc;
         }
@@ -152,7 +152,7 @@ static int make_run(struct study *study)
         run->time[i] = INFINITY;
     }
     for (int i = 0; rc == 0 && i < SWEEPS; i++) {
-        rc = sweep(study, run->time, order);
+        rc = sweep_study(study, run->time, order);
     }
     free(order);
     if (rc < 0) {
@@ -191,7 +191,7 @@ static double best_two_differ(struct study *study)
                                 curve->h[curve->count - 1]);
 }
 
-static int conclude(struct study *study, struct probe_bsp_fit *out)
+static int conclude_study(struct study *study, struct probe_bsp_fit *out)
 {
     struct probe_bsp_fit fit = {
         .runs = study->run_count, .difference = best_two_differ(study), .curve = study->curve};
@@ -251,12 +251,12 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
                      (request->h_high - request->h_low); /* as many points as asked for */
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
     for (int i = 0; rc == 0 && i < 3; i++) {
-        rc = measure(study, guessed[i], 1, BATCHES_OF_GUESS, guesses_s[i]);
+        rc = measure_supersteps(study, guessed[i], 1, BATCHES_OF_GUESS, guesses_s[i]);
     }
     if (rc == 0) {
         rc = all_runs(study, request);
     }
-    return rc < 0 ? rc : conclude(study, out);
+    return rc < 0 ? rc : conclude_study(study, out);
 }
 
 static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,

@@ -23,7 +23,7 @@ struct tentative {
 };
 
 /* Keeps the BEST lowest divergences, lowest first. */
-static void keep(struct tentative *best, size_t *count, struct tentative candidate)
+static void keep_tentative(struct tentative *best, size_t *count, struct tentative candidate)
 {
     size_t at = *count;
     while (at > 0 && best[at - 1].divergence > candidate.divergence) {
@@ -81,7 +81,7 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
                 divergence += fabs(
                     miss - probe_cache_page_conflicts(pages, ways[w], curve->page_bytes, bytes));
             }
-            keep(best, &count, (struct tentative){bytes, divergence});
+            keep_tentative(best, &count, (struct tentative){bytes, divergence});
         }
     }
     return mode_of(best, count);
@@ -192,7 +192,7 @@ size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[C
 
 /* Every working set is the beginning of the same array: a page that finds its set full is in all
  * larger ones, too, and the curve does not fall where a larger one was luckier. */
-static int measure(struct probe *probe, uint32_t pu, size_t end, struct cache_curve *curve)
+static int measure_paper(struct probe *probe, uint32_t pu, size_t end, struct cache_curve *curve)
 {
     const uint64_t seed = ++probe->seed;
     for (size_t bytes = first_bytes; bytes <= end && curve->count < POINTS_MAX;
@@ -228,7 +228,7 @@ int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
     result.curve.bytes = calloc(POINTS_MAX, sizeof *result.curve.bytes);
     result.curve.seconds = calloc(POINTS_MAX, sizeof *result.curve.seconds);
     int rc = result.curve.bytes && result.curve.seconds
-                 ? measure(probe, pu, choose_end(probe->machine), &result.curve)
+                 ? measure_paper(probe, pu, choose_end(probe->machine), &result.curve)
                  : -ENOMEM;
     if (rc < 0) {
         probe_cache_free(&result);

@@ -144,7 +144,7 @@ static bool is_over(const struct measurement *m, bool looks)
 }
 
 /* Measures the points from `first` on, as long as there is time. */
-static int sweep(struct measurement *m, size_t first, bool looks)
+static int sweep_curve(struct measurement *m, size_t first, bool looks)
 {
     const struct cache_samples *samples = m->samples;
     const double done = m->result->sweeps, parts = CACHE_SWEEPS + 1;
@@ -215,7 +215,7 @@ static bool near_knee(const struct probe_cache *found, const struct cache_level_
 
 /* Takes further samples around all knees, where the curve is known to bend. Round after round, as
  * long as the time lasts. */
-static int refine(const struct measurement *m, const struct cache_level_fit *fits)
+static int refine_fits(const struct measurement *m, const struct cache_level_fit *fits)
 {
     const double begun_s = probe_elapsed(m->probe);
     const double until_s = begun_s + fmax(refined_s, (begun_s - m->begun_s) / 2);
@@ -273,7 +273,7 @@ static void set_conditions(const struct measurement *m, struct cache_curve *curv
 }
 
 /* Fits levels to all that is measured so far. */
-static int conclude(const struct measurement *m, struct cache_level_fit *fits)
+static int conclude_fits(const struct measurement *m, struct cache_level_fit *fits)
 {
     struct probe_cache *result = m->result;
     struct cache_curve all = {0};
@@ -306,7 +306,7 @@ static int extend(struct measurement *m, bool looks)
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
         make_grid(m->samples, m->end, looks ? CACHE_FEW_EACH : 1);
-        rc = sweep(m, first, looks);
+        rc = sweep_curve(m, first, looks);
         if (rc < 0) {
             return rc;
         }
@@ -315,10 +315,10 @@ static int extend(struct measurement *m, bool looks)
 }
 
 /* A run that has a budget looks at every other size first, since it may have no time for more. */
-static int look(struct measurement *m)
+static int look_first(struct measurement *m)
 {
     make_grid(m->samples, m->end, CACHE_FEW_EACH);
-    int rc = sweep(m, 0, true);
+    int rc = sweep_curve(m, 0, true);
     m->result->coarse = 1;
     return rc < 0 ? rc : extend(m, true);
 }
@@ -332,11 +332,11 @@ static int measure_curve(struct measurement *m)
     struct probe_tlb_times times = {.line_bytes = m->line_bytes};
     int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
     if (rc == 0 && probe->deadline > 0) {
-        rc = look(m);
+        rc = look_first(m);
     }
     while (rc == 0 && result->sweeps < CACHE_SWEEPS) {
         make_grid(m->samples, m->end, 1);
-        rc = sweep(m, 0, false);
+        rc = sweep_curve(m, 0, false);
         if (rc == 0 && result->sweeps == 0 && result->coarse == 0) {
             rc = extend(m, false);
         }
@@ -353,7 +353,7 @@ static int measure_curve(struct measurement *m)
     return rc;
 }
 
-static int measure(struct measurement *m)
+static int measure_caches(struct measurement *m)
 {
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
@@ -366,11 +366,11 @@ static int measure(struct measurement *m)
     const bool huge = machine_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = conclude(m, fits);
+    rc = conclude_fits(m, fits);
     if (rc == 0 && result->count > 0 && seconds_left(m, false) > 0) {
-        rc = refine(m, fits);
+        rc = refine_fits(m, fits);
         if (rc == 0) {
-            rc = conclude(m, fits);
+            rc = conclude_fits(m, fits);
         }
     }
     if (rc < 0) {
@@ -398,7 +398,7 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
                             .samples = samples,
                             .result = &result,
                             .error = error};
-    int rc = measure(&m);
+    int rc = measure_caches(&m);
     free(samples);
     if (rc < 0) {
         probe_cache_free(&result);

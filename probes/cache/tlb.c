@@ -115,7 +115,7 @@ static struct knees refine_one(const struct curve *curve, const struct knees *fr
 }
 
 /* All reaches by turns, as long as that explains the curve better. */
-static struct knees refine(const struct curve *curve, struct knees best)
+static struct knees refine_knees(const struct curve *curve, struct knees best)
 {
     double before = INFINITY;
     while (best.residual < before) {
@@ -144,7 +144,7 @@ size_t probe_tlb_infer(const double *pages, const double *extra_s, const double 
     const struct curve curve = {pages, extra_s, reference_s, count};
     const struct knees one = search(&curve, 1), two = search(&curve, 2);
     const bool second = two.residual + floor < 0.6 * (one.residual + floor);
-    const struct knees best = refine(&curve, second ? two : one);
+    const struct knees best = refine_knees(&curve, second ? two : one);
     size_t found = 0;
     for (size_t i = 0; i < best.count; i++) {
         if (best.cost[i] > least_share * reference_at(&curve, best.reach[i])) {
@@ -162,7 +162,8 @@ struct visits {
     size_t apart; /* 0: a page */
 };
 
-static int measure(struct probe *probe, uint32_t pu, const struct visits *visits, double *seconds)
+static int measure_pages(struct probe *probe, uint32_t pu, const struct visits *visits,
+                         double *seconds)
 {
     const size_t stride = visits->apart ? visits->apart : probe->machine->page_bytes;
     const struct machine_traversal what = {.bytes = visits->pages * stride,
@@ -178,9 +179,9 @@ static int measure_both(struct probe *probe, uint32_t pu, struct visits visits, 
                         double *spread_s, double *reference_s)
 {
     visits.apart = 0;
-    int rc = measure(probe, pu, &visits, spread_s);
+    int rc = measure_pages(probe, pu, &visits, spread_s);
     visits.apart = line_bytes > 0 ? line_bytes : MACHINE_LINE_BYTES;
-    return rc < 0 ? rc : measure(probe, pu, &visits, reference_s);
+    return rc < 0 ? rc : measure_pages(probe, pu, &visits, reference_s);
 }
 
 int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
@@ -196,7 +197,7 @@ int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t lin
     return rc;
 }
 
-static bool fits(const struct probe *probe, double bytes)
+static bool fits_memory(const struct probe *probe, double bytes)
 {
     return (!probe->largest_bytes || bytes <= (double)probe->largest_bytes) &&
            bytes <= (double)probe->machine->memory_limit_bytes / 4;
@@ -212,7 +213,7 @@ int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages kind,
     }
     for (size_t i = 0; i < TLB_POINTS_MAX; i++) {
         double pages = floor(first_pages * exp2((double)i / steps));
-        if (pages > last_pages || !fits(probe, pages * (double)probe->machine->page_bytes)) {
+        if (pages > last_pages || !fits_memory(probe, pages * (double)probe->machine->page_bytes)) {
             break;
         }
         const struct visits visits = {.kind = kind, .pages = (size_t)pages};

@@ -239,7 +239,7 @@ static int prune(struct sets *sets)
 /* Known domains keep the searches inside of them, which hold fewer units then, so that candidates
  * come first. Where a pair collides that nothing declared explains, the PUs themselves show the
  * levels. */
-static int measure(struct sets *sets, struct partition *candidates, size_t count)
+static int measure_domains(struct sets *sets, struct partition *candidates, size_t count)
 {
     sort_by_units(candidates, count);
     int rc = try_all(sets, candidates, count, false);
@@ -262,7 +262,7 @@ static int measure(struct sets *sets, struct partition *candidates, size_t count
     return rc < 0 ? rc : prune(sets);
 }
 
-static int start(struct sets *sets, const struct profile_memory *memory, size_t candidates)
+static int start_sets(struct sets *sets, const struct profile_memory *memory, size_t candidates)
 {
     const struct profile_class *declared = sets->probe->declared;
     sets->most_levels = memory->level_count + 2 * candidates + 4;
@@ -331,15 +331,16 @@ static int find_levels(struct sets *sets, const struct profile_relation *const *
 {
     struct partition *partitions = calloc(count + 1, sizeof *partitions);
     size_t made = 0;
-    int rc = partitions ? start(sets, memory, count) : -ENOMEM;
+    int rc = partitions ? start_sets(sets, memory, count) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
         bool usable = candidates[i]->group_count > 0 && candidates[i]->pair_count == 0;
         rc = usable ? probe_partition_make(sets->pus, candidates[i], &partitions[made]) : 0;
         made += usable && rc == 0;
     }
     if (rc == 0) {
-        rc = settle_cores(sets, memory, partitions, made) == 0 ? measure(sets, partitions, made)
-                                                               : -ENOMEM;
+        rc = settle_cores(sets, memory, partitions, made) == 0
+                 ? measure_domains(sets, partitions, made)
+                 : -ENOMEM;
     }
     for (size_t i = 0; i < made; i++) {
         probe_partition_free(&partitions[i]);

@@ -160,8 +160,8 @@ static int order_others(struct search *search, uint32_t unit, bool *busy, struct
 }
 
 /* Puts the nearest to work, twice as many each time, until they leave the unit little. */
-static int grow(struct search *search, uint32_t unit, const struct near *order, size_t count,
-                bool *busy, double *gain)
+static int grow_domain(struct search *search, uint32_t unit, const struct near *order, size_t count,
+                       bool *busy, double *gain)
 {
     int rc = 0;
     *gain = 1;
@@ -199,7 +199,7 @@ int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *
     size_t count = 0;
     int rc = order ? order_others(search, unit, busy, order, &count) : -ENOMEM;
     if (rc == 0) {
-        rc = grow(search, unit, order, count, busy, gain);
+        rc = grow_domain(search, unit, order, count, busy, gain);
     }
     if (rc == 0 && *gain < search->limit) {
         rc = thin(search, unit, order, count, busy, gain);

@@ -122,8 +122,8 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
 }
 
 /* `not_concurrent`: some loop has no figure of all PUs together. */
-static int measure(const struct question *question, struct profile_memory *memory,
-                   bool *not_concurrent)
+static int measure_loops(const struct question *question, struct profile_memory *memory,
+                         bool *not_concurrent)
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
     const enum profile_kernel first = kernel_of_levels(question->probe);
@@ -159,7 +159,7 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     bool not_concurrent = false;
     if (rc == 0) {
         const struct question question = {probe, &domain, found->array_bytes};
-        rc = measure(&question, &found->memory, &not_concurrent);
+        rc = measure_loops(&question, &found->memory, &not_concurrent);
         if (rc == 0 && not_concurrent) {
             rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");
         }

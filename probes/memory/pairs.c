@@ -309,7 +309,7 @@ static int measure_levels(struct memory_rounds *rounds, struct sampling_outcome 
     return rc;
 }
 
-static int measure(struct probe *probe, struct probe_memory *result)
+static int measure_memory(struct probe *probe, struct probe_memory *result)
 {
     const size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct memory_rounds rounds;
@@ -330,7 +330,7 @@ int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memo
 {
     struct probe_memory result = {.array_bytes = probe_memory_bytes(probe, last_level_bytes)};
     result.cut_short = result.array_bytes < probe_memory_wanted_bytes(probe, last_level_bytes);
-    int rc = measure(probe, &result);
+    int rc = measure_memory(probe, &result);
     if (rc < 0) {
         probe_memory_free(&result);
         return probe_error(error, rc, "measuring memory bandwidth");

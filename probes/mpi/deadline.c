@@ -63,7 +63,7 @@ static void end_launcher(void)
     _exit(0);
 }
 
-static void over(int number)
+static void end_late(int number)
 {
     (void)number;
     if (end_status != 0) {
@@ -95,7 +95,7 @@ static void set_timer(double seconds)
     static bool ready;
     if (!ready) {
         launcher = is_launcher(getppid()) ? (int)syscall(SYS_pidfd_open, getppid(), 0) : -1;
-        struct sigaction action = {.sa_handler = over};
+        struct sigaction action = {.sa_handler = end_late};
         sigaction(SIGALRM, &action, NULL);
         ready = true;
     }

@@ -100,7 +100,7 @@ static void excuse(const struct ranks *ranks, double *heard, double *looked)
 }
 
 /* `heard`: an array for the time of each node's last sign of life. */
-static void collect(struct ranks *ranks, struct node_run *run, char **texts, double *heard)
+static void collect_texts(struct ranks *ranks, struct node_run *run, char **texts, double *heard)
 {
     double looked = MPI_Wtime();
     int missing = ranks->node_count, mine = node_of(ranks, 0);
@@ -135,7 +135,7 @@ char **probe_ranks_gather(struct ranks *ranks, struct node_run *run)
             free(heard);
             return NULL;
         }
-        collect(ranks, run, texts, heard);
+        collect_texts(ranks, run, texts, heard);
         free(heard);
         return texts;
     }

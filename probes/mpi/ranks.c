@@ -126,7 +126,7 @@ static size_t half_of(const struct machine_exchange *what)
 
 /* Messages come into the first half of the buffer, and go from there, or from the second half,
  * which is never written. */
-static double batch(char *buffer, const struct order *order)
+static double time_batch(char *buffer, const struct order *order)
 {
     const struct machine_exchange *what = &order->exchange.what;
     const char *sent = buffer + (what->unwritten ? half_of(what) : 0);
@@ -156,7 +156,7 @@ static double limited_batch(const struct ranks *ranks, char *buffer, const struc
                        "%s: no message from rank %d on %s for %.0f s",
                        ranks->info[ranks->rank].host, order->exchange.partner, partner->host,
                        ranks_answer_limit_s + 5);
-    return batch(buffer, order);
+    return time_batch(buffer, order);
 }
 
 /* Since this thread began; 0 where the kernel keeps no account. */

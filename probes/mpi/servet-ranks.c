@@ -42,7 +42,7 @@
  *
  * Trouble is one line "! …"; "! moved" when a rank was moved off its PU. */
 
-static void say(const char *line)
+static void say_progress(const char *line)
 {
     printf("%s\n", line);
     fflush(stdout);
@@ -79,13 +79,13 @@ static bool serve_exchange(struct machine *machine, char *at)
     }
     int rc = sound ? machine->ops->exchange(machine, &what, list, pairs, seconds) : 0;
     if (sound && rc < 0) {
-        say(rc == -ENODEV ? "! moved" : "! not enough memory");
+        say_progress(rc == -ENODEV ? "! moved" : "! not enough memory");
     } else if (sound) {
         printf("= %a", ranks->waited_s - waited_s);
         for (uint64_t i = 0; i < pairs; i++) {
             printf(" %a", seconds[i]);
         }
-        say("");
+        say_progress("");
     }
     free(list);
     free(seconds);
@@ -104,10 +104,10 @@ static bool serve_superstep(struct ranks *ranks, char *at)
     const struct bsp_superstep what = {(uint32_t)h, (enum bsp_packing)packing, (uint32_t)supersteps,
                                        (uint32_t)batches};
     if (probe_ranks_superstep((uint32_t)processors, &what, &seconds) < 0) {
-        say("! words were lost");
+        say_progress("! words were lost");
     } else {
         printf("= %a", seconds);
-        say("");
+        say_progress("");
     }
     return true;
 }
@@ -122,7 +122,7 @@ static int take_lines(struct ranks *ranks)
     bool sound = true;
     probe_ranks_machine(ranks, &machine);
     printf("ready %d", ranks->size);
-    say("");
+    say_progress("");
     while (sound && getline(&line, &size, stdin) > 0) {
         if (strncmp(line, exchange, sizeof exchange - 1) == 0) {
             sound = serve_exchange(&machine, line + sizeof exchange - 1);
@@ -133,7 +133,7 @@ static int take_lines(struct ranks *ranks)
         }
     }
     if (!sound) {
-        say("! that is no order");
+        say_progress("! that is no order");
     }
     free(line);
     profile_set_free(&machine.pus);
@@ -152,7 +152,7 @@ static int serve(const char *pus)
     if (rc < 0) {
         if (ranks.rank == 0) {
             printf("! %s", error.text);
-            say("");
+            say_progress("");
         }
         status = rc == -EINVAL ? CLI_USAGE : CLI_FAILED;
     } else if (ranks.rank == 0) {
@@ -209,7 +209,7 @@ static void *need(struct job *job, void *memory)
 }
 
 /* The same of a result that is negative only when memory is short. */
-static void check(struct job *job, int rc)
+static void check_memory(struct job *job, int rc)
 {
     need(job, rc < 0 ? NULL : &rc);
 }
@@ -256,8 +256,8 @@ static void lay_out(struct job *job)
 
 static void find_classes(struct job *job)
 {
-    check(job,
-          probe_network_classes_make(job->names, job->nodes, job->layout.nodes, &job->classes));
+    check_memory(
+        job, probe_network_classes_make(job->names, job->nodes, job->layout.nodes, &job->classes));
     job->outliers = need(job, profile_stream_open(&job->outlier_text, &job->outlier_size));
     fputs(job->classes.outliers, job->outliers);
 }
@@ -346,7 +346,7 @@ static void measure_network(struct job *job, struct probe *probe)
     } else {
         for (size_t i = 0; i < result.network.layer_count; i++) {
             char *name = NULL;
-            check(job, asprintf(&name, "network %zu", i + 1));
+            check_memory(job, asprintf(&name, "network %zu", i + 1));
             result.network.layers[i].name = name;
         }
         describe_network(job, &survey, &result);
@@ -358,7 +358,7 @@ static void measure_network(struct job *job, struct probe *probe)
 /* -- the profile -- */
 
 /* The description of the host is that of the usual node. */
-static void describe(struct job *job)
+static void describe_job(struct job *job)
 {
     struct servet_profile *profile = job->classes.profile;
     struct servet_profile *usual = job->nodes[job->classes.representative[job->classes.largest]];
@@ -382,19 +382,19 @@ static void describe(struct job *job)
 
 static void report_outliers(struct job *job)
 {
-    check(job, fclose(job->outliers));
+    check_memory(job, fclose(job->outliers));
     for (char *rest = job->outlier_text, *line; (line = strsep(&rest, "\n")) && *line;) {
         cli_note("outlier: %s", line);
         probe_conditions_add(&job->conditions, "outlier", "%s", line);
     }
 }
 
-static void save(struct job *job, double seconds)
+static void save_job(struct job *job, double seconds)
 {
     struct servet_error error;
     struct servet_profile *profile = job->classes.profile;
     profile->seconds = seconds;
-    check(job, job->conditions.rc);
+    check_memory(job, job->conditions.rc);
     if (job->path[0] && profile_save(profile, job->path, &error) < 0) {
         fail(job, "%s", error.text);
     }
@@ -424,13 +424,13 @@ static _Noreturn void lead(struct job *job, char **texts)
     read_nodes(job, texts);
     lay_out(job);
     find_classes(job);
-    describe(job);
+    describe_job(job);
     if (!job->options.per_node) {
         measure_inside(job, &probe);
     }
     measure_network(job, &probe);
     report_outliers(job);
-    save(job, probe_machine_elapsed(&machine) - job->began_s);
+    save_job(job, probe_machine_elapsed(&machine) - job->began_s);
     probe_ranks_dismiss(&job->ranks, CLI_OK);
     probe_ranks_end(CLI_OK);
 }

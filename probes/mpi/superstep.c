@@ -16,7 +16,7 @@ struct relation {
     int *send_count, *send_at, *receive_count, *receive_at;
 };
 
-static void *needed(size_t count, size_t size)
+static void *needed_memory(size_t count, size_t size)
 {
     void *memory = calloc(count + 1, size);
     if (!memory) {
@@ -34,7 +34,7 @@ static MPI_Comm team_of(uint32_t processors)
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (!teams) {
-        teams = needed((size_t)size, sizeof *teams);
+        teams = needed_memory((size_t)size, sizeof *teams);
         for (int i = 0; i <= size; i++) {
             teams[i] = MPI_COMM_NULL;
         }
@@ -67,16 +67,16 @@ static void make_relation(struct relation *r, uint32_t p, const struct bsp_super
 {
     uint32_t h = what->h, me = (uint32_t)rank;
     *r = (struct relation){.me = me, .p = p, .h = h};
-    r->source = needed(h, sizeof *r->source);
-    r->packed = needed(h, sizeof *r->packed);
-    r->arrived = needed(h, sizeof *r->arrived);
-    r->target = needed(bsp_target_words(h, p), sizeof *r->target);
-    r->from_packed = needed(h, sizeof *r->from_packed);
-    r->to_target = needed(h, sizeof *r->to_target);
-    r->send_count = needed(p, sizeof(int));
-    r->send_at = needed(p, sizeof(int));
-    r->receive_count = needed(p, sizeof(int));
-    r->receive_at = needed(p, sizeof(int));
+    r->source = needed_memory(h, sizeof *r->source);
+    r->packed = needed_memory(h, sizeof *r->packed);
+    r->arrived = needed_memory(h, sizeof *r->arrived);
+    r->target = needed_memory(bsp_target_words(h, p), sizeof *r->target);
+    r->from_packed = needed_memory(h, sizeof *r->from_packed);
+    r->to_target = needed_memory(h, sizeof *r->to_target);
+    r->send_count = needed_memory(p, sizeof(int));
+    r->send_at = needed_memory(p, sizeof(int));
+    r->receive_count = needed_memory(p, sizeof(int));
+    r->receive_at = needed_memory(p, sizeof(int));
     for (uint32_t i = 0; i < p; i++) {
         r->send_count[i] = count_between(me, i, what, p);
         r->receive_count[i] = count_between(i, me, what, p);
@@ -98,7 +98,7 @@ static void free_relation(struct relation *r)
  * by destination. */
 static void make_pattern(struct relation *r)
 {
-    int *next = needed(r->p, sizeof *next);
+    int *next = needed_memory(r->p, sizeof *next);
     for (uint32_t i = 0; i < r->h; i++) {
         uint32_t to = bsp_destination(r->me, i, r->p);
         r->from_packed[r->send_at[to] + next[to]++] = i;

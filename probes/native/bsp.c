@@ -160,8 +160,8 @@ static bool packets(struct native_worker *worker, struct native_job *job, struct
     return synchronise(worker, job, board);
 }
 
-static bool batch(struct native_worker *worker, struct native_job *job, struct board *board,
-                  const struct pattern *pattern)
+static bool run_batch(struct native_worker *worker, struct native_job *job, struct board *board,
+                      const struct pattern *pattern)
 {
     bool alive = true;
     for (uint32_t i = 0; alive && i < board->what->supersteps; i++) {
@@ -171,15 +171,16 @@ static bool batch(struct native_worker *worker, struct native_job *job, struct b
     return alive;
 }
 
-static int timed(struct native_worker *worker, struct native_job *job, struct board *board,
-                 const struct pattern *pattern)
+static int timed_job(struct native_worker *worker, struct native_job *job, struct board *board,
+                     const struct pattern *pattern)
 {
     double best = INFINITY;
-    bool alive = batch(worker, job, board, pattern); /* untimed: all run, all lines are theirs */
+    bool alive =
+        run_batch(worker, job, board, pattern); /* untimed: all run, all lines are theirs */
     for (uint32_t i = 0; alive && i < board->what->batches; i++) {
         alive = synchronise(worker, job, board);
         uint64_t start = profile_now_ns();
-        alive = alive && batch(worker, job, board, pattern);
+        alive = alive && run_batch(worker, job, board, pattern);
         best = fmin(best, (double)(profile_now_ns() - start) * 1e-9);
     }
     if (worker->index == 0) {
@@ -207,7 +208,7 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
     if (rc < 0) {
         probe_native_fail(job, rc); /* before the others wait for this one */
     } else {
-        rc = probe_native_meet(worker, job) ? timed(worker, job, board, &pattern) : -EINTR;
+        rc = probe_native_meet(worker, job) ? timed_job(worker, job, board, &pattern) : -EINTR;
     }
     free(pattern.destination);
     free(pattern.index);

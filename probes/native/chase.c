@@ -91,7 +91,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     return 0;
 }
 
-static void warm(const struct cycle *cycle)
+static void warm_cycle(const struct cycle *cycle)
 {
     uintptr_t sum = 0;
     for (size_t i = 0; i < cycle->count; i++) {
@@ -106,7 +106,7 @@ static void warm_up(const struct native_worker *worker, const struct cycle *cycl
     uint64_t before = begin, fastest = UINT64_MAX;
     uint32_t since = 0; /* the last one that was faster */
     for (uint32_t i = 0; i < passes && !probe_native_cancelled(worker); i++) {
-        warm(cycle);
+        warm_cycle(cycle);
         uint64_t now = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID), taken = now - before;
         before = now;
         since++;
@@ -181,7 +181,7 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
     atomic_fetch_add(&job->warm, 1);
     while (atomic_load(&job->warm) < job->count && !atomic_load(&job->failed) &&
            !probe_native_cancelled(worker)) {
-        warm(&cycle);
+        warm_cycle(&cycle);
     }
     const size_t turn = cycle.count < LOADS_TOGETHER ? cycle.count : LOADS_TOGETHER;
     job->result[worker->index] = time_cycle(worker, &cycle, job->count > 1 ? turn : 0);

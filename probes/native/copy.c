@@ -217,7 +217,7 @@ static size_t run_next(struct native_worker *worker, const struct loop *loop, si
 
 /* Frequency and TLB, untimed: what lies before the first bursts, or they would find themselves in
  * the caches, and a copy that is cut short has no others. */
-static void warm(const struct native_worker *worker, const struct loop *loop, size_t pass)
+static void warm_loop(const struct native_worker *worker, const struct loop *loop, size_t pass)
 {
     const size_t bytes = pass / 8 & ~(size_t)4095,
                  end = worker->copied_to < bytes || worker->copied_to > loop->bytes
@@ -341,7 +341,7 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
         return -EINTR;
     }
     find_other(worker, job, &rates);
-    warm(worker, &loop, pass_of(what, &loop));
+    warm_loop(worker, &loop, pass_of(what, &loop));
     for (uint32_t i = 0;
          i < what->passes && !probe_native_cancelled(worker) && !is_late(worker, what, rates.made);
          i++) {

@@ -96,8 +96,8 @@ static int take_answer(int fd, size_t count, struct machine_transferred *out,
 }
 
 /* Starts it, waits for it and takes its answers. */
-static int ask(struct machine *machine, char **arguments, size_t count,
-               struct machine_transferred *out, struct servet_error *why)
+static int ask_device(struct machine *machine, char **arguments, size_t count,
+                      struct machine_transferred *out, struct servet_error *why)
 {
     pid_t pid;
     const int answers = profile_child_file();
@@ -163,7 +163,7 @@ int probe_native_transfer(struct machine *machine, const struct profile_device *
         arguments[PROGRAM] = program;
         arguments[LIBRARY] = (char *)(uintptr_t)library;
         arguments[ADDRESS] = device->bus_id;
-        rc = ask(machine, arguments, count, out, why);
+        rc = ask_device(machine, arguments, count, out, why);
     }
     for (size_t i = PLACES; arguments && i < used; i++) {
         free(arguments[i]);

@@ -50,8 +50,8 @@ static bool wait_for(_Atomic uint64_t *flag, uint64_t value, struct native_worke
     }
 }
 
-static void answer(struct native_worker *worker, struct native_job *job, struct channel *channel,
-                   const struct buffers *own)
+static void answer_worker(struct native_worker *worker, struct native_job *job,
+                          struct channel *channel, const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
     for (uint64_t turn = 1; wait_for(&channel->request, turn, worker, job); turn += 2) {
@@ -95,8 +95,8 @@ static long times_put_off(void)
  * it: they are not among the wanted number. */
 static const uint32_t tries_most = 20;
 
-static int ask(struct native_worker *worker, struct native_job *job, struct channel *channel,
-               const struct buffers *own)
+static int ask_worker(struct native_worker *worker, struct native_job *job, struct channel *channel,
+                      const struct buffers *own)
 {
     const struct machine_exchange *what = job->what;
     const bool alone = worker->native->folded.count == 0;
@@ -152,9 +152,9 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
         rc = -EINTR;
     }
     if (rc == 0 && worker->index % 2 == 0) {
-        rc = ask(worker, job, channel, &own);
+        rc = ask_worker(worker, job, channel, &own);
     } else if (rc == 0) {
-        answer(worker, job, channel, &own);
+        answer_worker(worker, job, channel, &own);
     }
     free(memory);
     return rc;

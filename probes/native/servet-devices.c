@@ -192,7 +192,7 @@ static double time_from(const struct copies *copies, size_t bytes)
 }
 
 /* The first round warms up. */
-static void measure(const struct copies *copies, size_t place)
+static void measure_transfer(const struct copies *copies, size_t place)
 {
     for (int round = -1; round < MACHINE_TRANSFER_ROUNDS; round++) {
         const double to = time_to(copies, MACHINE_TRANSFER_BYTES, 1),
@@ -248,7 +248,7 @@ static void measure_place(struct copies *copies, const char *text)
     }
     if (!refused(copies->driver, "pinning memory",
                  copies->driver->pin(copies->host, MACHINE_TRANSFER_BYTES, 0))) {
-        measure(copies, place);
+        measure_transfer(copies, place);
         copies->driver->unpin(copies->host);
     }
     munmap(copies->host, MACHINE_TRANSFER_BYTES);

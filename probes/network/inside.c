@@ -90,8 +90,8 @@ static bool find_pair(const struct profile_class *node_class, size_t layer, size
 }
 
 /* The same pair on all nodes of the class. */
-static int compare(struct probe *probe, const struct inside_nodes *nodes, uint32_t c, size_t layer,
-                   size_t message_bytes, FILE *outliers)
+static int compare_nodes(struct probe *probe, const struct inside_nodes *nodes, uint32_t c,
+                         size_t layer, size_t message_bytes, FILE *outliers)
 {
     const struct survey_layout *layout = nodes->layout;
     const struct cluster_classes *classes = nodes->classes;
@@ -138,7 +138,7 @@ int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
         int rc = measure_class(probe, nodes->layout, classes->representative[c], node_class,
                                message_bytes, error);
         for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
-            rc = compare(probe, nodes, c, layer, message_bytes, outliers);
+            rc = compare_nodes(probe, nodes, c, layer, message_bytes, outliers);
             if (rc < 0) {
                 profile_error(error, rc, "comparing nodes: %s", probe_machine_strerror(rc));
             }
@@ -166,7 +166,7 @@ __attribute__((format(printf, 2, 3))) static void answer(struct node_run *run, c
 }
 
 /* Nothing is measured: what the system declares of the PUs. */
-static void declare(struct node_run *run, const struct profile_set *pus)
+static void declare_node(struct node_run *run, const struct profile_set *pus)
 {
     struct servet_profile *profile;
     struct servet_error error;
@@ -180,7 +180,7 @@ static void declare(struct node_run *run, const struct profile_set *pus)
 }
 
 /* The rank is pinned to one PU; its node is not. */
-static void unpin(void *context)
+static void unpin_rank(void *context)
 {
     struct profile_mask mask;
     profile_mask_from_set(context, &mask);
@@ -194,7 +194,7 @@ void probe_node_run_start(struct node_run *run, const char *command, unsigned pr
     struct probe_run_list names = probe_run_list(probes, ',');
     *run = (struct node_run){0};
     if (!probes) {
-        declare(run, pus);
+        declare_node(run, pus);
         return;
     }
     run->output = profile_child_file();
@@ -206,7 +206,7 @@ void probe_node_run_start(struct node_run *run, const char *command, unsigned pr
                                         .out = run->output,
                                         .errors = STDERR_FILENO,
                                         .dies_with_us = SIGKILL,
-                                        .prepare = unpin,
+                                        .prepare = unpin_rank,
                                         .context = (void *)pus};
     int rc = run->output < 0 ? run->output : profile_child_start(&child, &run->pid);
     if (rc < 0) {
@@ -214,7 +214,7 @@ void probe_node_run_start(struct node_run *run, const char *command, unsigned pr
     }
 }
 
-static void finish(struct node_run *run, int status)
+static void finish_node(struct node_run *run, int status)
 {
     if (!WIFEXITED(status)) {
         answer(run, "! servet-probe was killed");
@@ -233,7 +233,7 @@ bool probe_node_run_busy(struct node_run *run)
     if (!run->pid || waitpid(run->pid, &status, WNOHANG) == 0) {
         return run->pid != 0;
     }
-    finish(run, status);
+    finish_node(run, status);
     return false;
 }
 

@@ -314,7 +314,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
 /* -- the whole -- */
 
 /* Random pairs against what follows from the others. */
-static int check(struct survey *survey, struct survey_result *result)
+static int check_layers(struct survey *survey, struct survey_result *result)
 {
     struct survey_layers layers = {0};
     size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
@@ -362,7 +362,7 @@ int probe_survey_run(struct survey *survey, struct survey_result *out)
     }
     int rc = measure_hierarchy(survey);
     if (rc == 0) {
-        rc = check(survey, &result);
+        rc = check_layers(survey, &result);
     }
     if (rc == 0) {
         rc = make_layers(survey, &result);

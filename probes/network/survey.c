@@ -119,7 +119,7 @@ static uint32_t round_trips(const struct survey *survey, const struct profile_pa
 }
 
 /* Sets survey->seconds. */
-static int exchange(struct survey *survey, const struct profile_pair *nodes, size_t count)
+static int exchange_nodes(struct survey *survey, const struct profile_pair *nodes, size_t count)
 {
     const struct machine_exchange what = {survey->options.message_bytes,
                                           round_trips(survey, nodes, count), PROBE_MESSAGE_BATCHES,
@@ -140,11 +140,11 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
     size_t sample = count < WIDTH_SAMPLE ? count : WIDTH_SAMPLE;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sample; i++) {
-        rc = exchange(survey, &pairs[i], 1);
+        rc = exchange_nodes(survey, &pairs[i], 1);
         alone[i] = survey->seconds[0];
     }
     for (survey->width = count; rc == 0 && survey->width > 1; survey->width /= 2) {
-        rc = exchange(survey, pairs, survey->width);
+        rc = exchange_nodes(survey, pairs, survey->width);
         size_t compared = survey->width < sample ? survey->width : sample;
         for (size_t i = 0; i < compared; i++) {
             ratio[i] = survey->seconds[i] / alone[i];
@@ -173,7 +173,7 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
     }
     for (size_t done = 0; rc == 0 && done < wanted && !probe_survey_over(survey);) {
         size_t now = wanted - done < survey->width ? wanted - done : survey->width;
-        rc = exchange(survey, &survey->round[done], now);
+        rc = exchange_nodes(survey, &survey->round[done], now);
         for (size_t i = 0; rc == 0 && i < now; i++) {
             rc = record(survey, survey->round[done + i], survey->seconds[i]);
         }

@@ -128,7 +128,7 @@ struct layering {
     uint32_t *memory; /* of the groupings. Owned */
 };
 
-static void describe(struct layering *l, struct piece *piece)
+static void describe_piece(struct layering *l, struct piece *piece)
 {
     const double *mine = l->logs + piece->first;
     double *scratch = l->logs + l->count;
@@ -157,7 +157,7 @@ static int cut_to_pieces(struct layering *l)
                         cluster_at(l->logs[i + 1], cuts, cut_count)) {
             struct piece *piece = &l->pieces[l->piece_count++];
             *piece = (struct piece){.first = first, .count = i + 1 - first};
-            describe(l, piece);
+            describe_piece(l, piece);
             first = i + 1;
         }
     }
@@ -171,10 +171,10 @@ static double distance(const struct piece *a, const struct piece *b)
 }
 
 /* Piece `i` and the one after it become one, with the groups of the upper one. */
-static void join(struct layering *l, size_t i)
+static void join_pieces(struct layering *l, size_t i)
 {
     l->pieces[i].count += l->pieces[i + 1].count;
-    describe(l, &l->pieces[i]);
+    describe_piece(l, &l->pieces[i]);
     l->groupings[i] = l->groupings[i + 1];
     l->piece_count--;
     for (size_t k = i + 1; k < l->piece_count; k++) {
@@ -199,7 +199,7 @@ static void join_similar(struct layering *l)
             distance(&pieces[nearest], &pieces[nearest + 1]) >= least_distance) {
             return;
         }
-        join(l, nearest);
+        join_pieces(l, nearest);
     }
 }
 
@@ -219,7 +219,7 @@ static void join_outliers(struct layering *l)
         bool below = small + 1 == l->piece_count ||
                      (small > 0 && pieces[small].centre - pieces[small - 1].centre <
                                        pieces[small + 1].centre - pieces[small].centre);
-        join(l, below ? small - 1 : small);
+        join_pieces(l, below ? small - 1 : small);
     }
 }
 
@@ -400,7 +400,7 @@ static void join_unexplained(struct layering *l)
         if (weakest == l->piece_count) {
             return;
         }
-        join(l, weakest);
+        join_pieces(l, weakest);
     }
 }
 

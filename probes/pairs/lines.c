@@ -187,7 +187,7 @@ static int set_seconds(struct profile_communication *all)
 }
 
 /* `rounds`: this look's medians of the layer. */
-static void conclude(struct lines *lines, size_t layer, double *rounds, size_t count)
+static void conclude_layer(struct lines *lines, size_t layer, double *rounds, size_t count)
 {
     struct profile_quality *quality = &lines->communication->layers[layer].line_quality;
     if (!lines->sampled[layer] || !count) {
@@ -209,7 +209,7 @@ static void conclude(struct lines *lines, size_t layer, double *rounds, size_t c
     }
 }
 
-static int measure(struct lines *lines)
+static int measure_lines(struct lines *lines)
 {
     struct profile_communication *communication = lines->communication;
     const size_t layers = communication->layer_count;
@@ -228,7 +228,7 @@ static int measure(struct lines *lines)
         return rc;
     }
     for (size_t layer = 0; layer < layers; layer++) {
-        conclude(lines, layer, medians[layer], done);
+        conclude_layer(lines, layer, medians[layer], done);
     }
     rc = probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
                             &communication->line_times, &communication->line_time_count);
@@ -241,7 +241,7 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
     struct lines lines;
     int rc = lines_init(probe, communication, &lines);
     if (rc == 0) {
-        rc = measure(&lines);
+        rc = measure_lines(&lines);
         lines_free(&lines);
     }
     return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;

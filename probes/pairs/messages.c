@@ -25,8 +25,8 @@ static uint32_t round_trips_for(size_t bytes, double about_s)
     return (uint32_t)fmax(1, fmin(usual, most));
 }
 
-static int exchange(struct probe *probe, size_t bytes, double about_s,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+static int exchange_pairs(struct probe *probe, size_t bytes, double about_s,
+                          const struct profile_pair *pairs, size_t count, double *seconds)
 {
     const struct machine_exchange what = {bytes, round_trips_for(bytes, about_s),
                                           PROBE_MESSAGE_BATCHES, probe->unwritten};
@@ -68,11 +68,11 @@ static int exchange_all(const struct question *question, const struct pair_posit
         pairs[k] = (struct profile_pair){ids[positions[k].i], ids[positions[k].j]};
     }
     probe_tell(question->probe, done, "messages between PUs %u and %u", pairs[0].a, pairs[0].b);
-    return exchange(question->probe, question->bytes, 0, pairs, count, seconds);
+    return exchange_pairs(question->probe, question->bytes, 0, pairs, count, seconds);
 }
 
-static int ask(void *argument, const struct pair_position *pairs, size_t count, double *seconds,
-               double *figures)
+static int ask_pairs(void *argument, const struct pair_position *pairs, size_t count,
+                     double *seconds, double *figures)
 {
     struct question *question = argument;
     double twice[CONCURRENT_MOST];
@@ -95,8 +95,8 @@ static int ask(void *argument, const struct pair_position *pairs, size_t count, 
 
 /* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree or
  * the time is over. */
-static int settle(const struct question *question, const struct pair_position *pair, double first,
-                  double second, double *least)
+static int settle_pair(const struct question *question, const struct pair_position *pair,
+                       double first, double second, double *least)
 {
     double sweeps[REPEAT_MINIMUM_MOST] = {first, second};
     *least = fmin(first, second);
@@ -131,7 +131,7 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
             return rc;
         }
         question->logs[question->ratios++] = log(seconds[k] / *value);
-        rc = settle(question, &pairs[k], *value, seconds[k], value);
+        rc = settle_pair(question, &pairs[k], *value, seconds[k], value);
         figures[k] = *value;
     }
     return rc;
@@ -162,7 +162,7 @@ static int measure_pairs(struct question *question, struct sampling_outcome *out
     sampling.cheap = true;
     sampling.probe = probe;
     sampling.at_once = probe_concurrent_most(probe, CONCURRENT_MOST);
-    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask, question, outcome);
+    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask_pairs, question, outcome);
     question->sweeps = 1;
     if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
         rc = second_sweep(&sampling, question, outcome);
@@ -265,7 +265,7 @@ static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
            !(turn > 0 && probe_late(probe));
          turn++) {
         const size_t disturbed = guard->disturbed;
-        rc = exchange(probe, bytes, about_s, pairs, count, seconds);
+        rc = exchange_pairs(probe, bytes, about_s, pairs, count, seconds);
         slowest[calm] = 0;
         for (size_t i = 0; i < count && rc == 0; i++) {
             slowest[calm] = fmax(slowest[calm], seconds[i]);
@@ -398,7 +398,7 @@ static int look(struct probe *probe, size_t bytes, const struct profile_pair *pa
     const struct machine_guard *guard = &probe->machine->guard;
     const size_t disturbed = guard->disturbed;
     double again;
-    int rc = exchange(probe, bytes, 0, pair, 1, &again);
+    int rc = exchange_pairs(probe, bytes, 0, pair, 1, &again);
     if (rc == 0 && (guard->disturbed == disturbed || again < *seconds)) {
         probe_repeat_look_again(seconds, spread, repetitions,
                                 &(struct probe_settled){again, -1, PROBE_MESSAGE_BATCHES});
@@ -407,7 +407,7 @@ static int look(struct probe *probe, size_t bytes, const struct profile_pair *pa
 }
 
 /* The times of a layer whose only pair was looked at again are that pair's. */
-static void follow(struct profile_communication *result, size_t index, double seconds)
+static void follow_level(struct profile_communication *result, size_t index, double seconds)
 {
     struct profile_layer *layer = &result->layers[index];
     double floor = index ? result->layers[index - 1].seconds : 0;
@@ -430,7 +430,7 @@ static int look_at_layer(struct probe *probe, struct profile_communication *resu
     if (rc < 0) {
         return rc;
     }
-    follow(result, index, seconds);
+    follow_level(result, index, seconds);
     for (size_t i = 0; i < layer->curve_count && !probe_late(probe); i++) {
         struct profile_message_point *point = &layer->curve[i];
         rc = look(probe, point->bytes, &pair, &point->seconds, &point->spread, &point->repetitions);
@@ -477,7 +477,7 @@ static int measure_all(struct question *question, struct sampling_outcome *outco
     return rc < 0 ? rc : in_time(measure_layers(question->probe, outcome->values, result));
 }
 
-static int measure(struct probe *probe, size_t bytes, struct profile_communication *result)
+static int measure_messages(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const size_t pairs = probe_pair_count(probe->machine->pus.count);
     struct sampling_outcome outcome;
@@ -502,7 +502,7 @@ int probe_message(struct probe *probe, size_t message_bytes, struct profile_comm
                   struct servet_error *error)
 {
     struct profile_communication result = {.message_bytes = message_bytes};
-    int rc = probe->machine->pus.count > 1 ? measure(probe, message_bytes, &result) : 0;
+    int rc = probe->machine->pus.count > 1 ? measure_messages(probe, message_bytes, &result) : 0;
     if (rc < 0) {
         profile_communication_free(&result);
         return probe_error(error, rc, "measuring messages");
@@ -514,5 +514,5 @@ int probe_message(struct probe *probe, size_t message_bytes, struct profile_comm
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds)
 {
-    return exchange(probe, bytes, 0, pair, 1, seconds);
+    return exchange_pairs(probe, bytes, 0, pair, 1, seconds);
 }

@@ -97,8 +97,8 @@ size_t probe_sharing_set_bytes(const struct probe_cache_level *cache, size_t mos
 
 /* -- trials -- */
 
-static int traverse(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus,
-                    size_t count, double *seconds)
+static int traverse_all(struct probe *probe, size_t bytes, uint64_t seed, const uint32_t *pus,
+                        size_t count, double *seconds)
 {
     const struct machine_traversal what = {
         .bytes = bytes,
@@ -144,12 +144,12 @@ static int one_trial(struct probe *probe, const struct sharing_bar *bar, const u
         for (size_t k = 0; k < pairs; k++) {
             single[k] = pus[2 * k + side];
         }
-        int rc = traverse(probe, bar->bytes, seed, single, pairs, alone[side]);
+        int rc = traverse_all(probe, bar->bytes, seed, single, pairs, alone[side]);
         if (rc < 0) {
             return rc;
         }
     }
-    int rc = traverse(probe, bar->bytes, seed, pus, 2 * pairs, together);
+    int rc = traverse_all(probe, bar->bytes, seed, pus, 2 * pairs, together);
     for (size_t k = 0; k < pairs && rc == 0; k++) {
         const double sides[2] = {alone[0][k], alone[1][k]};
         count_trial(bar, sides, &together[2 * k], trials[k]);

@@ -73,8 +73,8 @@ static int siblings_of(const struct machine *machine, const struct profile_class
     return rc;
 }
 
-static int look(const struct machine *machine, const struct profile_class *declared,
-                struct conditions_ticks *measured, struct conditions_ticks *siblings)
+static int look_around(const struct machine *machine, const struct profile_class *declared,
+                       struct conditions_ticks *measured, struct conditions_ticks *siblings)
 {
     struct profile_set others = {0};
     char *text = malloc(STAT_BYTES);
@@ -97,7 +97,7 @@ static bool pace_is_open(struct machine *machine)
 
 /* A core that was idle starts slow: loads that hit in the L1 take as long as its frequency has
  * it. */
-static int settle(struct machine *machine, struct conditions_before *out)
+static int settle_machine(struct machine *machine, struct conditions_before *out)
 {
     const struct machine_traversal what = {
         .bytes = 8192, .stride_bytes = 256, .order = MACHINE_CHASE, .warm_passes = 64, .seed = 1};
@@ -139,9 +139,9 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
     if (profile_first_line("/proc/loadavg", line, sizeof line)) {
         snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(line, " "), line);
     }
-    int rc = look(machine, declared, &out->measured, &out->siblings);
+    int rc = look_around(machine, declared, &out->measured, &out->siblings);
     if (rc == 0) {
-        rc = settle(machine, out);
+        rc = settle_machine(machine, out);
     }
     struct machine_guard *guard = &machine->guard; /* nothing was measured yet */
     guard->operations = guard->repeated = guard->disturbed = 0;
@@ -203,7 +203,7 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 {
     struct conditions to = {profile, 0};
     struct conditions_ticks measured, siblings;
-    int rc = look(machine, declared, &measured, &siblings);
+    int rc = look_around(machine, declared, &measured, &siblings);
     if (rc == 0) {
         add_after(before, machine, &measured, &siblings, &to);
     }
@@ -417,7 +417,7 @@ struct unsettled {
     bool cut_short, beside_others;
 };
 
-static void widen(struct unsettled *of, const struct profile_quality *quality)
+static void widen_quality(struct unsettled *of, const struct profile_quality *quality)
 {
     of->spread =
         quality->origin == PROFILE_MEASURED ? fmax(of->spread, quality->spread) : of->spread;
@@ -442,8 +442,8 @@ static struct unsettled messages_of(const struct servet_profile *profile)
     bool unknown = false;
     for (size_t i = 0; i < all->layer_count; i++) {
         const struct profile_layer *layer = &all->layers[i];
-        widen(&of, &layer->quality);
-        widen(&of, &layer->line_quality);
+        widen_quality(&of, &layer->quality);
+        widen_quality(&of, &layer->line_quality);
         for (size_t k = 0; k < layer->curve_count; k++) {
             of.spread = fmax(of.spread, layer->curve[k].spread);
             unknown |= layer->curve[k].spread < 0;
@@ -460,7 +460,7 @@ static struct unsettled devices_of(const struct profile_class *node_class)
     for (size_t i = 0; i < node_class->device_count; i++) {
         const struct profile_device *device = &node_class->devices[i];
         for (size_t k = 0; k < device->transfer_count; k++) {
-            widen(&of, &device->transfers[k].quality);
+            widen_quality(&of, &device->transfers[k].quality);
         }
     }
     return of;
@@ -473,12 +473,12 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     struct unsettled caches = {0}, sharing = {0}, memory = {0}, messages = messages_of(profile),
                      devices = devices_of(node_class);
     for (size_t i = 0; i < node_class->cache_count; i++) {
-        widen(&caches, &node_class->caches[i].quality);
+        widen_quality(&caches, &node_class->caches[i].quality);
         sharing.cut_short |= node_class->caches[i].sharing_quality.cut_short;
     }
-    widen(&memory, &node_class->memory.quality);
+    widen_quality(&memory, &node_class->memory.quality);
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
-        widen(&memory, &node_class->memory.levels[i].quality);
+        widen_quality(&memory, &node_class->memory.levels[i].quality);
     }
     const bool apart = memory.beside_others || messages.beside_others ||
                        fmax(fmax(caches.spread, devices.spread),

@@ -79,7 +79,7 @@ static int check_place(const char *path, struct servet_error *error)
     return rc < 0 ? profile_error(error, rc, "%s: cannot write there: %s", path, strerror(-rc)) : 0;
 }
 
-static int choose(const char *wanted, char *path, size_t size, struct servet_error *error)
+static int choose_path(const char *wanted, char *path, size_t size, struct servet_error *error)
 {
     char folder[PATH_MAX];
     int rc = 0;
@@ -112,7 +112,7 @@ static int choose(const char *wanted, char *path, size_t size, struct servet_err
 void probe_output_choose(const char *wanted, char *path, size_t size)
 {
     struct servet_error error;
-    int rc = choose(wanted, path, size, &error);
+    int rc = choose_path(wanted, path, size, &error);
     if (rc == -EINVAL) {
         cli_usage("%s", error.text);
     }

@@ -25,7 +25,7 @@ static int room(void)
 }
 
 /* Seconds since the start, of the clock that counts. */
-static double elapsed(const struct progress *progress)
+static double progress_elapsed(const struct progress *progress)
 {
     return (progress->clock ? probe_machine_elapsed(progress->clock) : profile_now_s()) -
            progress->started_s;
@@ -72,13 +72,13 @@ void probe_progress_next(struct progress *progress, size_t step, const char *pro
     send(progress,
          "{\"event\": \"probe\", \"probe\": \"%s\", \"step\": %zu, \"steps\": %zu, "
          "\"elapsed_s\": %.2f}\n",
-         probe, step, progress->steps, elapsed(progress));
+         probe, step, progress->steps, progress_elapsed(progress));
 }
 
 void probe_progress_outcome(struct progress *progress, const char *outcome)
 {
     send(progress, "{\"event\": \"end\", \"outcome\": \"%s\", \"elapsed_s\": %.2f}\n", outcome,
-         elapsed(progress));
+         progress_elapsed(progress));
 }
 
 /* `done`: of the whole run. */
@@ -94,7 +94,7 @@ static void send_step(struct progress *progress, const char *what, double done,
     send(progress,
          "{\"event\": \"step\", \"probe\": \"%s\", \"what\": \"%s\", \"done\": %.4f, "
          "\"elapsed_s\": %.2f%s}\n",
-         progress->probe, what, done, elapsed(progress), pair);
+         progress->probe, what, done, progress_elapsed(progress), pair);
 }
 
 /* Overwrites the last line with spaces where it is shorter; cut to the terminal, as a line that
@@ -110,7 +110,7 @@ static void draw(const struct progress *progress, const char *what, double done)
         memcpy(bar + 1 + BAR, "] ", sizeof "] ");
     }
     snprintf(line, sizeof line, "%s%3.0f %%  %zu/%zu %s  %.0f s  %s", bar, 100 * done,
-             progress->step, progress->steps, progress->probe, elapsed(progress), what);
+             progress->step, progress->steps, progress->probe, progress_elapsed(progress), what);
     fprintf(stderr, "\r%-*.*s", columns, columns, line);
     fflush(stderr);
 }

@@ -124,7 +124,7 @@ static int run_messages(const struct probe_run *run, struct probe_results *resul
     return result;
 }
 
-static bool over(const struct probe_results *results)
+static bool is_over(const struct probe_results *results)
 {
     return probe_budget_left(results) < 0;
 }
@@ -207,7 +207,7 @@ static bool has_input(const struct probe_results *results, unsigned probe)
     if (probe == PROBE_SHARING) {
         return results->of[0].caches.count > 0;
     }
-    return probe != PROBE_SETS || ((results->done & PROBE_MEMORY) && !over(results));
+    return probe != PROBE_SETS || ((results->done & PROBE_MEMORY) && !is_over(results));
 }
 
 /* A probe that had no figure when the time was over is left out; a step that only adds figures
@@ -295,13 +295,13 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
     const bool messages = results->messages.layer_count > 0;
     int rc = 0;
     results->probe.deadline = results->until_s;
-    for (int look = 1; look < (messages ? PROBE_MESSAGE_LOOKS : 2) && rc == 0 && !over(results);
+    for (int look = 1; look < (messages ? PROBE_MESSAGE_LOOKS : 2) && rc == 0 && !is_over(results);
          look++) {
         rc = run_lines(run, results, error);
         if (rc == 0 && messages && probe_budget_fits_ranks(run, results)) {
             rc = run_messages(run, results, error);
         }
-        if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !over(results)) {
+        if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !is_over(results)) {
             rc = probe_memory_kernels(&results->probe, &results->memory, error);
         }
     }
@@ -422,9 +422,9 @@ static int plan(const struct probe_run *run, bool native, struct probe_results *
 }
 
 /* Puts what was found into the profile; `around` NULL: a simulated machine. */
-static int conclude(const struct probe_run *run, const char *started,
-                    struct conditions_before *around, struct probe_results *results,
-                    struct servet_profile *profile)
+static int conclude_run(const struct probe_run *run, const char *started,
+                        struct conditions_before *around, struct probe_results *results,
+                        struct servet_profile *profile)
 {
     int rc =
         around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0;
@@ -476,7 +476,7 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
         run->machine->declared = NULL;
         profile->measured = true;
         profile->seconds = probe_machine_elapsed(run->machine) - begun;
-        rc = conclude(run, started, native ? &around : NULL, &results, profile);
+        rc = conclude_run(run, started, native ? &around : NULL, &results, profile);
         if (rc < 0) {
             profile_error(error, rc, "putting the profile together: %s", strerror(-rc));
             profile_free(profile);

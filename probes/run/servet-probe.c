@@ -237,19 +237,11 @@ static bool bsp_alone(const struct options *options)
     return options->bsp.wanted && !options->measured.probes;
 }
 
-/* The last line: what to measure again, and when. */
-static void note_unsettled(const struct servet_profile *profile, unsigned left_out)
-{
-    char what[256];
-    if (probe_conditions_unsettled(profile, left_out, what, sizeof what)) {
-        cli_note("not settled: %s", what);
-    }
-}
-
-static void save(const struct options *options, const struct servet_profile *profile,
-                 const struct probe_run *run, const char *path)
+static void save_profile(const struct options *options, const struct servet_profile *profile,
+                         const struct probe_run *run, const char *path)
 {
     struct servet_error error;
+    char unsettled[256];
     if (path[0] != '\0' && profile_save(profile, path, &error) < 0) {
         cli_fail("%s", error.text);
     }
@@ -259,7 +251,10 @@ static void save(const struct options *options, const struct servet_profile *pro
     }
     if (path[0] != '\0' && !options->run.quiet && !bsp_alone(options)) {
         note_conditions(profile);
-        note_unsettled(profile, run->left_out);
+        /* The last line: what to measure again, and when. */
+        if (probe_conditions_unsettled(profile, run->left_out, unsettled, sizeof unsettled)) {
+            cli_note("not settled: %s", unsettled);
+        }
     }
     if (path[0] == '\0' || options->run.json) {
         print_profile(profile);
@@ -286,8 +281,8 @@ static const struct argp_child more_options[] = {
     {&probe_options_argp, 0, NULL, 0}, {&probe_bsp_argp, 0, NULL, 0}, {0}};
 
 /* The probes that were asked for. */
-static int measure(const struct options *options, struct probe_run *run, const char *path,
-                   struct servet_profile **profile, struct servet_error *error)
+static int measure_node(const struct options *options, struct probe_run *run, const char *path,
+                        struct servet_profile **profile, struct servet_error *error)
 {
     const bool alone = bsp_alone(options);
     const double begun = probe_machine_elapsed(run->machine);
@@ -326,7 +321,7 @@ static struct servet_profile *stored_profile(const struct options *options)
     return profile;
 }
 
-static int check(const struct options *options)
+static int check_profile(const struct options *options)
 {
     struct machine machine;
     struct servet_error error;
@@ -360,9 +355,9 @@ static void choose_place(const struct options *options, char *path, size_t size)
 }
 
 /* Saves and reports a run that ended with `rc`; returns the exit status. */
-static int settle(const struct options *options, struct probe_run *run, int rc,
-                  struct servet_profile *profile, const char *path,
-                  const struct servet_error *error)
+static int settle_run(const struct options *options, struct probe_run *run, int rc,
+                      struct servet_profile *profile, const char *path,
+                      const struct servet_error *error)
 {
     if (interrupted && run->incomplete && path[0] != '\0') {
         save_partial(profile, path, "interrupted");
@@ -383,7 +378,7 @@ static int settle(const struct options *options, struct probe_run *run, int rc,
         save_partial(profile, path, error->text);
         return cli_finish(CLI_FAILED);
     }
-    save(options, profile, run, path);
+    save_profile(options, profile, run, path);
     return cli_finish(CLI_OK);
 }
 
@@ -405,7 +400,7 @@ int main(int argc, char **argv)
     }
     cli_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.check) {
-        return check(&options);
+        return check_profile(&options);
     }
     choose_place(&options, path, sizeof path);
     catch_signals();
@@ -419,14 +414,14 @@ int main(int argc, char **argv)
     struct probe_run run = options.measured;
     run.machine = &machine;
     run.progress = &progress;
-    int rc = measure(&options, &run, path, &profile, &error);
+    int rc = measure_node(&options, &run, path, &profile, &error);
     probe_progress_end(&progress);
     bool failed = rc < 0 || run.incomplete;
     probe_progress_outcome(&progress, interrupted ? "interrupted" : failed ? "failed" : "done");
     probe_machine_close(&machine);
     profile_set_free(&options.cpuset);
     profile_set_free(&options.bsp.processors);
-    int status = settle(&options, &run, rc, profile, path, &error);
+    int status = settle_run(&options, &run, rc, profile, path, &error);
     profile_free(profile);
     return status;
 }

@@ -55,13 +55,13 @@ struct claim {
     double same;     /* factor within which it still holds */
 };
 
-static struct figure text(const struct claim *claim, double value)
+static struct figure claim_text(const struct claim *claim, double value)
 {
     return claim->is_rate ? profile_figure_bandwidth(value) : profile_figure_seconds(value);
 }
 
-static int ask(struct sample *sample, const char *name, measure_function *measure,
-               const struct claim *claim)
+static int ask_again(struct sample *sample, const char *name, measure_function *measure,
+                     const struct claim *claim)
 {
     const double expected = claim->expected, same = claim->same;
     double nearest = 0;
@@ -84,7 +84,7 @@ static int ask(struct sample *sample, const char *name, measure_function *measur
     }
     bool changed = fabs(log(nearest / expected)) > log(same);
     fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ",
-            name, text(claim, nearest).text, text(claim, expected).text);
+            name, claim_text(claim, nearest).text, claim_text(claim, expected).text);
     sample->measured++;
     sample->changed += changed;
     return 0;
@@ -113,7 +113,7 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
     char text_of[96];
     snprintf(text_of, sizeof text_of, "%s (%.32s)", name, profile_figure_bytes(bytes).text);
     const struct claim claim = {.bytes = bytes, .expected = expected, .same = RECHECK_SAME};
-    return expected > 0 ? ask(sample, text_of, latency, &claim) : 0;
+    return expected > 0 ? ask_again(sample, text_of, latency, &claim) : 0;
 }
 
 /* Well inside the cache: of one whose size is not settled, what it holds in any case. Half of 24
@@ -183,7 +183,7 @@ static int ask_messages(struct sample *sample, bool mpi)
     const struct claim claim = {.bytes = communication->message_bytes,
                                 .expected = layer->seconds,
                                 .same = fmax(RECHECK_SAME_MESSAGE, 1 + layer->quality.spread)};
-    int rc = begun > RECHECK_SECONDS ? 0 : ask(sample, name, message, &claim);
+    int rc = begun > RECHECK_SECONDS ? 0 : ask_again(sample, name, message, &claim);
     sample->probe.machine = machine;
     if (!threads) {
         probe_machine_close(&messenger);
@@ -230,7 +230,7 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
     if (rc == 0 && profile->measured && reference > 0) {
         const struct claim claim = {true, largest_cache(sample.node_class), reference,
                                     RECHECK_SAME};
-        rc = ask(&sample, "memory, one worker alone", bandwidth, &claim);
+        rc = ask_again(&sample, "memory, one worker alone", bandwidth, &claim);
     }
     if (rc == 0 && profile->measured) {
         rc = ask_messages(&sample, mpi);

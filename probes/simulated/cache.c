@@ -45,7 +45,7 @@ void probe_sim_ways_free(struct sim_ways *ways)
     memset(ways, 0, sizeof *ways);
 }
 
-static bool widen(void **array, size_t bytes)
+static bool widen_array(void **array, size_t bytes)
 {
     void *wider = realloc(*array, bytes);
     *array = wider ? wider : *array;
@@ -55,10 +55,10 @@ static bool widen(void **array, size_t bytes)
 static bool add_room(struct sim_ways *ways)
 {
     size_t room = ways->room ? 2 * ways->room : 256, count = ways->kind->ways;
-    bool enough = widen((void **)&ways->row_of, room * sizeof *ways->row_of) &&
-                  widen((void **)&ways->lines, room * count * sizeof *ways->lines) &&
-                  widen((void **)&ways->marks, room * count * sizeof *ways->marks) &&
-                  widen((void **)&ways->trees, room * sizeof *ways->trees);
+    bool enough = widen_array((void **)&ways->row_of, room * sizeof *ways->row_of) &&
+                  widen_array((void **)&ways->lines, room * count * sizeof *ways->lines) &&
+                  widen_array((void **)&ways->marks, room * count * sizeof *ways->marks) &&
+                  widen_array((void **)&ways->trees, room * sizeof *ways->trees);
     ways->room = enough ? room : ways->room;
     return enough;
 }
@@ -195,7 +195,7 @@ static void to_front(uint64_t *lines, uint32_t way)
     lines[0] = line;
 }
 
-static void touch(struct sim_ways *ways, size_t slot, uint32_t way)
+static void touch_way(struct sim_ways *ways, size_t slot, uint32_t way)
 {
     switch (ways->kind->policy) {
     case SIM_LRU:
@@ -224,7 +224,7 @@ bool probe_sim_ways_hit(struct sim_ways *ways, uint32_t slot, uint64_t line)
     const uint64_t *lines = &ways->lines[(size_t)slot * ways->kind->ways];
     for (uint32_t way = 0; way < ways->kind->ways; way++) {
         if (lines[way] == line) {
-            touch(ways, slot, way);
+            touch_way(ways, slot, way);
             return true;
         }
     }
@@ -302,7 +302,7 @@ uint64_t probe_sim_ways_fill(struct sim_ways *ways, uint32_t slot, uint64_t line
     } else if (ways->kind->policy == SIM_AGED) {
         set_age(ways, slot, way, AGE_OF_NEW);
     } else {
-        touch(ways, slot, way);
+        touch_way(ways, slot, way);
     }
     return evicted == STRANGER ? 0 : evicted;
 }

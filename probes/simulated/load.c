@@ -388,7 +388,7 @@ static void check_memory(struct sim_reader *reader, const struct sim *sim)
 /* -- the whole -- */
 
 /* After every field was read and is in its range. */
-static void complete(struct sim_reader *reader, struct sim *sim)
+static void complete_sim(struct sim_reader *reader, struct sim *sim)
 {
     sim->pu_count = sim->pus.count;
     if (!power_of_two(sim->page_bytes) || !power_of_two(sim->huge_page_bytes)) {
@@ -501,7 +501,7 @@ static int declare_gpus(struct profile_class *node_class, const struct sim *sim)
     return rc;
 }
 
-static int declare(const struct sim *sim, struct machine *machine, struct servet_error *error)
+static int declare_all(const struct sim *sim, struct machine *machine, struct servet_error *error)
 {
     struct servet_profile *profile = profile_topology_new();
     if (!profile) {
@@ -565,7 +565,7 @@ int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
     if (rc < 0) {
         return rc;
     }
-    complete(&reader, sim);
+    complete_sim(&reader, sim);
     if (reader.failed) {
         return reader.failed;
     }
@@ -575,7 +575,7 @@ int probe_sim_load(const char *path, struct sim *sim, struct machine *machine,
     machine->page_bytes = sim->page_bytes;
     machine->huge_page_bytes = sim->huge_page_bytes;
     machine->memory_limit_bytes = memory_limit_bytes;
-    return declare(sim, machine, error);
+    return declare_all(sim, machine, error);
 }
 
 void probe_sim_free(struct sim *sim)

@@ -33,8 +33,8 @@ void probe_sim_pass(struct sim *sim, size_t workers, double seconds)
     sim->times.waited += seconds * sim->noise.others * (double)workers;
 }
 
-static int traverse(struct machine *machine, const struct machine_traversal *what,
-                    const uint32_t *pus, size_t count, double *seconds_per_access)
+static int sim_traverse(struct machine *machine, const struct machine_traversal *what,
+                        const uint32_t *pus, size_t count, double *seconds_per_access)
 {
     struct sim *sim = machine->state;
     double slowest = 0;
@@ -330,8 +330,8 @@ static double load_of(const struct sim *sim, const struct profile_pair *pairs, s
     return fmax(1, (double)users / layer->parallel);
 }
 
-static int exchange(struct machine *machine, const struct machine_exchange *what,
-                    const struct profile_pair *pairs, size_t count, double *seconds)
+static int sim_exchange(struct machine *machine, const struct machine_exchange *what,
+                        const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct sim *sim = machine->state;
     double slowest = 0;
@@ -415,7 +415,7 @@ static int transfer(struct machine *machine, const struct profile_device *device
 
 /* -- opening -- */
 
-static double elapsed(struct machine *machine)
+static double sim_elapsed(struct machine *machine)
 {
     return ((const struct sim *)machine->state)->clock_s;
 }
@@ -436,11 +436,11 @@ static void close_simulated(struct machine *machine)
     free(machine->state);
 }
 
-static const struct machine_ops simulated_ops = {.traverse = traverse,
+static const struct machine_ops simulated_ops = {.traverse = sim_traverse,
                                                  .copy = copy,
-                                                 .exchange = exchange,
+                                                 .exchange = sim_exchange,
                                                  .transfer = transfer,
-                                                 .elapsed = elapsed,
+                                                 .elapsed = sim_elapsed,
                                                  .times = times,
                                                  .others = others,
                                                  .close = close_simulated};

@@ -48,7 +48,7 @@ struct stage {
 
 /* -- addresses -- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
+static uint64_t sim_gcd(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -63,7 +63,7 @@ static uint64_t class_span(const struct sim *sim)
 {
     uint64_t span = sim->page_bytes;
     for (size_t i = 0; i < sim->cache_count; i++) {
-        span = gcd(span, sim->caches[i].sets * sim->caches[i].line_bytes);
+        span = sim_gcd(span, sim->caches[i].sets * sim->caches[i].line_bytes);
     }
     return span;
 }
@@ -246,7 +246,7 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
 }
 
 /* One load; its latency. */
-static double load(struct stage *stage, const struct stream *stream, size_t i)
+static double load_line(struct stage *stage, const struct stream *stream, size_t i)
 {
     const size_t position = stream->position, depth = stream->path->depth;
     const struct place *places = &stream->places[i * depth];
@@ -296,7 +296,7 @@ static double one_turn(struct stage *stage, struct stream *streams, size_t count
     for (size_t i = 0; i < longest; i++) {
         for (size_t s = 0; s < count; s++) {
             if (i < streams[s].count) {
-                mean[s] += load(stage, &streams[s], i);
+                mean[s] += load_line(stage, &streams[s], i);
             }
         }
         if (stage->neighbour || stage->sibling) {

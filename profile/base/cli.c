@@ -19,7 +19,7 @@
  * would be missing. */
 __attribute__((visibility("default"))) const char *argp_program_version = "servet " SERVET_VERSION;
 
-static void say(const char *format, va_list args)
+static void say_note(const char *format, va_list args)
 {
     char line[1024];
     vsnprintf(line, sizeof line, format, args);
@@ -33,7 +33,7 @@ _Noreturn void cli_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_note(format, args);
     va_end(args);
     exit(CLI_USAGE);
 }
@@ -42,7 +42,7 @@ _Noreturn void cli_fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_note(format, args);
     va_end(args);
     exit(CLI_FAILED);
 }
@@ -51,7 +51,7 @@ void cli_note(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_note(format, args);
     va_end(args);
 }
 

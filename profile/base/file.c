@@ -127,7 +127,7 @@ static bool planted(const char *path, const struct stat *link)
     return for_everybody && link->st_uid != geteuid() && link->st_uid != folder.st_uid;
 }
 
-static int follow(char *path, size_t size)
+static int follow_link(char *path, size_t size)
 {
     char target[PATH_MAX], copy[PATH_MAX];
     ssize_t length = readlink(path, target, sizeof target - 1);
@@ -152,7 +152,7 @@ static int find_file(char *path, size_t size, struct stat *status)
         if (!S_ISLNK(status->st_mode)) {
             return 0;
         }
-        int rc = planted(path, status) ? -EPERM : follow(path, size);
+        int rc = planted(path, status) ? -EPERM : follow_link(path, size);
         if (rc < 0) {
             return rc;
         }

@@ -7,7 +7,7 @@
 
 #define OUTSIDE 0.025 /* probability that the median lies below (above) the interval: 95 % inside */
 
-static int ascending(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -16,7 +16,7 @@ static int ascending(const void *a, const void *b)
 void profile_sort(double *values, size_t count)
 {
     if (count) {
-        qsort(values, count, sizeof *values, ascending);
+        qsort(values, count, sizeof *values, by_value);
     }
 }
 

@@ -55,7 +55,7 @@ static int tell(void *cookie, off64_t *offset, int whence)
     return 0;
 }
 
-static int finish(void *cookie)
+static int finish_stream(void *cookie)
 {
     struct stream *stream = cookie;
     bool failed = stream->failed || !make_room(stream, 0);
@@ -80,7 +80,7 @@ FILE *profile_stream_open(char **text, size_t *size)
         *stream = (struct stream){.text = text, .size = size};
         file = fopencookie(
             stream, "w",
-            (cookie_io_functions_t){.write = write_some, .seek = tell, .close = finish});
+            (cookie_io_functions_t){.write = write_some, .seek = tell, .close = finish_stream});
     }
     if (!file) {
         free(stream);

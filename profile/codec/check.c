@@ -13,12 +13,12 @@
 
 #define ERROR_WORDS 256 /* of what is wrong, besides the path */
 
-static size_t append(const struct json_path *path, char *buffer, size_t size)
+static size_t append_path(const struct json_path *path, char *buffer, size_t size)
 {
     if (!path->parent) {
         return (size_t)snprintf(buffer, size, "$");
     }
-    size_t used = append(path->parent, buffer, size);
+    size_t used = append_path(path->parent, buffer, size);
     if (used >= size) {
         return used;
     }
@@ -29,7 +29,7 @@ static size_t append(const struct json_path *path, char *buffer, size_t size)
 
 const char *profile_json_path_text(const struct json_path *path, char *buffer, size_t size)
 {
-    append(path, buffer, size);
+    append_path(path, buffer, size);
     return buffer;
 }
 

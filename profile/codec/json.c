@@ -43,14 +43,14 @@ struct reader {
     const char *wrong; /* what was expected; NULL with a failure: there is no memory */
 };
 
-static bool refuse(struct reader *reader, const char *expected)
+static bool refuse_text(struct reader *reader, const char *expected)
 {
     reader->wrong = expected;
     return false;
 }
 
 /* The value's position, UINT32_MAX: there is no memory. */
-static uint32_t add(struct reader *reader, enum profile_json_type type, const char *text)
+static uint32_t add_value(struct reader *reader, enum profile_json_type type, const char *text)
 {
     if (reader->used == reader->room) {
         uint32_t room = 2 * reader->room;
@@ -152,14 +152,14 @@ static bool read_code(struct reader *reader, char **from, char **to)
     const char *at = *from;
     unsigned code = read_unit(at + 2), low;
     if (code == 0 || code > 0xffff || (code >= 0xdc00 && code <= 0xdfff)) {
-        return refuse(reader, "expected the four digits of a character other than U+0000");
+        return refuse_text(reader, "expected the four digits of a character other than U+0000");
     }
     *from += CODE_LENGTH;
     if (code >= 0xd800 && code <= 0xdbff) {
         at += CODE_LENGTH;
         low = at[0] == '\\' && at[1] == 'u' ? read_unit(at + 2) : 0;
         if (low < 0xdc00 || low > 0xdfff) {
-            return refuse(reader, "expected the second half of a surrogate pair");
+            return refuse_text(reader, "expected the second half of a surrogate pair");
         }
         *from += CODE_LENGTH;
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -176,7 +176,7 @@ static bool read_escape(struct reader *reader, char **from, char **to)
     }
     const char *code = (*from)[1] ? strchr(codes, (*from)[1]) : NULL;
     if (!code) {
-        return refuse(reader, "expected a character that may follow \\");
+        return refuse_text(reader, "expected a character that may follow \\");
     }
     *(*to)++ = means[code - codes];
     *from += 2;
@@ -190,13 +190,13 @@ static bool read_special(struct reader *reader, char **from, char **to)
         return read_escape(reader, from, to);
     }
     if ((unsigned char)**from < ' ') {
-        return refuse(reader, "expected the end of the string on this line");
+        return refuse_text(reader, "expected the end of the string on this line");
     }
     size_t bytes = character_bytes(*from);
     memmove(*to, *from, bytes);
     *from += bytes;
     *to += bytes;
-    return bytes > 0 || refuse(reader, "expected UTF-8");
+    return bytes > 0 || refuse_text(reader, "expected UTF-8");
 }
 
 static bool read_string(struct reader *reader)
@@ -213,7 +213,7 @@ static bool read_string(struct reader *reader)
     }
     *to = '\0';
     reader->at = from + 1;
-    uint32_t self = add(reader, PROFILE_JSON_STRING, begin);
+    uint32_t self = add_value(reader, PROFILE_JSON_STRING, begin);
     if (self == UINT32_MAX) {
         return false;
     }
@@ -268,21 +268,21 @@ static bool read_number(struct reader *reader)
     char *begin = reader->at, *digits = begin + (*begin == '-'), *end = skip_digits(digits);
     bool large = false;
     if (end == digits || (*digits == '0' && end > digits + 1)) {
-        return refuse(reader, "expected a number without leading zeros");
+        return refuse_text(reader, "expected a number without leading zeros");
     }
     char *real = skip_real(end, &large);
     if (!real) {
-        return refuse(reader, "expected digits in the number's fraction and exponent");
+        return refuse_text(reader, "expected digits in the number's fraction and exponent");
     }
     bool whole = real == end;
     if (whole && end - digits > SAFE_DIGITS && !fits_integer(begin)) {
-        return refuse(reader, "expected an integer of at most 64 bits");
+        return refuse_text(reader, "expected an integer of at most 64 bits");
     }
     if (!whole && (large || real - begin > SAFE_LENGTH) && !isfinite(number_at(begin))) {
-        return refuse(reader, "expected a number below 1.8e308");
+        return refuse_text(reader, "expected a number below 1.8e308");
     }
     reader->at = real;
-    return add(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != UINT32_MAX;
+    return add_value(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != UINT32_MAX;
 }
 
 static bool read_word(struct reader *reader)
@@ -296,10 +296,10 @@ static bool read_word(struct reader *reader)
         size_t length = strlen(words[i].text);
         if (strncmp(reader->at, words[i].text, length) == 0) {
             reader->at += length;
-            return add(reader, words[i].type, words[i].text) != UINT32_MAX;
+            return add_value(reader, words[i].type, words[i].text) != UINT32_MAX;
         }
     }
-    return refuse(reader, "expected a value");
+    return refuse_text(reader, "expected a value");
 }
 
 /* -- objects and arrays -- */
@@ -309,14 +309,14 @@ static bool read_value(struct reader *reader, unsigned depth);
 static bool read_key(struct reader *reader)
 {
     if (*reader->at != '"') {
-        return refuse(reader, "expected a key in quotes");
+        return refuse_text(reader, "expected a key in quotes");
     }
     if (!read_string(reader)) {
         return false;
     }
     skip_blanks(reader);
     if (*reader->at != ':') {
-        return refuse(reader, "expected ':' after the key");
+        return refuse_text(reader, "expected ':' after the key");
     }
     reader->at++;
     return true;
@@ -337,7 +337,7 @@ static bool read_items(struct reader *reader, bool keys, unsigned depth, uint32_
         ++*count;
     }
     if (*reader->at != close) {
-        return refuse(reader, keys ? "expected ',' or '}'" : "expected ',' or ']'");
+        return refuse_text(reader, keys ? "expected ',' or '}'" : "expected ',' or ']'");
     }
     reader->at++;
     return true;
@@ -357,9 +357,10 @@ static bool read_value(struct reader *reader, unsigned depth)
         return read_word(reader);
     }
     if (depth == JSON_DEPTH) {
-        return refuse(reader, "expected no more than 64 levels");
+        return refuse_text(reader, "expected no more than 64 levels");
     }
-    uint32_t count = 0, self = add(reader, keys ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY, "");
+    uint32_t count = 0,
+             self = add_value(reader, keys ? PROFILE_JSON_OBJECT : PROFILE_JSON_ARRAY, "");
     if (self == UINT32_MAX || !read_items(reader, keys, depth, &count)) {
         return false;
     }
@@ -370,7 +371,7 @@ static bool read_value(struct reader *reader, unsigned depth)
 
 /* -- the whole -- */
 
-static int say(const struct reader *reader, const char *name, struct servet_error *error)
+static int say_error(const struct reader *reader, const char *name, struct servet_error *error)
 {
     if (!reader->wrong) {
         return profile_error(error, -ENOMEM, "%s: %s", name, strerrordesc_np(ENOMEM));
@@ -385,8 +386,8 @@ int profile_json_read(char *text, size_t length, const char *name, struct profil
     struct reader reader = {.line = 1, .at = text, .line_start = text};
     *out = NULL;
     if (length >= UINT32_MAX) {
-        refuse(&reader, "expected less than 4 GiB");
-        return say(&reader, name, error);
+        refuse_text(&reader, "expected less than 4 GiB");
+        return say_error(&reader, name, error);
     }
     if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
         reader.at += strlen(BYTE_ORDER_MARK);
@@ -397,11 +398,11 @@ int profile_json_read(char *text, size_t length, const char *name, struct profil
     bool taken = reader.values && read_value(&reader, 0);
     if (taken) {
         skip_blanks(&reader);
-        taken = reader.at == text + length || refuse(&reader, "expected the end of the text");
+        taken = reader.at == text + length || refuse_text(&reader, "expected the end of the text");
     }
     if (!taken) {
         free(reader.values);
-        return say(&reader, name, error);
+        return say_error(&reader, name, error);
     }
     *out = reader.values;
     return 0;
@@ -505,7 +506,7 @@ static void put_value(struct profile_json_writer *to, const struct profile_json 
                       size_t depth);
 
 /* Is the text on one line, with all digits of its numbers, short enough for this line? */
-static bool fits(const struct profile_json_writer *to, const struct profile_json *value)
+static bool fits_line(const struct profile_json_writer *to, const struct profile_json *value)
 {
     struct profile_json_writer counted = {.longest = true};
     put_value(&counted, value, 0);
@@ -525,7 +526,7 @@ static void put_items(struct profile_json_writer *to, const struct profile_json 
                       size_t depth)
 {
     bool keys = value->type == PROFILE_JSON_OBJECT;
-    bool wide = to->lines && ((keys && depth == 0) || !fits(to, value));
+    bool wide = to->lines && ((keys && depth == 0) || !fits_line(to, value));
     const struct profile_json *item = value + 1;
     put(to, keys ? "{" : "[");
     for (size_t i = 0; i < value->count; i++) {

@@ -205,8 +205,8 @@ static int load_document(struct profile_loader *loader, const struct profile_jso
 }
 
 /* Takes `text` over. */
-static int parse(struct profile_loader *loader, char *text, size_t length,
-                 struct servet_profile **out)
+static int parse_text(struct profile_loader *loader, char *text, size_t length,
+                      struct servet_profile **out)
 {
     struct profile_json *values;
     int rc = profile_json_read(text, length, loader->file, &values, loader->error);
@@ -228,7 +228,7 @@ int profile_parse(const char *text, size_t length, const char *name, struct serv
     }
     memcpy(copy, text, length);
     copy[length] = '\0';
-    return parse(&loader, copy, length, out);
+    return parse_text(&loader, copy, length, out);
 }
 
 /* -- files, read whole and within bounds -- */
@@ -293,21 +293,21 @@ int profile_read_text(const char *path, char **text, size_t *length, struct serv
     return rc;
 }
 
-static int load(const char *path, struct profile_loader loader, struct servet_profile **out)
+static int load_file(const char *path, struct profile_loader loader, struct servet_profile **out)
 {
     char *text;
     size_t length;
     int rc = profile_read_text(path, &text, &length, loader.error);
-    return rc < 0 ? rc : parse(&loader, text, length, out);
+    return rc < 0 ? rc : parse_text(&loader, text, length, out);
 }
 
 int profile_load(const char *path, struct servet_profile **out, struct servet_error *error)
 {
-    return load(path, (struct profile_loader){.file = path, .error = error}, out);
+    return load_file(path, (struct profile_loader){.file = path, .error = error}, out);
 }
 
 int profile_load_node(const char *path, struct servet_profile **out, struct servet_error *error)
 {
-    return load(path, (struct profile_loader){.file = path, .error = error, .places_only = true},
-                out);
+    return load_file(
+        path, (struct profile_loader){.file = path, .error = error, .places_only = true}, out);
 }

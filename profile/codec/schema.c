@@ -13,7 +13,7 @@ static const struct profile_object *seen[OBJECTS_MAX];
 static size_t seen_count;
 
 /* Objects in the order in which they are met, each once; false: no room. */
-static bool collect(const struct profile_object *type)
+static bool collect_types(const struct profile_object *type)
 {
     for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_object *element = type->fields[i].element;
@@ -28,7 +28,7 @@ static bool collect(const struct profile_object *type)
             return false;
         }
         seen[seen_count++] = element;
-        if (!collect(element)) {
+        if (!collect_types(element)) {
             return false;
         }
     }
@@ -253,7 +253,7 @@ static int print_manual(const char *mark)
 
 int main(int argc, char **argv)
 {
-    if (!collect(&profile_document)) {
+    if (!collect_types(&profile_document)) {
         fprintf(stderr, "schema: more than %d kinds of objects\n", OBJECTS_MAX);
         return 1;
     }

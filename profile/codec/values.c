@@ -18,7 +18,7 @@
 
 /* -- refusing -- */
 
-static void describe(const struct profile_json *json, char *out, size_t size)
+static void describe_value(const struct profile_json *json, char *out, size_t size)
 {
     if (json->type == PROFILE_JSON_OBJECT || json->type == PROFILE_JSON_ARRAY) {
         snprintf(out, size, "%s", json->type == PROFILE_JSON_OBJECT ? "an object" : "an array");
@@ -41,7 +41,7 @@ int profile_load_refuse(struct profile_loader *loader, const struct json_path *a
         return profile_error(loader->error, -EINVAL, "%s: %s: missing, expected %s", loader->file,
                              path, expected);
     }
-    describe(found, shown, sizeof shown);
+    describe_value(found, shown, sizeof shown);
     return profile_error(loader->error, -EINVAL, "%s: %s: found %s, expected %s", loader->file,
                          path, shown, expected);
 }

@@ -17,7 +17,7 @@
 #define CPU "/sys/devices/system/cpu"
 
 /* With the terminator, so that "ab", "c" differs from "a", "bc". */
-static void mix(uint64_t *hash, const char *text)
+static void mix_text(uint64_t *hash, const char *text)
 {
     *hash = profile_hash_bytes(*hash, text, strlen(text) + 1);
 }
@@ -83,7 +83,7 @@ static void mix_processor(struct sysfs *fs, uint64_t *hash)
     if (*fs->root || !processor_by_cpuid(text, sizeof text)) {
         processor_by_files(fs, text, sizeof text);
     }
-    mix(hash, text);
+    mix_text(hash, text);
 }
 
 /* -- caches -- */
@@ -101,7 +101,7 @@ static void mix_caches(struct sysfs *fs, uint64_t *hash, uint32_t pu)
             if (i == 0 && !said) {
                 return;
             }
-            mix(hash, said ? fs->text : "");
+            mix_text(hash, said ? fs->text : "");
         }
     }
 }
@@ -120,10 +120,10 @@ static int write_signature(struct sysfs *fs, char out[PROFILE_SIGNATURE_SIZE])
     if (rc < 0) {
         return rc;
     }
-    mix(&hash, fs->text);
-    mix(&hash, !*fs->root && uname(&name) == 0 ? name.machine : "");
+    mix_text(&hash, fs->text);
+    mix_text(&hash, !*fs->root && uname(&name) == 0 ? name.machine : "");
     mix_processor(fs, &hash);
-    mix(&hash, profile_sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
+    mix_text(&hash, profile_sysfs_read(fs, "/sys/devices/system/node/online") == 0 ? fs->text : "");
     mix_caches(fs, &hash, first);
     snprintf(out, PROFILE_SIGNATURE_SIZE, "%016" PRIx64, hash);
     return 0;

@@ -23,7 +23,8 @@ static enum servet_origin origin_of(enum profile_origin origin)
 
 /* How sure a figure is. `there`: it was measured on the PUs that were asked for; else what was
  * measured is inferred for them. Returns 0. */
-static int answer(const struct profile_quality *quality, bool there, struct servet_quality *out)
+static int answer_quality(const struct profile_quality *quality, bool there,
+                          struct servet_quality *out)
 {
     enum servet_origin origin = origin_of(quality->origin);
     out->origin = origin == SERVET_MEASURED && !there ? SERVET_INFERRED : origin;
@@ -36,7 +37,7 @@ static int answer(const struct profile_quality *quality, bool there, struct serv
 static int answer_evidence(const struct profile_quality *evidence, bool there,
                            struct servet_quality *out)
 {
-    answer(evidence, there, out);
+    answer_quality(evidence, there, out);
     out->spread = out->spread > 0 ? out->spread : -1;
     return 0;
 }
@@ -151,7 +152,7 @@ int servet_cache_quality(const servet_profile *profile, uint32_t level, uint32_t
 {
     struct profile_place place;
     const struct profile_cache *cache = find_cache(profile, level, pu, &place);
-    return cache ? answer(&cache->quality, true, out) : -ENOENT;
+    return cache ? answer_quality(&cache->quality, true, out) : -ENOENT;
 }
 
 int servet_sharing_quality(const servet_profile *profile, uint32_t level, uint32_t pu,
@@ -411,16 +412,16 @@ int servet_memory_quality(const servet_profile *profile, uint32_t pu, uint32_t w
     const struct profile_numa_access *lesser =
         workers > 1 ? NULL : profile_memory_lesser(place.node_class, place.os_index);
     if (lesser) {
-        return answer(&lesser->quality, lesser->pus.ids[0] == place.os_index, out);
+        return answer_quality(&lesser->quality, lesser->pus.ids[0] == place.os_index, out);
     }
     const struct profile_memory_level *level = workers > 1 ? find_level(&place, workers) : NULL;
     if (!level) {
-        return answer(&place.node_class->memory.quality, true, out);
+        return answer_quality(&place.node_class->memory.quality, true, out);
     }
     /* Scaling was measured in the level's first group; the others are like it. */
     bool scaled = level->scaling_count > 0;
     bool there = !scaled || profile_set_has(&level->collisions.groups[0], place.os_index);
-    answer(&level->quality, there, out);
+    answer_quality(&level->quality, there, out);
     if (scaled) {
         less_sure(level, workers, out);
     }
@@ -435,7 +436,7 @@ int servet_numa_quality(const servet_profile *profile, uint32_t pu, uint32_t num
     if (!row || !profile_locate(profile, pu, &place)) {
         return -ENOENT;
     }
-    return answer(&row->quality, row->pus.ids[0] == place.os_index, out);
+    return answer_quality(&row->quality, row->pus.ids[0] == place.os_index, out);
 }
 
 int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum servet_kernel kernel,
@@ -449,7 +450,7 @@ int servet_kernel_quality(const servet_profile *profile, uint32_t pu, enum serve
     const struct profile_class *node_class = place.node_class;
     bool there = place.os_index == node_class->pus.ids[0] ||
                  profile_set_has(&node_class->memory.kernel_pus, place.os_index);
-    return answer(&rate->quality, there, out);
+    return answer_quality(&rate->quality, there, out);
 }
 
 /* -- messages and cache lines between two PUs -- */
@@ -528,7 +529,7 @@ int servet_message_quality(const servet_profile *profile, uint32_t pu_a, uint32_
     const struct profile_relation *measured = &link.communication->measured;
     bool listed = measured->group_count + measured->pair_count == 0 ||
                   profile_related(measured, link.a, link.b);
-    return answer(&link.layer->quality, listed, out);
+    return answer_quality(&link.layer->quality, listed, out);
 }
 
 int servet_line_quality(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,

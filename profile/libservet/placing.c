@@ -179,8 +179,8 @@ static int order_ranks(struct map_view *view, const uint32_t *pus, const struct 
     return 0;
 }
 
-static int check(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
-                 const double *traffic, struct servet_error *error)
+static int check_ranks(const servet_profile *profile, const uint32_t *pus, uint32_t ranks,
+                       const double *traffic, struct servet_error *error)
 {
     struct profile_place place;
     if (!ranks || ranks > RANKS_LIMIT) {
@@ -207,7 +207,7 @@ int servet_rank_order(const servet_profile *profile, const uint32_t *pus, uint32
 {
     struct map_matrix matrix = {0};
     struct map_view view;
-    int rc = check(profile, pus, ranks, traffic, error);
+    int rc = check_ranks(profile, pus, ranks, traffic, error);
     if (rc == 0) {
         rc = map_view_make(profile, MAP_COMMUNICATION, ranks, &view, error);
     }

@@ -116,7 +116,7 @@ struct span {
     double from, to; /* pixels of both */
 };
 
-static double at(const struct span *span, double value)
+static double span_at(const struct span *span, double value)
 {
     double part = span->axis->scale < CHART_BINARY
                       ? (value - span->low) / (span->high - span->low)
@@ -362,7 +362,7 @@ static struct mark_layout layout_marks(const struct chart *chart, const struct s
     double middle;
     for (size_t i = 0; i < chart->mark_count; i++) {
         if (*chart->marks[i].text) {
-            place_mark(&layout, x, chart->marks[i].text, at(x, chart->marks[i].x), &middle);
+            place_mark(&layout, x, chart->marks[i].text, span_at(x, chart->marks[i].x), &middle);
         }
     }
     return layout;
@@ -375,7 +375,7 @@ static void put_marks(FILE *out, const struct chart *chart, const struct span *x
     struct mark_layout layout = {0};
     for (size_t i = 0; i < chart->mark_count; i++) {
         const struct chart_mark *mark = &chart->marks[i];
-        double where = at(x, mark->x), middle;
+        double where = span_at(x, mark->x), middle;
         open_path(out, mark->colour, 2, mark->dashed);
         fprintf(out, "M%.1f %.1fV%.1f\"/>\n", where, y->to, y->from);
         if (!*mark->text) {
@@ -402,21 +402,21 @@ static void put_axes(FILE *out, const struct span *x, const struct span *y)
           "d=\"",
           out);
     for (size_t i = 0; i < up.count; i++) {
-        fprintf(out, "M%.1f %.1fH%.1f", x->from, at(y, up.at[i]), x->to);
+        fprintf(out, "M%.1f %.1fH%.1f", x->from, span_at(y, up.at[i]), x->to);
     }
     for (size_t i = 0; i < across.count && !x->axis->names; i++) {
-        fprintf(out, "M%.1f %.1fV%.1f", at(x, across.at[i]), y->from, y->to);
+        fprintf(out, "M%.1f %.1fV%.1f", span_at(x, across.at[i]), y->from, y->to);
     }
     fputs("\"/>\n", out);
     open_path(out, CHART_MUTED, 1.5, false);
     fprintf(out, "M%.1f %.1fV%.1fH%.1f\"/>\n", x->from, y->to, y->from, x->to);
     for (size_t i = 0; i < up.count; i++) {
         tick_text(y, up.at[i], text, sizeof text);
-        profile_svg_text(out, x->from - 6, at(y, up.at[i]) + FONT / 3.0, "end", text);
+        profile_svg_text(out, x->from - 6, span_at(y, up.at[i]) + FONT / 3.0, "end", text);
     }
     for (size_t i = 0; i < across.count; i++) {
         tick_text(x, across.at[i], text, sizeof text);
-        double half = text_width(text) / 2, middle = fmin(at(x, across.at[i]), WIDTH - half);
+        double half = text_width(text) / 2, middle = fmin(span_at(x, across.at[i]), WIDTH - half);
         if (middle - half > last) { /* a tick whose text would lie on the one before has none */
             profile_svg_text(out, middle, y->from + ROW, "middle", text);
             last = middle + half;
@@ -433,15 +433,16 @@ static void put_series(FILE *out, const struct chart_series *series, const struc
         open_path(out, series->colour, 2,
                   series->look == CHART_DASHED || series->look == CHART_RULE);
         for (size_t i = 0; i < series->count; i++) {
-            fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', at(x, series->points[i].x),
-                    at(y, series->points[i].y));
+            fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', span_at(x, series->points[i].x),
+                    span_at(y, series->points[i].y));
         }
         fputs("\"/>\n", out);
     }
     if (dots && series->count) {
         open_path(out, series->colour, series->count > 40 ? 4.5 : 7, false);
         for (size_t i = 0; i < series->count; i++) {
-            fprintf(out, "M%.1f %.1fh0", at(x, series->points[i].x), at(y, series->points[i].y));
+            fprintf(out, "M%.1f %.1fh0", span_at(x, series->points[i].x),
+                    span_at(y, series->points[i].y));
         }
         fputs("\"/>\n", out);
     }
@@ -449,8 +450,8 @@ static void put_series(FILE *out, const struct chart_series *series, const struc
         const struct chart_point *point = &series->points[i];
         if (point->low < point->high) {
             open_path(out, series->colour, 2, false);
-            fprintf(out, "M%.1f %.1fV%.1f\"/>\n", at(x, point->x), at(y, point->low),
-                    at(y, point->high));
+            fprintf(out, "M%.1f %.1fV%.1f\"/>\n", span_at(x, point->x), span_at(y, point->low),
+                    span_at(y, point->high));
         }
     }
 }

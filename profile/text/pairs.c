@@ -51,7 +51,7 @@ struct range {
     size_t pairs;
 };
 
-static void widen(struct range *range, double value)
+static void widen_range(struct range *range, double value)
 {
     range->low = range->pairs ? fmin(range->low, value) : value;
     range->high = fmax(range->high, value);
@@ -75,7 +75,7 @@ void profile_show_ratios(const struct profile_cache *cache, FILE *stream)
     struct range of[2] = {0};
     for (size_t i = 0; i < cache->pair_ratio_count; i++) {
         const struct profile_pair_figure *pair = &cache->pair_ratios[i];
-        widen(&of[profile_related(&cache->sharing, pair->a, pair->b)], pair->value);
+        widen_range(&of[profile_related(&cache->sharing, pair->a, pair->b)], pair->value);
     }
     if (cache->pair_ratio_count) {
         fprintf(stream, "  L%u, time of two PUs together to alone:", cache->level);
@@ -104,7 +104,7 @@ void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream)
         for (size_t i = 0; i < memory->pair_rate_count; i++) {
             const struct profile_pair_figure *pair = &memory->pair_rates[i];
             if (level_of(memory, pair->a, pair->b) == level) {
-                widen(&range, pair->value);
+                widen_range(&range, pair->value);
             }
         }
         if (range.pairs) {

@@ -174,7 +174,7 @@ static void quality_cell(struct table *table, const struct profile_quality *qual
     profile_table_cell(table, profile_figure_quality(quality).text, quality->note);
 }
 
-static struct figure number(uint32_t value)
+static struct figure figure_number(uint32_t value)
 {
     struct figure out = {"-"};
     if (value != PROFILE_NOT_SAID) {
@@ -194,7 +194,7 @@ void profile_table_caches(struct table *table, const struct profile_class *node_
                           profile_figure_cache(cache).text,
                           profile_figure_bytes(cache->declared_size_bytes).text,
                           profile_figure_bytes(cache->line_bytes).text,
-                          cache->associativity ? number(cache->associativity).text : "-");
+                          cache->associativity ? figure_number(cache->associativity).text : "-");
         groups_cell(table, profile_figure_sharers(&cache->sharing),
                     profile_relation_text(&cache->sharing));
         set_cell(table, &cache->pus, cache->pus.count == 0);
@@ -303,7 +303,7 @@ void profile_table_devices(struct table *table, const struct profile_class *node
         profile_table_row(table, "%s\t%s%s\t%s\t%u\t%s", profile_device_kind_names[device->kind],
                           device->name, device->down ? " (no link)" : "",
                           device->bus_id ? device->bus_id : "-", device->card,
-                          number(device->numa_node).text);
+                          figure_number(device->numa_node).text);
         /* all: near to no PUs in particular */
         set_cell(table, &device->pus, device->pus.count == node_class->pus.count);
         profile_table_cell(table, device->model ? device->model : "-", NULL);

@@ -84,7 +84,7 @@ static hwloc_obj_t pci_above(hwloc_obj_t object)
     return object;
 }
 
-static struct found *find(struct devices *devices, hwloc_obj_t object, hwloc_obj_t pci)
+static struct found *find_device(struct devices *devices, hwloc_obj_t object, hwloc_obj_t pci)
 {
     for (size_t i = 0; i < devices->count; i++) {
         if (devices->found[i].object == object) {
@@ -210,7 +210,7 @@ static int read_os_device(struct devices *devices, hwloc_obj_t object)
     if (kind == PROFILE_DEVICE_KINDS || !object->name || (!tile && has_tiles(pci))) {
         return 0;
     }
-    struct found *found = find(devices, pci && !tile ? pci : object, pci);
+    struct found *found = find_device(devices, pci && !tile ? pci : object, pci);
     int rc = found ? 0 : -ENOMEM;
     if (rc == 0 && kind < found->device.kind) {
         found->device.kind = kind;
@@ -237,7 +237,7 @@ static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
     if (!maker || !gpu || has_tiles(pci)) {
         return 0;
     }
-    struct found *found = find(devices, pci, pci);
+    struct found *found = find_device(devices, pci, pci);
     if (!found) {
         return -ENOMEM;
     }
@@ -370,8 +370,8 @@ static void drop_others(struct devices *devices)
     devices->count = kept;
 }
 
-static int finish(hwloc_topology_t topology, struct devices *devices,
-                  struct profile_class *node_class)
+static int finish_devices(hwloc_topology_t topology, struct devices *devices,
+                          struct profile_class *node_class)
 {
     drop_others(devices);
     const size_t kept = devices->count;
@@ -411,7 +411,7 @@ int profile_topology_read_devices(hwloc_topology_t topology, struct profile_clas
         rc = read_pci_device(&devices, o);
     }
     if (rc == 0) {
-        rc = finish(topology, &devices, node_class);
+        rc = finish_devices(topology, &devices, node_class);
     }
     for (size_t i = 0; i < devices.count; i++) {
         profile_device_free(&devices.found[i].device);

@@ -46,7 +46,7 @@ static char *name_of_part(unsigned implementer, unsigned part)
 }
 
 /* A number of /proc/cpuinfo, "0x41". */
-static bool number(const char *cpuinfo, const char *key, unsigned *out)
+static bool cpuinfo_number(const char *cpuinfo, const char *key, unsigned *out)
 {
     char *text = profile_sysfs_value(cpuinfo, key), *end = text;
     unsigned long value = text ? strtoul(text, &end, 0) : 0;
@@ -73,7 +73,8 @@ static char *of_cpuinfo(const char *cpuinfo)
         free(name);
     }
     unsigned implementer, part;
-    return number(cpuinfo, "CPU implementer", &implementer) && number(cpuinfo, "CPU part", &part)
+    return cpuinfo_number(cpuinfo, "CPU implementer", &implementer) &&
+                   cpuinfo_number(cpuinfo, "CPU part", &part)
                ? name_of_part(implementer, part)
                : NULL;
 }

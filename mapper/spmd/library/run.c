@@ -55,7 +55,7 @@ const struct servet_spmd_layout *servet_spmd_layout(const servet_spmd *plan)
 /* -- the plan file: what one rank needs of it (its form is in mapper/spmd/plan.c) -- */
 
 /* False: not there, not a number, negative. */
-static int number(const json_t *value, size_t *out)
+static int number_of(const json_t *value, size_t *out)
 {
     json_int_t found = json_integer_value(value);
     *out = (size_t)found;
@@ -65,8 +65,8 @@ static int number(const json_t *value, size_t *out)
 static int two(const json_t *object, const char *key, size_t *a, size_t *b)
 {
     const json_t *list = json_object_get(object, key);
-    return json_array_size(list) == 2 && number(json_array_get(list, 0), a) &&
-           number(json_array_get(list, 1), b);
+    return json_array_size(list) == 2 && number_of(json_array_get(list, 0), a) &&
+           number_of(json_array_get(list, 1), b);
 }
 
 static int read_layout(const json_t *root, struct servet_spmd_layout *t)
@@ -74,10 +74,10 @@ static int read_layout(const json_t *root, struct servet_spmd_layout *t)
     const json_t *halo = json_object_get(root, "halo");
     int good = two(root, "problem", &t->problem_x, &t->problem_y) &&
                two(root, "grid", &t->n, &t->m) && two(root, "tile", &t->x, &t->y) &&
-               number(json_object_get(halo, "left"), &t->left) &&
-               number(json_object_get(halo, "right"), &t->right) &&
-               number(json_object_get(halo, "down"), &t->down) &&
-               number(json_object_get(halo, "up"), &t->up);
+               number_of(json_object_get(halo, "left"), &t->left) &&
+               number_of(json_object_get(halo, "right"), &t->right) &&
+               number_of(json_object_get(halo, "down"), &t->down) &&
+               number_of(json_object_get(halo, "up"), &t->up);
     good = good && t->n && t->m && t->x * t->n == t->problem_x && t->y * t->m == t->problem_y;
     t->stride = t->x + t->left + t->right;
     t->rows = t->y + t->down + t->up;
@@ -210,7 +210,7 @@ static void along(int direction, size_t size, size_t before, size_t after, size_
     }
 }
 
-static int prepare(servet_spmd *plan)
+static int prepare_plan(servet_spmd *plan)
 {
     const struct servet_spmd_layout *t = &plan->layout;
     for (size_t k = 0; k < plan->message_count; k++) {
@@ -261,7 +261,7 @@ static int post_sends(servet_spmd *plan, char *array)
     return rc;
 }
 
-static int finish(servet_spmd *plan, char *array)
+static int finish_plan(servet_spmd *plan, char *array)
 {
     size_t count = plan->message_count;
     int rc = MPI_Waitall((int)(2 * count), plan->requests, MPI_STATUSES_IGNORE);
@@ -275,7 +275,7 @@ int servet_spmd_exchange(servet_spmd *plan, void *array)
 {
     int rc = post_receives(plan);
     rc = rc == MPI_SUCCESS ? post_sends(plan, array) : rc;
-    return rc == MPI_SUCCESS ? finish(plan, array) : rc;
+    return rc == MPI_SUCCESS ? finish_plan(plan, array) : rc;
 }
 
 /* The slice number `k` of SLICES: along y, or along x where the tile has few rows. */
@@ -324,23 +324,23 @@ static int run_step(servet_spmd *plan, enum order order, void *next, servet_spmd
     for (; rc == MPI_SUCCESS && box < count; box++) {
         rc = compute_internal(plan, &boxes[box], compute, context);
     }
-    return rc == MPI_SUCCESS ? finish(plan, next) : rc;
+    return rc == MPI_SUCCESS ? finish_plan(plan, next) : rc;
 }
 
 /* -- the better order -- */
 
-static int ascending(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* All ranks decide the same, by the sum of their medians. */
-static int decide(servet_spmd *plan)
+static int decide_order(servet_spmd *plan)
 {
     double mine[ORDERS], all[ORDERS];
     for (int order = 0; order < ORDERS; order++) {
-        qsort(plan->trial.seconds[order], TRIALS, sizeof(double), ascending);
+        qsort(plan->trial.seconds[order], TRIALS, sizeof(double), by_order);
         mine[order] = plan->trial.seconds[order][TRIALS / 2];
     }
     int rc = MPI_Allreduce(mine, all, ORDERS, MPI_DOUBLE, MPI_SUM, plan->comm);
@@ -357,7 +357,7 @@ static int try_step(servet_spmd *plan, void *next, servet_spmd_compute *compute,
     double start = MPI_Wtime();
     int rc = run_step(plan, order, next, compute, context);
     plan->trial.seconds[order][step / ORDERS] = MPI_Wtime() - start;
-    return rc == MPI_SUCCESS && plan->trial.steps == ORDERS * TRIALS ? decide(plan) : rc;
+    return rc == MPI_SUCCESS && plan->trial.steps == ORDERS * TRIALS ? decide_order(plan) : rc;
 }
 
 int servet_spmd_step(servet_spmd *plan, void *next, servet_spmd_compute *compute, void *context)
@@ -398,7 +398,7 @@ int servet_spmd_open(const char *path, MPI_Comm comm, size_t bytes, servet_spmd 
              read_file(path ? path : getenv("SERVET_SPMD_PLAN"), rank, ranks, plan, error, size);
     if (!failed) {
         plan->bytes = bytes;
-        failed = prepare(plan) < 0;
+        failed = prepare_plan(plan) < 0;
     }
     /* All or none: a rank that goes on alone would wait for the others for ever. */
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, comm);
