@@ -11,7 +11,7 @@
 #include "profile/text/text.h"
 #include "report/report.h"
 
-struct options {
+struct show_options {
     const char *file;   /* NULL: looked for */
     const char *second; /* of --diff */
     const char *html, *hwloc;
@@ -22,8 +22,8 @@ struct options {
 
 enum { OPTION_PNG = 0x100, OPTION_MAP };
 
-#define FLAG(member) CLI_FLAG(struct options, member)
-#define TEXT(member) CLI_TEXT(struct options, member)
+#define FLAG(member) CLI_FLAG(struct show_options, member)
+#define TEXT(member) CLI_TEXT(struct show_options, member)
 
 static const struct argp_option option_table[] = {
     {"json", 'j', NULL, 0, "Print the profile as JSON (checked, in the order of the schema)", 0},
@@ -46,7 +46,7 @@ static const struct argp_option option_table[] = {
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct options *options = state->input;
+    struct show_options *options = state->input;
     switch (key) {
     case 'j':
         options->json = true;
@@ -116,7 +116,7 @@ static struct servet_profile *find_profile(char *path, size_t size)
     return profile;
 }
 
-static int show_live(const struct options *options)
+static int show_live(const struct show_options *options)
 {
     int rc = report_live_print(stdout, options->json, options->live);
     if (rc == -ESRCH) {
@@ -150,7 +150,7 @@ static void write_file(const struct report *report, bool html, const char *path)
     free(text);
 }
 
-static void show_diff(const struct options *options)
+static void show_diff(const struct show_options *options)
 {
     struct servet_error error;
     struct servet_profile *old = cli_load(options->file), *new = cli_load(options->second);
@@ -181,7 +181,7 @@ static void refuse_profile(const char *option, const char *path)
     }
 }
 
-static void refuse_combinations(const struct options *options)
+static void refuse_combinations(const struct show_options *options)
 {
     bool json_alone = options->json && !options->diff;
     const char *const outputs[][2] = {{"--html", options->html}, {"--hwloc", options->hwloc}};
@@ -209,7 +209,7 @@ static void refuse_combinations(const struct options *options)
     }
 }
 
-static void show_profile(const struct options *options, const struct servet_profile *profile,
+static void show_profile(const struct show_options *options, const struct servet_profile *profile,
                          const char *source)
 {
     const struct report report = {
@@ -237,7 +237,7 @@ static void show_profile(const struct options *options, const struct servet_prof
 
 int main(int argc, char **argv)
 {
-    struct options options = {0};
+    struct show_options options = {0};
     char path[PATH_MAX];
     cli_parse(&command, argc, argv, 0, NULL, &options);
     refuse_combinations(&options);

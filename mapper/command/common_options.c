@@ -230,7 +230,7 @@ const struct map_format *map_common_format(const char *name)
 
 enum { NAME_SIZE = 256 };
 
-struct job {
+struct job_nodes {
     const struct servet_profile *profile;
     uint32_t *pus;
     size_t count;
@@ -252,7 +252,7 @@ static int64_t find_node(const struct servet_profile *profile, const char *name)
     return -1;
 }
 
-static int add_node(struct job *job, const char *name)
+static int add_node(struct job_nodes *job, const char *name)
 {
     const int64_t node = find_node(job->profile, name);
     if (node < 0) {
@@ -272,7 +272,7 @@ static int add_node(struct job *job, const char *name)
     return 0;
 }
 
-static int add_list(struct job *job, const char *list)
+static int add_list(struct job_nodes *job, const char *list)
 {
     uint32_t count;
     char name[NAME_SIZE];
@@ -290,7 +290,7 @@ static int add_list(struct job *job, const char *list)
     return rc;
 }
 
-static int finish_job(struct job *job, int rc, struct profile_set *pus)
+static int finish_job(struct job_nodes *job, int rc, struct profile_set *pus)
 {
     if (rc == 0) {
         rc = job->count ? profile_set_from_array(job->pus, job->count, pus)
@@ -315,7 +315,7 @@ int map_job_from_file(const struct servet_profile *profile, const char *path,
 {
     char source[PATH_MAX + 32], *line = NULL;
     size_t size = 0, number = 0;
-    struct job job = {.profile = profile, .source = source, .error = error};
+    struct job_nodes job = {.profile = profile, .source = source, .error = error};
     FILE *file = fopen(path, "re");
     snprintf(source, sizeof source, "%s", path);
     if (!file) {
@@ -340,7 +340,7 @@ int map_job_from_file(const struct servet_profile *profile, const char *path,
 int map_job_from_slurm(const struct servet_profile *profile, struct profile_set *pus,
                        struct servet_error *error)
 {
-    struct job job = {.profile = profile, .source = "SLURM_JOB_NODELIST", .error = error};
+    struct job_nodes job = {.profile = profile, .source = "SLURM_JOB_NODELIST", .error = error};
     const char *list = getenv("SLURM_JOB_NODELIST");
     if (!list || !*list) {
         return profile_error(

@@ -9,19 +9,19 @@
 
 /* -- shares into boxes -- */
 
-struct box {
+struct split_box {
     uint64_t load, room;
     uint32_t index;
 };
 
 /* Which box is emptier with `threads` more in it. */
-static bool emptier(const struct box *a, const struct box *b, uint32_t threads)
+static bool emptier(const struct split_box *a, const struct split_box *b, uint32_t threads)
 {
     uint64_t x = (a->load + threads) * b->room, y = (b->load + threads) * a->room;
     return x != y ? x < y : a->index < b->index;
 }
 
-static void sift_down(struct box *heap, size_t count, size_t at, uint32_t threads)
+static void sift_down(struct split_box *heap, size_t count, size_t at, uint32_t threads)
 {
     for (;;) {
         size_t best = at;
@@ -31,7 +31,7 @@ static void sift_down(struct box *heap, size_t count, size_t at, uint32_t thread
         if (best == at) {
             return;
         }
-        struct box kept = heap[at];
+        struct split_box kept = heap[at];
         heap[at] = heap[best];
         heap[best] = kept;
         at = best;
@@ -50,7 +50,7 @@ static int widest_first(const void *a, const void *b)
 /* Emptiest box first. A box that is too full for this share is too full for all of this width, and
  * shares come widest first, so what does not fit into the emptiest box of equal ones fits
  * nowhere. */
-static bool share_evenly(struct map_share *shares, size_t share_count, struct box *heap,
+static bool share_evenly(struct map_share *shares, size_t share_count, struct split_box *heap,
                          size_t count, enum map_fit fit)
 {
     uint32_t narrowest = fit == MAP_FIT_RANKS ? 1 : shares[share_count - 1].threads, before = 0;
@@ -80,7 +80,7 @@ static bool share_evenly(struct map_share *shares, size_t share_count, struct bo
 }
 
 /* The first box with room, in rank order. */
-static bool share_in_order(struct map_share *shares, size_t share_count, struct box *boxes,
+static bool share_in_order(struct map_share *shares, size_t share_count, struct split_box *boxes,
                            size_t count)
 {
     uint32_t narrowest = UINT32_MAX;
@@ -105,11 +105,11 @@ static bool share_in_order(struct map_share *shares, size_t share_count, struct 
 }
 
 /* Fullest box first (best fit decreasing): leaves the least unused. */
-static bool share_tightly(struct map_share *shares, size_t share_count, struct box *boxes,
+static bool share_tightly(struct map_share *shares, size_t share_count, struct split_box *boxes,
                           size_t count)
 {
     for (size_t s = 0; s < share_count; s++) {
-        struct box *best = NULL;
+        struct split_box *best = NULL;
         for (size_t i = 0; i < count; i++) {
             uint64_t left = boxes[i].room - boxes[i].load;
             if (left >= shares[s].threads && (!best || left < best->room - best->load)) {
@@ -125,12 +125,12 @@ static bool share_tightly(struct map_share *shares, size_t share_count, struct b
     return true;
 }
 
-static size_t fill_boxes(struct box *boxes, const uint64_t *room, size_t count)
+static size_t fill_boxes(struct split_box *boxes, const uint64_t *room, size_t count)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         if (room[i]) {
-            boxes[used++] = (struct box){0, room[i], (uint32_t)i};
+            boxes[used++] = (struct split_box){0, room[i], (uint32_t)i};
         }
     }
     return used;
@@ -171,7 +171,7 @@ static int settle_shares(struct map_share *shares, size_t count)
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
                   enum map_fit fit)
 {
-    struct box *boxes = calloc(count, sizeof *boxes);
+    struct split_box *boxes = calloc(count, sizeof *boxes);
     bool done = false;
     if (!boxes) {
         return -ENOMEM;

@@ -23,19 +23,19 @@ struct slot {
 };
 
 /* The place p is slot count + p. */
-struct tree {
+struct weight_tree {
     struct slot *slots;
     uint32_t count;
 };
 
 /* Places [begin, end). */
-struct run {
+struct weight_run {
     uint32_t begin, end;
 };
 
 /* One family as runs: those of group g are run[start[g]] and its next ones, count[g] of them. */
 struct runs {
-    struct run *run;
+    struct weight_run *run;
     uint32_t *count;
     map_weight weight; /* what a choice adds to them */
 };
@@ -50,8 +50,8 @@ struct relations {
 
 /* A tree that is being raised. */
 struct raising {
-    struct tree *tree;
-    struct run *reached; /* in this pass: apart from one another, ascending */
+    struct weight_tree *tree;
+    struct weight_run *reached; /* in this pass: apart from one another, ascending */
     size_t reached_count;
     uint64_t *stale; /* a bit for each slot: something below it has changed */
 };
@@ -60,7 +60,7 @@ struct map_engine {
     const struct map_view *view;
     const struct map_slots *keys;
     struct relations *classes, network;
-    struct tree *nodes, top; /* over the PUs of each node; over the nodes */
+    struct weight_tree *nodes, top; /* over the PUs of each node; over the nodes */
     struct raising inside, outside;
 };
 
@@ -132,19 +132,19 @@ static void add_to_places(struct raising *r, uint32_t begin, uint32_t end, map_w
 /* A new pass: no place has been reached but that of the choice, which nothing is added to. */
 static void begin_pass(struct raising *r, uint32_t place)
 {
-    r->reached[0] = (struct run){place, place + 1};
+    r->reached[0] = (struct weight_run){place, place + 1};
     r->reached_count = 1;
 }
 
 /* Raises the places that were not reached in this pass. */
-static void raise_run(struct raising *r, struct run run, map_weight what)
+static void raise_run(struct raising *r, struct weight_run run, map_weight what)
 {
-    struct run *first = r->reached, *last, *end = r->reached + r->reached_count;
+    struct weight_run *first = r->reached, *last, *end = r->reached + r->reached_count;
     uint32_t begin = run.begin;
     while (first < end && first->end < run.begin) {
         first++;
     }
-    struct run joined = run;
+    struct weight_run joined = run;
     for (last = first; last < end && last->begin <= run.end; last++) {
         add_to_places(r, begin, last->begin, what);
         begin = last->end > begin ? last->end : begin;
@@ -170,7 +170,7 @@ static void raise_related(struct raising *r, const struct relations *in, size_t 
     for (uint32_t i = groups->pair_start ? groups->pair_start[item] : 0;
          groups->pair_start && i < groups->pair_start[item + 1]; i++) {
         uint32_t place = in->order.place[groups->pair_with[i]];
-        raise_run(r, (struct run){place, place + 1}, what);
+        raise_run(r, (struct weight_run){place, place + 1}, what);
     }
 }
 
@@ -179,7 +179,7 @@ static void raise_related(struct raising *r, const struct relations *in, size_t 
 static void raise_all(struct map_engine *e, uint32_t node, uint32_t item)
 {
     const struct relations *class = &e->classes[e->view->nodes[node].class_index];
-    const struct run all = {0, e->inside.tree->count};
+    const struct weight_run all = {0, e->inside.tree->count};
     bool in_layers = false;
     for (size_t f = 0; f < class->count; f++) {
         if (!in_layers) {
@@ -250,7 +250,7 @@ void map_engine_raise(struct map_engine *e, uint32_t leaf)
 
 /* -- making -- */
 
-static void refresh_all(const struct tree *tree)
+static void refresh_all(const struct weight_tree *tree)
 {
     for (uint32_t slot = tree->count; slot-- > ROOT;) {
         tree->slots[slot].added = (map_weight){0};
@@ -263,7 +263,7 @@ void map_engine_restart(struct map_engine *e, const struct map_slots *keys)
     e->keys = keys;
     for (uint32_t n = 0; n < e->view->node_count; n++) {
         const struct map_node *node = &e->view->nodes[n];
-        const struct tree *tree = &e->nodes[n];
+        const struct weight_tree *tree = &e->nodes[n];
         for (uint32_t i = 0; i < tree->count; i++) {
             uint32_t leaf = node->first_leaf + i;
             map_weight first = map_view_first_weight(e->view, leaf);
@@ -288,11 +288,11 @@ static int make_runs(struct map_arena *arena, const struct map_order *order,
         if (group == MAP_NONE) {
             continue;
         }
-        struct run *next = out->run + groups->start[group] + out->count[group];
+        struct weight_run *next = out->run + groups->start[group] + out->count[group];
         if (out->count[group] && next[-1].end == p) {
             next[-1].end = p + 1;
         } else {
-            *next = (struct run){p, p + 1};
+            *next = (struct weight_run){p, p + 1};
             out->count[group]++;
         }
     }
@@ -332,11 +332,11 @@ static int make_trees(struct map_engine *e, struct map_arena *arena)
     if (!e->nodes || !next) {
         return -ENOMEM;
     }
-    e->top = (struct tree){next, view->node_count};
+    e->top = (struct weight_tree){next, view->node_count};
     next += 2 * (size_t)view->node_count;
     for (uint32_t n = 0; n < view->node_count; n++) {
         const struct map_class *class = &view->classes[view->nodes[n].class_index];
-        e->nodes[n] = (struct tree){next, (uint32_t) class->of->pus.count};
+        e->nodes[n] = (struct weight_tree){next, (uint32_t) class->of->pus.count};
         widest = e->nodes[n].count > widest ? e->nodes[n].count : widest;
         next += 2 * (size_t)e->nodes[n].count;
     }

@@ -26,7 +26,7 @@ enum { SUPERSTEPS_MAX = 1000 };
  * l are positive. */
 enum { MORE_RUNS = 3, ENLARGEMENTS = 3 };
 
-struct run {
+struct study_run {
     double *time;
     double sum; /* over all h: the smaller, the better */
     struct bsp_line line;
@@ -43,7 +43,7 @@ struct study {
     double estimate_low_s, estimate_high_s;
     double t0_s;
     uint64_t begun_ns; /* of wall time */
-    struct run runs[BSP_RUNS_MAX + MORE_RUNS];
+    struct study_run runs[BSP_RUNS_MAX + MORE_RUNS];
     uint32_t run_count;
 };
 
@@ -142,7 +142,7 @@ static int sweep_study(struct study *study, double *time, size_t *order)
 
 static int make_run(struct study *study)
 {
-    struct run *run = &study->runs[study->run_count];
+    struct study_run *run = &study->runs[study->run_count];
     size_t count = study->curve.count;
     size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
@@ -179,7 +179,7 @@ static bool is_patient(const struct study *study, const struct probe_bsp_request
 
 static int by_sum(const void *a, const void *b)
 {
-    const struct run *x = a, *y = b;
+    const struct study_run *x = a, *y = b;
     return (x->sum > y->sum) - (x->sum < y->sum);
 }
 

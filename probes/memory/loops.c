@@ -25,7 +25,7 @@ struct rounds {
     size_t met;
 };
 
-struct question {
+struct loop_question {
     struct probe *probe;
     const struct profile_set *domain;
     size_t bytes;
@@ -52,8 +52,8 @@ static int choose_domain(const struct probe *probe, struct profile_set *out)
     return rc;
 }
 
-static int run_kernel(const struct question *question, enum profile_kernel kernel, size_t workers,
-                      double *total)
+static int run_kernel(const struct loop_question *question, enum profile_kernel kernel,
+                      size_t workers, double *total)
 {
     struct machine_copy what = probe_memory_what(
         question->probe, probe_memory_room(question->probe, question->bytes, workers), -1);
@@ -71,7 +71,7 @@ static enum profile_kernel kernel_of_levels(const struct probe *probe)
 
 /* 0, -errno, or 1: it is too late to end this one. Where other tasks keep the PUs apart, what one
  * gets alone is known all the same, and the others of this round are not waited for either. */
-static int one_round(const struct question *question, size_t round, struct rounds *rounds)
+static int one_round(const struct loop_question *question, size_t round, struct rounds *rounds)
 {
     bool meet = question->domain->count > 1;
     int rc = 0;
@@ -122,7 +122,7 @@ static int say_which_pages(const struct machine *machine, struct profile_memory 
 }
 
 /* `not_concurrent`: some loop has no figure of all PUs together. */
-static int measure_loops(const struct question *question, struct profile_memory *memory,
+static int measure_loops(const struct loop_question *question, struct profile_memory *memory,
                          bool *not_concurrent)
 {
     struct rounds rounds[PROFILE_KERNELS] = {0};
@@ -158,7 +158,7 @@ int probe_memory_kernels(struct probe *probe, struct probe_memory *found,
     int rc = choose_domain(probe, &domain);
     bool not_concurrent = false;
     if (rc == 0) {
-        const struct question question = {probe, &domain, found->array_bytes};
+        const struct loop_question question = {probe, &domain, found->array_bytes};
         rc = measure_loops(&question, &found->memory, &not_concurrent);
         if (rc == 0 && not_concurrent) {
             rc = probe_note_beside_others(&found->memory.quality, "loops not all measured");

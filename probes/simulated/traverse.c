@@ -19,7 +19,7 @@ enum {
 static const double steady = 0.004; /* change of the mean latency from turn to turn */
 
 /* Where a node's line is kept in one cache. */
-struct place {
+struct sim_place {
     uint64_t line;
     uint32_t slot;
 };
@@ -29,11 +29,11 @@ struct node {
     uint64_t virtual, physical;
 };
 
-struct stream {
+struct sim_stream {
     size_t position;    /* of the PU */
     struct node *nodes; /* in the order of the visits */
     const struct sim_path *path;
-    struct place *places; /* by node, then cache of the path */
+    struct sim_place *places; /* by node, then cache of the path */
     size_t count;
     double memory_seconds; /* of a load that misses every cache */
     double tlb_seconds;    /* that misses of the TLBs add to each */
@@ -91,11 +91,11 @@ static void choose_frames(const struct sim *sim, struct random *random, size_t p
 }
 
 /* Which nodes are simulated: of every `span` bytes the first `kept`. */
-struct sample {
+struct sim_sample {
     uint64_t span, kept;
 };
 
-static struct sample choose_sample(const struct sim *sim, const struct machine_traversal *what)
+static struct sim_sample choose_sample(const struct sim *sim, const struct machine_traversal *what)
 {
     uint64_t span = class_span(sim),
              classes = span > what->stride_bytes ? span / what->stride_bytes : 1;
@@ -104,9 +104,9 @@ static struct sample choose_sample(const struct sim *sim, const struct machine_t
         kept *= 2;
     }
     if (what->order == MACHINE_SPREAD || kept >= classes) {
-        return (struct sample){what->bytes, what->bytes};
+        return (struct sim_sample){what->bytes, what->bytes};
     }
-    return (struct sample){span, kept * what->stride_bytes};
+    return (struct sim_sample){span, kept * what->stride_bytes};
 }
 
 /* Where the pages of a working set lie. */
@@ -117,7 +117,7 @@ struct memory {
 };
 
 static void add_node(const struct machine_traversal *what, const struct memory *memory,
-                     uint64_t node, size_t i, struct stream *stream)
+                     uint64_t node, size_t i, struct sim_stream *stream)
 {
     const unsigned page_shift = (unsigned)__builtin_ctzll(memory->page);
     uint64_t at =
@@ -127,8 +127,8 @@ static void add_node(const struct machine_traversal *what, const struct memory *
                                (at & (memory->page - 1))};
 }
 
-static void add_nodes(const struct machine_traversal *what, const struct sample *sample,
-                      const struct memory *memory, struct stream *stream)
+static void add_nodes(const struct machine_traversal *what, const struct sim_sample *sample,
+                      const struct memory *memory, struct sim_stream *stream)
 {
     for (uint64_t start = 0, i = 0; start < what->bytes; start += sample->span) {
         uint64_t end = start + sample->kept < what->bytes ? start + sample->kept : what->bytes;
@@ -140,12 +140,12 @@ static void add_nodes(const struct machine_traversal *what, const struct sample 
 }
 
 static int make_stream(struct sim *sim, const struct machine_traversal *what, size_t index,
-                       struct stream *stream)
+                       struct sim_stream *stream)
 {
     struct random random = {what->seed * 977 + stream->position};
     bool huge = what->pages == MACHINE_PAGES_HUGE && sim->huge_page_bytes;
     size_t page = huge ? sim->huge_page_bytes : sim->page_bytes, pages = what->bytes / page + 2;
-    struct sample sample = choose_sample(sim, what);
+    struct sim_sample sample = choose_sample(sim, what);
     size_t nodes = (what->bytes / sample.span + 1) * (sample.kept / what->stride_bytes);
     uint64_t *frames = malloc(pages * sizeof *frames);
     stream->nodes = malloc(nodes * sizeof *stream->nodes);
@@ -186,7 +186,7 @@ static struct sim_ways *ways_of(const struct stage *stage, size_t depth, size_t 
 /* Looks up once where each line goes, instead of at each visit. Whatever chooses its set, a line is
  * known by its physical address: what a virtually indexed level evicts goes to a cache of victims.
  */
-static int find_places(const struct stage *stage, struct stream *stream)
+static int find_places(const struct stage *stage, struct sim_stream *stream)
 {
     const size_t depth = stream->path->depth;
     stream->places = malloc((stream->count * depth + 1) * sizeof *stream->places);
@@ -204,7 +204,7 @@ static int find_places(const struct stage *stage, struct stream *stream)
             if (slot == SIM_NO_SLOT) {
                 return -ENOMEM;
             }
-            stream->places[i * depth + level] = (struct place){line, slot};
+            stream->places[i * depth + level] = (struct sim_place){line, slot};
         }
     }
     return 0;
@@ -246,10 +246,10 @@ static void fill(struct stage *stage, size_t level, size_t position, uint64_t li
 }
 
 /* One load; its latency. */
-static double load_line(struct stage *stage, const struct stream *stream, size_t i)
+static double load_line(struct stage *stage, const struct sim_stream *stream, size_t i)
 {
     const size_t position = stream->position, depth = stream->path->depth;
-    const struct place *places = &stream->places[i * depth];
+    const struct sim_place *places = &stream->places[i * depth];
     size_t hit = 0;
     for (; hit < depth; hit++) {
         struct sim_ways *ways = ways_of(stage, hit, position);
@@ -285,7 +285,7 @@ static void intrude(struct stage *stage, size_t position)
 
 /* -- one traversal -- */
 
-static double one_turn(struct stage *stage, struct stream *streams, size_t count, double *mean)
+static double one_turn(struct stage *stage, struct sim_stream *streams, size_t count, double *mean)
 {
     size_t longest = 0;
     double sum = 0;
@@ -371,7 +371,8 @@ static int clear_caches(struct stage *stage, size_t position)
 
 /* Turns in succession that are to give what the one before gave. A policy of ages overshoots, and
  * stands still for a turn where it comes back. */
-static uint32_t turns_alike(const struct stage *stage, const struct stream *streams, size_t count)
+static uint32_t turns_alike(const struct stage *stage, const struct sim_stream *streams,
+                            size_t count)
 {
     for (size_t s = 0; s < count; s++) {
         for (size_t level = 0; level < streams[s].path->depth; level++) {
@@ -383,8 +384,8 @@ static uint32_t turns_alike(const struct stage *stage, const struct stream *stre
     return 1;
 }
 
-static void run(struct stage *stage, const struct machine_traversal *what, struct stream *streams,
-                size_t count, double *seconds)
+static void run(struct stage *stage, const struct machine_traversal *what,
+                struct sim_stream *streams, size_t count, double *seconds)
 {
     double before = 0;
     uint32_t alike = 0;
@@ -409,7 +410,7 @@ static void run(struct stage *stage, const struct machine_traversal *what, struc
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
                        size_t count, double *seconds_per_access)
 {
-    struct stream *streams = calloc(count, sizeof *streams);
+    struct sim_stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
     int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {

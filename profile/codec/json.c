@@ -34,7 +34,7 @@
  * section 8.1). */
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-struct reader {
+struct json_reader {
     char *at;
     const char *line_start;
     size_t line; /* the first is 1 */
@@ -43,14 +43,14 @@ struct reader {
     const char *wrong; /* what was expected; NULL with a failure: there is no memory */
 };
 
-static bool refuse_text(struct reader *reader, const char *expected)
+static bool refuse_text(struct json_reader *reader, const char *expected)
 {
     reader->wrong = expected;
     return false;
 }
 
 /* The value's position, UINT32_MAX: there is no memory. */
-static uint32_t add_value(struct reader *reader, enum profile_json_type type, const char *text)
+static uint32_t add_value(struct json_reader *reader, enum profile_json_type type, const char *text)
 {
     if (reader->used == reader->room) {
         uint32_t room = 2 * reader->room;
@@ -65,7 +65,7 @@ static uint32_t add_value(struct reader *reader, enum profile_json_type type, co
     return reader->used++;
 }
 
-static void skip_blanks(struct reader *reader)
+static void skip_blanks(struct json_reader *reader)
 {
     char *at = reader->at;
     for (;; at++) {
@@ -147,7 +147,7 @@ static unsigned read_unit(const char *at)
 }
 
 /* "\u" and its digits, the second half of a pair too. */
-static bool read_code(struct reader *reader, char **from, char **to)
+static bool read_code(struct json_reader *reader, char **from, char **to)
 {
     const char *at = *from;
     unsigned code = read_unit(at + 2), low;
@@ -168,7 +168,7 @@ static bool read_code(struct reader *reader, char **from, char **to)
     return true;
 }
 
-static bool read_escape(struct reader *reader, char **from, char **to)
+static bool read_escape(struct json_reader *reader, char **from, char **to)
 {
     static const char codes[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
     if ((*from)[1] == 'u') {
@@ -184,7 +184,7 @@ static bool read_escape(struct reader *reader, char **from, char **to)
 }
 
 /* Characters that are no ASCII, escapes, and what may not be in a string. */
-static bool read_special(struct reader *reader, char **from, char **to)
+static bool read_special(struct json_reader *reader, char **from, char **to)
 {
     if (**from == '\\') {
         return read_escape(reader, from, to);
@@ -199,7 +199,7 @@ static bool read_special(struct reader *reader, char **from, char **to)
     return bytes > 0 || refuse_text(reader, "expected UTF-8");
 }
 
-static bool read_string(struct reader *reader)
+static bool read_string(struct json_reader *reader)
 {
     char *begin = reader->at + 1, *from = begin, *to = begin;
     while (*from != '"') {
@@ -263,7 +263,7 @@ static bool fits_integer(const char *text)
     return errno == 0;
 }
 
-static bool read_number(struct reader *reader)
+static bool read_number(struct json_reader *reader)
 {
     char *begin = reader->at, *digits = begin + (*begin == '-'), *end = skip_digits(digits);
     bool large = false;
@@ -285,7 +285,7 @@ static bool read_number(struct reader *reader)
     return add_value(reader, whole ? PROFILE_JSON_INTEGER : PROFILE_JSON_REAL, begin) != UINT32_MAX;
 }
 
-static bool read_word(struct reader *reader)
+static bool read_word(struct json_reader *reader)
 {
     static const struct {
         const char *text;
@@ -304,9 +304,9 @@ static bool read_word(struct reader *reader)
 
 /* -- objects and arrays -- */
 
-static bool read_value(struct reader *reader, unsigned depth);
+static bool read_value(struct json_reader *reader, unsigned depth);
 
-static bool read_key(struct reader *reader)
+static bool read_key(struct json_reader *reader)
 {
     if (*reader->at != '"') {
         return refuse_text(reader, "expected a key in quotes");
@@ -322,7 +322,7 @@ static bool read_key(struct reader *reader)
     return true;
 }
 
-static bool read_items(struct reader *reader, bool keys, unsigned depth, uint32_t *count)
+static bool read_items(struct json_reader *reader, bool keys, unsigned depth, uint32_t *count)
 {
     char close = keys ? '}' : ']';
     reader->at++;
@@ -343,7 +343,7 @@ static bool read_items(struct reader *reader, bool keys, unsigned depth, uint32_
     return true;
 }
 
-static bool read_value(struct reader *reader, unsigned depth)
+static bool read_value(struct json_reader *reader, unsigned depth)
 {
     skip_blanks(reader);
     bool keys = *reader->at == '{';
@@ -371,7 +371,7 @@ static bool read_value(struct reader *reader, unsigned depth)
 
 /* -- the whole -- */
 
-static int say_error(const struct reader *reader, const char *name, struct servet_error *error)
+static int say_error(const struct json_reader *reader, const char *name, struct servet_error *error)
 {
     if (!reader->wrong) {
         return profile_error(error, -ENOMEM, "%s: %s", name, strerrordesc_np(ENOMEM));
@@ -383,7 +383,7 @@ static int say_error(const struct reader *reader, const char *name, struct serve
 int profile_json_read(char *text, size_t length, const char *name, struct profile_json **out,
                       struct servet_error *error)
 {
-    struct reader reader = {.line = 1, .at = text, .line_start = text};
+    struct json_reader reader = {.line = 1, .at = text, .line_start = text};
     *out = NULL;
     if (length >= UINT32_MAX) {
         refuse_text(&reader, "expected less than 4 GiB");
