@@ -332,8 +332,11 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
     /* r drifts with the clock of the processor: the best of two looks, before and after the
      * supersteps. */
     int rc = measure_rate(machine, &found, error);
-    for (int packing = BSP_WORDS; rc == 0 && packing <= BSP_PACKETS; packing++) {
-        rc = study_packing(machine, packing, request, tell, &found, error);
+    if (rc == 0) {
+        rc = study_packing(machine, BSP_WORDS, request, tell, &found, error);
+    }
+    if (rc == 0) {
+        rc = study_packing(machine, BSP_PACKETS, request, tell, &found, error);
     }
     if (rc == 0) {
         rc = measure_rate(machine, &found, error);
