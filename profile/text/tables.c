@@ -19,18 +19,16 @@
 void profile_table_row(struct table *table, const char *format, ...)
 {
     va_list args;
-    char **more = reallocarray(table->rows, table->row_count + 1, sizeof *more);
+    char **more =
+        table->failed ? NULL : reallocarray(table->rows, table->row_count + 1, sizeof *more);
     if (!more) {
         table->failed = true;
         return;
     }
     table->rows = more;
     va_start(args, format);
-    if (vasprintf(&more[table->row_count], format, args) < 0) {
-        table->failed = true;
-    } else {
-        table->row_count++;
-    }
+    table->failed = vasprintf(&more[table->row_count], format, args) < 0;
+    table->row_count += !table->failed;
     va_end(args);
 }
 
