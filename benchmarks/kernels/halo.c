@@ -56,11 +56,11 @@ static void sweep(struct strip *s)
     exchange(s, s->now);
 #pragma omp parallel for schedule(static)
     for (size_t row = 1; row <= s->rows; row++) {
-        const double *here = s->now + row * side;
+        const double *above = s->now + (row - 1) * side, *here = above + side;
         double *there = s->next + row * side;
         there[0] = here[0];
         for (size_t x = 1; x + 1 < side; x++) {
-            there[x] = 0.25 * (here[x - 1] + here[x + 1] + here[x - side] + here[x + side]);
+            there[x] = 0.25 * (here[x - 1] + here[x + 1] + above[x] + here[x + side]);
         }
         there[side - 1] = here[side - 1];
     }
