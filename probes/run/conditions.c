@@ -375,9 +375,10 @@ int probe_run_add_conditions(const struct probe_run *run, const struct probe_res
     add_budget(run, results, &to);
     add_quota(run->machine, results, &to);
     if (run->incomplete) {
+        const unsigned left = run->probes & ~results->done;
         probe_conditions_add(&to, "incomplete", "%s; not measured:%s",
                              probe_machine_strerror(run->incomplete),
-                             probe_run_list(run->probes & ~results->done, ' ').text);
+                             left ? probe_run_list(left, ' ').text : " later looks");
     }
     if (run->largest_bytes > 0 && results->of[0].caches.count > 0) {
         probe_conditions_add(&to, "largest_working_set", "%zu KiB, a limit set by the user",
