@@ -22,7 +22,7 @@ struct comparing {
 };
 
 /* The first `workers` of an order that may be used, going round where there are fewer. */
-static void take_mapping(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
+static void take_allowed(const struct comparing *c, const uint32_t *order, uint32_t *leaves)
 {
     size_t taken = 0;
     while (taken < c->workers) { /* map_workers() has refused that nothing is allowed */
@@ -46,7 +46,7 @@ static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
     for (enum column column = COMPACT; rc == 0 && column < COLUMNS; column++) {
         rc = map_order_known(c->view, column == COMPACT ? MAP_COMPACT : MAP_SCATTER, order);
         if (rc == 0) {
-            take_mapping(c, order, leaves);
+            take_allowed(c, order, leaves);
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }

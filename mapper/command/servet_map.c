@@ -40,9 +40,9 @@ static bool wants_devices(const struct map_options *options)
 }
 
 /* `devices` is set where they were asked for. */
-static void map_workers_of(const struct map_options *options, const struct servet_profile *profile,
-                           const struct profile_set *allowed, FILE *out, uint32_t *pus,
-                           struct map_devices *devices)
+static void choose_places(const struct map_options *options, const struct servet_profile *profile,
+                          const struct profile_set *allowed, FILE *out, uint32_t *pus,
+                          struct map_devices *devices)
 {
     struct servet_error error;
     struct map_request workers = map_request_of(priority_of(options), options->workers);
@@ -186,9 +186,9 @@ static void answer_worth(const struct map_options *options, const struct servet_
 }
 
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
-static void answer_options(const struct map_options *options, const struct servet_profile *profile,
-                           const struct profile_set *allowed, const struct map_matrix *matrix,
-                           FILE *out)
+static void answer_all(const struct map_options *options, const struct servet_profile *profile,
+                       const struct profile_set *allowed, const struct map_matrix *matrix,
+                       FILE *out)
 {
     size_t places = count_places(options);
     if (options->worth) {
@@ -203,7 +203,7 @@ static void answer_options(const struct map_options *options, const struct serve
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
     struct map_devices devices = {0};
-    map_workers_of(options, profile, allowed, out, pus, &devices);
+    choose_places(options, profile, allowed, out, pus, &devices);
     struct map_mapping plan;
     struct servet_error error;
     map_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));
-    answer_options(&options, profile, &allowed, &matrix, out);
+    answer_all(&options, profile, &allowed, &matrix, out);
     map_done(fclose(out));
     note_nodes(&options, profile);
     fwrite(text, 1, size, stdout);

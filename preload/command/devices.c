@@ -59,7 +59,7 @@ static bool is_set(const char *name)
     return name && getenv(name);
 }
 
-static void set_unset_variable(const char *name, const char *value)
+static void set_default(const char *name, const char *value)
 {
     if (*value && !is_set(name) && setenv(name, value, 1) < 0) {
         cli_fail("cannot set %s: %s", name, strerror(errno));
@@ -138,7 +138,7 @@ static bool gpus_are_given(const struct choice *c)
 
 /* -- the choice -- */
 
-static void map_ranks_of(struct choice *c, uint32_t threads)
+static void choose_for_threads(struct choice *c, uint32_t threads)
 {
     struct servet_error error;
     struct map_device_request request = {
@@ -189,18 +189,18 @@ static void choose_devices(struct choice *c)
 {
     uint32_t threads = pin_plan_threads();
     if (threads) {
-        map_ranks_of(c, threads);
+        choose_for_threads(c, threads);
         return;
     }
-    map_ranks_of(c, 1);
+    choose_for_threads(c, 1);
     const size_t least = count_far(c);
     for (threads = count_cores(c) / c->ranks; threads > 1; threads -= (threads + 7) / 8) {
-        map_ranks_of(c, threads);
+        choose_for_threads(c, threads);
         if (count_far(c) <= least) {
             return;
         }
     }
-    map_ranks_of(c, 1);
+    choose_for_threads(c, 1);
 }
 
 /* The mask of this rank is its own from here on. */
@@ -268,10 +268,10 @@ static void set_variables(const struct choice *c)
         }
         char *text = list(c, runtime);
         if (!are_given(runtime)) {
-            set_unset_variable(runtime->variable, text);
+            set_default(runtime->variable, text);
         }
         if (*text && strcmp(runtime->name, "hsi") == 0) {
-            set_unset_variable("MPICH_OFI_NIC_POLICY", "NUMA");
+            set_default("MPICH_OFI_NIC_POLICY", "NUMA");
         }
         free(text);
     }

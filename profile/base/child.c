@@ -54,7 +54,7 @@ static int set_environment(const char *const *environment)
 
 /* The three streams, the folder and the environment. Streams first get out of the way of one
  * another: one that is meant for 2 may be 1. */
-static int set_surroundings(const struct profile_child *child)
+static int set_up_child(const struct profile_child *child)
 {
     int fds[] = {child->in, child->out, child->errors};
     for (int i = 0; i < 3; i++) {
@@ -90,7 +90,7 @@ static _Noreturn void become(const struct profile_child *child, int report)
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    int rc = set_surroundings(child);
+    int rc = set_up_child(child);
     if (rc == 0) {
         if (child->prepare) {
             child->prepare(child->context);

@@ -329,7 +329,7 @@ static int run_step(servet_spmd *plan, enum order order, void *next, servet_spmd
 
 /* -- the better order -- */
 
-static int by_order(const void *a, const void *b)
+static int by_seconds(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -340,7 +340,7 @@ static int decide_order(servet_spmd *plan)
 {
     double mine[ORDERS], all[ORDERS];
     for (int order = 0; order < ORDERS; order++) {
-        qsort(plan->trial.seconds[order], TRIALS, sizeof(double), by_order);
+        qsort(plan->trial.seconds[order], TRIALS, sizeof(double), by_seconds);
         mine[order] = plan->trial.seconds[order][TRIALS / 2];
     }
     int rc = MPI_Allreduce(mine, all, ORDERS, MPI_DOUBLE, MPI_SUM, plan->comm);
