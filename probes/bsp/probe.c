@@ -245,13 +245,18 @@ static void end_study(struct study *study)
 static int examine(struct study *study, const struct probe_bsp_request *request, uint32_t high,
                    struct probe_bsp_fit *out)
 {
-    const uint32_t guessed[] = {0, request->h_low, high}; /* T(0) is reported for any interval */
-    double none, *const guesses_s[] = {&none, &study->estimate_low_s, &study->estimate_high_s};
+    double none;
     uint32_t grown = (high - request->h_low) /
                      (request->h_high - request->h_low); /* as many points as asked for */
     int rc = choose_h(study, request->h_low, high, request->h_step * grown);
-    for (int i = 0; rc == 0 && i < 3; i++) {
-        rc = measure_supersteps(study, guessed[i], 1, BATCHES_OF_GUESS, guesses_s[i]);
+    if (rc == 0) { /* T(0) is reported for any interval */
+        rc = measure_supersteps(study, 0, 1, BATCHES_OF_GUESS, &none);
+    }
+    if (rc == 0) {
+        rc = measure_supersteps(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
+    }
+    if (rc == 0) {
+        rc = measure_supersteps(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
     }
     if (rc == 0) {
         rc = all_runs(study, request);

@@ -293,10 +293,10 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
                             struct servet_error *error)
 {
     const bool messages = results->messages.layer_count > 0;
+    const int looks = messages ? PROBE_MESSAGE_LOOKS : 2; /* 2: the loops over memory, once */
     int rc = 0;
     results->probe.deadline = results->until_s;
-    for (int look = 1; look < (messages ? PROBE_MESSAGE_LOOKS : 2) && rc == 0 && !is_over(results);
-         look++) {
+    for (int look = 1; look < looks && rc == 0 && !is_over(results); look++) {
         rc = run_lines(run, results, error);
         if (rc == 0 && messages && probe_budget_fits_ranks(run, results)) {
             rc = run_messages(run, results, error);
