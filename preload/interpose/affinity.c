@@ -141,10 +141,9 @@ static void set_by_program(size_t size, const void *set, const void *caller, int
 
 PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 {
-    static int (*real)(pid_t, size_t, cpu_set_t *);
     const struct profile_mask *view = is_self(tid) ? view_for(__builtin_return_address(0)) : NULL;
     if (!view) {
-        return PIN_REAL(real, "sched_getaffinity")(tid, size, set);
+        return PIN_LIBC(sched_getaffinity)(tid, size, set);
     }
     const int error = answer_whole(view, size, set);
     errno = error ? error : errno;
@@ -153,11 +152,10 @@ PIN_EXPORT int sched_getaffinity(pid_t tid, size_t size, cpu_set_t *set)
 
 int pin_pthread_getaffinity(pthread_t thread, size_t size, cpu_set_t *set, const void *caller)
 {
-    static int (*real)(pthread_t, size_t, cpu_set_t *);
     const struct profile_mask *view =
         pthread_equal(thread, pthread_self()) ? view_for(caller) : NULL;
     return view ? answer_whole(view, size, set)
-                : PIN_REAL(real, "pthread_getaffinity_np")(thread, size, set);
+                : PIN_LIBC(pthread_getaffinity_np)(thread, size, set);
 }
 
 PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
@@ -168,11 +166,10 @@ PIN_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *
 PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 {
     const void *caller = __builtin_return_address(0);
-    static int (*real)(pid_t, size_t, const cpu_set_t *);
     if (keeps_pu(tid, size, set, caller)) {
         return 0;
     }
-    int result = PIN_REAL(real, "sched_setaffinity")(tid, size, set);
+    int result = PIN_LIBC(sched_setaffinity)(tid, size, set);
     if (is_self(tid)) {
         set_by_program(size, set, caller, result);
     }
@@ -181,12 +178,11 @@ PIN_EXPORT int sched_setaffinity(pid_t tid, size_t size, const cpu_set_t *set)
 
 int pin_pthread_setaffinity(pthread_t thread, size_t size, const cpu_set_t *set, const void *caller)
 {
-    static int (*real)(pthread_t, size_t, const cpu_set_t *);
     bool own = pthread_equal(thread, pthread_self());
     if (own && keeps_pu(0, size, set, caller)) {
         return 0;
     }
-    int result = PIN_REAL(real, "pthread_setaffinity_np")(thread, size, set);
+    int result = PIN_LIBC(pthread_setaffinity_np)(thread, size, set);
     if (own) {
         set_by_program(size, set, caller, result);
     }

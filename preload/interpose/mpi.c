@@ -51,6 +51,7 @@ static struct pin_process *enter(void)
         return NULL;
     }
     int saved = errno;
+    pin_libc_find_all();
     pin_process_lock();
     struct pin_process *process = pin_process_plan(PIN_RANK_COMES);
     bool widened = process && pin_process_widen_main(process);

@@ -40,10 +40,9 @@
 
 /* A function that runs with the process's own mask; `failure`: its answer where libc lacks it. */
 #define UNPINNED(type, failure, name, parameters, arguments)                                       \
-    static type(*real_##name) parameters;                                                          \
     PIN_EXPORT type name parameters                                                                \
     {                                                                                              \
-        PIN_UNPINNED(type, failure, PIN_REAL(real_##name, #name), real_##name arguments);          \
+        PIN_UNPINNED(type, failure, PIN_LIBC(name), arguments);                                    \
     }
 
 /* Declared by glibc from 2.34 on. */
@@ -145,18 +144,16 @@ PIN_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, arguments, environment);
 }
 
-static pid_t (*real__Fork)(void);
-static int (*real_clone)(int (*)(void *), void *, int, void *, ...);
-
 /* The child comes back too, and keeps the mask that it got. */
 PIN_EXPORT pid_t _Fork(void)
 {
-    if (!PIN_REAL(real__Fork, "_Fork")) {
+    pid_t (*real)(void) = PIN_LIBC(_Fork);
+    if (!real) {
         errno = ENOSYS;
         return -1;
     }
     bool unpinned = pin_process_active() && pin_process_unpin_thread();
-    pid_t child = real__Fork();
+    pid_t child = real();
     if (unpinned && child != 0) {
         pin_process_repin_thread();
     }
@@ -172,32 +169,17 @@ PIN_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argumen
     void *tls = va_arg(list, void *);
     pid_t *child_tid = va_arg(list, pid_t *);
     va_end(list);
-    PIN_UNPINNED(int, -1, PIN_REAL(real_clone, "clone"),
-                 real_clone(start, stack, flags, argument, parent_tid, tls, child_tid));
+    PIN_UNPINNED(int, -1, PIN_LIBC(clone),
+                 (start, stack, flags, argument, parent_tid, tls, child_tid));
 }
 
 PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer)
 {
-    static int (*real)(clockid_t, struct sigevent *restrict, timer_t *restrict);
     if (!event || event->sigev_notify != SIGEV_THREAD) {
-        return PIN_REAL(real, "timer_create")(clock, event, timer);
+        return PIN_LIBC(timer_create)(clock, event, timer);
     }
-    PIN_UNPINNED(int, -1, PIN_REAL(real, "timer_create"), real(clock, event, timer));
-}
-
-/* Looked up with the plan and not when they are first called, where the caller may be a vfork child
- * or a signal handler. (posix_spawn(), system() and popen() may not be called there.) */
-void pin_resolve_process_calls(void)
-{
-    (void)PIN_REAL(real_execve, "execve");
-    (void)PIN_REAL(real_execv, "execv");
-    (void)PIN_REAL(real_execvp, "execvp");
-    (void)PIN_REAL(real_execvpe, "execvpe");
-    (void)PIN_REAL(real_fexecve, "fexecve");
-    (void)PIN_REAL(real_execveat, "execveat");
-    (void)PIN_REAL(real__Fork, "_Fork");
-    (void)PIN_REAL(real_clone, "clone");
+    PIN_UNPINNED(int, -1, PIN_LIBC(timer_create), (clock, event, timer));
 }
 
 /* Interposed: prctl, by which a program shuts itself in a sandbox (seccomp); libseccomp and others
@@ -211,7 +193,7 @@ void pin_resolve_process_calls(void)
 
 PIN_EXPORT int prctl(int option, ...)
 {
-    static int (*real)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+    int (*real)(int, ...) = PIN_LIBC(prctl);
     unsigned long argument[4];
     va_list list;
     va_start(list, option);
@@ -219,7 +201,7 @@ PIN_EXPORT int prctl(int option, ...)
         argument[i] = va_arg(list, unsigned long);
     }
     va_end(list);
-    if (!PIN_REAL(real, "prctl")) {
+    if (!real) {
         errno = ENOSYS;
         return -1;
     }

@@ -7,6 +7,7 @@
  *
  * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
  * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go). */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -378,8 +379,8 @@ static void copy_signals(const pthread_attr_t *from, pthread_attr_t *to)
     static int (*get)(const pthread_attr_t *, sigset_t *);
     static int (*set)(pthread_attr_t *, const sigset_t *);
     sigset_t signals;
-    if (PIN_REAL(get, "pthread_attr_getsigmask_np") &&
-        PIN_REAL(set, "pthread_attr_setsigmask_np") && get(from, &signals) == 0) {
+    if (PIN_ONCE(get, dlsym(RTLD_NEXT, "pthread_attr_getsigmask_np")) &&
+        PIN_ONCE(set, dlsym(RTLD_NEXT, "pthread_attr_setsigmask_np")) && get(from, &signals) == 0) {
         set(to, &signals);
     }
 }
@@ -455,20 +456,19 @@ static void lose_place(struct pin_thread *thread, int error)
     }
 }
 
-static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
 /* The thread of a birth that is ours. 0 or an error number. */
 static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
 {
     pthread_attr_t own;
     const bool has_own = make_attributes(birth, ours, &own);
-    int rc = real_create(thread, has_own ? &own : birth->attributes, thread_main, ours);
+    int rc =
+        PIN_LIBC(pthread_create)(thread, has_own ? &own : birth->attributes, thread_main, ours);
     if (has_own) {
         pthread_attr_destroy(&own);
     }
     if (has_own && rc != 0 && rc != EAGAIN) {
         lose_place(ours, rc);
-        rc = real_create(thread, birth->attributes, thread_main, ours);
+        rc = PIN_LIBC(pthread_create)(thread, birth->attributes, thread_main, ours);
     }
     if (rc != 0) {
         end_thread(ours, false);
@@ -481,24 +481,26 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
 {
     struct birth birth = {
         .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
-    if (!PIN_REAL(real_create, "pthread_create")) {
+    pin_libc_find_all();
+    if (!PIN_LIBC(pthread_create)) {
         return ENOSYS;
     }
     struct pin_thread *ours = prepare_thread(&birth);
-    return ours ? make(thread, &birth, ours) : real_create(thread, attributes, start, argument);
+    return ours ? make(thread, &birth, ours)
+                : PIN_LIBC(pthread_create)(thread, attributes, start, argument);
 }
 
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
-    static int (*real)(thrd_t *, thrd_start_t, void *);
     struct birth birth = {
         .start = (const void *)(uintptr_t)start, .argument = argument, .is_c11 = true};
-    if (!PIN_REAL(real, "thrd_create") || !PIN_REAL(real_create, "pthread_create")) {
+    pin_libc_find_all();
+    if (!PIN_LIBC(thrd_create) || !PIN_LIBC(pthread_create)) {
         return thrd_error;
     }
     struct pin_thread *ours = prepare_thread(&birth);
     if (!ours) {
-        return real(thread, start, argument);
+        return PIN_LIBC(thrd_create)(thread, start, argument);
     }
     return make(thread, &birth, ours) == 0 ? thrd_success : thrd_error;
 }
@@ -517,15 +519,16 @@ static void look_again(void)
 /* While the program waits for a thread anyway, a look at what strangers keep busy can end. */
 PIN_EXPORT int pthread_join(pthread_t thread, void **result)
 {
-    static int (*real)(pthread_t, void **);
-    if (!PIN_REAL(real, "pthread_join")) {
+    int (*real)(pthread_t, void **) = PIN_LIBC(pthread_join);
+    int (*until_then)(pthread_t, void **, const struct timespec *) = PIN_LIBC(pthread_timedjoin_np);
+    if (!real) {
         return ENOSYS;
     }
-    if (pin_process_active() && pin_look_is_pending()) {
+    if (until_then && pin_process_active() && pin_look_is_pending()) {
         const uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + pin_look_left_ns();
         const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
                                        .tv_nsec = (long)(until_ns % 1000000000u)};
-        int rc = pthread_timedjoin_np(thread, result, &until);
+        int rc = until_then(thread, result, &until);
         if (rc != ETIMEDOUT) {
             return rc;
         }

@@ -28,8 +28,7 @@
 #define OLD(type, failure, tag, name, version, parameters, arguments)                              \
     AT_VERSION(type, tag, name, version, parameters)                                               \
     {                                                                                              \
-        static type(*real) parameters;                                                             \
-        PIN_UNPINNED(type, failure, PIN_REAL_OLD(real, #name, version), real arguments);           \
+        PIN_UNPINNED(type, failure, PIN_LIBC_OLD(name), arguments);                                \
     }
 
 /* The function of today under a version that it had before. */
@@ -39,13 +38,7 @@
         return name arguments;                                                                     \
     }
 
-#if defined(__GLIBC__) && (defined(__i386__) || (defined(__x86_64__) && !defined(__ILP32__)))
-
-#ifdef __i386__
-#define FIRST_SPAWN "GLIBC_2.2"
-#else
-#define FIRST_SPAWN "GLIBC_2.2.5"
-#endif
+#ifdef PIN_LIBC_FIRST
 
 #define CALLER __builtin_return_address(0)
 
@@ -61,11 +54,11 @@ AT_VERSION(int, sized, pthread_setaffinity_np, "GLIBC_2.3.4",
     return pin_pthread_setaffinity(thread, size, set, CALLER);
 }
 
-OLD(int, ENOSYS, old, posix_spawn, FIRST_SPAWN,
+OLD(int, ENOSYS, old, posix_spawn, PIN_LIBC_FIRST,
     (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,
      const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),
     (pid, path, actions, attributes, arguments, environment))
-OLD(int, ENOSYS, old, posix_spawnp, FIRST_SPAWN,
+OLD(int, ENOSYS, old, posix_spawnp, PIN_LIBC_FIRST,
     (pid_t * pid, const char *file, const posix_spawn_file_actions_t *actions,
      const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),
     (pid, file, actions, attributes, arguments, environment))

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "preload/interpose/interpose.h"
+#include "preload/base/libc.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "preload/place/report.h"
@@ -48,18 +48,16 @@ int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu
  * is used: the thread's number would cost one more system call in each. */
 static bool get_mask(const struct pin_thread *thread, struct profile_mask *out)
 {
-    static int (*real)(pthread_t, size_t, cpu_set_t *);
     *out = (struct profile_mask){0};
-    return thread ? PIN_REAL(real, "pthread_getaffinity_np") &&
-                        real(thread->self, sizeof *out, (cpu_set_t *)out) == 0
-                  : profile_mask_get(pin_life.pid, out) == 0;
+    return thread
+               ? PIN_LIBC(pthread_getaffinity_np)(thread->self, sizeof *out, (cpu_set_t *)out) == 0
+               : profile_mask_get(pin_life.pid, out) == 0;
 }
 
 static bool set_mask(const struct pin_thread *thread, const struct profile_mask *mask)
 {
-    static int (*real)(pthread_t, size_t, const cpu_set_t *);
-    return thread ? PIN_REAL(real, "pthread_setaffinity_np") &&
-                        real(thread->self, sizeof *mask, (const cpu_set_t *)mask) == 0
+    return thread ? PIN_LIBC(pthread_setaffinity_np)(thread->self, sizeof *mask,
+                                                     (const cpu_set_t *)mask) == 0
                   : profile_mask_set(pin_life.pid, mask) == 0;
 }
 

@@ -33,7 +33,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "preload/place/look.h"
@@ -247,10 +246,6 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
 
 void pin_process_lock(void)
 {
-    if (pin_life_state() == IDLE) {
-        /* Takes the loader's lock, which a thread may have that waits for ours. */
-        pin_resolve_process_calls();
-    }
     pthread_mutex_lock(&lock);
     pin_self.inside = true;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "preload/interpose/interpose.h"
+#include "preload/base/next.h"
 
 struct trace_mpi pin_trace_mpi;
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/interpose/interpose.h"
+#include "preload/base/next.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/priority_cache.h"

@@ -1,5 +1,5 @@
 /* The functions of a program's MPI library behind the interposed ones. */
-#include "preload/interpose/interpose.h"
+#include "preload/base/next.h"
 
 #include <dlfcn.h>
 #include <link.h>
