@@ -1,12 +1,11 @@
 /* PUs that other processes keep busy at this moment, by the kernel's counters.
  *
- * /proc/stat counts each PU's idle time in ticks of 10 ms. A PU whose count stands still for longer
- * has had no idle moment; this also holds in a container, where other users' processes are hidden.
+ * A PU whose idle time stands still for longer than a tick has had no idle moment; this also holds
+ * in a container, where other users' processes are hidden.
  * The wait is made only where something else is runnable. */
 #include "preload/node/node.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "profile/base/file.h"
+#include "profile/base/ticks.h"
 
 /* -- fellows -- */
 
@@ -80,29 +80,6 @@ static void see_process(struct fellows *fellows, pid_t pid, int generation)
 
 /* -- busy PUs -- */
 
-/* One tick of the counters (USER_HZ is 100 everywhere), and some more. */
-#define LOOK_NS 11000000
-
-int pin_foreign_load_idle(uint32_t *ticks, size_t pus)
-{
-    char line[256];
-    unsigned pu;
-    unsigned long long idle, waiting;
-    FILE *file = fopen("/proc/stat", "re");
-    if (!file) {
-        return -errno;
-    }
-    while (fgets(line, sizeof line, file) && strncmp(line, "cpu", 3) == 0) {
-        /* User, nice, system, idle, iowait; the first line is of all PUs. */
-        if (line[3] != ' ' &&
-            sscanf(line, "cpu%u %*s %*s %*s %llu %llu", &pu, &idle, &waiting) == 3 && pu < pus) {
-            ticks[pu] = (uint32_t)(idle + waiting);
-        }
-    }
-    fclose(file);
-    return 0;
-}
-
 /* PUs of `allowed` that do not idle once in the time of a look. */
 static void wait_for_idle(const struct profile_mask *allowed, struct profile_mask *busy)
 {
@@ -111,13 +88,13 @@ static void wait_for_idle(const struct profile_mask *allowed, struct profile_mas
     {
         pus = pu + 1;
     }
-    uint32_t *before = calloc(2 * pus, sizeof *before), *now = before + pus;
-    bool known = before && pin_foreign_load_idle(before, pus) == 0 &&
-                 nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL) == 0 &&
-                 pin_foreign_load_idle(now, pus) == 0;
+    struct profile_ticks *before = calloc(2 * pus, sizeof *before), *now = before + pus;
+    bool known = before && profile_ticks_get(before, pus) == 0 &&
+                 nanosleep(&(struct timespec){.tv_nsec = PROFILE_TICKS_APART_NS}, NULL) == 0 &&
+                 profile_ticks_get(now, pus) == 0;
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (known && before[pu] == now[pu]) {
+        if (known && profile_ticks_idled(&before[pu], &now[pu]) == 0) {
             profile_mask_add(busy, pu);
         }
     }

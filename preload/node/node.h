@@ -59,10 +59,6 @@ int pin_file_get_own(const char *path, char *text, size_t size);
 
 /* -- busy -- */
 
-/* Ticks of 10 ms that each PU below `pus` has been idle since the system started; those that it
- * does not know are left alone. 0, -errno. */
-int pin_foreign_load_idle(uint32_t *ticks, size_t pus);
-
 /* PUs of `allowed` without an idle moment now, the load of the calling thread and of `launcher` and
  * its descendants (0: no launcher) not counted. Returns at once where nothing else is runnable,
  * else after 11 ms. Empty where the job's own load is not known. */

@@ -4,19 +4,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "preload/node/node.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/ticks.h"
 
-/* One tick of the counters, and what a reading takes: a PU that idles throughout gains one. */
-#define LOOK_NS 11000000u
 /* A thread that runs for a moment is not runnable at each of so many readings. */
 #define READINGS 3
 
 static struct {
     atomic_bool pending;
     uint64_t begun_ns;
-    uint32_t *ticks;
+    struct profile_ticks *ticks;
     size_t pus;
 } look;
 
@@ -43,7 +41,7 @@ size_t pin_look_begin(const struct profile_mask *pus, size_t ours)
         look.pus = pu + 1;
     }
     look.ticks = calloc(look.pus, sizeof *look.ticks);
-    const bool known = look.ticks && pin_foreign_load_idle(look.ticks, look.pus) == 0;
+    const bool known = look.ticks && profile_ticks_get(look.ticks, look.pus) == 0;
     look.begun_ns = profile_now_ns();
     atomic_store(&look.pending, known);
     return others;
@@ -57,16 +55,18 @@ bool pin_look_is_pending(void)
 uint64_t pin_look_left_ns(void)
 {
     const uint64_t passed = profile_now_ns() - look.begun_ns;
-    return pin_look_is_pending() && passed < LOOK_NS ? LOOK_NS - passed : 0;
+    return pin_look_is_pending() && passed < PROFILE_TICKS_APART_NS
+               ? PROFILE_TICKS_APART_NS - passed
+               : 0;
 }
 
 void pin_look_end(struct profile_mask *busy)
 {
-    uint32_t *now = calloc(look.pus, sizeof *now);
+    struct profile_ticks *now = calloc(look.pus, sizeof *now);
     *busy = (struct profile_mask){0};
-    if (now && pin_foreign_load_idle(now, look.pus) == 0) {
+    if (now && profile_ticks_get(now, look.pus) == 0) {
         for (uint32_t pu = 0; pu < look.pus; pu++) {
-            if (now[pu] == look.ticks[pu] && now[pu] > 0) {
+            if (profile_ticks_idled(&look.ticks[pu], &now[pu]) == 0) {
                 profile_mask_add(busy, pu);
             }
         }

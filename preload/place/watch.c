@@ -2,7 +2,7 @@
  * moved.
  *
  * Twice a second a thread of ours asks how long each pinned thread has waited for its PU
- * (/proc/self/task/TID/schedstat), and which PUs have idled (/proc/stat):
+ * (/proc/self/task/TID/schedstat), and which PUs have idled:
  *
  *    on a PU --waits, and a PU idles that none of ours has--> on that PU, as the weights choose it
  *      |  ^
@@ -31,6 +31,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/syscall.h"
+#include "profile/base/ticks.h"
 
 #define PERIOD_NS 500000000
 #define MOVE_EVERY_NS 1000000000u
@@ -39,7 +40,6 @@
 #define WAITING 0.2
 /* A PU idles when it has done so for more than this share. */
 #define IDLING 0.8
-#define TICK_NS 1e7
 /* The program's static TLS is part of it. */
 #define STACK_BYTES (256 * 1024)
 
@@ -55,7 +55,7 @@ static struct {
 static struct {
     uint64_t at_ns;
     double passed_ns;
-    uint32_t *before, *now; /* idle ticks of each PU */
+    struct profile_ticks *before, *now; /* of each PU */
     size_t pus;
     uint32_t threads[PROFILE_MASK_PUS]; /* of ours on each PU */
     size_t own;                         /* of ours in all */
@@ -187,7 +187,8 @@ static void find_idle(void)
     const struct profile_mask *own = &watch.process->plan.own;
     look.idle = (struct profile_mask){0};
     for (uint32_t pu = 0; pu < look.pus; pu++) {
-        double idle_ns = (double)(look.now[pu] - look.before[pu]) * TICK_NS;
+        double idle_ns =
+            (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
         if (profile_mask_has(own, pu) && look.threads[pu] == 0 &&
             idle_ns > IDLING * look.passed_ns) {
             profile_mask_add(&look.idle, pu);
@@ -215,12 +216,12 @@ static void look_round(void)
     struct subject it;
     uint64_t now_ns = profile_now_ns();
     bool first = look.at_ns == 0;
-    uint32_t *before = look.now;
+    struct profile_ticks *before = look.now;
     look.now = look.before;
     look.before = before;
     look.passed_ns = (double)(now_ns - look.at_ns);
     look.at_ns = now_ns;
-    if (pin_foreign_load_idle(look.now, look.pus) < 0 || first) {
+    if (profile_ticks_get(look.now, look.pus) < 0 || first) {
         return;
     }
     pin_process_lock();

@@ -15,11 +15,12 @@
 #include "probes/machine.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/mask.h"
 #include "profile/query.h"
 #include "profile/topology/topology.h"
 
-/* One PU of /proc/cpuinfo has 2 to 4 KiB; /proc/stat 100 bytes and more for each. */
-enum { STAT_BYTES = 1 << 20, CPUINFO_BYTES = 16 << 10, SETTLE_ROUNDS = 3 };
+/* One PU of /proc/cpuinfo has 2 to 4 KiB. */
+enum { CPUINFO_BYTES = 16 << 10, SETTLE_ROUNDS = 3 };
 static const double settle_agreement = 0.02, settle_most_s = 0.3;
 /* Below these nothing is worth a line: a tick is 10 ms, and a hypervisor's own work shows as some
  * tenths of a per cent. */
@@ -29,23 +30,14 @@ static const double still_least_s = 0.2;
 /* A machine is idle where the load average before the first probe is lower. */
 static const double idle_load = 0.5;
 
-struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus)
+struct profile_ticks probe_conditions_sum(const struct profile_ticks *ticks, size_t count,
+                                          const struct profile_set *pus)
 {
-    struct conditions_ticks sum = {0};
-    for (const char *line = stat_text; line && *line;
-         line = strchr(line, '\n'), line += line ? 1 : 0) {
-        unsigned pu;
-        unsigned long long t[8] = {0}; /* user nice system idle iowait irq softirq steal */
-        if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &pu, &t[0], &t[1], &t[2],
-                   &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
-            !profile_set_has(pus, pu)) {
-            continue;
-        }
-        for (int i = 0; i < 8; i++) {
-            sum.all += t[i];
-        }
-        sum.idle += t[3] + t[4];
-        sum.stolen += t[7];
+    struct profile_ticks sum = {0};
+    for (size_t i = 0; i < pus->count && pus->ids[i] < count; i++) {
+        sum.all += ticks[pus->ids[i]].all;
+        sum.idle += ticks[pus->ids[i]].idle;
+        sum.stolen += ticks[pus->ids[i]].stolen;
     }
     return sum;
 }
@@ -74,17 +66,17 @@ static int siblings_of(const struct machine *machine, const struct profile_class
 }
 
 static int look_around(const struct machine *machine, const struct profile_class *declared,
-                       struct conditions_ticks *measured, struct conditions_ticks *siblings)
+                       struct profile_ticks *measured, struct profile_ticks *siblings)
 {
     struct profile_set others = {0};
-    char *text = malloc(STAT_BYTES);
-    int rc = text ? siblings_of(machine, declared, &others) : -ENOMEM;
+    struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
+    int rc = ticks ? siblings_of(machine, declared, &others) : -ENOMEM;
     if (rc == 0) {
-        profile_read_small("/proc/stat", text, STAT_BYTES);
-        *measured = probe_conditions_sum(text, &machine->pus);
-        *siblings = probe_conditions_sum(text, &others);
+        (void)profile_ticks_get(ticks, PROFILE_MASK_PUS);
+        *measured = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &machine->pus);
+        *siblings = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &others);
     }
-    free(text);
+    free(ticks);
     profile_set_free(&others);
     return rc;
 }
@@ -162,8 +154,8 @@ static void add_standstill(struct conditions *to, const char *key, double second
 }
 
 static void add_after(const struct conditions_before *before, const struct machine *machine,
-                      const struct conditions_ticks *measured,
-                      const struct conditions_ticks *siblings, struct conditions *to)
+                      const struct profile_ticks *measured, const struct profile_ticks *siblings,
+                      struct conditions *to)
 {
     const struct machine_guard *guard = &machine->guard;
     const double stolen = share(measured->stolen - before->measured.stolen,
@@ -202,7 +194,7 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
                            const struct profile_class *declared, struct servet_profile *profile)
 {
     struct conditions to = {profile, 0};
-    struct conditions_ticks measured, siblings;
+    struct profile_ticks measured, siblings;
     int rc = look_around(machine, declared, &measured, &siblings);
     if (rc == 0) {
         add_after(before, machine, &measured, &siblings, &to);

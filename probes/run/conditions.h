@@ -7,24 +7,21 @@
 #include <stddef.h>
 
 #include "probes/machine.h"
+#include "profile/base/ticks.h"
 #include "profile/model.h"
-
-/* Clock ticks since boot of some PUs together. */
-struct conditions_ticks {
-    unsigned long long all, idle, stolen;
-};
 
 struct conditions_before {
     char load[32]; /* load average of the last minute, before any worker of ours ran; "" if
                       unreadable */
-    struct conditions_ticks measured, siblings;
+    struct profile_ticks measured, siblings;
     double settle_spread; /* between the last warm-up figures; < 0: no warm-up */
     bool settled;
     double suspended_s; /* since boot, before the first probe */
 };
 
-/* Sums the ticks of `pus` in a text like /proc/stat. */
-struct conditions_ticks probe_conditions_sum(const char *stat_text, const struct profile_set *pus);
+/* The `count` first PUs' ticks, summed over `pus`. */
+struct profile_ticks probe_conditions_sum(const struct profile_ticks *ticks, size_t count,
+                                          const struct profile_set *pus);
 
 /* Before the first probe on this very machine: looks around, and keeps the first PU busy until its
  * frequency stands still (at most 0.3 s). 0 or -errno of the machine. */

@@ -13,7 +13,9 @@
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 #include "profile/base/statistics.h"
+#include "profile/base/ticks.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 TEST(a_median_comes_with_the_values_that_hold_it)
 {
@@ -51,6 +53,53 @@ TEST(a_hash_is_the_published_one)
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "a") == UINT64_C(0xaf63dc4c8601ec8c));
     ck_assert(profile_hash_text(PROFILE_HASH_BEGIN, "foobar") == UINT64_C(0x85944171f73967e8));
     ck_assert(profile_hash_bytes(PROFILE_HASH_BEGIN, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+}
+
+/* Its first line is that of all PUs, and no PU's: taken for PU 9, it doubled the sums. */
+TEST(the_ticks_of_a_pu_are_those_of_its_line)
+{
+    const char *path = scratch_file("stat", "cpu  9 9 9 9 9 9 9 9 0 0\n"
+                                            "cpu0 1 0 2 30 4 0 0 5 700 0\n"
+                                            "cpu1 100 0 0 7 0\ncpu10 5 5 5 5 5 5 5 5 0 0\n"
+                                            "intr 1 2 3\ncpu2 1 1 1 1 1 1 1 1 0 0\n");
+    struct profile_ticks ticks[10];
+    memset(ticks, 1, sizeof ticks);
+    ck_assert_int_eq(profile_ticks_read(path, ticks, 10), 0);
+    ck_assert_uint_eq(ticks[0].all, 42);
+    ck_assert_uint_eq(ticks[0].idle, 34);
+    ck_assert_uint_eq(ticks[0].stolen, 5);
+    ck_assert_uint_eq(ticks[1].all, 107);
+    ck_assert_uint_eq(ticks[2].all, 0);
+    ck_assert_uint_eq(ticks[9].all, 0);
+    ck_assert_int_eq(profile_ticks_read("/nonexistent", ticks, 10), -ENOENT);
+}
+
+/* Long files are read in pieces that end anywhere. */
+TEST(each_pu_of_a_large_machine_has_its_ticks)
+{
+    enum { PUS = 1000, LINE_BYTES = 64 };
+    static struct profile_ticks ticks[PUS];
+    static char text[PUS * LINE_BYTES], *end = text;
+    for (unsigned pu = 0; pu < PUS; pu++) {
+        end += sprintf(end, "cpu%u 1 2 3 %u 0 0 0 0 0 0\n", pu, 10 * pu);
+    }
+    ck_assert_int_eq(profile_ticks_read(scratch_file("large", "%s", text), ticks, PUS), 0);
+    for (unsigned pu = 0; pu < PUS; pu++) {
+        ck_assert_uint_eq(ticks[pu].idle, 10 * pu);
+        ck_assert_uint_eq(ticks[pu].all, 6 + 10 * pu);
+    }
+}
+
+TEST(a_pu_that_is_not_listed_has_not_been_busy)
+{
+    static const struct profile_ticks none, now = {9, 4, 0}, later = {12, 4, 0}, idled = {12, 6, 0},
+                                            back = {12, 3, 0};
+    ck_assert_int_eq(profile_ticks_idled(&now, &later), 0);
+    ck_assert_int_eq(profile_ticks_idled(&now, &idled), 2);
+    ck_assert_int_eq(profile_ticks_idled(&now, &back), -1);
+    ck_assert_int_eq(profile_ticks_idled(&none, &now), -1);
+    ck_assert_int_eq(profile_ticks_idled(&now, &none), -1);
+    ck_assert_int_eq(profile_ticks_idled(&none, &none), -1);
 }
 
 TEST(what_has_no_room_is_not_put)

@@ -217,12 +217,10 @@ TEST(pairs_of_one_exchange_are_disjoint)
 
 TEST(ticks_of_the_measured_pus_are_summed)
 {
-    static const char text[] =
-        "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 2 30 4 0 0 5 0 0\ncpu1 100 0 0 7 0 0 0 3 0 0\n"
-        "cpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n";
+    static const struct profile_ticks ticks[] = {{42, 34, 5}, {110, 7, 3}, {9, 9, 9}};
     struct profile_set pus;
-    ck_assert_int_eq(profile_set_parse("0-1", &pus), 0);
-    struct conditions_ticks sum = probe_conditions_sum(text, &pus);
+    ck_assert_int_eq(profile_set_parse("0-1,3", &pus), 0);
+    struct profile_ticks sum = probe_conditions_sum(ticks, 3, &pus);
     ck_assert_uint_eq(sum.all, 42 + 110);
     ck_assert_uint_eq(sum.idle, 34 + 7);
     ck_assert_uint_eq(sum.stolen, 8);
