@@ -10,19 +10,20 @@
 #include "mapper/worth/suggest.h"
 #include "profile/tiers.h"
 
-/* The suggestions of both priorities, each with its four neighbours. */
-#define MOST_DIVISIONS ((size_t)2 * MAP_SUGGESTIONS * 5)
+/* The suggestions of both priorities and the user's own, each with its four neighbours. */
+#define MOST_DIVISIONS (((size_t)2 * MAP_SUGGESTIONS + 1) * 5)
 
 struct divisions {
     struct pin_tuned list[MOST_DIVISIONS];
     size_t count;
     uint32_t pus;
-    bool ranks;
+    const struct bench_habit *habit;
 };
 
 static void add(struct divisions *d, uint32_t ranks, uint32_t threads)
 {
-    ranks = d->ranks ? ranks : 0;
+    ranks = d->habit->ranks ? ranks : 0;
+    threads = d->habit->fixed ? d->habit->fixed : threads;
     if (threads == 0 || (uint64_t)(ranks ? ranks : 1) * threads > d->pus) {
         return;
     }
@@ -40,7 +41,7 @@ static void add_suggestions(struct divisions *d, const struct map_suggestions *o
     for (size_t i = 0; i < of->count; i++) {
         const struct map_suggestion *row = &of->list[i];
         if (row->chosen == chosen) {
-            add(d, row->ranks, row->threads * (d->ranks ? 1 : row->ranks));
+            add(d, row->ranks, row->threads * (d->habit->ranks ? 1 : row->ranks));
         }
     }
 }
@@ -59,6 +60,19 @@ static void add_neighbours(struct divisions *d)
             add(d, ranks / steps[i % 4].of_ranks, threads / steps[i % 4].of_threads);
         }
     }
+}
+
+static struct pin_tuned run_before(const struct bench_habit *habit, uint32_t pus)
+{
+    struct pin_tuned out = {.threads = habit->fixed ? habit->fixed : habit->before,
+                            .placement = PIN_TUNED_DEFAULT};
+    if (!out.threads) {
+        out.threads = habit->ranks ? 1 : pus;
+    }
+    if (habit->ranks) {
+        out.ranks = out.threads < pus ? pus / out.threads : 1;
+    }
+    return out;
 }
 
 static int map_both(const struct servet_profile *node, const struct profile_set *allowed,
@@ -95,6 +109,11 @@ static int has_tiers(const struct servet_profile *node, bool *out)
     return rc;
 }
 
+static bool is_same(const struct pin_tuned *a, const struct pin_tuned *b)
+{
+    return a->ranks == b->ranks && a->threads == b->threads && a->placement == b->placement;
+}
+
 /* Both priorities and none of them, for each way to divide. */
 static int add_placements(const struct servet_profile *node, const struct profile_set *allowed,
                           const struct divisions *d, struct bench_candidates *out,
@@ -110,7 +129,7 @@ static int add_placements(const struct servet_profile *node, const struct profil
         bool same = rc == 0 && memcmp(pus, pus + workers, workers * sizeof *pus) == 0;
         for (unsigned p = 0; rc == 0 && p < PIN_TUNED_PLACEMENTS; p++) {
             one.placement = p;
-            if (p != PIN_TUNED_COMMUNICATION || !same) {
+            if (!(p == PIN_TUNED_COMMUNICATION && same) && !is_same(&one, &out->list[0])) {
                 add_memories(one, tiers, out);
             }
         }
@@ -120,9 +139,11 @@ static int add_placements(const struct servet_profile *node, const struct profil
 }
 
 int bench_candidates(const struct servet_profile *node, const struct profile_set *allowed,
-                     bool ranks, struct bench_candidates *out, struct servet_error *error)
+                     const struct bench_habit *habit, struct bench_candidates *out,
+                     struct servet_error *error)
 {
-    struct divisions d = {.ranks = ranks, .pus = (uint32_t)allowed->count};
+    struct divisions d = {.habit = habit, .pus = (uint32_t)allowed->count};
+    const struct pin_tuned before = run_before(habit, d.pus);
     struct map_suggestions found[2];
     struct bench_candidates all = {0};
     int rc = 0;
@@ -137,8 +158,12 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
     for (int i = 0; i < 4; i++) {
         add_suggestions(&d, &found[i % 2], i < 2);
     }
+    add(&d, before.ranks, before.threads);
     add_neighbours(&d);
-    all.list = calloc(d.count, PIN_TUNED_PLACEMENTS * PIN_TUNED_MEMORIES * sizeof *all.list);
+    all.list = calloc(d.count + 1, PIN_TUNED_PLACEMENTS * PIN_TUNED_MEMORIES * sizeof *all.list);
+    if (all.list) {
+        all.list[all.count++] = before;
+    }
     rc = all.list ? add_placements(node, allowed, &d, &all, error) : -ENOMEM;
     if (rc < 0) {
         free(all.list);
@@ -146,4 +171,17 @@ int bench_candidates(const struct servet_profile *node, const struct profile_set
     }
     *out = all;
     return 0;
+}
+
+bool bench_candidate_simpler(const struct pin_tuned *a, const struct pin_tuned *b)
+{
+    const bool is_placed = a->placement != PIN_TUNED_DEFAULT,
+               other_is = b->placement != PIN_TUNED_DEFAULT;
+    const uint32_t left[] = {is_placed, a->ranks, a->threads, a->memory, a->placement},
+                   right[] = {other_is, b->ranks, b->threads, b->memory, b->placement};
+    size_t at = 0;
+    while (at + 1 < sizeof left / sizeof *left && left[at] == right[at]) {
+        at++;
+    }
+    return left[at] < right[at];
 }

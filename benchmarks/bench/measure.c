@@ -227,8 +227,9 @@ static void evaluate(struct comparison *comparison)
             continue;
         }
         series->median = bench_statistics_median(series->values, rounds, &series->interval);
-        series->ratio = bench_statistics_ratio(series->values, comparison->series[first].values,
-                                               rounds, &series->ratio_interval);
+        series->ratio =
+            bench_statistics_ratio(series->values, rounds, comparison->series[first].values, rounds,
+                                   &series->ratio_interval);
     }
 }
 

@@ -1,14 +1,13 @@
-/* Successive halving. */
+/* Successive halving, then a play-off of those that it could not tell apart. */
 #include "benchmarks/bench/race.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* After so many rounds, one of so many stays. Three rounds are the fewest of which a median lets
  * one bad run pass; with each step about as many runs are made as with the one before. */
 static const struct {
     size_t round, of;
-} rungs[] = {{1, 2}, {3, 4}, {RACE_ROUNDS, SIZE_MAX}};
+} rungs[] = {{1, 2}, {3, 4}};
 
 /* A run that takes so many times as long as any of the best so far is stopped: it would take time
  * from those that are near. Other work on the machine seldom costs a run as much. */
@@ -20,13 +19,9 @@ static const struct {
 /* Rounds from which on intervals that lie apart decide. */
 #define LEAST_FOR_INTERVAL 3
 
-/* As many of `count` as stay at that rung: two, before the last, for one bad round not to
- * decide. */
+/* As many of `count` as stay at that rung: two, for one bad round not to decide. */
 static size_t places(size_t rung, size_t count)
 {
-    if (rungs[rung].of == SIZE_MAX) {
-        return 1;
-    }
     size_t stay = (count + rungs[rung].of - 1) / rungs[rung].of;
     return stay > 2 ? stay : 2;
 }
@@ -68,11 +63,11 @@ static size_t running(const struct race *race)
     return count;
 }
 
-/* The best is not judged by itself. */
+/* The best is not judged by itself, and without a figure of the first there is no ratio. */
 static double limit_of(const struct race *race, size_t candidate)
 {
     size_t best = bench_race_best(race);
-    if (best == SIZE_MAX || best == candidate) {
+    if (best == SIZE_MAX || best == candidate || candidate == 0) {
         return 0;
     }
     double limit_s = FAR * race->racers[best].longest_s;
@@ -135,7 +130,7 @@ static bool run_round(struct race *race, size_t round)
 static void drop_by_interval(struct race *race)
 {
     size_t best = bench_race_best(race);
-    for (size_t i = 0; i < race->count; i++) {
+    for (size_t i = 1; i < race->count; i++) {
         struct racer *one = &race->racers[i];
         if (one->state == RACE_RUNS && i != best &&
             one->interval.low > race->racers[best].interval.high) {
@@ -147,7 +142,7 @@ static void drop_by_interval(struct race *race)
 static void drop_last(struct race *race)
 {
     size_t last = SIZE_MAX;
-    for (size_t i = 0; i < race->count; i++) {
+    for (size_t i = 1; i < race->count; i++) {
         if (race->racers[i].state == RACE_RUNS &&
             (last == SIZE_MAX || race->racers[i].median >= race->racers[last].median)) {
             last = i;
@@ -156,11 +151,12 @@ static void drop_last(struct race *race)
     race->racers[last].state = RACE_BEHIND;
 }
 
-void bench_race(struct race *race)
+/* False: the race is over. */
+static bool halve(struct race *race)
 {
-    for (size_t round = 0; round < RACE_ROUNDS && running(race); round++) {
+    for (size_t round = 0; round < BENCH_LEAST_ROUNDS && running(race); round++) {
         if (!run_round(race, round)) {
-            return;
+            return false;
         }
         if (round + 1 >= LEAST_FOR_INTERVAL) {
             drop_by_interval(race);
@@ -169,6 +165,68 @@ void bench_race(struct race *race)
             while (rungs[rung].round == round + 1 && running(race) > places(rung, race->count)) {
                 drop_last(race);
             }
+        }
+    }
+    return true;
+}
+
+bool bench_race_equal(const struct race *race, size_t candidate)
+{
+    const size_t first = bench_race_best(race);
+    const struct racer *best = &race->racers[first], *one = &race->racers[candidate];
+    return candidate == first ||
+           (one->rounds >= BENCH_LEAST_ROUNDS && best->rounds >= BENCH_LEAST_ROUNDS &&
+            one->state <= RACE_BEHIND && one->interval.low <= best->interval.high &&
+            best->interval.low <= one->interval.high);
+}
+
+size_t bench_race_choice(const struct race *race)
+{
+    size_t choice = bench_race_best(race);
+    for (size_t i = 0; choice != SIZE_MAX && i < race->count; i++) {
+        if (bench_race_equal(race, i) && race->simpler(race->context, i, choice)) {
+            choice = i;
+        }
+    }
+    return choice;
+}
+
+/* Where its median may lie at best: of fewer runs than decide, as far below as the best's do. */
+static double low_of(const struct racer *one, const struct racer *best)
+{
+    return one->rounds < LEAST_FOR_INTERVAL ? one->median * best->interval.low / best->interval.high
+                                            : one->interval.low;
+}
+
+/* All that may be as good as the best are in again, the others are behind. The one of them with the
+ * fewest rounds; SIZE_MAX: the best stands alone, or all have RACE_ROUNDS. */
+static size_t next_of_play_off(struct race *race)
+{
+    size_t best = bench_race_best(race), next = SIZE_MAX;
+    for (size_t i = 0; best != SIZE_MAX && i < race->count; i++) {
+        struct racer *one = &race->racers[i];
+        if (!one->rounds || one->state > RACE_BEHIND) {
+            continue;
+        }
+        const struct racer *first = &race->racers[best];
+        one->state =
+            i == best || low_of(one, first) <= first->interval.high ? RACE_RUNS : RACE_BEHIND;
+        if (one->state == RACE_RUNS && one->rounds < RACE_ROUNDS &&
+            (next == SIZE_MAX || one->rounds < race->racers[next].rounds)) {
+            next = i;
+        }
+    }
+    return running(race) > 1 ? next : SIZE_MAX;
+}
+
+void bench_race(struct race *race)
+{
+    if (!halve(race)) {
+        return;
+    }
+    for (size_t next; (next = next_of_play_off(race)) != SIZE_MAX;) {
+        if (!run_one(race, next, race->racers[next].rounds)) {
+            return;
         }
     }
 }

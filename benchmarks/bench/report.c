@@ -20,8 +20,8 @@ static struct verdict verdict_between(const struct comparison *comparison,
     struct verdict verdict = {.ours = ours, .best = other};
     const double *a = ours->values, *b = other->values;
     bool higher = comparison->metric->higher;
-    verdict.ratio = bench_statistics_ratio(higher ? b : a, higher ? a : b, comparison->rounds,
-                                           &verdict.interval);
+    verdict.ratio = bench_statistics_ratio(higher ? b : a, comparison->rounds, higher ? a : b,
+                                           comparison->rounds, &verdict.interval);
     verdict.slower = verdict.interval.low > 1.0;
     return verdict;
 }

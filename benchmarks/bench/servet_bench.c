@@ -228,6 +228,9 @@ static void check_usage(const struct request *request, bool program)
     if (request->npb + request->kernels + program != 1) {
         cli_usage("expected a program after --, or one of --npb, --kernels");
     }
+    if (request->metric.higher && !request->metric.expression) {
+        cli_usage("--higher: expected --metric REGEX with it, more seconds are never better");
+    }
     if (request->tune) {
         bench_tune_check(request, program);
     }

@@ -24,19 +24,24 @@ static size_t draw(struct random *random, size_t count)
     return (size_t)(random_next(random) % count);
 }
 
-double bench_statistics_ratio(const double *a, const double *b, size_t count,
+double bench_statistics_ratio(const double *a, size_t count, const double *b, size_t count_b,
                               struct interval *interval)
 {
-    double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count), ratio = 0;
+    double *ratios = memory(RESAMPLES), *x = memory(count), *y = memory(count_b), ratio = 0;
     struct random state = {SEED};
     for (size_t sample = 0; sample <= RESAMPLES; sample++) {
         const bool last = sample == RESAMPLES; /* all rounds as they were: the ratio itself */
         for (size_t i = 0; i < count; i++) {
             size_t round = last ? i : draw(&state, count);
             x[i] = a[round];
-            y[i] = b ? b[round] : 1;
+            if (count_b == count) {
+                y[i] = b ? b[round] : 1;
+            }
         }
-        ratio = profile_median_value(x, count) / profile_median_value(y, count);
+        for (size_t i = 0; count_b != count && i < count_b; i++) {
+            y[i] = b[last ? i : draw(&state, count_b)];
+        }
+        ratio = profile_median_value(x, count) / profile_median_value(y, count_b);
         if (!last) {
             ratios[sample] = ratio;
         }
@@ -52,5 +57,5 @@ double bench_statistics_ratio(const double *a, const double *b, size_t count,
 
 double bench_statistics_median(const double *values, size_t count, struct interval *interval)
 {
-    return bench_statistics_ratio(values, NULL, count, interval);
+    return bench_statistics_ratio(values, count, NULL, count, interval);
 }

@@ -15,11 +15,12 @@ struct interval {
     double low, high;
 };
 
-/* Median of `a` over median of `b`, count > 0 rounds each: a[i] and b[i] were measured in the same
- * round, and a resample draws rounds, so that a slow spell of the machine that hit both does not
- * look like a difference. `interval`: percentile bootstrap, 95 %. The draws are the same for the
- * same count: figures can be reproduced. */
-double bench_statistics_ratio(const double *a, const double *b, size_t count,
+/* Median of `a` over median of `b`, counts > 0. With equal counts a[i] and b[i] were measured in
+ * the same round. A resample draws rounds then, so that a slow spell of the machine that hit both
+ * does not look like a difference. With other counts each is drawn for itself. `interval`:
+ * percentile bootstrap, 95 %. The draws are the same for the same counts: figures can be
+ * reproduced. */
+double bench_statistics_ratio(const double *a, size_t count, const double *b, size_t count_b,
                               struct interval *interval);
 
 /* The middle one of count > 0 values, or the mean of both, with the interval by the same

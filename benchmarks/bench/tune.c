@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "benchmarks/bench/candidates.h"
+#include "benchmarks/bench/line.h"
 #include "benchmarks/bench/race.h"
 #include "benchmarks/bench/report.h"
 #include "benchmarks/bench/run.h"
@@ -25,15 +26,15 @@
 struct tuning {
     const struct request *request;
     double budget_s, started_s;
-    char **line;    /* the user's, ended by NULL */
-    size_t program; /* where the program is in it */
+    struct bench_line line;
     char *servet_pin;
     char path[PATH_MAX]; /* of the entry */
     char signature[PROFILE_SIGNATURE_SIZE];
     struct bench_candidates candidates;
     struct race race;
     char **reasons; /* of those that failed */
-    size_t *order;  /* of candidates, the best first */
+    size_t *order;  /* of candidates, the winner first, then the best */
+    size_t winner;  /* SIZE_MAX: no run came to its end */
 };
 
 void bench_tune_check(const struct request *request, bool program)
@@ -50,74 +51,6 @@ void bench_tune_check(const struct request *request, bool program)
         conditions->load_pus) {
         cli_usage("--tune: expected no --comparators, --plot, --rounds, --jobs and --load");
     }
-}
-
-/* -- the line -- */
-
-/* The first word behind the ranks that can be run and is no option of the launcher; without ranks
- * the first word. */
-static size_t find_program(char **line)
-{
-    static const char *const launchers[] = {"mpirun", "mpiexec", "srun"};
-    size_t at = 0;
-    while (line[at] && !strstr(line[at], PIN_TUNED_RANKS)) {
-        at++;
-    }
-    bool ranks = line[at];
-    for (size_t i = 0; !ranks && i < sizeof launchers / sizeof *launchers; i++) {
-        if (strncmp(basename(line[0]), launchers[i], strlen(launchers[i])) == 0) {
-            cli_usage("%s: expected " PIN_TUNED_RANKS " in the place of its number of ranks",
-                      line[0]);
-        }
-    }
-    for (at = ranks ? at + 1 : 0; line[at] && (ranks || at == 0); at++) {
-        char *found = line[at][0] == '-' ? NULL : bench_tools_find(line[at]);
-        free(found);
-        if (found) {
-            return at;
-        }
-    }
-    cli_usage("%s: expected a program that can be run%s", line[0],
-              ranks ? " behind " PIN_TUNED_RANKS : "");
-}
-
-/* The user's line with these numbers. Without `servet_pin` that which takes them from the entry,
- * which knows the program by its arguments as they were given. */
-static void build_line(const struct tuning *t, const struct pin_tuned *with, const char *servet_pin,
-                       struct words *out)
-{
-    static const char *const options[] = {
-        [PIN_TUNED_MEMORY] = "--mem-prior", [PIN_TUNED_COMMUNICATION] = "--comm-prior"};
-    for (size_t i = 0; t->line[i]; i++) {
-        const bool here = i == t->program;
-        if (here && servet_pin) {
-            bench_words_add(out, "env");
-            bench_words_add(out, "OMP_NUM_THREADS=%u", with->threads);
-        }
-        if (here && !(servet_pin && with->placement == PIN_TUNED_DEFAULT)) {
-            bench_words_add(out, "%s", servet_pin ? servet_pin : "servet-pin");
-            bench_words_add(out, "%s", servet_pin ? options[with->placement] : "--tuned");
-            if (servet_pin && with->memory) {
-                bench_words_add(out, "--membind=%s", pin_tuned_memories[with->memory]);
-            }
-            bench_words_add(out, "--");
-        }
-        char *filled = pin_tuned_fill(t->line[i], with);
-        if (!filled) {
-            cli_fail("out of memory");
-        }
-        bench_words_add(out, "%s", servet_pin || i < t->program ? filled : t->line[i]);
-        free(filled);
-    }
-}
-
-static char *text_of(const struct tuning *t, const struct pin_tuned *with, const char *servet_pin)
-{
-    struct words words = {0};
-    build_line(t, with, servet_pin, &words);
-    char *text = bench_words_text(&words);
-    bench_words_free(&words);
-    return text;
 }
 
 /* -- candidates -- */
@@ -140,8 +73,11 @@ static void find_candidates(struct tuning *t)
     if (rc < 0) {
         cli_fail("PUs of this process: %s", strerror(-rc));
     }
-    bool ranks = t->program > 0;
-    rc = bench_candidates(map_one_node(of, &view), &allowed, ranks, &t->candidates, &error);
+    const char *before = getenv("OMP_NUM_THREADS");
+    const struct bench_habit habit = {.ranks = t->line.ranks,
+                                      .fixed = t->line.threads,
+                                      .before = before ? (uint32_t)strtoul(before, NULL, 10) : 0};
+    rc = bench_candidates(map_one_node(of, &view), &allowed, &habit, &t->candidates, &error);
     if (rc < 0) {
         cli_fail("%s", error.text);
     }
@@ -159,7 +95,8 @@ static void find_place(struct tuning *t)
     if (profile_default_path(profile, sizeof profile, &error) < 0) {
         cli_usage("--tune: %s", error.text);
     }
-    int rc = pin_tuned_path(profile, t->line[t->program], t->line + t->program + 1, t->path);
+    int rc = pin_tuned_path(profile, t->line.words[t->line.program],
+                            t->line.words + t->line.program + 1, t->path);
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(t->path, '/') - t->path), t->path);
     if (rc == 0) {
         rc = bench_make_folder(folder);
@@ -208,7 +145,7 @@ static enum race_state run_candidate(void *context, size_t candidate, double lim
     }
     bool by_race = limit_s > 0 && limit_s < user;
     double limit = by_race ? limit_s : user;
-    build_line(t, &t->candidates.list[candidate], t->servet_pin, &argv);
+    bench_line_build(&t->line, &t->candidates.list[candidate], t->servet_pin, &argv);
     bench_run(&argv, &nothing, 1, left < limit ? left : limit, &run);
     bool over = bench_run_interrupted() || (run.timed_out && left < limit);
     enum race_state outcome = over ? RACE_OVER
@@ -220,10 +157,36 @@ static enum race_state run_candidate(void *context, size_t candidate, double lim
     return outcome;
 }
 
+static bool is_simpler(void *context, size_t candidate, size_t other)
+{
+    const struct pin_tuned *list = ((const struct tuning *)context)->candidates.list;
+    return bench_candidate_simpler(&list[candidate], &list[other]);
+}
+
+static int compare_candidates(const struct tuning *t, size_t a, size_t b)
+{
+    if (a == t->winner || b == t->winner) {
+        return a == t->winner ? -1 : 1;
+    }
+    return bench_race_order(&t->race.racers[a], &t->race.racers[b]);
+}
+
+static void sort(struct tuning *t)
+{
+    for (size_t i = 0; i < t->race.count; i++) {
+        size_t at = i;
+        for (; at > 0 && compare_candidates(t, i, t->order[at - 1]) < 0; at--) {
+            t->order[at] = t->order[at - 1];
+        }
+        t->order[at] = i;
+    }
+}
+
 static void race(struct tuning *t)
 {
     size_t count = t->candidates.count;
     t->race = (struct race){.run = run_candidate,
+                            .simpler = is_simpler,
                             .context = t,
                             .racers = bench_memory(count, sizeof(struct racer)),
                             .count = count};
@@ -231,20 +194,14 @@ static void race(struct tuning *t)
     t->order = bench_memory(count, sizeof *t->order);
     bench_run_hold_signals();
     bench_race(&t->race);
-    for (size_t i = 0; i < count; i++) {
-        size_t at = i;
-        for (;
-             at > 0 && bench_race_order(&t->race.racers[i], &t->race.racers[t->order[at - 1]]) < 0;
-             at--) {
-            t->order[at] = t->order[at - 1];
-        }
-        t->order[at] = i;
-    }
+    t->winner = bench_race_choice(&t->race);
+    sort(t);
 }
 
 /* -- what came out -- */
 
-static const char *state_of(const struct tuning *t, size_t candidate)
+/* Why there is no figure; NULL where there is one. */
+static const char *left_out(const struct tuning *t, size_t candidate)
 {
     const struct racer *racer = &t->race.racers[candidate];
     switch (racer->state) {
@@ -253,8 +210,24 @@ static const char *state_of(const struct tuning *t, size_t candidate)
     case RACE_FAILED:
         return t->reasons[candidate];
     default:
-        return racer->rounds ? "" : "no time left for it";
+        return racer->rounds ? NULL : "no time left for it";
     }
+}
+
+/* In the table's last column. */
+struct remark {
+    char text[256];
+};
+
+static struct remark remark_of(const struct tuning *t, size_t candidate)
+{
+    struct remark remark;
+    const char *why = candidate == t->winner                  ? "kept"
+                      : bench_race_equal(&t->race, candidate) ? "cannot be distinguished"
+                                                              : left_out(t, candidate);
+    snprintf(remark.text, sizeof remark.text, "%s%s%s", candidate == 0 ? "as before" : "",
+             candidate == 0 && why ? ", " : "", why ? why : "");
+    return remark;
 }
 
 /* Figures as the program gave them. */
@@ -268,6 +241,27 @@ static struct interval interval_of(const struct tuning *t, const struct racer *r
     return t->request->metric.higher
                ? (struct interval){-racer->interval.high, -racer->interval.low}
                : racer->interval;
+}
+
+/* Its figure by that of the first, which is what the user ran before. */
+struct gain {
+    double ratio;
+    struct interval interval;
+    size_t rounds; /* of the one with fewer; 0: there is no ratio */
+};
+
+static struct gain gain_of(const struct tuning *t, size_t candidate)
+{
+    const struct racer *one = &t->race.racers[candidate], *before = &t->race.racers[0];
+    struct gain gain = {.rounds = one->rounds < before->rounds ? one->rounds : before->rounds};
+    if (left_out(t, candidate) || left_out(t, 0)) {
+        gain.rounds = 0;
+    }
+    if (gain.rounds) {
+        gain.ratio = bench_statistics_ratio(one->values, one->rounds, before->values,
+                                            before->rounds, &gain.interval);
+    }
+    return gain;
 }
 
 /* Columns for "communication", or "communication, weighted" where there are tiers. */
@@ -285,7 +279,8 @@ static void print_row(const struct tuning *t, size_t candidate)
 {
     const struct pin_tuned *with = &t->candidates.list[candidate];
     const struct racer *racer = &t->race.racers[candidate];
-    char ranks[16] = "-", median[32] = "-", placement[32];
+    const struct gain gain = gain_of(t, candidate);
+    char ranks[16] = "-", median[32] = "-", ratio[32] = "-", placement[32];
     snprintf(placement, sizeof placement, "%s%s%s", pin_tuned_names[with->placement],
              with->memory ? ", " : "", with->memory ? pin_tuned_memories[with->memory] : "");
     if (with->ranks) {
@@ -294,24 +289,58 @@ static void print_row(const struct tuning *t, size_t candidate)
     if (racer->rounds) {
         snprintf(median, sizeof median, "%.6g", median_of(t, racer));
     }
-    const char *state = state_of(t, candidate);
-    printf("  %5s %7u %-*s %12s  %-24s %6zu%s%s\n", ranks, with->threads, placement_width(t),
-           placement, median, bench_span(interval_of(t, racer), racer->rounds, 5).text,
-           racer->rounds, *state ? "  " : "", state);
+    if (gain.rounds) {
+        snprintf(ratio, sizeof ratio, "%.3f", gain.ratio);
+    }
+    const struct remark remark = remark_of(t, candidate);
+    printf("  %5s %7u %-*s %12s  %-24s %6zu %7s  %-*s%s\n", ranks, with->threads,
+           placement_width(t), placement, median,
+           bench_span(interval_of(t, racer), racer->rounds, 5).text, racer->rounds, ratio,
+           *remark.text ? 26 : 0, bench_span(gain.interval, gain.rounds, 3).text, remark.text);
 }
 
-static void print_table(const struct tuning *t, const struct pin_tuned *best)
+/* Is the line that is kept faster than that of before? */
+static void print_verdict(const struct tuning *t)
+{
+    const struct gain gain = gain_of(t, t->winner);
+    const bool higher = t->request->metric.higher;
+    if (t->winner == 0) {
+        printf("as before: of the others none is faster beyond the intervals\n");
+    } else if (gain.rounds < BENCH_LEAST_ROUNDS) {
+        printf("kept / before: no verdict, it needs %d rounds of both\n", BENCH_LEAST_ROUNDS);
+    } else {
+        const bool above = gain.interval.low > 1, below = gain.interval.high < 1;
+        printf("kept / before: %.3f [%.3f, %.3f], %s\n", gain.ratio, gain.interval.low,
+               gain.interval.high,
+               !above && !below  ? "cannot be distinguished"
+               : above == higher ? "faster beyond the interval"
+                                 : "slower beyond the interval");
+    }
+}
+
+static void print_table(const struct tuning *t)
 {
     const char *metric = t->request->metric.expression;
-    char *keep = text_of(t, best, "servet-pin"), *entry = text_of(t, best, NULL);
-    printf("%s; %s; %zu runs in %.1f s\n", t->line[t->program], metric ? metric : "wall time in s",
-           t->race.runs, profile_now_s() - t->started_s);
-    printf("  %5s %7s %-*s %12s  %-24s %6s\n", "ranks", "threads", placement_width(t), "placement",
-           "median", "95 % interval", "rounds");
+    printf("%s; %s; %zu runs in %.1f s\n", t->line.words[t->line.program],
+           metric ? metric : "wall time in s", t->race.runs, profile_now_s() - t->started_s);
+    printf("  %5s %7s %-*s %12s  %-24s %6s %7s  %s\n", "ranks", "threads", placement_width(t),
+           "placement", "median", "95 % interval", "rounds", "ratio", "95 % interval");
     for (size_t i = 0; i < t->race.count; i++) {
         print_row(t, t->order[i]);
     }
-    printf("keep: %s\nor:   %s\n", keep, entry);
+    print_verdict(t);
+}
+
+/* The line, and the same by the entry where it has been written. */
+static void print_lines(const struct tuning *t, bool by_entry)
+{
+    const struct pin_tuned *winner = &t->candidates.list[t->winner];
+    char *keep = bench_line_text(&t->line, winner, "servet-pin"),
+         *entry = bench_line_text(&t->line, winner, NULL);
+    printf("keep: %s\n", keep);
+    if (by_entry) {
+        printf("or:   %s\n", entry);
+    }
     free(keep);
     free(entry);
 }
@@ -320,34 +349,41 @@ static json_t *row_json(const struct tuning *t, size_t candidate)
 {
     const struct pin_tuned *with = &t->candidates.list[candidate];
     const struct racer *racer = &t->race.racers[candidate];
-    const char *state = state_of(t, candidate);
-    json_t *row = json_pack("{s:I,s:I,s:s,s:I}", "ranks", (json_int_t)with->ranks, "threads",
-                            (json_int_t)with->threads, "placement",
-                            pin_tuned_names[with->placement], "rounds", (json_int_t)racer->rounds);
+    const struct gain gain = gain_of(t, candidate);
+    const char *missing = left_out(t, candidate);
+    json_t *row = json_pack(
+        "{s:I,s:I,s:s,s:I}", "ranks", (json_int_t)with->ranks, "threads", (json_int_t)with->threads,
+        "placement", pin_tuned_names[with->placement], PIN_TUNED_ROUNDS, (json_int_t)racer->rounds);
     if (with->memory) {
         json_object_set_new(row, PIN_TUNED_MEMBIND, json_string(pin_tuned_memories[with->memory]));
     }
-    if (racer->rounds && !*state) {
-        json_object_set_new(row, "median", json_real(median_of(t, racer)));
-        json_object_set_new(row, "interval",
-                            bench_json_interval(interval_of(t, racer), racer->rounds));
+    if (candidate == 0) {
+        json_object_set_new(row, "as_before", json_true());
     }
-    if (*state) {
-        json_object_set_new(row, "left_out", json_string(state));
+    if (missing) {
+        json_object_set_new(row, "left_out", json_string(missing));
+        return row;
+    }
+    json_object_set_new(row, "median", json_real(median_of(t, racer)));
+    json_object_set_new(row, "interval", bench_json_interval(interval_of(t, racer), racer->rounds));
+    json_object_set_new(row, "equal", json_boolean(bench_race_equal(&t->race, candidate)));
+    if (gain.rounds) {
+        json_object_set_new(row, "ratio", json_real(gain.ratio));
+        json_object_set_new(row, "ratio_interval", bench_json_interval(gain.interval, gain.rounds));
     }
     return row;
 }
 
-static json_t *json_of(const struct tuning *t, const struct pin_tuned *best)
+static json_t *json_of(const struct tuning *t)
 {
     const struct metric *metric = &t->request->metric;
-    char *keep = text_of(t, best, "servet-pin");
+    char *keep = bench_line_text(&t->line, &t->candidates.list[t->winner], "servet-pin");
     json_t *rows = json_array(), *line = json_array();
     for (size_t i = 0; i < t->race.count; i++) {
         json_array_append_new(rows, row_json(t, t->order[i]));
     }
-    for (size_t i = 0; t->line[i]; i++) {
-        json_array_append_new(line, json_string(t->line[i]));
+    for (char **word = t->line.words; *word; word++) {
+        json_array_append_new(line, json_string(*word));
     }
     json_t *root = json_pack(
         "{s:s,s:o,s:s,s:o,s:s,s:s,s:b,s:I,s:f,s:o}", "tool", "servet-bench " SERVET_VERSION,
@@ -359,11 +395,26 @@ static json_t *json_of(const struct tuning *t, const struct pin_tuned *best)
     return root;
 }
 
-static void keep_and_print(const struct tuning *t, size_t winner)
+/* An entry stays that has an interval where this search has none, or is of more PUs: a short look,
+ * or one within taskset, is no reason to lose it. */
+static bool stays(const struct tuning *t)
 {
-    const struct pin_tuned *best = &t->candidates.list[winner];
+    struct pin_tuned_search old;
+    const size_t rounds = t->race.racers[t->winner].rounds, pus = bench_tools_pus();
+    if (pin_tuned_read_search(t->path, t->signature, &old) < 0 ||
+        (old.pus <= pus && (old.rounds <= rounds || rounds >= BENCH_LEAST_ROUNDS))) {
+        return false;
+    }
+    cli_note("%s: it stays, of %u rounds on %u PUs; this search had %zu on %zu (to replace it, "
+             "remove it first)",
+             t->path, old.rounds, old.pus, rounds, pus);
+    return true;
+}
+
+static void keep_and_print(const struct tuning *t)
+{
     struct servet_error error;
-    json_t *root = json_of(t, best);
+    json_t *root = json_of(t);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     if (!text) {
         cli_fail("%s: expected a line in UTF-8, to keep the result", t->path);
@@ -371,9 +422,13 @@ static void keep_and_print(const struct tuning *t, size_t winner)
     if (t->request->json) {
         puts(text);
     } else {
-        print_table(t, best);
+        print_table(t);
     }
-    if (profile_save_file(t->path, text, strlen(text), &error) < 0) {
+    const bool replaces = !stays(t);
+    if (!t->request->json) {
+        print_lines(t, replaces);
+    }
+    if (replaces && profile_save_file(t->path, text, strlen(text), &error) < 0) {
         cli_fail("%s", error.text);
     }
     free(text);
@@ -385,12 +440,12 @@ static int say_nothing_found(const struct tuning *t)
 {
     for (size_t i = 0; i < t->race.count; i++) {
         if (t->race.racers[i].state == RACE_FAILED) {
-            cli_fail("%s: %s", t->line[0], t->reasons[i]);
+            cli_fail("%s: %s", t->line.words[0], t->reasons[i]);
         }
     }
     if (!bench_run_interrupted()) {
         cli_usage("--budget: expected time for one run of %s at least, got %g s",
-                  t->line[t->program], t->budget_s);
+                  t->line.words[t->line.program], t->budget_s);
     }
     return CLI_FAILED;
 }
@@ -400,9 +455,8 @@ int bench_tune(const struct request *request, char **argv)
     double budget = request->conditions.budget_seconds;
     struct tuning t = {.request = request,
                        .budget_s = budget > 0 ? budget : BUDGET_SECONDS,
-                       .started_s = profile_now_s(),
-                       .line = argv};
-    t.program = find_program(argv);
+                       .started_s = profile_now_s()};
+    bench_line_read(argv, &t.line);
     t.servet_pin = bench_tools_ours("servet-pin");
     if (!t.servet_pin) {
         cli_fail("servet-pin is not installed");
@@ -410,15 +464,14 @@ int bench_tune(const struct request *request, char **argv)
     find_candidates(&t);
     find_place(&t);
     race(&t);
-    size_t winner = bench_race_best(&t.race);
     int status = CLI_OK;
-    if (winner == SIZE_MAX) {
+    if (t.winner == SIZE_MAX) {
         status = say_nothing_found(&t);
     } else {
-        keep_and_print(&t, winner);
+        keep_and_print(&t);
     }
     if (bench_run_interrupted()) {
-        cli_note("interrupted%s", winner == SIZE_MAX ? " before a run ended" : "");
+        cli_note("interrupted%s", t.winner == SIZE_MAX ? " before a run ended" : "");
         status = 128 + bench_run_interrupted();
     }
     for (size_t i = 0; i < t.race.count; i++) {

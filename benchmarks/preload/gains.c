@@ -1,5 +1,6 @@
-/* gains SHIM SECONDS PROGRAM...: OpenMP programs as they are, bound by OMP_PROC_BIND=close, and
- * under the shim, in turns, in situations of a shared node of n PUs.
+/* gains SHIM SECONDS PROGRAM..., gains --table FILE: OpenMP programs as they are, bound by
+ * OMP_PROC_BIND=close, and under the shim, in turns, in situations of a shared node of n PUs; or
+ * the table of what a file has of that.
  *
  * A line for each program, situation and way of each round: the seconds until the last copy ended,
  * and whether a copy failed or was stopped (after LIMIT_S). No round begins a run after SECONDS.
@@ -14,23 +15,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "benchmarks/preload/gains.h"
 #include "profile/base/clock.h"
 
 #define MOST 64
 #define LIMIT_S 15.0
-#define FREE (-1)
 
-static const char *const ways[] = {"default", "close", "shim"};
+const char *const bench_gains_ways[GAINS_WAYS] = {"default", "close", "shim"};
 
-/* Parts of the machine: copies of n / `part` threads each, beside n / `loops` busy loops, each
- * bound to a PU of the first ones; FREE: one that is not bound. */
-static const struct situation {
-    const char *name;
-    int copies, part, loops;
-} situations[] = {
-    {"alone, half", 1, 2, 0},  {"two, half", 2, 2, 0},           {"four, quarter", 4, 4, 0},
-    {"two, whole", 2, 1, 0},   {"half beside quarter", 1, 2, 4}, {"whole beside free", 1, 1, FREE},
-    {"alone, whole", 1, 1, 0},
+const struct bench_gains_situation bench_gains_situations[GAINS_SITUATIONS] = {
+    {"whole beside free", "all PUs, beside a busy loop", 1, 1, GAINS_FREE},
+    {"two, half", "two jobs, half of the PUs each", 2, 2, 0},
+    {"four, quarter", "four jobs, a quarter each", 4, 4, 0},
+    {"half beside quarter", "half, beside busy loops on a quarter", 1, 2, 4},
+    {"alone, half", "one job on half of the PUs", 1, 2, 0},
+    {"alone, whole", "one job on all PUs", 1, 1, 0},
+    {"two, whole", "two jobs, all PUs each", 2, 1, 0},
 };
 
 static int pus;
@@ -65,7 +65,7 @@ static pid_t start_loop(int pu)
     if (pid != 0) {
         return pid;
     }
-    if (pu != FREE) {
+    if (pu != GAINS_FREE) {
         cpu_set_t set;
         CPU_ZERO(&set);
         CPU_SET((size_t)pu, &set);
@@ -75,11 +75,11 @@ static pid_t start_loop(int pu)
     }
 }
 
-static int start_loops(const struct situation *where, pid_t *loops)
+static int start_loops(const struct bench_gains_situation *where, pid_t *loops)
 {
-    int count = where->loops == FREE ? 1 : where->loops > 0 ? pus / where->loops : 0;
+    int count = where->loops == GAINS_FREE ? 1 : where->loops > 0 ? pus / where->loops : 0;
     for (int i = 0; i < count; i++) {
-        loops[i] = start_loop(where->loops == FREE ? FREE : i);
+        loops[i] = start_loop(where->loops == GAINS_FREE ? GAINS_FREE : i);
     }
     if (count > 0) {
         usleep(150000);
@@ -109,7 +109,8 @@ static bool wait_for_all(const pid_t *pids, int count, double since_s, double *t
     return good;
 }
 
-static void run(const char *program, const struct situation *where, const char *way, int round)
+static void run(const char *program, const struct bench_gains_situation *where, const char *way,
+                int round)
 {
     pid_t loops[MOST], pids[MOST];
     double took_s = 0;
@@ -131,9 +132,12 @@ static void run(const char *program, const struct situation *where, const char *
 
 int main(int argc, char **argv)
 {
-    const size_t count = sizeof situations / sizeof *situations;
+    const size_t count = GAINS_SITUATIONS;
+    if (argc == 3 && strcmp(argv[1], "--table") == 0) {
+        return bench_gains_table(argv[2]);
+    }
     if (argc < 4) {
-        fprintf(stderr, "usage: gains SHIM SECONDS PROGRAM...\n");
+        fprintf(stderr, "usage: gains SHIM SECONDS PROGRAM... | --table FILE\n");
         return 2;
     }
     shim = argv[1];
@@ -144,11 +148,12 @@ int main(int argc, char **argv)
     for (int round = 0;; round++) {
         for (size_t s = 0; s < count; s++) {
             for (int p = 3; p < argc; p++) {
-                for (int way = 0; way < 3; way++) {
+                for (int way = 0; way < GAINS_WAYS; way++) {
                     if (profile_now_s() > until_s) {
                         return 0;
                     }
-                    run(argv[p], &situations[s], ways[(way + round + p) % 3], round);
+                    run(argv[p], &bench_gains_situations[s],
+                        bench_gains_ways[(way + round + p) % GAINS_WAYS], round);
                 }
             }
         }

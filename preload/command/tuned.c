@@ -81,9 +81,43 @@ static bool read_row(const json_t *row, struct pin_tuned *out)
     return true;
 }
 
+/* Numbers of measured rows, each once: " 1, 2, 4,". */
+struct numbers {
+    char text[128];
+};
+
+static void add_number(struct numbers *list, uint32_t number)
+{
+    const size_t length = strlen(list->text);
+    char word[16];
+    snprintf(word, sizeof word, " %u,", number);
+    if (!strstr(list->text, word)) {
+        snprintf(list->text + length, sizeof list->text - length, "%s", word);
+    }
+}
+
+/* `ranks` and `threads`: of the rows with other ranks, and of those with as many as are given. */
+static int say_what_differs(const char *path, const struct numbers *ranks,
+                            const struct numbers *threads, const struct pin_tuned *given,
+                            struct servet_error *error)
+{
+    const char *list = *threads->text ? threads->text : ranks->text;
+    const int length = (int)strlen(list) - 1; /* without the last comma */
+    if (length < 0) {
+        return profile_error(error, -ENOENT, "%s: no candidate has a figure", path);
+    }
+    if (*threads->text) {
+        return profile_error(error, -ENOENT, "%s: tuned with%.*s threads; OMP_NUM_THREADS is %u",
+                             path, length, list, given->threads);
+    }
+    return profile_error(error, -ENOENT, "%s: tuned with%.*s ranks (0: no launcher); here are %u",
+                         path, length, list, given->ranks);
+}
+
 static int find_row(const json_t *rows, const char *path, struct pin_tuned *given,
                     struct servet_error *error)
 {
+    struct numbers ranks = {0}, threads = {0};
     size_t i;
     const json_t *row;
     json_array_foreach(rows, i, row)
@@ -93,30 +127,60 @@ static int find_row(const json_t *rows, const char *path, struct pin_tuned *give
             return profile_error(error, -EINVAL, "%s: %s[%zu]: expected ranks, threads, placement",
                                  path, PIN_TUNED_ROWS, i);
         }
-        if (json_is_number(json_object_get(row, "median")) && one.ranks == given->ranks &&
-            (!given->threads || one.threads == given->threads)) {
+        if (!json_is_number(json_object_get(row, "median"))) {
+            continue;
+        }
+        if (one.ranks == given->ranks && (!given->threads || one.threads == given->threads)) {
             *given = one;
             return 0;
         }
+        if (one.ranks == given->ranks) {
+            add_number(&threads, one.threads);
+        } else {
+            add_number(&ranks, one.ranks);
+        }
     }
-    return profile_error(error, -ENOENT, "%s: no run of %u ranks x %u threads (0: any, or none)",
-                         path, given->ranks, given->threads);
+    return say_what_differs(path, &ranks, &threads, given, error);
+}
+
+static json_int_t pus_of(const json_t *root)
+{
+    return json_integer_value(json_object_get(json_object_get(root, PIN_TUNED_MACHINE), "pus"));
+}
+
+static bool is_of_machine(const json_t *root, const char *signature)
+{
+    const char *there = json_string_value(json_object_get(root, PIN_TUNED_SIGNATURE));
+    return there && strcmp(there, signature) == 0;
+}
+
+int pin_tuned_read_search(const char *path, const char *signature, struct pin_tuned_search *out)
+{
+    json_error_t ignored;
+    json_t *root = json_load_file(path, 0, &ignored);
+    const json_t *first = json_array_get(json_object_get(root, PIN_TUNED_ROWS), 0);
+    const bool found = first && is_of_machine(root, signature);
+    if (found) {
+        *out = (struct pin_tuned_search){
+            .rounds = (uint32_t)json_integer_value(json_object_get(first, PIN_TUNED_ROUNDS)),
+            .pus = (uint32_t)pus_of(root)};
+    }
+    json_decref(root);
+    return found ? 0 : -ENOENT;
 }
 
 static int read_rows(const json_t *root, const char *path, struct pin_tuned *given,
                      struct servet_error *error)
 {
     char here[PROFILE_SIGNATURE_SIZE] = "";
-    const char *there = json_string_value(json_object_get(root, PIN_TUNED_SIGNATURE));
     const json_t *rows = json_object_get(root, PIN_TUNED_ROWS);
-    if (!there || !json_is_array(rows)) {
+    if (!json_is_string(json_object_get(root, PIN_TUNED_SIGNATURE)) || !json_is_array(rows)) {
         return profile_error(error, -EINVAL, "%s: expected a file of servet-bench --tune", path);
     }
-    if (profile_signature("", here) < 0 || strcmp(here, there) != 0) {
+    if (profile_signature("", here) < 0 || !is_of_machine(root, here)) {
         return profile_error(error, -ENOENT, "%s: tuned on another machine", path);
     }
-    json_int_t pus =
-        json_integer_value(json_object_get(json_object_get(root, PIN_TUNED_MACHINE), "pus"));
+    const json_int_t pus = pus_of(root);
     if (given->pus && pus != given->pus) {
         return profile_error(error, -ENOENT, "%s: tuned on %lld PUs, this process may use %u", path,
                              (long long)pus, given->pus);

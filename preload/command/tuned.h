@@ -50,6 +50,7 @@ struct pin_tuned {
 #define PIN_TUNED_MACHINE "machine" /* "pus": that the tuner might use */
 #define PIN_TUNED_ROWS "candidates"
 #define PIN_TUNED_MEMBIND "membind" /* of a row */
+#define PIN_TUNED_ROUNDS "rounds"   /* of a row */
 
 /* Where the entry lies beside that profile. `arguments` begins behind the program and ends with
  * NULL. 0; -ENAMETOOLONG. */
@@ -63,6 +64,15 @@ int pin_tuned_path(const char *profile, const char *program, char *const *argume
  * writes): the text says so. */
 int pin_tuned_find(const char *program, char *const *arguments, struct pin_tuned *out,
                    char path[PATH_MAX], struct servet_error *error);
+
+/* How well an entry is founded. */
+struct pin_tuned_search {
+    uint32_t rounds; /* of its first row */
+    uint32_t pus;    /* that the tuner might use */
+};
+
+/* 0; -ENOENT: there is no entry of this machine in that file. */
+int pin_tuned_read_search(const char *path, const char *signature, struct pin_tuned_search *out);
 
 /* In the words of a line they stand for the numbers that are tried. */
 #define PIN_TUNED_RANKS "{ranks}"

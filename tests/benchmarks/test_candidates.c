@@ -11,8 +11,11 @@ static struct bench_candidates found;
 /* The second node has so many times the bandwidth of the first; 0: it was not measured. */
 static double times = 0;
 
+static struct bench_habit habit;
+
 static void find(const char *fixture, bool ranks)
 {
+    habit.ranks = ranks;
     struct servet_profile *profile;
     struct servet_error error;
     struct map_node_view view;
@@ -21,7 +24,8 @@ static void find(const char *fixture, bool ranks)
     for (size_t i = 0; times > 0 && i < of->numa_count; i++) {
         of->numa[i].together_bytes_per_s = 1e10 * (i ? times : 1);
     }
-    ck_assert_int_eq(bench_candidates(map_one_node(of, &view), &of->pus, ranks, &found, &error), 0);
+    ck_assert_int_eq(bench_candidates(map_one_node(of, &view), &of->pus, &habit, &found, &error),
+                     0);
     kept(found.list);
     profile_free(profile);
 }
@@ -44,13 +48,59 @@ TEST(what_is_proposed_comes_first)
 {
     static const uint32_t first[][2] = {{1, 2}, {4, 6}, {1, 24}, {24, 1}, {2, 1}};
     find(DUNNINGTON, true);
-    size_t at = 0;
+    size_t at = 1; /* behind what was run before */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         ck_assert_uint_eq(found.list[at].ranks, first[i][0]);
         ck_assert_uint_eq(found.list[at].threads, first[i][1]);
         ck_assert_int_eq(found.list[at].placement, PIN_TUNED_MEMORY);
         while (found.list[at].ranks == first[i][0] && found.list[at].threads == first[i][1]) {
             at++;
+        }
+    }
+}
+
+/* One process has as many threads as PUs, a rank has one, unless the user or the line says so. All
+ * candidates have what the line fixes. */
+TEST(the_first_is_what_was_run_before)
+{
+    static const struct {
+        struct bench_habit habit;
+        uint32_t ranks, threads;
+    } cases[] = {{{0}, 0, 24},
+                 {{.before = 3}, 0, 3},
+                 {{.ranks = true}, 24, 1},
+                 {{.ranks = true, .before = 6}, 4, 6},
+                 {{.ranks = true, .before = 48}, 1, 48},
+                 {{.ranks = true, .before = 6, .fixed = 2}, 12, 2},
+                 {{.fixed = 2}, 0, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        habit = cases[i].habit;
+        find(DUNNINGTON, habit.ranks);
+        ck_assert_uint_eq(found.list[0].ranks, cases[i].ranks);
+        ck_assert_uint_eq(found.list[0].threads, cases[i].threads);
+        ck_assert_int_eq(found.list[0].placement, PIN_TUNED_DEFAULT);
+        ck_assert_uint_eq(count_of(cases[i].ranks, cases[i].threads, PIN_TUNED_DEFAULT), 1);
+        for (size_t c = 0; c < found.count; c++) {
+            ck_assert(!habit.fixed || found.list[c].threads == habit.fixed);
+        }
+        for (uint32_t ranks = 1; habit.fixed && habit.ranks && ranks <= 12; ranks *= 2) {
+            ck_assert_uint_le(count_of(ranks, habit.fixed, PIN_TUNED_DEFAULT), 1);
+        }
+    }
+    habit = (struct bench_habit){0};
+}
+
+TEST(the_systems_own_placement_and_fewer_ranks_are_simpler)
+{
+    static const struct pin_tuned order[] = {
+        {1, 8, PIN_TUNED_DEFAULT, 0, 0}, {2, 4, PIN_TUNED_DEFAULT, 0, 0},
+        {1, 4, PIN_TUNED_MEMORY, 0, 0},  {1, 8, PIN_TUNED_MEMORY, 0, 0},
+        {2, 1, PIN_TUNED_MEMORY, 0, 0},  {2, 1, PIN_TUNED_COMMUNICATION, 0, 0},
+        {2, 1, PIN_TUNED_MEMORY, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        for (size_t j = 0; j < sizeof order / sizeof *order; j++) {
+            ck_assert_int_eq(bench_candidate_simpler(&order[i], &order[j]), i < j);
         }
     }
 }

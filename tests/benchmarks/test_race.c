@@ -17,7 +17,9 @@ struct simulated {
     double noise;    /* deviation of a run's logarithm */
     double bad_runs; /* part of the runs that take up to half as long again */
     size_t runs, over_after;
-    size_t bad;     /* this run takes half as long again; 0: none */
+    size_t bad;    /* this run takes half as long again; 0: none */
+    size_t slowed; /* the first run of this one takes so much longer; 0: of none */
+    double slowed_by;
     double limit_s; /* that the last run had */
     size_t last[4 * MOST];
 };
@@ -28,7 +30,7 @@ static enum race_state run(void *context, size_t candidate, double limit_s, stru
     if (s->over_after && s->runs >= s->over_after) {
         return RACE_OVER;
     }
-    s->last[s->runs++] = candidate;
+    s->last[s->runs++ % (sizeof s->last / sizeof *s->last)] = candidate;
     s->limit_s = limit_s;
     if (s->seconds[candidate] < 0) {
         return RACE_FAILED;
@@ -36,6 +38,10 @@ static enum race_state run(void *context, size_t candidate, double limit_s, stru
     double value = s->seconds[candidate] * exp(s->noise * random_normal(&s->random));
     value *= random_unit(&s->random) < s->bad_runs ? 1.1 + 0.4 * random_unit(&s->random) : 1;
     value *= s->runs <= 32 && s->bad & 1U << (s->runs - 1) ? 1.5 : 1;
+    if (s->slowed && s->slowed == candidate) {
+        value *= s->slowed_by;
+        s->slowed = 0;
+    }
     if (limit_s > 0 && value > limit_s) {
         return RACE_SLOW;
     }
@@ -45,9 +51,16 @@ static enum race_state run(void *context, size_t candidate, double limit_s, stru
 
 static struct racer racers[MOST];
 
+static bool comes_before(void *context, size_t candidate, size_t other)
+{
+    (void)context;
+    return candidate < other;
+}
+
 static struct race raced(struct simulated *s)
 {
-    struct race race = {.run = run, .context = s, .racers = racers, .count = s->count};
+    struct race race = {
+        .run = run, .simpler = comes_before, .context = s, .racers = racers, .count = s->count};
     memset(racers, 0, sizeof racers);
     bench_race(&race);
     ck_assert_uint_eq(race.runs, s->runs);
@@ -88,18 +101,17 @@ static void make_surface(struct simulated *s)
     }
 }
 
-/* Runs that deviate by 3 %, and one in twenty that is worse: the choice is within 3 % of the best
- * in 95 of 100, and a candidate gets 2.75 runs on average, plus what two that stay take more. */
+/* Runs that deviate by 3 %, and one in twenty that is worse, and time for three runs of each: the
+ * best that is found is within 3 % of the best in 95 of 100. */
 TEST(the_choice_is_near_the_best_in_few_runs)
 {
     size_t near = 0;
     for (unsigned draw = 0; draw < 100; draw++) {
         struct simulated s = {.random = {draw}, .noise = 0.03, .bad_runs = 0.05};
         make_surface(&s);
+        s.over_after = 3 * s.count;
         struct race race = raced(&s);
-        size_t best = bench_race_best(&race), half = (s.count + 1) / 2, quarter = (s.count + 3) / 4;
-        quarter = quarter > 2 ? quarter : 2;
-        ck_assert_uint_le(s.runs, 1 + s.count + 2 * half + 3 * quarter);
+        size_t best = bench_race_best(&race);
         near += s.seconds[best] <= 1.03 * s.seconds[fastest(&s)];
     }
     ck_assert_msg(near >= 95, "%zu of 100", near);
@@ -116,19 +128,69 @@ TEST(without_noise_the_choice_is_the_best)
     }
 }
 
-/* A B C, then the first again, which was cold; then rounds of those that are in. */
+/* A B C, then the first again, which was cold; then rounds of those that are in. The first stays
+ * until the sixth round, whatever it takes. */
 TEST(rounds_are_interleaved_and_the_worse_half_goes)
 {
-    struct simulated s = {.seconds = {1, 1.3, 1.01, 1.2}, .count = 4};
+    struct simulated s = {.seconds = {1.5, 1.3, 1, 1.2}, .count = 4};
     struct race race = raced(&s);
-    static const size_t order[] = {0, 1, 2, 3, 0, 0, 2, 0, 2, 0, 0, 0};
+    static const size_t order[] = {0, 1, 2, 3, 0, 0, 2, 0, 2, 0, 2, 0, 2, 0, 2};
     ck_assert_uint_eq(s.runs, sizeof order / sizeof *order);
     ck_assert_mem_eq(s.last, order, sizeof order);
-    ck_assert_uint_eq(bench_race_best(&race), 0);
-    ck_assert_uint_eq(racers[0].rounds, RACE_ROUNDS);
-    ck_assert_int_eq(racers[2].state, RACE_BEHIND); /* its interval lay above after three rounds */
-    ck_assert_uint_eq(racers[2].rounds, 3);
+    ck_assert_uint_eq(bench_race_best(&race), 2);
+    ck_assert_uint_eq(racers[2].rounds, BENCH_LEAST_ROUNDS);
+    ck_assert_int_eq(racers[0].state, RACE_BEHIND);
+    ck_assert_uint_eq(racers[0].rounds, BENCH_LEAST_ROUNDS);
     ck_assert_uint_eq(racers[1].rounds, 1);
+}
+
+/* The third run is the fastest's, and bad: it goes by its first round. Where runs deviate, it comes
+ * in again, and is found. */
+TEST(a_candidate_that_went_by_bad_luck_comes_in_again)
+{
+    size_t found = 0;
+    for (unsigned draw = 0; draw < 10; draw++) {
+        struct simulated s = {.seconds = {1.04, 1.05, 0.97, 1.03},
+                              .count = 4,
+                              .random = {draw},
+                              .noise = 0.02,
+                              .slowed = 2,
+                              .slowed_by = 1.05};
+        struct race race = raced(&s);
+        found += bench_race_choice(&race) == 2;
+        ck_assert_uint_gt(racers[2].rounds, 1);
+    }
+    ck_assert_msg(found >= 9, "%zu of 10", found);
+}
+
+/* Two that are alike get all the time that there is, up to the most rounds. */
+TEST(the_rest_of_the_time_goes_to_those_that_are_not_told_apart)
+{
+    struct simulated s = {.seconds = {1, 1, 1.5}, .count = 3, .noise = 0.03, .over_after = 40};
+    raced(&s);
+    ck_assert_uint_eq(s.runs, 40);
+    ck_assert_uint_eq(racers[0].rounds + racers[1].rounds + racers[2].rounds + 1, 40);
+    ck_assert_uint_le(racers[0].rounds, racers[1].rounds + 1);
+    ck_assert_uint_le(racers[1].rounds, racers[0].rounds + 1);
+    s = (struct simulated){.seconds = {1, 1}, .count = 2, .noise = 0.03, .random = {2}};
+    raced(&s);
+    ck_assert_uint_eq(racers[0].rounds, RACE_ROUNDS);
+    ck_assert_uint_eq(racers[1].rounds, RACE_ROUNDS);
+}
+
+/* The best median of three that are alike is another one in every search; the choice is not. */
+TEST(of_those_that_are_alike_every_search_keeps_the_simplest)
+{
+    size_t simplest = 0, best[4] = {0};
+    for (unsigned draw = 0; draw < 10; draw++) {
+        struct simulated s = {.seconds = {1.2, 1, 1, 1}, .count = 4, .random = {draw}};
+        s.noise = 0.03;
+        struct race race = raced(&s);
+        simplest += bench_race_choice(&race) == 1;
+        best[bench_race_best(&race)]++;
+    }
+    ck_assert_msg(simplest >= 9, "%zu of 10", simplest);
+    ck_assert_msg(best[1] < 9, "%zu %zu %zu", best[1], best[2], best[3]);
 }
 
 /* Of the best's six runs the third is bad, so that it stays undecided, and any other: medians
@@ -138,7 +200,6 @@ TEST(bad_runs_decide_nothing)
     for (unsigned other = 0; other < 12; other++) {
         struct simulated s = {.seconds = {1, 1.05}, .count = 2, .bad = 1U << 5 | 1U << other};
         struct race race = raced(&s);
-        ck_assert_uint_eq(s.runs, 13);
         ck_assert_uint_eq(bench_race_best(&race), 0);
     }
 }
@@ -152,6 +213,9 @@ TEST(a_run_that_is_far_slower_is_stopped)
     ck_assert_int_eq(racers[1].state, RACE_SLOW);
     ck_assert_uint_eq(racers[1].rounds, 0);
     ck_assert_uint_eq(racers[2].rounds, 3);
+    struct simulated before = {.seconds = {5, 1, 1.9}, .count = 3};
+    raced(&before);
+    ck_assert_uint_eq(racers[0].rounds, BENCH_LEAST_ROUNDS);
     struct simulated brief = {.seconds = {0.1, 0.9, 1.1}, .count = 3};
     raced(&brief);
     ck_assert_int_eq(racers[1].state, RACE_BEHIND);
@@ -159,7 +223,7 @@ TEST(a_run_that_is_far_slower_is_stopped)
     struct simulated alone = {.seconds = {1}, .count = 1};
     raced(&alone);
     ck_assert_double_eq(alone.limit_s, 0);
-    ck_assert_uint_eq(racers[0].rounds, RACE_ROUNDS);
+    ck_assert_uint_eq(racers[0].rounds, BENCH_LEAST_ROUNDS);
 }
 
 TEST(a_candidate_that_fails_goes_and_the_others_stay)

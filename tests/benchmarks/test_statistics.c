@@ -29,7 +29,7 @@ TEST(ratios_are_paired_by_round)
         a[i] = 2.0 * b[i];
     }
     struct interval interval;
-    ck_assert_double_eq_tol(bench_statistics_ratio(a, b, 20, &interval), 2.0, 1e-12);
+    ck_assert_double_eq_tol(bench_statistics_ratio(a, 20, b, 20, &interval), 2.0, 1e-12);
     ck_assert_double_eq_tol(interval.low, 2.0, 1e-12);
     ck_assert_double_eq_tol(interval.high, 2.0, 1e-12);
 }
@@ -49,7 +49,7 @@ TEST(the_interval_covers_what_it_says)
             b[i] = 1.0 + 0.1 * (double)(state >> 40) / (double)(1 << 24);
         }
         struct interval interval;
-        bench_statistics_ratio(a, b, 15, &interval);
+        bench_statistics_ratio(a, 15, b, 15, &interval);
         excluded += interval.low > 1.0 || interval.high < 1.0;
     }
     ck_assert_int_le(excluded, 20);

@@ -17,6 +17,9 @@
 #define tune(...) run_command(SERVET_BENCH " --tune " __VA_ARGS__)
 #define FIGURE "--metric 'figure ([0-9.]+)' "
 
+/* Every candidate has a figure of its own, so that six rounds tell them apart. */
+#define TOLD_APART "echo \"figure ${OMP_NUM_THREADS:-0}${LD_PRELOAD:+.1}\""
+
 static const char *folder;
 
 static void set_up(void)
@@ -52,6 +55,19 @@ static void expect(const struct run *run, int status, const char *out, const cha
 {
     ck_assert_msg(run->status == status && strstr(run->out, out) && strstr(run->err, err),
                   "status %d\n%s%s\nexpected %s, %s", run->status, run->out, run->err, out, err);
+}
+
+/* The first run is the fastest, and has no limit when it is made again: then it would never end,
+ * nor does what it starts end with it. */
+static void make_hanging(const char *then)
+{
+    script("app",
+           "cd %s\nid=\"$OMP_NUM_THREADS$LD_PRELOAD$SERVET_COMM_PRIOR\"\n"
+           "[ -e first ] || { echo \"$id\" >first; echo figure 1; exit; }\n"
+           "[ \"$(cat first)\" = \"$id\" ] || { echo figure 2; exit; }\n"
+           "setsid sleep 600 & echo $! >apart\ntrap '' TERM\nsleep 601 & echo $! >below\n"
+           "echo $$ >pid; %s; wait; wait; wait",
+           folder, then);
 }
 
 #ifndef SANITIZED /* a sanitized shim does not load into programs that are not */
@@ -91,6 +107,79 @@ TEST(the_fastest_is_kept_and_used)
     ck_assert_str_eq(json_string_value(json_object_get(root, "metric")), "figure ([0-9.]+)");
 }
 
+/* Nothing tells them apart: the system's own placement and the fewest threads are kept, and that it
+ * is no gain is said. The table has what the user ran before. */
+TEST(what_is_alike_is_kept_simple)
+{
+    script("app", "echo figure 2");
+    struct run run = tune(FIGURE "-- %s/app", folder);
+    cpu_set_t set;
+    bool several = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
+    expect(&run, 0, "as before, ", "");
+    expect(&run, 0, "cannot be distinguished\n", "");
+    expect(&run, 0,
+           several ? "kept / before: 1.000 [1.000, 1.000], cannot be distinguished\n"
+                   : "as before: of the others none is faster",
+           "");
+    expect(&run, 0, "keep: env OMP_NUM_THREADS=1 /", "");
+}
+
+/* A short look, or one on fewer PUs, does not replace what is better founded. */
+TEST(an_entry_stays_that_is_better_founded)
+{
+    static const struct {
+        int rounds, more_pus;
+        bool stays;
+    } old[] = {{19, 0, false}, {3, 0, false}, {6, 1, true}};
+    script("app", TOLD_APART);
+    tune(FIGURE "-- %s/app", folder);
+    const char *path = entry_path();
+    json_t *root = kept(json_load_file(path, 0, NULL)), *machine = json_object_get(root, "machine");
+    json_int_t pus = json_integer_value(json_object_get(machine, "pus"));
+    json_object_set_new(root, "old", json_true());
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
+        json_object_set_new(machine, "pus", json_integer(pus + old[i].more_pus));
+        json_object_set_new(json_array_get(json_object_get(root, "candidates"), 0), "rounds",
+                            json_integer(old[i].rounds));
+        ck_assert_int_eq(json_dump_file(root, path, 0), 0);
+        struct run run = tune(FIGURE "-- %s/app", folder);
+        expect(&run, 0, "keep: ", old[i].stays ? "it stays, of 6 rounds on" : "");
+        json_t *now = kept(json_load_file(path, 0, NULL));
+        ck_assert_int_eq(json_object_get(now, "old") != NULL, old[i].stays);
+        ck_assert_int_eq(strstr(run.out, "\nor: ") == NULL, old[i].stays);
+    }
+    make_hanging("true");
+    json_object_set_new(machine, "pus", json_integer(pus));
+    ck_assert_int_eq(json_dump_file(root, path, 0), 0);
+    struct run run = tune("--budget 5 " FIGURE "-- %s/app", folder);
+    expect(&run, 0, "keep: ", "it stays, of 6 rounds on");
+}
+
+/* The line has its own threads: candidates that differ in them are one, and it stays as it is. */
+TEST(threads_that_the_line_fixes_are_no_dimension)
+{
+    static const char *const before[] = {"", "env OMP_NUM_THREADS=1 "}, *const behind[] = {
+                                                                            "env OMP_NUM_THREADS=1",
+                                                                            "--option"};
+    make_launcher();
+    script("app", TOLD_APART);
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        struct run run = tune("--json " FIGURE "-- %s%s/launch -n {ranks} %s %s/app", before[i],
+                              folder, behind[i], folder);
+        json_t *root = kept(json_loads(run.out, 0, NULL));
+        size_t at;
+        const json_t *row;
+        json_array_foreach(json_object_get(root, "candidates"), at, row)
+        {
+            ck_assert_int_eq(json_integer_value(json_object_get(row, "threads")), 1);
+        }
+        const char *keep = json_string_value(json_object_get(root, "keep"));
+        ck_assert_ptr_nonnull(strstr(keep, "OMP_NUM_THREADS=1"));
+        ck_assert_msg(!strstr(strstr(keep, "THREADS=") + 1, "THREADS="), "%s", keep);
+        ck_assert_ptr_nonnull(strstr(entry_path(), "/app-"));
+    }
+}
+
 /* A rank of the launcher; how many is the launcher's word, threads those of the best with as
  * many. */
 TEST(ranks_are_tuned_and_found_again)
@@ -108,7 +197,7 @@ TEST(ranks_are_tuned_and_found_again)
     expect(&run, 0, "figure 11.15 ", "");
     run = run_command("%s/launch -n 4096 " SERVET_PIN " --tuned -- %s/app {ranks}{threads}", folder,
                       folder);
-    expect(&run, 2, "", "no run of 4096 ranks");
+    expect(&run, 2, "", " ranks (0: no launcher); here are 4096, expected");
     ck_assert_uint_eq(count_lines(run.err), 1);
 }
 
@@ -137,11 +226,11 @@ TEST(a_policy_of_memory_is_kept_and_used)
 /* Threads that the user has set are the user's. */
 TEST(threads_of_the_user_are_kept)
 {
-    script("app", "echo \"figure $OMP_NUM_THREADS\"");
+    script("app", TOLD_APART);
     tune(FIGURE "-- %s/app", folder);
     setenv("OMP_NUM_THREADS", "4096", 1);
     struct run run = run_command(SERVET_PIN " --tuned -- %s/app", folder);
-    expect(&run, 0, "figure 4096\n", "no run of 0 ranks x 4096 threads");
+    expect(&run, 0, "figure 4096", " threads; OMP_NUM_THREADS is 4096 (");
 }
 
 /* A figure that cannot be had is a reason; where there is none at all, the command fails by it. */
@@ -178,19 +267,6 @@ static void expect_gone(const char *file)
         usleep(50000);
     }
     ck_assert_msg(access(gone, F_OK) != 0, "%s: process %d is there", file, pid);
-}
-
-/* The first run is the fastest, and has no limit when it is made again: then it would never end,
- * nor does what it starts end with it. */
-static void make_hanging(const char *then)
-{
-    script("app",
-           "cd %s\nid=\"$OMP_NUM_THREADS$LD_PRELOAD$SERVET_COMM_PRIOR\"\n"
-           "[ -e first ] || { echo \"$id\" >first; echo figure 1; exit; }\n"
-           "[ \"$(cat first)\" = \"$id\" ] || { echo figure 2; exit; }\n"
-           "setsid sleep 600 & echo $! >apart\ntrap '' TERM\nsleep 601 & echo $! >below\n"
-           "echo $$ >pid; %s; wait; wait; wait",
-           folder, then);
 }
 
 static void expect_kept_and_gone(void)
@@ -239,7 +315,7 @@ static unsigned first_pu(void)
 /* A job has other PUs than the tuner had: its numbers would be too many, or too few. */
 TEST(an_entry_is_of_so_many_pus)
 {
-    script("app", "echo \"figure $OMP_NUM_THREADS\"");
+    script("app", TOLD_APART);
     struct run run =
         run_command("/usr/bin/taskset -c %u " SERVET_BENCH " --tune --higher " FIGURE "-- %s/app",
                     first_pu(), folder);
@@ -250,7 +326,7 @@ TEST(an_entry_is_of_so_many_pus)
     expect(&run, 0, "figure", several ? "tuned on 1 PUs, this" : "");
     run =
         run_command("/usr/bin/taskset -c %u " SERVET_PIN " --tuned -- %s/app", first_pu(), folder);
-    expect(&run, 0, "figure 1\n", "");
+    expect(&run, 0, "figure 1", "");
 }
 
 /* Of another machine, or none at all: the program runs as it would. */
@@ -263,7 +339,7 @@ TEST(entries_that_do_not_hold_are_said_and_left)
         {"{}", "expected a file of servet-bench --tune"},
         {"{", "near end of file"},
     };
-    script("app", "echo \"figure $OMP_NUM_THREADS\"");
+    script("app", TOLD_APART);
     tune("--higher " FIGURE "-- %s/app", folder);
     const char *path = entry_path();
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -271,7 +347,7 @@ TEST(entries_that_do_not_hold_are_said_and_left)
         fputs(entries[i].text, file);
         fclose(file);
         struct run run = run_command(SERVET_PIN " --tuned -- %s/app", folder);
-        expect(&run, 0, "figure \n", entries[i].says);
+        expect(&run, 0, "figure 0", entries[i].says);
         ck_assert_uint_eq(count_lines(run.err), 1);
     }
 }
@@ -290,6 +366,11 @@ static const struct {
     {"--tune -- /nonexistent/program", "/nonexistent/program"},
     {"--tune -- mpirun -n 2 /bin/true", "{ranks}"},
     {"--tune -- /usr/bin/srun /bin/true", "{ranks}"},
+    {"--tune -- env X=1 mpirun -n 2 /bin/true", "{ranks}"},
+    {"--tune --higher -- /bin/true", "--metric"},
+    {"--tune -- mpirun -n {ranks} servet-pin -m -- /bin/true", "without it"},
+    {"--tune -- env X=1 " SERVET_PIN " -- /bin/true", "without it"},
+    {"--tune -- env LD_PRELOAD=/usr/lib/libservet_pin.so /bin/true", "without it"},
     {"--tune -- mpirun -n {ranks} --bind-to none no-such-program", "behind {ranks}"},
 };
 
