@@ -1,6 +1,5 @@
 /* What SERVET_REPORT would say of a program that runs, seen from outside: all of it is read from
  * /proc, so that the program needs no shim and is not disturbed. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
+#include "profile/base/thread_role.h"
 #include "report/report.h"
 
 static bool shim_is_loaded(pid_t pid)
@@ -24,14 +24,6 @@ static bool shim_is_loaded(pid_t pid)
         fclose(maps);
     }
     return found;
-}
-
-/* The PU of a thread that has just one, else -1. */
-static int32_t single_pu(const struct profile_thread_now *now)
-{
-    char *end;
-    long pu = strtol(now->allowed, &end, 10);
-    return *end == '\0' && end != now->allowed ? (int32_t)pu : -1;
 }
 
 /* The value of a variable in an environment of `length` bytes, which a 0 ends; NULL. */
@@ -72,51 +64,59 @@ static void read_rank(pid_t pid, char *out, size_t size)
     }
 }
 
+struct output {
+    FILE *out;
+    bool json;
+    const char *host, *rank;
+    enum profile_decider bound_by; /* who bound the threads that have no record of the shim's */
+    struct profile_roles roles;
+    struct profile_mask seen, shared;
+};
+
+static void print_thread(const struct profile_thread_now *now, void *argument)
+{
+    struct output *to = argument;
+    int32_t given;
+    const struct profile_thread_said said = {
+        .host = to->host,
+        .rank = to->rank,
+        .role = profile_role_of(&to->roles, now, &given),
+        .pus = now->allowed,
+        .decider = now->only_pu < 0        ? PROFILE_BY_KERNEL
+                   : given == now->only_pu ? PROFILE_BY_SERVET
+                   : now->tid == now->pid  ? to->bound_by
+                                           : PROFILE_BY_OTHERS,
+    };
+    const int32_t pu = said.role == PROFILE_ROLE_HELPER ? -1 : profile_thread_pu(now);
+    if (pu >= 0) {
+        profile_mask_add(profile_mask_has(&to->seen, (uint32_t)pu) ? &to->shared : &to->seen,
+                         (uint32_t)pu);
+    }
+    profile_affinity_print(to->out, to->json, now, &said);
+}
+
 int report_live_print(FILE *out, bool json, pid_t pid)
 {
-    char path[64], host[256] = "?", rank[16];
-    struct dirent *entry;
-    struct profile_mask seen = {0};
-    int32_t shared = -1;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    if (!folder) {
-        return errno == ENOENT ? -ESRCH : -errno;
-    }
+    char host[256] = "?", rank[16], pus[256];
     gethostname(host, sizeof host - 1);
     read_rank(pid, rank, sizeof rank);
-    const char *decided_by = shim_is_loaded(pid) ? "servet" : "others";
-    while ((entry = readdir(folder))) {
-        struct profile_thread_now now;
-        pid_t tid = atoi(entry->d_name);
-        if (tid <= 0 || profile_affinity_of_thread(pid, tid, &now) < 0) {
-            continue;
-        }
-        int32_t pu = single_pu(&now);
-        if (pu >= 0 && profile_mask_has(&seen, (uint32_t)pu)) {
-            shared = pu;
-        }
-        if (pu >= 0) {
-            profile_mask_add(&seen, (uint32_t)pu);
-        }
-        const struct profile_thread_said said = {
-            .host = host,
-            .rank = rank,
-            .role = tid == pid ? "main"
-                    : pu >= 0  ? "worker"
-                               : "other",
-            .pus = now.allowed,
-            .decided_by = pu >= 0 ? decided_by : "nobody",
-        };
-        profile_affinity_print(out, json, &now, &said);
+    struct output to = {.out = out, .json = json, .host = host, .rank = rank};
+    to.bound_by = shim_is_loaded(pid) ? PROFILE_BY_SERVET : PROFILE_BY_OTHERS;
+    profile_roles_read(pid, &to.roles);
+    const int rc = profile_affinity_of_threads(pid, print_thread, &to) ? 0 : -errno;
+    profile_roles_free(&to.roles);
+    if (rc < 0) {
+        return rc == -ENOENT ? -ESRCH : rc;
     }
-    closedir(folder);
+    const uint32_t first = profile_mask_next(&to.shared, 0);
+    profile_mask_format(&to.shared, pus, sizeof pus);
     if (json) {
-        fprintf(out, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", host, (int)pid, shared);
-    } else if (shared < 0) {
+        fprintf(out, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", host, (int)pid,
+                first < PROFILE_MASK_PUS ? (int)first : -1);
+    } else if (profile_mask_empty(&to.shared)) {
         fprintf(out, "%s %d check: no two workers share a PU\n", host, (int)pid);
     } else {
-        fprintf(out, "%s %d check: workers share a PU (%d)\n", host, (int)pid, shared);
+        fprintf(out, "%s %d check: workers share PU %s\n", host, (int)pid, pus);
     }
     return 0;
 }

@@ -19,11 +19,14 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
+#include "preload/place/check.h"
 #include "preload/place/look.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"
+#include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
+#include "profile/base/thread_role.h"
 
 /* The mask of an attribute; false: it cannot be had. In musl attributes have none. */
 static bool attribute_mask(const pthread_attr_t *attributes, struct profile_mask *mask)
@@ -78,8 +81,8 @@ struct birth {
     bool is_c11;
 };
 
-static struct pin_thread *new_record(const struct birth *birth, const char *role,
-                                     const char *decided_by)
+static struct pin_thread *new_record(const struct birth *birth, enum profile_role role,
+                                     enum profile_decider decider)
 {
     struct pin_thread *thread = pin_record_take();
     if (!thread) {
@@ -92,15 +95,15 @@ static struct pin_thread *new_record(const struct birth *birth, const char *role
     thread->routine = birth->code;
     thread->dso = birth->dso;
     thread->role = role;
-    thread->decided_by = decided_by;
+    thread->decider = decider;
     return thread;
 }
 
 /* A thread that is not ours to place must not inherit the one PU of a creator that is. */
-static struct pin_thread *prepare_free(const struct birth *birth, const char *role,
-                                       const char *decided_by)
+static struct pin_thread *prepare_free(const struct birth *birth, enum profile_role role,
+                                       enum profile_decider decider)
 {
-    return pin_process_view() ? new_record(birth, role, decided_by) : NULL;
+    return pin_process_view() ? new_record(birth, role, decider) : NULL;
 }
 
 /* Born where its creator's process may run. */
@@ -109,14 +112,15 @@ static struct pin_thread *prepare_brief(const struct birth *birth)
     const struct pin_options *options = &pin_process_get()->options;
     const bool is_seen = options->verbose || options->report[0] || pin_process_view();
     return is_seen || pin_brief_is_sampled(birth->code)
-               ? new_record(birth, "thread", "servet: lives briefly")
+               ? new_record(birth, PROFILE_ROLE_BRIEF, PROFILE_BY_KERNEL)
                : NULL;
 }
 
-static void say_kept(const struct pin_process *process, const char *dso, const char *why)
+/* A thread that keeps the mask which its attributes, or its creator's, were given. */
+static void note_kept(struct pin_process *process, const char *dso)
 {
-    pin_log(process->options.verbose, "a thread of %s keeps the mask its creator %s",
-            *dso ? dso : "the program", why);
+    process->pools.pool[pin_pools_find(&process->pools, dso)].cause = PIN_CAUSE_MASK;
+    pin_why_say();
 }
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
@@ -144,18 +148,20 @@ static bool outgrows_its_part(const struct pin_process *process)
 static struct pin_thread *prepare_worker(struct pin_process *process, const struct birth *birth,
                                          size_t wanted, bool *gives_up)
 {
-    const char *role = birth->owner == PIN_APPLICATION ? "thread" : "worker";
+    const enum profile_role role =
+        birth->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
     const unsigned pool = pin_pools_find(&process->pools, birth->dso);
     const bool team = is_of_team(process, birth, pool);
     const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
     if (!fits && outgrows_its_part(process)) {
         *gives_up = true;
+        pin_pools_note_cause(&process->pools, pool);
         return NULL;
     }
     if ((team && fits) || process->launcher.name) {
         pin_process_pin_main(process);
     }
-    struct pin_thread *thread = new_record(birth, role, "servet");
+    struct pin_thread *thread = new_record(birth, role, PROFILE_BY_SERVET);
     if (!thread) {
         return NULL;
     }
@@ -164,11 +170,13 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     thread->pool = pool;
     thread->place = pin_pools_admit(&process->pools, pool, wanted, pin_process_leave);
     if (thread->place == PIN_NO_PLACE) {
-        thread->decided_by = PIN_LEFT_TEXT;
+        thread->decider = PROFILE_BY_KERNEL;
+        pin_why_say();
         return thread;
     }
     const struct pin_place *place = &process->pools.places[thread->place];
     atomic_store(&thread->pu, (int)place->pu);
+    pin_check_laid(place->pu);
     pin_process_make_room(process, place->pu);
     return thread;
 }
@@ -177,7 +185,7 @@ static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_u
 {
     const bool force = pin_process_get()->options.force, chosen = has_affinity(birth->attributes);
     if (birth->owner == PIN_HELPER) {
-        return prepare_free(birth, "helper", "servet");
+        return prepare_free(birth, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL);
     }
     if (birth->owner == PIN_RUNTIME) {
         pin_process_openmp_found();
@@ -195,16 +203,16 @@ static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_u
                               ? place_of_attributes(process, birth->attributes)
                               : PIN_NO_PLACE;
     if (wanted == PIN_NO_PLACE && !force && chosen) {
-        say_kept(process, birth->dso, "chose");
+        note_kept(process, birth->dso);
         return NULL;
     }
     if (pin_process_left_to_user(process)) {
         pin_process_say_main_stays(process);
-        return prepare_free(birth, "worker", "user");
+        return prepare_free(birth, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
     }
     if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound(process)) {
         pin_process_say_main_stays(process);
-        say_kept(process, birth->dso, "has been given");
+        note_kept(process, birth->dso);
         return NULL;
     }
     return prepare_worker(process, birth, wanted, gives_up);
@@ -281,12 +289,8 @@ static void say_thread(const struct pin_thread *thread)
     int tid = (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     const char *dso = *thread->dso ? thread->dso : "the program";
     int pu = atomic_load(&thread->pu);
-    if (pu >= 0) {
-        pin_log(true, "thread %d of %s on PU %d", tid, dso, pu);
-    } else {
-        pin_log(true, "thread %d of %s %s", tid, dso,
-                thread->pool < PIN_POOLS ? PIN_LEFT_TEXT : "on all PUs of the process");
-    }
+    pin_log(pu >= 0, "thread %d of %s on PU %d", tid, dso, pu);
+    pin_log(pu < 0, "thread %d of %s left to the kernel", tid, dso);
 }
 
 /* The PU that the thread was made on; PIN_LEFT: that of its creator, or any of the process. */
@@ -299,7 +303,7 @@ static void begin_quietly(struct pin_thread *thread, int32_t born)
         return; /* a sandbox has come since the thread was made, or all was given up */
     }
     thread->report_line =
-        pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu, thread->decided_by);
+        pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu, thread->decider);
     if (rc < 0 && rc != -ECANCELED) {
         pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
     } else if (rc == 0 && process->options.verbose) {
@@ -320,6 +324,12 @@ static void begin_thread(struct pin_thread *thread)
     begin_quietly(thread, thread->born);
     pthread_setcancelstate(cancel, NULL);
 }
+
+/* From outside a thread's role is known by its record (profile/base/thread_role.c). */
+_Static_assert(offsetof(struct pin_thread, routine) == offsetof(struct profile_thread_record, code),
+               "the code comes first");
+_Static_assert(offsetof(struct pin_thread, pu) == offsetof(struct profile_thread_record, pu),
+               "then the PU");
 
 /* The start routine to hand to the library: begin, run the program's, give the place back. C11
  * threads are POSIX threads here and in musl: their result is the number in the pointer. */

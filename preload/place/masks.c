@@ -366,7 +366,7 @@ static void say_moved(const struct pin_thread *thread, int32_t pu)
         pin_report_moved(thread ? thread->report_line : 0, pu);
     }
     pin_log(pin_here.options.verbose && pu >= 0, "%s of %s moved to PU %d", which, dso, pu);
-    pin_log(pin_here.options.verbose && pu < 0, "%s of %s " PIN_LEFT_TEXT, which, dso);
+    pin_log(pin_here.options.verbose && pu < 0, "%s of %s left to the kernel", which, dso);
 }
 
 bool pin_process_move(struct pin_thread *thread, int32_t pu)
@@ -396,7 +396,7 @@ void pin_process_put(struct pin_thread *thread, int32_t pu)
 void pin_process_leave(struct pin_thread *thread)
 {
     if (thread) {
-        thread->decided_by = PIN_LEFT_TEXT; /* for one that has not begun */
+        thread->decider = PROFILE_BY_KERNEL; /* for one that has not begun */
     }
     pin_process_put(thread, PIN_LEFT);
 }

@@ -11,34 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beginnings of file names, each list ended by NULL. A wheel's runtime is called
- * libgomp-a34b3233.so.1.0.0, so the beginning must do. */
+#include "profile/base/thread_role.h"
+
 // clang-format off
-static const char *const known_runtimes[] = {
-    "libgomp", "libomp.", "libomp-", "libomp5", "libiomp",
-    "libnvomp",  /* NVHPC */
-    "libcraymp", /* Cray */
-    "libxlsmp",  /* IBM XL */
-    "libfjomp",  /* Fujitsu */
-    NULL,
-};
-static const char *const known_pools[] = {"libopenblas", "libblis", "libtbb.", "libtbb-", NULL};
-static const char *const known_helpers[] = {
-    /* MPI, OpenSHMEM and their launchers; mca_: Open MPI's plug-ins, libopen-pal: its event loop's
-     * thread */
-    "libmpi.", "libmpi_", "libmpich", "libmpifort", "libopen-pal", "libopen-rte", "liboshmem",
-    "mca_", "libprrte",
-    "libpmix", "libpmi", "libhydra", "libslurm", "libevent", "libuv",
-    /* networks */
-    "libucs", "libucp", "libuct", "libucm", "libucc", "libfabric", "libibverbs", "libmlx",
-    "librdmacm", "libpsm",
-    "libsharp", "libhcoll",
-    /* accelerators */
-    "libcuda", "libnccl", "libnvidia", "libhsa-runtime", "libamdhip", "libze_", "libOpenCL",
-    /* collectors and compilers; Java's threads cannot be distinguished from them */
-    "libjvm",
-    NULL,
-};
 /* Runtimes that size and place their own threads: programs by the name of their file, and objects
  * that only such programs load. Go has neither: its programs have a note. */
 static const char *const managed_programs[] = {"java", "node", "ruby", "dotnet", "beam",
@@ -98,13 +73,11 @@ enum pin_owner pin_owner_of_name(const char *path)
     if (matches_any(worker_patterns, said)) {
         return PIN_POOL;
     }
-    if (begins(name, known_runtimes)) {
-        return PIN_RUNTIME;
-    }
-    if (begins(name, known_pools)) {
-        return PIN_POOL;
-    }
-    return begins(name, known_helpers) ? PIN_HELPER : PIN_APPLICATION;
+    static const enum pin_owner owners[] = {[PROFILE_OWNER_OTHER] = PIN_APPLICATION,
+                                            [PROFILE_OWNER_RUNTIME] = PIN_RUNTIME,
+                                            [PROFILE_OWNER_POOL] = PIN_POOL,
+                                            [PROFILE_OWNER_HELPER] = PIN_HELPER};
+    return owners[profile_owner_of(name)];
 }
 
 /* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.

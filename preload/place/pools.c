@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "preload/place/pages.h"
+#include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 
 /* -- records -- */
@@ -258,6 +259,10 @@ unsigned pin_pools_find(struct pin_pools *pools, const char *name)
     while (pool < PIN_POOLS - 1 && pools->pool[pool].key != 0 && pools->pool[pool].key != key) {
         pool++;
     }
+    if (pools->pool[pool].key != key) {
+        profile_format_text(pools->pool[pool].name,
+                            pools->pool[pool].name + sizeof pools->pool[pool].name, name);
+    }
     pools->pool[pool].key = key;
     return pool;
 }
@@ -305,11 +310,15 @@ static bool meets_strangers(const struct pin_pools *pools, size_t threads)
 
 /* Beside strangers, a program in which a team takes turns with another pool waits at each of its
  * regions for the thread that shares its PU, and the other pool's threads are in the way. */
+static size_t needs_of_team(const struct pin_pools *pools, size_t threads)
+{
+    return pools->team_size > threads + 1 ? pools->team_size : threads + 1; /* the main thread */
+}
+
 static bool team_fits(const struct pin_pools *pools, size_t threads)
 {
     bool several;
-    size_t needs = threads + 1; /* the main thread */
-    needs = pools->team_size > needs ? pools->team_size : needs;
+    const size_t needs = needs_of_team(pools, threads);
     return needs <= pools->count &&
            !(count_rest(pools, &several) > 0 && meets_strangers(pools, needs));
 }
@@ -319,13 +328,20 @@ bool pin_pools_team_fits(const struct pin_pools *pools)
     return team_fits(pools, pools->pool[pools->team].threads + 1);
 }
 
-/* Do all threads of the rest, one of which has just come, have places? */
-static bool rest_fits(const struct pin_pools *pools, unsigned pool)
+/* `pool`: one of whose threads has just come. */
+static size_t needs_of_rest(const struct pin_pools *pools, unsigned pool)
 {
     bool several;
-    size_t places = 0, needs = count_rest(pools, &several);
-    needs += pools->pool[pool].most - pools->pool[pool].threads;
-    needs += several && pools->main_place == PIN_NO_PLACE;
+    const size_t needs = count_rest(pools, &several);
+    return needs + pools->pool[pool].most - pools->pool[pool].threads +
+           (several && pools->main_place == PIN_NO_PLACE);
+}
+
+/* Do all threads of the rest have places? */
+static bool rest_fits(const struct pin_pools *pools, unsigned pool)
+{
+    size_t places = 0;
+    const size_t needs = needs_of_rest(pools, pool);
     for (size_t at = 0; at < pools->count; at++) {
         const struct pin_place *place = &pools->places[at];
         places += is_free(place) || (place->threads > 0 && is_rest(pools, place->pool));
@@ -333,10 +349,28 @@ static bool rest_fits(const struct pin_pools *pools, unsigned pool)
     return needs <= places && !meets_strangers(pools, needs);
 }
 
+void pin_pools_note_cause(struct pin_pools *pools, unsigned number)
+{
+    struct pin_pool *pool = &pools->pool[number];
+    size_t avoided = 0;
+    for (size_t at = 0; at < pools->count; at++) {
+        avoided += pools->places[at].avoided && pools->places[at].threads == 0;
+    }
+    pool->needs =
+        is_rest(pools, number) ? needs_of_rest(pools, number) : needs_of_team(pools, pool->threads);
+    pool->cause = pool->needs > pools->count             ? PIN_CAUSE_TOO_MANY
+                  : meets_strangers(pools, pool->needs)  ? PIN_CAUSE_STRANGERS
+                  : pool->needs > pools->count - avoided ? PIN_CAUSE_HELD
+                                                         : PIN_CAUSE_TEAM;
+}
+
 static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
 {
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
-        pools->pool[pool].left |= pools->pool[pool].threads > 0 && is_rest(pools, pool) == !team;
+        if (pools->pool[pool].threads > 0 && is_rest(pools, pool) == !team) {
+            pools->pool[pool].left = true;
+            pin_pools_note_cause(pools, pool);
+        }
     }
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         struct pin_thread *thread = pin_record_at(number);
@@ -390,6 +424,9 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     mine->threads++;
     mine->most = mine->threads > mine->most ? mine->threads : mine->most;
     size_t at = wanted;
+    if (mine->left) {
+        pin_pools_note_cause(pools, pool);
+    }
     if (wanted != PIN_NO_PLACE) {
         take_place(pools, &pools->places[at], false, true);
     } else if (!mine->left) {
@@ -415,8 +452,14 @@ void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *bu
     }
     pools->strangers = 0;
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
-        bool stays = is_rest(pools, pool) && !rest_fits(pools, pool);
-        pools->pool[pool].left = stays || (pools->pool[pool].left && !is_rest(pools, pool));
+        if (!is_rest(pools, pool)) {
+            continue;
+        }
+        pools->pool[pool].left = !rest_fits(pools, pool);
+        pools->pool[pool].cause = PIN_CAUSE_NONE;
+        if (pools->pool[pool].left && pools->pool[pool].threads > 0) {
+            pin_pools_note_cause(pools, pool);
+        }
     }
     for (uint32_t number = 1; number <= pin_record_count(); number++) {
         struct pin_thread *thread = pin_record_at(number);

@@ -26,6 +26,7 @@
 
 #include "preload/node/node.h"
 #include "preload/place/plan.h"
+#include "profile/base/affinity_of_process.h"
 #include "profile/base/mask.h"
 
 /* In place of a PU: the kernel places the thread, within the set that the process may use. */
@@ -47,20 +48,22 @@ struct pin_watched {
 /* One record for each thread that the shim has a hand in, from before its creation until it
  * ends. */
 struct pin_thread {
+    const void *routine; /* the code that it was made to run; its lifetime is counted there */
+    atomic_int pu;       /* or PIN_LEFT; these two are a profile_thread_record */
     struct pin_thread *next_free;
     uint32_t number; /* 1, 2, … */
     unsigned pool;   /* PIN_POOLS: none, a helper or a thread that lives briefly */
     size_t place;    /* or PIN_NO_PLACE */
-    atomic_int pu;   /* or PIN_LEFT */
     int32_t born;    /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
     bool runs;       /* it has begun, and not ended: `self` is valid */
     bool is_c11;     /* its start routine returns an int */
     pthread_t self;
     uint64_t born_ns;
-    const void *routine; /* the code that it was made to run; its lifetime is counted there */
     struct pin_watched watched;
     uint32_t report_line; /* 0: none */
-    const char *dso, *role, *decided_by;
+    enum profile_role role;
+    enum profile_decider decider;
+    const char *dso;
     void *start, *argument;
 };
 
@@ -97,10 +100,23 @@ struct pin_place {
     bool avoided;     /* another job has it, or strangers keep it busy */
 };
 
+/* Why threads of a pool have no places. */
+enum pin_cause {
+    PIN_CAUSE_NONE,
+    PIN_CAUSE_TOO_MANY,  /* more threads than PUs */
+    PIN_CAUSE_HELD,      /* other jobs, or busy programs, have too many of the PUs */
+    PIN_CAUSE_STRANGERS, /* other programs run at unknown places */
+    PIN_CAUSE_TEAM,      /* the team has too many of the PUs */
+    PIN_CAUSE_MASK,      /* the program gave one */
+};
+
 struct pin_pool {
-    uint64_t key; /* 0: free */
+    uint64_t key;  /* 0: free */
+    char name[32]; /* of its DSO; "": the program */
     size_t threads, most;
     bool left;
+    enum pin_cause cause;
+    size_t needs; /* threads that were to have places when it was left */
 };
 
 struct pin_pools {
@@ -133,6 +149,8 @@ bool pin_pools_team_fits(const struct pin_pools *pools);
  * may be of other pools, are left to the kernel. */
 size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
                        void (*leave)(struct pin_thread *thread));
+/* Notes why the pool has no places. */
+void pin_pools_note_cause(struct pin_pools *pools, unsigned pool);
 /* Threads of all pools. */
 size_t pin_pools_threads(const struct pin_pools *pools);
 /* It is known which PUs strangers keep busy: threads of the rest that were left get places, if all

@@ -34,12 +34,14 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "preload/place/check.h"
 #include "preload/place/life.h"
 #include "preload/place/look.h"
 #include "preload/place/owner.h"
 #include "preload/place/pages.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
+#include "preload/place/why.h"
 
 struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE};
@@ -180,7 +182,7 @@ static bool make_plan(enum pin_comes comes)
     }
     pin_plan_free(&before);
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
-        pin_report_main(&pin_here.options, -1, "nobody");
+        pin_report_main(&pin_here.options, -1, PROFILE_BY_KERNEL);
     }
     if (pin_pools_plan(&pin_here.pools, &pin_here.plan) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
@@ -221,8 +223,8 @@ static void make_plan_aside(void)
             pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
         }
     }
-    pin_log(made && planning_for == PIN_REST_COMES && pin_here.options.verbose,
-            "threads are placed (%s)", pin_here.plan.source);
+    pin_log(made && planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made from %s",
+            pin_here.plan.source);
     if (first || !made) {
         atomic_store_explicit(&pin_life.state, made ? PLANNED : FAILED, memory_order_release);
     }
@@ -331,7 +333,8 @@ static bool claim_main(struct pin_process *this)
         return true;
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);
-    pin_report_main(&this->options, -1, winner);
+    pin_report_main(&this->options, -1,
+                    pin_process_left_to_user(this) ? PROFILE_BY_USER : PROFILE_BY_PROGRAM);
     pin_log(this->options.verbose, "main thread stays where %s wants it", winner);
     return false;
 }
@@ -362,7 +365,8 @@ static void place_main(struct pin_process *this)
         atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
         say_main(this, pu);
     }
-    pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, "servet");
+    pin_check_laid(pu);
+    pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, PROFILE_BY_SERVET);
 }
 
 void pin_process_pin_main(struct pin_process *this)
@@ -456,7 +460,7 @@ static const char *why_nothing(void)
         return NULL;
     }
     if (!pin_process_left_to_user(&pin_here)) {
-        return "its threads are left to the kernel, or have masks that the program gave them";
+        return "its threads live briefly, or are helpers";
     }
     return pin_here.launcher.node_ranks > 1
                ? "OMP_PLACES, OMP_PROC_BIND or the runtime's own variable is set, the same for all "
@@ -467,11 +471,11 @@ static const char *why_nothing(void)
 
 static void say_goodbye(void)
 {
-    const char *why = why_nothing();
+    const char *why = pin_why_report() ? NULL : why_nothing();
     if (why) {
         pin_report_nothing(&pin_here.options, why);
     }
-    if (pin_life_state() == PLANNED) {
+    if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
         pin_report_write(&pin_here);
         pin_memory_say_peak(&pin_here.options, &pin_here.plan.memory);
     }

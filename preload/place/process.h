@@ -104,8 +104,6 @@ void pin_process_say_main_stays(struct pin_process *process);
 bool pin_process_widen_main(struct pin_process *process);
 void pin_process_narrow_main(struct pin_process *process);
 
-#define PIN_LEFT_TEXT "left to the kernel: no PU of its own"
-
 /* A thread of ours, NULL: the main thread, has lost its place: it gets the mask of threads that are
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);

@@ -1,7 +1,6 @@
 /* What SERVET_REPORT asks for. */
 #include "preload/place/report.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,19 +11,27 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "preload/place/check.h"
+#include "preload/place/life.h"
 #include "preload/place/pages.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
+#include "preload/place/why.h"
 #include "profile/base/affinity_of_process.h"
+#include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/syscall.h"
+#include "profile/base/thread_role.h"
 
 struct line {
     atomic_bool begun, ended;
     pid_t tid;
     int32_t pu; /* -1: none of its own */
     int32_t last_pu;
-    const char *role, *decided_by;
+    enum profile_role role;
+    enum profile_decider decider;
+    bool works; /* as profile_thread_now.works, at its end */
+    uint64_t begun_ns, ended_ns;
     char name[16];
 };
 
@@ -41,35 +48,38 @@ void pin_report_reset(void)
 {
     atomic_store(&lines, NULL);
     atomic_store(&used, 1);
+    pin_check_reset();
+    pin_why_reset();
 }
 
-static void begin(struct line *line, pid_t tid, const char *role, int32_t pu,
-                  const char *decided_by)
+static void begin(struct line *line, pid_t tid, enum profile_role role, int32_t pu,
+                  enum profile_decider decider)
 {
     line->tid = tid;
     line->pu = pu;
     line->role = role;
-    line->decided_by = decided_by;
+    line->decider = decider;
+    line->begun_ns = profile_now_ns();
     atomic_store(&line->begun, true);
 }
 
-void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by)
+void pin_report_main(const struct pin_options *options, int32_t pu, enum profile_decider decider)
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
     if (all) {
-        begin(&all[0], getpid(), "main", pu, decided_by);
+        begin(&all[0], getpid(), PROFILE_ROLE_MAIN, pu, decider);
     }
 }
 
-uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
-                          const char *decided_by)
+uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
+                          enum profile_decider decider)
 {
     struct line *all = options->report[0] ? get_lines() : NULL;
     uint32_t number = all ? atomic_fetch_add(&used, 1) : 0;
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
     }
-    begin(&all[number], (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decided_by);
+    begin(&all[number], (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decider);
     return number;
 }
 
@@ -83,6 +93,9 @@ void pin_report_end(uint32_t number)
     profile_syscall(SYS_getcpu, (long)&cpu, 0, 0, 0, 0, 0);
     profile_syscall(SYS_prctl, PR_GET_NAME, (long)all[number].name, 0, 0, 0, 0);
     all[number].last_pu = (int32_t)cpu;
+    all[number].ended_ns = profile_now_ns();
+    all[number].works = profile_works(profile_clock_ns(CLOCK_THREAD_CPUTIME_ID),
+                                      all[number].ended_ns - all[number].begun_ns);
     atomic_store(&all[number].ended, true);
 }
 
@@ -91,7 +104,7 @@ void pin_report_moved(uint32_t number, int32_t pu)
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (all && atomic_load(&all[number].begun)) {
         all[number].pu = pu >= 0 ? pu : -1;
-        all[number].decided_by = pu >= 0 ? "servet" : PIN_LEFT_TEXT;
+        all[number].decider = pu >= 0 ? PROFILE_BY_SERVET : PROFILE_BY_KERNEL;
     }
 }
 
@@ -109,28 +122,60 @@ struct output {
     FILE *file;
     bool json;
     const char *host;
-    const struct pin_launcher *launcher;
+    const struct pin_process *process;
+    struct line *lines;
+    uint32_t lines_used;
+    struct profile_roles roles; /* of threads that have no line */
+    struct pin_worker *workers; /* NULL: no memory for them */
+    size_t count, room;
 };
 
 static void print_thread(const struct output *to, const struct profile_thread_now *now,
-                         const char *role, int32_t pu, const char *decided_by)
+                         const struct line *line)
 {
     char rank[16] = "-", on[16];
-    if (to->launcher->name) {
-        snprintf(rank, sizeof rank, "%u", to->launcher->local_rank);
+    if (to->process->launcher.name) {
+        snprintf(rank, sizeof rank, "%u", to->process->launcher.local_rank);
     }
-    snprintf(on, sizeof on, "%d", pu);
+    snprintf(on, sizeof on, "%d", line->pu);
     const struct profile_thread_said said = {
         .host = to->host,
         .rank = rank,
-        .role = role,
-        .pus = pu >= 0 ? on : now->allowed,
-        .decided_by = decided_by,
+        .role = line->role,
+        .decider = line->decider,
+        .pus = line->pu >= 0 ? on : now->allowed,
     };
     profile_affinity_print(to->file, to->json, now, &said);
 }
 
-static void print_line(const struct output *to, struct line *line)
+/* A main thread that is in no team and no rank waits. */
+static bool is_worker(const struct pin_process *process, const struct line *line)
+{
+    return line->role == PROFILE_ROLE_WORKER || line->role == PROFILE_ROLE_THREAD ||
+           (line->role == PROFILE_ROLE_MAIN &&
+            (line->pu >= 0 || process->launcher.name || process->pools.team != PIN_POOLS ||
+             pin_process_left_to_user(process)));
+}
+
+static void add_worker(const struct line *line, const struct profile_thread_now *now,
+                       struct output *to)
+{
+    const bool ended = atomic_load(&line->ended);
+    const int32_t pu = !ended && now->only_pu >= 0    ? now->only_pu
+                       : !ended                       ? profile_thread_pu(now)
+                       : line->pu >= 0 || line->works ? line->last_pu
+                                                      : -1;
+    if (pu >= 0 && to->count < to->room && is_worker(to->process, line)) {
+        to->workers[to->count++] =
+            (struct pin_worker){.tid = line->tid,
+                                .pu = pu,
+                                .runs = !ended && now->runs,
+                                .from_ns = line->begun_ns,
+                                .until_ns = ended ? line->ended_ns : UINT64_MAX};
+    }
+}
+
+static void print_line(struct output *to, struct line *line)
 {
     struct profile_thread_now now;
     if (!atomic_load(&line->begun)) {
@@ -140,42 +185,25 @@ static void print_line(const struct output *to, struct line *line)
         !atomic_load(&line->ended) && profile_affinity_of_thread(getpid(), line->tid, &now) == 0;
     if (!alive) {
         now = (struct profile_thread_now){
-            .pid = getpid(), .tid = line->tid, .last_pu = line->last_pu};
+            .pid = getpid(), .tid = line->tid, .last_pu = line->last_pu, .only_pu = -1};
         memcpy(now.name, line->name, sizeof line->name);
         snprintf(now.allowed, sizeof now.allowed, "-");
     }
-    print_thread(to, &now, line->role, line->pu, line->decided_by);
+    print_thread(to, &now, line);
+    add_worker(line, &now, to);
 }
 
 /* Threads that were made by other means than we see, or that were left alone. */
-static void print_others(const struct output *to, const struct line *all, uint32_t count)
+static void print_other(const struct profile_thread_now *now, void *argument)
 {
-    struct dirent *entry;
-    DIR *folder = opendir("/proc/self/task");
-    while (folder && (entry = readdir(folder))) {
-        struct profile_thread_now now;
-        pid_t tid = atoi(entry->d_name);
-        if (tid > 0 && !is_known(all, count, tid) &&
-            profile_affinity_of_thread(getpid(), tid, &now) == 0) {
-            bool ours = strcmp(now.name, PIN_WATCH_NAME) == 0;
-            print_thread(to, &now, ours ? "watch" : "other", -1, ours ? "servet" : "nobody");
-        }
-    }
-    if (folder) {
-        closedir(folder);
-    }
-}
-
-static void say_check(const char *where, bool whole_node, int32_t shared_pu)
-{
-    if (pin_file_is_json(where)) {
-        pin_file_report(where, "\"shared_pu\":%d,\"scope\":\"%s\"", shared_pu,
-                        whole_node ? "node" : "process");
-    } else if (shared_pu < 0) {
-        pin_file_report(where, "check: no two workers shared a PU (%s)",
-                        whole_node ? "on this node" : "this process only");
-    } else {
-        pin_file_report(where, "check: workers shared a PU (%d), with another process", shared_pu);
+    struct output *to = argument;
+    const bool watch = strcmp(now->name, PIN_WATCH_NAME) == 0;
+    struct line line = {.tid = now->tid, .pu = -1};
+    line.decider = now->only_pu < 0 ? PROFILE_BY_KERNEL : PROFILE_BY_OTHERS;
+    line.role = watch ? PROFILE_ROLE_WATCH : profile_role_of(&to->roles, now, &line.last_pu);
+    if (!is_known(to->lines, to->lines_used, now->tid)) {
+        print_thread(to, now, &line);
+        add_worker(&line, now, to);
     }
 }
 
@@ -216,31 +244,39 @@ void pin_report_write(struct pin_process *process)
     if (!where[0] || !all) {
         return;
     }
-    const bool whole_node = process->registry.on;
-    const int32_t shared = pin_registry_shared(&process->registry, &process->plan.ours);
     FILE *file = profile_stream_open(&text, &length);
     if (!file) {
         return;
     }
     gethostname(host, sizeof host - 1);
+    const uint32_t begun = atomic_load(&used);
     struct output to = {.file = file,
                         .json = pin_file_is_json(where),
                         .host = host,
-                        .launcher = &process->launcher};
-    uint32_t begun = atomic_load(&used),
-             count = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS;
-    for (uint32_t i = 0; i < count; i++) {
+                        .process = process,
+                        .lines = all,
+                        .lines_used = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS};
+    profile_roles_read(getpid(), &to.roles);
+    to.room = to.lines_used + to.roles.count;
+    to.workers = calloc(to.room, sizeof *to.workers);
+    to.room = to.workers ? to.room : 0;
+    for (uint32_t i = 0; i < to.lines_used; i++) {
+        if (atomic_load(&pin_life.gave_up)) {
+            pin_report_moved(i, -1);
+        }
         print_line(&to, &all[i]);
     }
-    print_others(&to, all, count);
-    if (begun > count && !to.json) {
-        fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - count);
+    (void)profile_affinity_of_threads(getpid(), print_other, &to);
+    if (begun > to.lines_used && !to.json) {
+        fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - to.lines_used);
     }
     if (fclose(file) == 0) {
         pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);
     }
     free(text);
-    say_check(where, whole_node, shared);
+    profile_roles_free(&to.roles);
+    pin_check_write(to.workers, to.count);
+    free(to.workers);
     pin_watch_report(where);
     say_memory(where, process->options.membind, &process->plan.memory);
     if (process->recalled_priority) {

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 #include "preload/place/options.h"
+#include "profile/base/affinity_of_process.h"
 
 struct pin_process;
 
 /* What SERVET_REPORT asks for: at exit one line for every thread that ran, with what it was, where
- * it was put and where it last ran, and whether two workers ever shared a PU.
+ * it was put and where it last ran, and with whom a worker shared its PU.
  *
  * Without SERVET_REPORT nothing is kept. A process that ends by _exit(), exec or a signal reports
  * nothing. */
@@ -17,14 +18,13 @@ struct pin_process;
 /* Threads that are remembered; further ones are only counted. */
 #define PIN_REPORT_THREADS 4096u
 
-/* The main thread has been put on `pu` (-1: left where it was). `role` and `decided_by` are texts
- * that stay. */
-void pin_report_main(const struct pin_options *options, int32_t pu, const char *decided_by);
+/* The main thread has been put on `pu` (-1: left where it was). */
+void pin_report_main(const struct pin_options *options, int32_t pu, enum profile_decider decider);
 
 /* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is
  * kept. */
-uint32_t pin_report_begin(const struct pin_options *options, const char *role, int32_t pu,
-                          const char *decided_by);
+uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
+                          enum profile_decider decider);
 void pin_report_end(uint32_t line);
 /* The thread of a line, 0: the main thread, is on `pu` from now on, or left to the kernel (< 0). */
 void pin_report_moved(uint32_t line, int32_t pu);

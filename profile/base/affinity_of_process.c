@@ -5,34 +5,83 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/mask.h"
+
+#define TICK_NS 10000000u
+
+static uint64_t number_at(const char *stat, enum profile_stat_field field)
+{
+    const char *text = profile_stat_find(stat, field);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Ticks that a thread was ready to run and another one ran. */
+static uint64_t waited(pid_t pid, pid_t tid)
+{
+    char path[96], text[96];
+    unsigned long long waited_ns = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+    (void)profile_read_small(path, text, sizeof text);
+    return sscanf(text, "%*s %llu", &waited_ns) == 1 ? waited_ns / TICK_NS : 0;
+}
+
+static bool works(const struct profile_thread_now *now, const char *stat)
+{
+    const uint64_t lived = profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS -
+                           number_at(stat, PROFILE_STAT_BEGAN),
+                   ran = number_at(stat, PROFILE_STAT_USER) + number_at(stat, PROFILE_STAT_SYSTEM);
+    return profile_works(ran, lived) ||
+           (now->runs && ran > 0 && profile_works(ran + waited(now->pid, now->tid), lived));
+}
 
 int profile_affinity_of_thread(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {
-    char path[96], text[4096];
-    struct profile_thread_now now = {.pid = pid, .tid = tid};
+    char path[96], text[1024];
+    struct profile_thread_now now = {.pid = pid, .tid = tid, .only_pu = -1};
+    struct profile_mask mask;
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (!profile_read_small(path, text, sizeof text)) {
+    if (!profile_read_small(path, text, sizeof text) || number_at(text, PROFILE_STAT_BYTES) == 0 ||
+        profile_mask_get(tid, &mask) < 0) {
         return -ESRCH;
     }
-    const char *pu = profile_stat_find(text, PROFILE_STAT_PU);
-    char *left = strchr(text, '('), *right = strrchr(text, ')');
-    if (!left || !right) {
-        return -ESRCH;
+    const char *left = strchr(text, '('), *right = strrchr(text, ')');
+    snprintf(now.name, sizeof now.name, "%.*s", (int)(right - left - 1), left + 1);
+    now.last_pu = (int32_t)number_at(text, PROFILE_STAT_PU);
+    now.runs = *profile_stat_find(text, PROFILE_STAT_STATE) == 'R';
+    now.works = works(&now, text);
+    if (profile_mask_count(&mask) == 1) {
+        now.only_pu = (int32_t)profile_mask_next(&mask, 0);
     }
-    *right = '\0';
-    snprintf(now.name, sizeof now.name, "%.31s", left + 1);
-    now.last_pu = pu ? atoi(pu) : -1;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    if (!profile_read_small(path, text, sizeof text)) {
-        return -ESRCH;
-    }
-    const char *allowed = strstr(text, "Cpus_allowed_list:");
-    allowed = allowed ? allowed + strlen("Cpus_allowed_list:") + 1 : "";
-    snprintf(now.allowed, sizeof now.allowed, "%.*s", (int)strcspn(allowed, "\n"), allowed);
+    profile_mask_format(&mask, now.allowed, sizeof now.allowed);
     *out = now;
     return 0;
+}
+
+int32_t profile_thread_pu(const struct profile_thread_now *now)
+{
+    const bool bound = now->only_pu >= 0;
+    return bound + now->runs + now->works < 2 ? -1 : bound ? now->only_pu : now->last_pu;
+}
+
+bool profile_affinity_of_threads(pid_t pid,
+                                 void (*see)(const struct profile_thread_now *now, void *argument),
+                                 void *argument)
+{
+    char path[64];
+    struct dirent *entry;
+    struct profile_thread_now now;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        if (profile_affinity_of_thread(pid, atoi(entry->d_name), &now) == 0) {
+            see(&now, argument);
+        }
+    }
+    return folder && closedir(folder) == 0;
 }
 
 static void read_number(const char *format, int32_t pu, char *out, size_t size)
@@ -101,6 +150,10 @@ static void escape(const char *text, char *out, size_t size)
     out[used] = '\0';
 }
 
+static const char *const roles[] = {"main",   "worker", "thread", "brief",
+                                    "helper", "watch",  "unknown"};
+static const char *const deciders[] = {"servet", "kernel", "program", "user", "others"};
+
 void profile_affinity_print(FILE *out, bool json, const struct profile_thread_now *now,
                             const struct profile_thread_said *said)
 {
@@ -112,8 +165,8 @@ void profile_affinity_print(FILE *out, bool json, const struct profile_thread_no
         char name[4 * sizeof now->name + 1];
         escape(now->name, name, sizeof name);
         fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n",
-                said->host, (int)now->pid, said->rank, (int)now->tid, name, said->role, said->pus,
-                now->last_pu, core, l3, node, said->decided_by);
+                said->host, (int)now->pid, said->rank, (int)now->tid, name, roles[said->role],
+                said->pus, now->last_pu, core, l3, node, deciders[said->decider]);
         return;
     }
     fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
@@ -121,10 +174,10 @@ void profile_affinity_print(FILE *out, bool json, const struct profile_thread_no
     print_member(out, "host", said->host, ",");
     print_member(out, "local_rank", said->rank, ",");
     print_member(out, "name", now->name, ",");
-    print_member(out, "role", said->role, ",");
+    print_member(out, "role", roles[said->role], ",");
     print_member(out, "pus", said->pus, ",");
     print_member(out, "core", core, ",");
     print_member(out, "l3", l3, ",");
     print_member(out, "numa", node, ",");
-    print_member(out, "decided_by", said->decided_by, "}\n");
+    print_member(out, "decided_by", deciders[said->decider], "}\n");
 }

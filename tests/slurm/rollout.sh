@@ -62,7 +62,7 @@ expect "a job with the module preloads the library" "LD_PRELOAD=$library SERVET_
 thread=$("$PREFIX/bin/servet-map" --profile "$profile" -n 2 --mem-prior --format list | tr , '\n' | grep -vx "$last")
 placed() { # what: the thread got the other of the two PUs by this profile, and the report says so
 	expect "$1: it ran on the other node" 1 "$(grep -c '^on node2$' "$files/job.out")"
-	expect "$1: the profile is used" 1 "$(grep -c "threads are placed ($profile)" "$files/job.out")"
+	expect "$1: the profile is used" 1 "$(grep -c "plan made ($profile)" "$files/job.out")"
 	expect "$1: the thread is placed" 1 "$(grep -c "thread [0-9]* of the program on PU $thread$" "$files/job.out")"
 	expect "$1: the report says where" 1 "$(grep -c " thread PU $thread last $thread .* by servet$" "$files/job.report")"
 }

@@ -1,5 +1,5 @@
-/* Calls of an OpenMP runtime on masks, in an object with the name of one. `all`: the PUs that it
- * takes to be allowed. */
+/* Calls of an OpenMP runtime on masks, and a thread of its team, in an object with the name of one.
+ * `all`: the PUs that it takes to be allowed. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -21,4 +21,17 @@ int stub_count(pid_t tid)
 {
     cpu_set_t set;
     return sched_getaffinity(tid, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+}
+
+static void *run_work(void *work)
+{
+    ((void (*)(void))work)();
+    return NULL;
+}
+
+int stub_fork(void (*work)(void));
+int stub_fork(void (*work)(void))
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, run_work, (void *)work);
 }

@@ -1,0 +1,231 @@
+/* Did a worker of this process share its PU, and with whom? By what ran there: threads of the own
+ * process by where they last ran, other processes by what /proc shows when the first worker is laid
+ * over them, and at the end. Jobs that /proc hides are known by their locks. */
+#include "preload/place/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/node/node.h"
+#include "preload/place/life.h"
+#include "preload/place/pages.h"
+
+/* The jobs that this process was laid over when its first worker came. */
+static struct {
+    bool known;
+    struct profile_mask hidden; /* PUs whose holders /proc does not show: of another container */
+    struct pin_neighbours over;
+} laid;
+
+/* Both at the end; apart, because a stack may be small. */
+static struct pin_neighbours now;
+
+static bool is_json(void)
+{
+    return pin_file_is_json(pin_here.options.report);
+}
+
+static pid_t launcher_process(void)
+{
+    return pin_here.launcher.name ? pin_launcher_process() : 0;
+}
+
+/* -- laid over -- */
+
+/* The PUs of one process, the first of which is `each[at]`; NULL: it has been said. */
+static const char *pus_of(const struct pin_neighbours *all, size_t at, char *out, size_t size)
+{
+    struct profile_mask pus = {0};
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->each[i].pid == all->each[at].pid) {
+            if (i < at) {
+                return NULL;
+            }
+            profile_mask_add(&pus, all->each[i].pu);
+        }
+    }
+    profile_mask_format(&pus, out, size);
+    return out;
+}
+
+/* What the kernel may move has no PU over which another job could be laid. */
+static void keep_holders(struct pin_neighbours *all, struct profile_mask *hidden)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->each[i].bound && !all->each[i].fellow) {
+            profile_mask_remove(hidden, all->each[i].pu);
+            all->each[kept++] = all->each[i];
+        }
+    }
+    all->count = kept;
+}
+
+static void find_laid(void)
+{
+    char pus[256];
+    laid.hidden = (struct profile_mask){0};
+    PROFILE_MASK_EACH(&pin_here.plan.avoid, pu)
+    {
+        if (profile_mask_has(&pin_here.plan.own, pu)) {
+            profile_mask_add(&laid.hidden, pu);
+        }
+    }
+    pin_neighbours_find(&laid.hidden, launcher_process(), &laid.over);
+    keep_holders(&laid.over, &laid.hidden);
+    for (size_t i = 0; i < laid.over.count; i++) {
+        if (pus_of(&laid.over, i, pus, sizeof pus)) {
+            pin_log(pin_here.options.verbose, "laid over process %d (%s): PU %s",
+                    (int)laid.over.each[i].pid, laid.over.each[i].name, pus);
+        }
+    }
+    profile_mask_format(&laid.hidden, pus, sizeof pus);
+    pin_log(!profile_mask_empty(&laid.hidden) && pin_here.options.verbose,
+            "laid over another job, or what keeps busy: PU %s", pus);
+}
+
+void pin_check_laid(uint32_t pu)
+{
+    const bool asked = pin_here.options.report[0] || pin_here.options.verbose;
+    if (asked && !laid.known && profile_mask_has(&pin_here.plan.avoid, pu)) {
+        laid.known = true;
+        (void)pin_pages_with_stack(find_laid);
+    }
+}
+
+void pin_check_reset(void)
+{
+    laid.known = false;
+    laid.hidden = (struct profile_mask){0};
+    laid.over.count = 0;
+}
+
+/* -- threads of this process -- */
+
+static bool meet(const struct pin_worker *a, const struct pin_worker *b)
+{
+    return a != b && a->pu == b->pu && a->from_ns < b->until_ns && b->from_ns < a->until_ns;
+}
+
+static bool meets_any(const struct pin_worker *one, const struct pin_worker *all, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !meet(one, &all[i])) {
+        i++;
+    }
+    return i < count;
+}
+
+static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t count)
+{
+    char tids[512] = "";
+    size_t used = 0, threads = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].pu == (int32_t)pu && meets_any(&all[i], all, count)) {
+            threads++;
+            used += used + 16 < sizeof tids
+                        ? (size_t)snprintf(tids + used, sizeof tids - used, "%s%d",
+                                           used ? (is_json() ? "," : ", ") : "", (int)all[i].tid)
+                        : 0;
+        }
+    }
+    if (threads > 0) {
+        pin_file_report(pin_here.options.report,
+                        is_json() ? "\"shared_pu\":%u,\"with\":\"thread\",\"threads\":%zu,"
+                                    "\"tids\":[%s]"
+                                  : "check: PU %u was shared by %zu threads of this process (%s)",
+                        pu, threads, tids);
+    }
+    return threads > 0;
+}
+
+/* -- other processes -- */
+
+static void say_neighbour(const struct pin_neighbour *it)
+{
+    pin_file_report(pin_here.options.report,
+                    is_json() ? "\"shared_pu\":%u,\"with\":\"%s\",\"other_pid\":%d,"
+                                "\"other_name\":\"%s\""
+                              : "check: PU %u was shared with %s %d (%s)",
+                    it->pu,
+                    is_json() ? (it->fellow ? "fellow" : "process")
+                              : (it->fellow ? "a fellow of this job, process" : "process"),
+                    (int)it->pid, it->name);
+}
+
+static bool runs_there(uint32_t pu, const struct pin_worker *workers, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !(workers[i].pu == (int32_t)pu && workers[i].runs)) {
+        i++;
+    }
+    return i < count;
+}
+
+static bool is_among(const struct pin_neighbour *it, const struct pin_neighbours *all)
+{
+    size_t i = 0;
+    while (i < all->count && (all->each[i].pu != it->pu || all->each[i].pid != it->pid)) {
+        i++;
+    }
+    return i < all->count;
+}
+
+/* What the kernel moves about comes to a PU as soon as its worker waits: then it shares none. */
+static size_t say_neighbours(const struct profile_mask *pus, const struct pin_worker *workers,
+                             size_t count)
+{
+    size_t said = 0;
+    pin_neighbours_find(pus, launcher_process(), &now);
+    for (size_t i = 0; i < now.count; i++) {
+        if (now.each[i].bound || runs_there(now.each[i].pu, workers, count)) {
+            say_neighbour(&now.each[i]);
+            said++;
+        }
+    }
+    for (size_t i = 0; i < laid.over.count; i++) {
+        if (profile_mask_has(pus, laid.over.each[i].pu) && !is_among(&laid.over.each[i], &now)) {
+            say_neighbour(&laid.over.each[i]);
+            said++;
+        }
+    }
+    return said;
+}
+
+static size_t say_hidden(uint32_t pu)
+{
+    unsigned jobs = 0, mains;
+    if (profile_mask_has(&laid.hidden, pu)) {
+        pin_registry_count(&pin_here.registry, pu, &jobs, &mains);
+    }
+    if (jobs == 0) {
+        return 0;
+    }
+    pin_file_report(pin_here.options.report,
+                    is_json() ? "\"shared_pu\":%u,\"with\":\"job\""
+                              : "check: PU %u was shared with another job, which /proc hides",
+                    pu);
+    return 1;
+}
+
+void pin_check_write(const struct pin_worker *workers, size_t count)
+{
+    const bool whole_node = pin_here.registry.on;
+    struct profile_mask pus = {0};
+    size_t said = 0;
+    for (size_t i = 0; i < count; i++) {
+        profile_mask_add(&pus, (uint32_t)workers[i].pu);
+    }
+    said += say_neighbours(&pus, workers, count);
+    PROFILE_MASK_EACH(&pus, pu)
+    {
+        said += say_threads(pu, workers, count) + say_hidden(pu);
+    }
+    if (said == 0) {
+        pin_file_report(pin_here.options.report,
+                        is_json() ? "\"shared_pu\":-1,\"scope\":\"%s\""
+                                  : "check: no two workers shared a PU (%s)",
+                        is_json() ? (whole_node ? "node" : "proc")
+                                  : (whole_node ? "on this node" : "as far as /proc shows"));
+    }
+}

@@ -1,0 +1,170 @@
+/* Why threads have no PU of their own. pools.c keeps the cause; these are the words, and the
+ * processes that are in the way, looked for at the moment when a pool is left. */
+#include "preload/place/why.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "preload/node/node.h"
+#include "preload/place/life.h"
+#include "preload/place/pages.h"
+
+/* As the JSON's "cause". */
+static const char *const causes[] = {
+    [PIN_CAUSE_NONE] = "none", [PIN_CAUSE_TOO_MANY] = "too_many",
+    [PIN_CAUSE_HELD] = "held", [PIN_CAUSE_STRANGERS] = "strangers",
+    [PIN_CAUSE_TEAM] = "team", [PIN_CAUSE_MASK] = "mask",
+};
+
+static struct {
+    enum pin_cause known;
+    bool said;
+    char by[192]; /* what holds the PUs */
+} whys[PIN_POOLS];
+
+/* The process that holds the most of the PUs which others have. */
+static void find_holder(char *out, size_t size)
+{
+    static struct pin_neighbours there;
+    struct profile_mask avoided = {0}, best = {0};
+    const struct pin_neighbour *holder = NULL;
+    char pus[96];
+    for (size_t at = 0; at < pin_here.pools.count; at++) {
+        if (pin_here.pools.places[at].avoided) {
+            profile_mask_add(&avoided, pin_here.pools.places[at].pu);
+        }
+    }
+    pin_neighbours_find(&avoided, 0, &there);
+    for (size_t i = 0; i < there.count; i++) {
+        struct profile_mask its = {0};
+        for (size_t k = i; k < there.count; k++) {
+            if (there.each[k].pid == there.each[i].pid) {
+                profile_mask_add(&its, there.each[k].pu);
+            }
+        }
+        if (profile_mask_count(&its) > profile_mask_count(&best)) {
+            best = its;
+            holder = &there.each[i];
+        }
+    }
+    best = holder ? best : avoided;
+    profile_mask_format(&best, pus, sizeof pus);
+    const bool one = profile_mask_count(&best) == 1;
+    if (holder) {
+        snprintf(out, size, "PU%s %s held by process %d (%s)", one ? "" : "s", pus,
+                 (int)holder->pid, holder->name);
+    } else {
+        snprintf(out, size, "PU%s %s held by another job, or kept busy", one ? "" : "s", pus);
+    }
+}
+
+/* The PUs that a process has, where they are not all of the node. */
+static void say_limits(size_t threads, char *out, size_t size)
+{
+    char pus[96];
+    const size_t usable = pin_here.pools.count;
+    profile_mask_format(&pin_here.plan.own, pus, sizeof pus);
+    if (pin_here.pools.rank) {
+        snprintf(out, size, "%zu threads, this rank's part is PUs %s", threads, pus);
+    } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
+        snprintf(out, size, "%zu threads, may use PU%s %s only (taskset or cpuset)", threads,
+                 usable == 1 ? "" : "s", pus);
+    } else {
+        snprintf(out, size, "%zu threads, %zu PU%s", threads, usable, usable == 1 ? "" : "s");
+    }
+}
+
+static void say_cause(unsigned number, char *out, size_t size)
+{
+    const struct pin_pools *pools = &pin_here.pools;
+    switch (pools->pool[number].cause) {
+    case PIN_CAUSE_TOO_MANY:
+        say_limits(pools->pool[number].needs, out, size);
+        break;
+    case PIN_CAUSE_HELD:
+        snprintf(out, size, "%s", whys[number].by);
+        break;
+    case PIN_CAUSE_STRANGERS:
+        snprintf(out, size, "another program ran at an unknown place");
+        break;
+    case PIN_CAUSE_TEAM:
+        snprintf(out, size, "%zu threads, and %s's team has its PUs", pools->pool[number].needs,
+                 pools->pool[pools->team].name);
+        break;
+    default:
+        snprintf(out, size, "the program gave a mask");
+    }
+}
+
+static const char *name_of(unsigned number)
+{
+    const char *name = pin_here.pools.pool[number].name;
+    return name[0] ? name : "the program";
+}
+
+static void say_pools(void)
+{
+    char text[320];
+    for (unsigned number = 0; number < PIN_POOLS; number++) {
+        const enum pin_cause cause = pin_here.pools.pool[number].cause;
+        if (cause == PIN_CAUSE_NONE || cause == whys[number].known) {
+            continue;
+        }
+        whys[number].known = cause;
+        if (cause == PIN_CAUSE_HELD) {
+            find_holder(whys[number].by, sizeof whys[number].by);
+        }
+        say_cause(number, text, sizeof text);
+        pin_log(pin_here.options.verbose && !whys[number].said,
+                "threads of %s are left to the kernel: %s", name_of(number), text);
+        whys[number].said = true;
+    }
+}
+
+static bool is_news(void)
+{
+    unsigned number = 0;
+    while (number < PIN_POOLS && (pin_here.pools.pool[number].cause == PIN_CAUSE_NONE ||
+                                  pin_here.pools.pool[number].cause == whys[number].known)) {
+        number++;
+    }
+    return number < PIN_POOLS;
+}
+
+void pin_why_say(void)
+{
+    if ((pin_here.options.verbose || pin_here.options.report[0]) && is_news()) {
+        (void)pin_pages_with_stack(say_pools);
+    }
+}
+
+bool pin_why_report(void)
+{
+    const char *where = pin_here.options.report;
+    bool any = false;
+    char text[320];
+    say_pools();
+    for (unsigned number = 0; number < PIN_POOLS; number++) {
+        const struct pin_pool *pool = &pin_here.pools.pool[number];
+        if (pool->cause == PIN_CAUSE_NONE) {
+            continue;
+        }
+        any = true;
+        say_cause(number, text, sizeof text);
+        if (where[0] && pin_file_is_json(where)) {
+            pin_file_report(where, "\"left\":\"%s\",\"cause\":\"%s\",\"why\":\"%s\"",
+                            name_of(number), causes[pool->cause], text);
+        } else if (where[0]) {
+            pin_file_report(where, "left to the kernel: threads of %s: %s", name_of(number), text);
+        }
+    }
+    return any;
+}
+
+void pin_why_reset(void)
+{
+    for (unsigned number = 0; number < PIN_POOLS; number++) {
+        whys[number].known = PIN_CAUSE_NONE;
+        whys[number].said = false;
+    }
+}

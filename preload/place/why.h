@@ -1,0 +1,15 @@
+/* Why threads have no PU of their own: once for each pool, with figures (SERVET_VERBOSE,
+ * SERVET_REPORT). */
+#ifndef SERVET_PRELOAD_PLACE_WHY_H
+#define SERVET_PRELOAD_PLACE_WHY_H
+
+#include <stdbool.h>
+
+/* Says it of pools that have been left since the last call. The lock is held. */
+void pin_why_say(void);
+/* The same at the end, in the report. True: some pool was left. */
+bool pin_why_report(void);
+/* In the child of a fork. */
+void pin_why_reset(void);
+
+#endif
