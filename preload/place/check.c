@@ -48,7 +48,7 @@ static const char *pus_of(const struct pin_neighbours *all, size_t at, char *out
     return out;
 }
 
-/* What the kernel may move has no PU over which another job could be laid. */
+/* A thread that the kernel may move has no PU over which another job could be laid. */
 static void keep_holders(struct pin_neighbours *all, struct profile_mask *hidden)
 {
     size_t kept = 0;
@@ -102,7 +102,7 @@ void pin_check_reset(void)
 
 /* -- threads of this process -- */
 
-static bool meet(const struct pin_worker *a, const struct pin_worker *b)
+static bool live_together(const struct pin_worker *a, const struct pin_worker *b)
 {
     return a != b && a->pu == b->pu && a->from_ns < b->until_ns && b->from_ns < a->until_ns;
 }
@@ -110,7 +110,7 @@ static bool meet(const struct pin_worker *a, const struct pin_worker *b)
 static bool meets_any(const struct pin_worker *one, const struct pin_worker *all, size_t count)
 {
     size_t i = 0;
-    while (i < count && !meet(one, &all[i])) {
+    while (i < count && !live_together(one, &all[i])) {
         i++;
     }
     return i < count;
@@ -171,7 +171,7 @@ static bool is_among(const struct pin_neighbour *it, const struct pin_neighbours
     return i < all->count;
 }
 
-/* What the kernel moves about comes to a PU as soon as its worker waits: then it shares none. */
+/* A thread that the kernel may move comes to a PU as soon as its worker waits: they share none. */
 static size_t say_neighbours(const struct profile_mask *pus, const struct pin_worker *workers,
                              size_t count)
 {

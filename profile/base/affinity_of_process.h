@@ -18,7 +18,7 @@ struct profile_thread_now {
     bool works;        /* has run, or was ready to, for a tenth of its life; it ran for a tick */
 };
 
-/* Of its life, for a thread that works: one that waits for input or for others has less. */
+/* A thread works for a tenth of its life: one that waits for input or for others has less. */
 static inline bool profile_works(uint64_t ran, uint64_t lived)
 {
     return ran > 0 && ran >= lived / 10;

@@ -65,8 +65,8 @@ enum profile_owner profile_owner_of(const char *name)
 
 /* -- memory of a process -- */
 
-/* Of a stack, from its upper end or from where a thread waits: the block and the thread's static
- * variables lie in it. */
+/* The part of a stack that is read, from its upper end or from where a thread waits: the block and
+ * the thread's static variables lie in it. */
 #define WINDOW_BYTES 65536u
 #define WORD sizeof(uintptr_t)
 /* From the number to the start routine: 0x370 bytes in glibc 2.36 on x86-64. */
@@ -146,24 +146,27 @@ static bool region_begins(const struct region *region, const char *name)
 
 /* By its start routine and that one's argument: as pin_owner_of_thread(). */
 static void classify_thread(const struct target *target, const uintptr_t start[2],
-                     struct profile_thread_code *out)
+                            struct profile_thread_code *out)
 {
     const struct region *region = region_of(target, start[0]);
     struct profile_thread_record record = {.pu = -1};
     uintptr_t table;
-    if (region_begins(region, "libservet_pin") && read_at(target, start[1], &record, sizeof record)) {
+    if (region_begins(region, "libservet_pin") &&
+        read_at(target, start[1], &record, sizeof record)) {
         out->given_pu = record.pu;
         region = region_of(target, (uintptr_t)record.code);
-    } else if (region_begins(region, "libstdc++") && read_at(target, start[1], &table, sizeof table)) {
+    } else if (region_begins(region, "libstdc++") &&
+               read_at(target, start[1], &table, sizeof table)) {
         region = region_of(target, table);
     }
     if (!region) {
         return;
     }
     const enum profile_owner owner = profile_owner_of(region->file);
-    out->role = owner == PROFILE_OWNER_HELPER || region_begins(region, "libc.") ? PROFILE_ROLE_HELPER
-                : owner == PROFILE_OWNER_OTHER                           ? PROFILE_ROLE_THREAD
-                                                                         : PROFILE_ROLE_WORKER;
+    out->role = owner == PROFILE_OWNER_HELPER || region_begins(region, "libc.")
+                    ? PROFILE_ROLE_HELPER
+                : owner == PROFILE_OWNER_OTHER ? PROFILE_ROLE_THREAD
+                                               : PROFILE_ROLE_WORKER;
 }
 
 static struct profile_thread_code *find_thread(const struct profile_roles *roles, pid_t tid)
@@ -211,7 +214,7 @@ static void search_stacks(struct target *target)
             strcmp(stack->rights, "rw-p") == 0 && !stack->file[0]) {
             const uintptr_t bytes = stack->to - stack->from;
             search_part(target, bytes > WINDOW_BYTES ? stack->to - WINDOW_BYTES : stack->from,
-                   stack->to);
+                        stack->to);
         }
     }
 }
@@ -230,7 +233,7 @@ static void search_from_wait(struct target *target, const struct profile_thread_
     if (region) {
         stack -= stack % WORD;
         search_part(target, stack,
-               region->to - stack > WINDOW_BYTES ? stack + WINDOW_BYTES : region->to);
+                    region->to - stack > WINDOW_BYTES ? stack + WINDOW_BYTES : region->to);
     }
 }
 

@@ -219,7 +219,7 @@ static void note_birth(const struct question *question)
     let_pass(question);
 }
 
-/* What the kernel writes of this thread. The fields behind the name are counted from the state, 3. */
+/* The kernel's text on this thread. Fields behind the name count from the state, 3. */
 static int stat_of(const struct supervised *it)
 {
     char path[64], text[1024] = "", out[2048];

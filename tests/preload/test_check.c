@@ -100,7 +100,7 @@ static void start_process(unsigned number, unsigned rank)
     _exit(127);
 }
 
-/* Starts jobs as it is told; ranks are children of what calls itself a launcher. */
+/* Starts jobs as ordered; ranks are children of what calls itself a launcher. */
 static void be_machine(void *unused)
 {
     unsigned char number;
@@ -136,7 +136,7 @@ static void add_worker(struct process *process, pid_t tid, const struct supervis
 }
 
 /* Reads what the program says of its threads, until all are there. */
-static void meet(struct process *process)
+static void meet_process(struct process *process)
 {
     char text[4096] = "", role[16];
     size_t used = 0;
@@ -205,7 +205,7 @@ static bool is_placed(const struct job *job, const struct process *process)
     return placed;
 }
 
-/* What ran on other processes' threads' PUs. Of one that has ended before, it is known to those
+/* PUs that other processes' workers had too. Those of a process that has ended are known to jobs
  * that were laid over it. */
 static void add_others(struct claims *out, const struct process *mine, const struct process *other,
                        bool fellow)
@@ -411,7 +411,7 @@ static unsigned wrong_in(unsigned situation, unsigned seed, const struct machine
     for (unsigned char i = 0; i < here.jobs; i++) {
         ck_assert_int_eq((int)write(here.orders[1], &i, 1), 1);
         for (unsigned rank = 0; rank < here.job[i].size; rank++) {
-            meet(&here.job[i].process[rank]);
+            meet_process(&here.job[i].process[rank]);
         }
     }
     const unsigned wrong = end_all();
@@ -429,7 +429,8 @@ static unsigned number_of(const char *name, unsigned fallback)
     return text ? (unsigned)strtoul(text, NULL, 10) : fallback;
 }
 
-/* Seen red with the check that asked the registry alone: 31 of 40 were wrong. */
+/* Seen red: wrong in 21 of 40 without the own threads, in 20 without other processes, in 5 without
+ * those that had ended before, in 4 with fellows as other processes. */
 TEST(the_check_is_right_in_drawn_situations)
 {
     static const char *const sources[] = {"package:1 core:2 pu:1", "package:2 core:2 pu:1",

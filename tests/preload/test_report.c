@@ -64,6 +64,46 @@ TEST(the_cause_of_threads_without_a_pu_is_told_with_figures)
     expect_cause("the program gave a mask\n");
 }
 
+/* A program of one team thread, one of its own and a helper, seen while it stays. */
+static void look_at_live(const char *preload)
+{
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && rm -f go out && mkfifo go && { %s " PROGRAMS
+             "/stays alone 1 1 0 0 <go >out & } && exec 3>go && "
+             "until grep -q ready out; do :; done; " SERVET_SHOW " --live=$!; echo >&3; wait",
+             scratch_folder(), preload);
+    child_run(&child, NULL, ARGV("sh", "-c", command));
+    ck_assert_msg(child.status == 0, "%d %s", child.status, child.err);
+}
+
+static void expect_live(const char *role, const char *by)
+{
+    const char *line = strstr(child.out, role);
+    const size_t length = line ? strcspn(line, "\n") : 0;
+    ck_assert_msg(line && length > strlen(by) &&
+                      strncmp(line + length - strlen(by), by, strlen(by)) == 0,
+                  "no \"%s ... %s\" in\n%s", role, by, child.out);
+}
+
+/* Seen red: a helper on one PU was a worker that the shim had placed. */
+TEST(the_roles_of_threads_that_run_are_those_of_their_code, .not_emulated = "roles are not known",
+     .starts_programs = true)
+{
+    look_at_live("taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')");
+    expect_live(" stays main PU ", " by others");
+    expect_live(" stays worker PU ", " by others");
+    expect_live(" stays thread PU ", " by others");
+    expect_live(" stays helper PU ", " by others");
+    ck_assert_msg(strstr(child.out, " check: no two workers share a PU\n"), "%s", child.out);
+    look_at_live(
+        "SERVET_REGISTRY=0 SERVET_STRANGERS=0 OMP_NUM_THREADS=2 LD_PRELOAD=" CHILD_PRELOAD);
+    expect_live(" stays main PU ", " by servet");
+    expect_live(" stays worker PU ", " by servet");
+    expect_live(" stays thread PU ", "");
+    expect_live(" stays helper PU ", " by kernel");
+}
+
 TEST(a_json_report_is_appended_to)
 {
     const char *path = scratch_path("report.json");

@@ -3,7 +3,7 @@
  * TEAM threads of an OpenMP runtime (the main thread is one more), POOL of the program, BOUND that
  * the program has bound to PU, and a helper. "rank": after MPI_Init. Says of each
  * "main|worker|helper TID" and at last "ready PID". */
-#include "threads.h"
+#include "../threads.h"
 
 int MPI_Init(void *count, void *values);
 int stub_fork(void (*work)(void));
