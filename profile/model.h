@@ -307,8 +307,9 @@ struct profile_transfer {
     struct profile_quality quality;
 };
 
-/* A GPU (or one die of it), a network card or a disk, as the system sees it. The several names that
- * runtimes and drivers have for one PCI device are one device. */
+/* A GPU (or one part of it that its runtime counts: die, tile, partition, MIG instance), a network
+ * card or a disk, as the system sees it. The several names that runtimes and drivers have for one
+ * device are one device. */
 struct profile_device {
     enum profile_device_kind kind;
     char *name;                      /* "cuda0", "mlx5_0", "nvme0n1" */

@@ -224,16 +224,19 @@ static void narrow(const struct choice *c, const struct pin_options *options)
 
 /* -- the variables -- */
 
-/* As the runtime takes it: of a GPU the UUID; of a tile "0.1"; else the number. */
+/* As the runtime takes it: of a GPU the UUID; of a tile "0.1", unless tiles are counted flat; else
+ * the number. */
 static void print(FILE *out, const struct runtime *runtime, const struct profile_device *device)
 {
+    const char *hierarchy = getenv("ZE_FLAT_DEVICE_HIERARCHY");
     bool intel = strncmp(device->name, "ze", 2) == 0;
+    bool tile = intel && (!hierarchy || strcmp(hierarchy, "COMPOSITE") == 0);
     if (runtime->kind == PROFILE_NIC) {
         fprintf(out, "%s%s%s", runtime->device, device->name + strlen(runtime->name),
                 runtime->port);
     } else if (device->uuid && !intel) {
         fputs(device->uuid, out);
-    } else if (intel) {
+    } else if (tile) {
         fputs(device->name + 2, out);
     } else {
         fprintf(out, "%u", device->number);

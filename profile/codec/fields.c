@@ -116,7 +116,8 @@ static const struct profile_field numa_fields[] = {
                   POSITIVE, RATE),
 };
 static const struct profile_object numa =
-    PROFILE_OBJECT("numa", struct profile_numa, numa_fields, "A NUMA node.");
+    PROFILE_OBJECT("numa", struct profile_numa, numa_fields,
+                   "A NUMA node. Those that are the memory of a device are left out.");
 
 static const struct profile_field kind_fields[] = {
     PROFILE_FIELD(FIELD_U32, struct profile_kind, efficiency, "Rank: higher is more capable.",
@@ -376,8 +377,10 @@ static const struct profile_field device_fields[] = {
                   .high = UINT16_MAX),
     PROFILE_FIELD(FIELD_STRING, struct profile_device, uuid,
                   "Of a GPU, as CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES take it."),
-    PROFILE_FIELD(FIELD_U32, struct profile_device, number,
-                  "Of a GPU: the number that its runtime has for it.", NOT_KNOWN),
+    PROFILE_FIELD(
+        FIELD_U32, struct profile_device, number,
+        "Of a GPU: the number that its runtime counts it by; absent: none, as of a MIG instance.",
+        NOT_KNOWN),
     PROFILE_FIELD(FIELD_U32, struct profile_device, card,
                   "Counted from 0 within the kind; dies and ports of one card have one number.",
                   REQUIRED),

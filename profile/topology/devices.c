@@ -1,8 +1,10 @@
 /* GPUs, network cards and disks from hwloc's I/O objects.
  *
  * A device is a PCI function with all names that drivers and runtimes gave it (cuda0, nvml0,
- * card0); an OS device that is on no PCI bus is one by itself, and so is each tile of an Intel GPU.
- * Its PUs and its NUMA node are those of the object that hwloc has hung it on. */
+ * card0); an OS device that is on no PCI bus is one by itself, and so is each part of a GPU that
+ * its runtime counts: tiles of Intel (ze0.1, or ze0 and ze1 in the flat hierarchy), partitions of
+ * AMD (rsmi0 to rsmi5 of an MI300A in CPX mode). Its PUs and its NUMA node are those of the object
+ * that hwloc has hung it on. */
 #include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
@@ -59,21 +61,36 @@ static size_t rank_of(const char *name)
     return rank;
 }
 
-/* "ze0.1": a part of an Intel GPU. */
+/* "ze0.1": a tile of an Intel GPU in the composite hierarchy, which has "ze0", too. */
 static bool is_tile(hwloc_obj_t object)
 {
-    const char *name = object->name ? object->name : "";
-    return object->type == HWLOC_OBJ_OS_DEVICE && strncmp(name, "ze", 2) == 0 && strchr(name, '.');
+    return strncmp(object->name, "ze", 2) == 0 && strchr(object->name, '.');
 }
 
-static bool has_tiles(hwloc_obj_t pci)
+/* Is it one of several that a runtime counts on this PCI function? Several of OpenCL are only
+ * several OpenCLs. */
+static bool is_part(hwloc_obj_t object, hwloc_obj_t pci)
 {
-    for (hwloc_obj_t child = pci ? pci->io_first_child : NULL; child; child = child->next_sibling) {
-        if (is_tile(child)) {
-            return true;
-        }
+    size_t rank = object->name ? rank_of(object->name) : KNOWN_NAMES, tiles = 0, alike = 0;
+    if (rank == KNOWN_NAMES || !known_names[rank].counts) {
+        return false;
     }
-    return false;
+    for (hwloc_obj_t child = pci ? pci->io_first_child : NULL; child; child = child->next_sibling) {
+        bool same =
+            child->type == HWLOC_OBJ_OS_DEVICE && child->name && rank_of(child->name) == rank;
+        alike += same;
+        tiles += same && is_tile(child);
+    }
+    return tiles ? is_tile(object) : alike > 1;
+}
+
+static bool has_parts(hwloc_obj_t pci)
+{
+    bool parts = false;
+    for (hwloc_obj_t child = pci ? pci->io_first_child : NULL; child; child = child->next_sibling) {
+        parts = parts || (child->type == HWLOC_OBJ_OS_DEVICE && is_part(child, pci));
+    }
+    return parts;
 }
 
 static hwloc_obj_t pci_above(hwloc_obj_t object)
@@ -152,7 +169,7 @@ static const char *info_of(hwloc_obj_t object, const char *key)
 
 static void keep_first(char **member, const char *value)
 {
-    if (!*member && value) {
+    if (!*member && value && *value) {
         *member = strdup(value);
     }
 }
@@ -206,11 +223,11 @@ static int read_os_device(struct devices *devices, hwloc_obj_t object)
     enum profile_device_kind kind =
         type < sizeof kinds / sizeof *kinds ? kinds[type] : PROFILE_DEVICE_KINDS;
     hwloc_obj_t pci = pci_above(object);
-    bool tile = is_tile(object);
-    if (kind == PROFILE_DEVICE_KINDS || !object->name || (!tile && has_tiles(pci))) {
+    bool part = is_part(object, pci);
+    if (kind == PROFILE_DEVICE_KINDS || !object->name || (!part && has_parts(pci))) {
         return 0;
     }
-    struct found *found = find_device(devices, pci && !tile ? pci : object, pci);
+    struct found *found = find_device(devices, pci && !part ? pci : object, pci);
     int rc = found ? 0 : -ENOMEM;
     if (rc == 0 && kind < found->device.kind) {
         found->device.kind = kind;
@@ -234,7 +251,7 @@ static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
                  attr->vendor_id == PROFILE_PCI_INTEL;
     bool gpu = attr->class_id >> 8 == BASE_DISPLAY ||
                (attr->class_id == CLASS_ACCELERATOR && attr->vendor_id != PROFILE_PCI_INTEL);
-    if (!maker || !gpu || has_tiles(pci)) {
+    if (!maker || !gpu || has_parts(pci)) {
         return 0;
     }
     struct found *found = find_device(devices, pci, pci);
@@ -264,13 +281,15 @@ static void read_pci(struct found *found)
 }
 
 /* The node, where all of the locality's memory that PUs are local to is one. */
-static uint32_t node_of(hwloc_topology_t topology, hwloc_obj_t place)
+static uint32_t node_of(hwloc_topology_t topology, const struct profile_class *node_class,
+                        hwloc_obj_t place)
 {
     uint32_t out = PROFILE_NOT_SAID;
     for (hwloc_obj_t node = NULL;
          (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node));) {
         if (!hwloc_bitmap_isset(place->nodeset, node->os_index) ||
-            hwloc_bitmap_iszero(node->cpuset)) {
+            hwloc_bitmap_iszero(node->cpuset) ||
+            !profile_topology_has_numa(node_class, node->os_index)) {
             continue;
         }
         if (out != PROFILE_NOT_SAID) {
@@ -296,7 +315,7 @@ static int read_place(hwloc_topology_t topology, const struct profile_class *nod
             pus[count++] = node_class->pus.ids[i];
         }
     }
-    device->numa_node = place && count ? node_of(topology, place) : PROFILE_NOT_SAID;
+    device->numa_node = place && count ? node_of(topology, node_class, place) : PROFILE_NOT_SAID;
     if (!count) { /* near to PUs that are offline */
         free(pus);
         return profile_set_copy(&node_class->pus, &device->pus);
@@ -306,25 +325,6 @@ static int read_place(hwloc_topology_t topology, const struct profile_class *nod
 }
 
 /* -- all of them -- */
-
-static int compare_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "");
-}
-
-static int by_kind(const void *a, const void *b)
-{
-    const struct profile_device *x = &((const struct found *)a)->device,
-                                *y = &((const struct found *)b)->device;
-    if (x->kind != y->kind) {
-        return x->kind < y->kind ? -1 : 1;
-    }
-    if (x->number != y->number) {
-        return x->number < y->number ? -1 : 1;
-    }
-    int bus = compare_text(x->bus_id, y->bus_id);
-    return bus ? bus : compare_text(x->name, y->name);
-}
 
 /* Dies with the serial number of one card, and functions of one PCI device. */
 static bool one_card(const struct found *a, const struct found *b)
@@ -346,6 +346,8 @@ static void number_cards(struct devices *devices)
             same++;
         }
         device->card = same < i ? devices->found[same].device.card : next++;
+        /* RSMI gives the model of the first partition only. */
+        keep_first(&device->model, devices->found[same].device.model);
     }
 }
 
@@ -389,7 +391,7 @@ static int finish_devices(hwloc_topology_t topology, struct devices *devices,
     if (!out) {
         return kept ? -ENOMEM : 0;
     }
-    qsort(devices->found, kept, sizeof *devices->found, by_kind);
+    qsort(devices->found, kept, sizeof *devices->found, profile_topology_device_order);
     number_cards(devices);
     for (size_t i = 0; i < kept; i++) {
         out[i] = devices->found[i].device;

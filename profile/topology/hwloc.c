@@ -15,6 +15,7 @@ struct source {
     hwloc_topology_t topology;
     struct profile_class *node_class;
     struct topology_groupings groupings;
+    struct sysfs *fs; /* of this system, or NULL: it is another one's topology */
 };
 
 /* -- sets -- */
@@ -127,12 +128,63 @@ static int describe_numa(const struct source *source, hwloc_obj_t object, struct
     return object->subtype && !numa->kind ? -ENOMEM : 0;
 }
 
-static int read_numa(const struct source *source)
+/* Is it the memory of a GPU? hwloc says so, or hides such nodes; before version 2 it did neither: a
+ * node without PUs, as large as the memory of one. */
+static bool is_gpu_memory(const struct source *source, hwloc_obj_t node)
+{
+    static const char key[] = "CUDAGlobalMemorySize"; /* KiB */
+    bool said = node->subtype && strstr(node->subtype, "GPUMemory");
+    if (said || !hwloc_bitmap_iszero(node->cpuset)) {
+        return said;
+    }
+    for (hwloc_obj_t o = NULL; !said && (o = hwloc_get_next_osdev(source->topology, o));) {
+        const char *size = hwloc_obj_get_info_by_name(o, key);
+        said = size && strtoull(size, NULL, 10) << 10 == node->attr->numanode.local_memory;
+    }
+    return said;
+}
+
+/* Has it no memory where another node has? Firmware keeps such nodes for MIG instances of a GPU. */
+static bool is_spare(hwloc_obj_t first, hwloc_obj_t node)
+{
+    bool beside = false;
+    for (hwloc_obj_t other = first; other; other = other->next_cousin) {
+        beside = beside || (other->attr->numanode.local_memory &&
+                            hwloc_bitmap_isincluded(node->cpuset, other->cpuset));
+    }
+    return beside && !node->attr->numanode.local_memory;
+}
+
+/* The nodes that PUs use: of this system its own files say it, too. */
+static int find_nodes(const struct source *source, struct profile_set *out)
+{
+    hwloc_obj_t first = hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, 0);
+    hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+    if (!nodes) {
+        return -ENOMEM;
+    }
+    for (hwloc_obj_t object = first; object; object = object->next_cousin) {
+        if (!is_gpu_memory(source, object) && !is_spare(first, object)) {
+            hwloc_bitmap_set(nodes, object->os_index);
+        }
+    }
+    int rc = set_from_bitmap(nodes, out);
+    hwloc_bitmap_free(nodes);
+    if (rc == 0 && source->fs) {
+        profile_topology_drop_device_nodes(source->fs, out);
+    }
+    return rc;
+}
+
+static int add_numa(const struct source *source, const struct profile_set *nodes)
 {
     struct profile_class *node_class = source->node_class;
     for (hwloc_obj_t object = hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_NUMANODE, 0);
          object; object = object->next_cousin) {
         struct profile_set pus;
+        if (!profile_set_has(nodes, object->os_index)) {
+            continue;
+        }
         int rc = set_from_bitmap(object->cpuset, &pus);
         if (rc < 0) {
             return rc;
@@ -144,6 +196,17 @@ static int read_numa(const struct source *source)
         }
     }
     return 0;
+}
+
+static int read_numa(const struct source *source)
+{
+    struct profile_set nodes;
+    int rc = find_nodes(source, &nodes);
+    if (rc == 0) {
+        rc = add_numa(source, &nodes);
+        profile_set_free(&nodes);
+    }
+    return rc;
 }
 
 /* -- kinds -- */
@@ -200,20 +263,7 @@ static char *info(hwloc_obj_t object, const char *name)
     return value ? strdup(value) : NULL;
 }
 
-/* hwloc knows no names of Arm's processors. */
-static char *name_of_processor(void)
-{
-    struct sysfs *fs = calloc(1, sizeof *fs);
-    if (!fs) {
-        return NULL;
-    }
-    fs->root = "";
-    char *name = profile_sysfs_processor(fs);
-    free(fs);
-    return name;
-}
-
-static void read_host(const struct source *source, bool here, struct servet_profile *profile)
+static void read_host(const struct source *source, struct servet_profile *profile)
 {
     hwloc_obj_t root = hwloc_get_root_obj(source->topology);
     profile->host_name = info(root, "HostName");
@@ -221,11 +271,12 @@ static void read_host(const struct source *source, bool here, struct servet_prof
     profile->kernel = info(root, "OSRelease");
     profile->cpu_model =
         info(hwloc_get_obj_by_type(source->topology, HWLOC_OBJ_PACKAGE, 0), "CPUModel");
-    if (here && !profile->cpu_model) {
-        profile->cpu_model = name_of_processor();
+    /* hwloc knows no names of Arm's processors. */
+    if (source->fs && !profile->cpu_model) {
+        profile->cpu_model = profile_sysfs_processor(source->fs);
     }
     char signature[PROFILE_SIGNATURE_SIZE];
-    if (here && profile_signature("", signature) == 0) {
+    if (source->fs && profile_signature("", signature) == 0) {
         profile->topology_signature = strdup(signature);
     }
 }
@@ -247,7 +298,11 @@ static int read_class(struct source *source)
         return rc;
     }
     rc = read_kinds(source);
-    return rc < 0 ? rc : profile_topology_read_devices(source->topology, node_class);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = profile_topology_read_devices(source->topology, node_class);
+    return rc < 0 ? rc : profile_topology_count_gpus(source->fs, node_class);
 }
 
 /* hwloc's bitmaps cost the square of the PUs: 16,384 take two seconds and 32,768 ten. Larger
@@ -371,13 +426,19 @@ static int read_profile(hwloc_topology_t topology, const char *text, struct serv
     if (rc < 0) {
         return rc;
     }
-    rc = read_class(&source);
+    struct sysfs *fs = calloc(1, sizeof *fs);
+    if (fs) {
+        fs->root = "";
+        source.fs = !text && hwloc_topology_is_thissystem(topology) ? fs : NULL;
+    }
+    rc = fs ? read_class(&source) : -ENOMEM;
     if (rc < 0) {
         profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
     } else {
-        read_host(&source, !text && hwloc_topology_is_thissystem(topology) != 0, profile);
+        read_host(&source, profile);
         rc = profile_topology_finish(profile, &source.groupings, error);
     }
+    free(fs);
     profile_topology_groupings_free(&source.groupings);
     return rc;
 }

@@ -370,7 +370,7 @@ static int name_tier(struct profile_class *node_class, const struct profile_set 
 
 /* The tiers of Linux 6.1 and later are numbered from the fastest, with gaps: a folder each. A
  * machine with a single tier has no kinds of memory, as hwloc sees it too. */
-static int read_tiers(struct reader *reader)
+static int read_tiers(struct reader *reader, const struct profile_set *known)
 {
     struct sysfs *fs = &reader->fs;
     struct profile_class *node_class = reader->node_class;
@@ -382,7 +382,7 @@ static int read_tiers(struct reader *reader)
         struct profile_set nodes;
         if (strncmp(entry->d_name, "memory_tier", strlen("memory_tier")) == 0 &&
             profile_sysfs_read_set(fs, &nodes, TIERS "/%.64s/nodelist", entry->d_name) == 0) {
-            tiers += nodes.count > 0;
+            tiers += profile_set_overlaps(&nodes, known);
             rc = name_tier(node_class, &nodes, entry->d_name);
             profile_set_free(&nodes);
         }
@@ -419,7 +419,7 @@ static int read_nodes(struct reader *reader, const struct profile_set *nodes)
             reader->node_class->numa[i].declared_bytes_per_s = bandwidth * TOPOLOGY_MIB_PER_S;
         }
     }
-    return nodes->count == 1 ? 0 : read_tiers(reader);
+    return nodes->count == 1 ? 0 : read_tiers(reader, nodes);
 }
 
 static int read_numa(struct reader *reader)
@@ -429,6 +429,7 @@ static int read_numa(struct reader *reader)
     if (rc < 0) {
         return rc == -ENOMEM ? rc : add_only_numa(reader);
     }
+    profile_topology_drop_device_nodes(&reader->fs, &nodes);
     rc = read_nodes(reader, &nodes);
     profile_set_free(&nodes);
     return rc;

@@ -26,6 +26,7 @@ int profile_topology_add_numa(struct profile_class *node_class, uint32_t os_inde
                               uint64_t memory_bytes, struct profile_set pus);
 /* The unit of hwloc's memory attributes and of the bandwidths in /sys. */
 #define TOPOLOGY_MIB_PER_S 0x1p20
+bool profile_topology_has_numa(const struct profile_class *node_class, uint32_t os_index);
 int profile_topology_add_kind(struct profile_class *node_class, uint32_t efficiency,
                               struct profile_set pus);
 
@@ -56,7 +57,8 @@ int profile_topology_finish(struct servet_profile *profile, struct topology_grou
 
 struct hwloc_topology;
 
-/* Appends the GPUs, network cards and disks that the topology has I/O objects for. 0 or -ENOMEM. */
+/* Appends the GPUs, network cards and disks that the topology has I/O objects for. NUMA nodes have
+ * been read. 0 or -ENOMEM. */
 int profile_topology_read_devices(struct hwloc_topology *topology,
                                   struct profile_class *node_class);
 
@@ -87,6 +89,21 @@ int profile_sysfs_read_u32(struct sysfs *fs, uint32_t *out, const char *format, 
 /* In text of lines "key : value" (cpuinfo, meminfo): the value of the first `key`, as a new string,
  * or NULL. */
 char *profile_sysfs_value(const char *text, const char *key);
+
+/* -- gpus.c -- */
+
+/* For qsort() of devices, or of structs that begin with one: by kind, number, bus and name. */
+int profile_topology_device_order(const void *a, const void *b);
+
+/* Completes the GPUs of a class by what their drivers say of this system (fs; NULL: it is another
+ * one's): numbers and UUIDs as the runtimes take them, MIG instances and partitions as devices of
+ * their own. The devices stay in order. 0 or -ENOMEM. */
+int profile_topology_count_gpus(struct sysfs *fs, struct profile_class *node_class);
+
+/* -- device_memory.c -- */
+
+/* Takes NUMA nodes (OS indices) that are the memory of a device out of the set. */
+void profile_topology_drop_device_nodes(struct sysfs *fs, struct profile_set *nodes);
 
 /* The name of the first processor, or else of the board, as a new string; NULL: it is not known. Of
  * /proc/cpuinfo only the first bytes are read, which costs one PU's worth. fs->text is not kept. */

@@ -326,9 +326,13 @@ TEST(a_device_is_listed_once_with_its_card_and_its_place)
         {PROFILE_GPU, "cuda0", "GPU-bbbb", "0-3", 0, 0, 0},
         {PROFILE_GPU, "rsmi0", "GPU-0f62596172e6212b", "4-7", 0, 1, 1},
         {PROFILE_GPU, "ze0.0", NULL, "4-7", 0, 2, 1},
-        {PROFILE_GPU, "ze0.1", NULL, "4-7", 0, 2, 1},
         {PROFILE_GPU, "cuda1", "GPU-aaaa", "0-3", 1, 0, 0},
-        {PROFILE_GPU, "cuda2", NULL, "0-7", 2, 3, PROFILE_NOT_SAID},
+        {PROFILE_GPU, "ze0.1", NULL, "4-7", 1, 2, 1},
+        {PROFILE_GPU, "rsmi1", NULL, "4-7", 1, 3, 1},
+        {PROFILE_GPU, "ze1", NULL, "4-7", 1, 4, 1},
+        {PROFILE_GPU, "rsmi2", NULL, "4-7", 2, 3, 1},
+        {PROFILE_GPU, "ze2", NULL, "4-7", 2, 4, 1},
+        {PROFILE_GPU, "cuda2", NULL, "0-7", 2, 5, PROFILE_NOT_SAID},
         {PROFILE_NIC, "mlx5_0", NULL, "0-3", PROFILE_NOT_SAID, 0, 0},
         {PROFILE_NIC, "mlx5_1", NULL, "0-3", PROFILE_NOT_SAID, 0, 0},
         {PROFILE_NIC, "hsi0", NULL, "0-7", PROFILE_NOT_SAID, 1, PROFILE_NOT_SAID},
@@ -349,10 +353,90 @@ TEST(a_device_is_listed_once_with_its_card_and_its_place)
         ck_assert_uint_eq(device->numa_node, expected[i].node);
         free(pus);
     }
-    ck_assert_str_eq(node->devices[4].aliases, "opencl0d1 nvml0");
+    ck_assert_str_eq(node->devices[3].aliases, "opencl0d1 nvml0");
     ck_assert_str_eq(node->devices[1].model, "Aldebaran");
-    ck_assert(node->devices[6].fabric && !node->devices[6].down && node->devices[7].down);
-    ck_assert(node->devices[8].fabric);
+    ck_assert_str_eq(node->devices[7].model, "MI300A");
+    ck_assert(node->devices[10].fabric && !node->devices[10].down && node->devices[11].down);
+    ck_assert(node->devices[12].fabric);
+}
+
+TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
+{
+    const struct profile_class *node = only_class(from_hwloc(FIXTURES "/topologies/devices.xml"));
+    ck_assert_uint_eq(node->numa_count, 2);
+    ck_assert(profile_topology_has_numa(node, 0) && profile_topology_has_numa(node, 1));
+    const char *root = scratch_folder();
+    put_smt_machine(root);
+    put_file(root, "/sys/devices/system/node/online", "0-4\n");
+    put_file(root, "/sys/devices/system/node/node2/cpulist", "\n");
+    put_file(root, "/sys/devices/system/node/node3/cpulist", "\n");
+    put_file(root, "/sys/devices/system/node/node4/cpulist", "\n");
+    put_file(root, "/sys/devices/system/node/has_generic_initiator", "0,2\n");
+    put_file(root, "/proc/driver/nvidia/gpus/0009:01:00.0/numa_status", "Node: 3\n");
+    node = only_class(from_sysfs(root));
+    ck_assert_uint_eq(node->numa_count, 3); /* node 0 has PUs, node 4 is CXL memory */
+    ck_assert_uint_eq(node->numa[2].os_index, 4);
+}
+
+/* Two NVIDIA GPUs, the second divided into two instances, and one of AMD in two partitions: hwloc
+ * has no plugin for any runtime, as Debian's. */
+TEST(drivers_name_the_gpus_that_hwloc_cannot)
+{
+    static const char pci[] =
+        "<object type=\"PCIDev\" gp_index=\"9%d\" pci_busid=\"%s\" pci_type=\"%s [0:0] 00\"/>";
+    static const struct {
+        const char *name, *uuid;
+        uint32_t number;
+    } expected[] = {
+        {"0000:41:00.0", "GPU-one", 0},
+        {"0000:c1:00.0", NULL, 0},
+        {"renderD129", NULL, 1},
+        {"0000:42:00.0.1.0", "MIG-GPU-two/1/0", PROFILE_NOT_SAID},
+        {"0000:42:00.0.9.1", "MIG-GPU-two/9/1", PROFILE_NOT_SAID},
+    };
+    char parts[3][256];
+    snprintf(parts[0], sizeof parts[0], pci, 1, "0000:41:00.0", "0302 [10de:20b0]");
+    snprintf(parts[1], sizeof parts[1], pci, 2, "0000:42:00.0", "0302 [10de:20b0]");
+    snprintf(parts[2], sizeof parts[2], pci, 3, "0000:c1:00.0", "1200 [1002:74a0]");
+    const char *path = scratch_file(
+        "gpus.xml",
+        "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" "
+        "complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+        "allowed_nodeset=\"0x1\" gp_index=\"1\"><object type=\"NUMANode\" os_index=\"0\" "
+        "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
+        "gp_index=\"2\"/><object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+        "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\"/><object type=\"Bridge\" "
+        "gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-ff]\">%s%s%s"
+        "</object></object></topology>",
+        parts[0], parts[1], parts[2]);
+    const char *root = scratch_folder();
+    put_file(root, "/proc/driver/nvidia/gpus/0000:41:00.0/information",
+             "Model: \t A100\nGPU UUID: \t GPU-one\nDevice Minor: \t 0\n");
+    put_file(root, "/proc/driver/nvidia/gpus/0000:42:00.0/information",
+             "Model: \t A100\nGPU UUID: \t GPU-two\nDevice Minor: \t 1\n");
+    put_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi1/ci0/access", "");
+    put_file(root, "/proc/driver/nvidia/capabilities/gpu1/mig/gi9/ci1/access", "");
+    put_file(root, "/sys/class/kfd/kfd/topology/nodes/0/properties", "simd_count 0\n");
+    for (int part = 1; part <= 2; part++) {
+        char file[96], text[128];
+        snprintf(file, sizeof file, "/sys/class/kfd/kfd/topology/nodes/%d/properties", part);
+        snprintf(text, sizeof text,
+                 "simd_count 304\nlocation_id %d\ndomain 0\nunique_id 7\ndrm_render_minor %d\n",
+                 0xc100 + part - 1, 127 + part);
+        put_file(root, file, text);
+    }
+    struct servet_profile *profile = from_hwloc(path);
+    struct sysfs fs = {.root = root};
+    ck_assert_int_eq(profile_topology_count_gpus(&fs, &profile->classes[0]), 0);
+    const struct profile_class *node = only_class(profile);
+    ck_assert_uint_eq(node->device_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < node->device_count; i++) {
+        ck_assert_str_eq(node->devices[i].name, expected[i].name);
+        ck_assert_pstr_eq(node->devices[i].uuid, expected[i].uuid);
+        ck_assert_uint_eq(node->devices[i].number, expected[i].number);
+    }
+    ck_assert_uint_eq(node->devices[1].card, node->devices[2].card);
+    parsed(in_json(profile));
 }
 
 /* libhwloc 2.9 crashes on two of these. */
