@@ -47,15 +47,12 @@ static void read_rank(pid_t pid, char *out, size_t size)
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     FILE *file = fopen(path, "re");
     ssize_t length = file ? getdelim(&all, &room, EOF, file) : -1;
-    const char *const first[] = {profile_launchers[PROFILE_OPEN_MPI].rank,
-                                 profile_launchers[PROFILE_HYDRA].rank, PROFILE_SLURM_RANK};
     const char *value = NULL;
-    for (size_t i = 0; length > 0 && i < sizeof first / sizeof first[0] && !value; i++) {
-        bool step = i < 2 || value_of(all, (size_t)length, PROFILE_SLURM_COUNTS);
-        value = step ? value_of(all, (size_t)length, first[i]) : NULL;
-    }
     for (size_t i = 0; length > 0 && i < PROFILE_LAUNCHERS && !value; i++) {
-        value = value_of(all, (size_t)length, profile_launchers[i].rank);
+        const struct profile_launcher *launcher = &profile_launchers[i];
+        if (!launcher->also || value_of(all, (size_t)length, launcher->also)) {
+            value = value_of(all, (size_t)length, launcher->rank);
+        }
     }
     snprintf(out, size, "%.12s", value ? value : "-");
     free(all);

@@ -1,4 +1,5 @@
 /* servet-pin: runs a command with the shim loaded and the SERVET_* variables set. */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
+#include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
@@ -29,6 +31,8 @@ enum {
     KEY_WATCH,
     KEY_GPUS,
     KEY_MEMBIND,
+    KEY_LOCAL_RANK,
+    KEY_LOCAL_SIZE,
     KEY_VARIABLE = 0x200 /* and the number of one, in --help */
 };
 
@@ -43,9 +47,17 @@ static const struct {
     int key;
     size_t variable;
 } sets[] = {
-    {'m', PIN_MEM_PRIOR}, {'c', PIN_COMM_PRIOR},  {'p', PIN_PROFILE},
-    {'v', PIN_VERBOSE},   {'f', PIN_FORCE},       {KEY_TRACE, PIN_TRACE},
-    {KEY_AUTO, PIN_AUTO}, {KEY_WATCH, PIN_WATCH}, {KEY_MEMBIND, PIN_MEMBIND},
+    {'m', PIN_MEM_PRIOR},
+    {'c', PIN_COMM_PRIOR},
+    {'p', PIN_PROFILE},
+    {'v', PIN_VERBOSE},
+    {'f', PIN_FORCE},
+    {KEY_TRACE, PIN_TRACE},
+    {KEY_AUTO, PIN_AUTO},
+    {KEY_WATCH, PIN_WATCH},
+    {KEY_MEMBIND, PIN_MEMBIND},
+    {KEY_LOCAL_RANK, PIN_LOCAL_RANK},
+    {KEY_LOCAL_SIZE, PIN_LOCAL_SIZE},
 };
 
 static const struct argp_option choices[] = {
@@ -70,6 +82,9 @@ static const struct argp_option choices[] = {
      "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
     {"nics", CLI_FLAG(struct request, devices.nics), NULL, 0,
      "Tell each rank which network cards are nearest", 0},
+    {"local-rank", KEY_LOCAL_RANK, "VARIABLE", 0,
+     "Where no launcher is known: the variable that counts the processes on this node, from 0", 0},
+    {"local-size", KEY_LOCAL_SIZE, "VARIABLE|NUMBER", 0, "How many processes that are", 0},
     {"variables", CLI_FLAG(struct request, variables), NULL, 0,
      "Print the table of environment variables (Markdown) and exit", 1},
     {0},
@@ -344,6 +359,35 @@ static bool find_command(const char *command, char *path, size_t size)
     return false;
 }
 
+/* Of --local-rank and --local-size. Each goes with the other; a variable that is not set would count
+ * as a number that is missing. */
+static void check_local(const struct request *request)
+{
+    static const struct {
+        size_t variable;
+        const char *option, *is;
+    } both[] = {
+        {PIN_LOCAL_RANK, "--local-rank", "the name of a variable with the local rank"},
+        {PIN_LOCAL_SIZE, "--local-size", "a number from 1, or the name of a variable with it"}};
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = request->values[both[i].variable],
+                   *other = getenv(pin_option_table[both[1 - i].variable].name);
+        char *end;
+        const char *number = value && !isdigit((unsigned char)*value) ? getenv(value) : value;
+        if (value && (!number || !isdigit((unsigned char)*number) ||
+                      strtoul(number, &end, 10) < i || *end)) {
+            cli_usage("%s: expected %s, got '%s'%s%s", both[i].option, both[i].is, value,
+                      number == value ? ""
+                      : number        ? " = "
+                                      : ", which is not set",
+                      number && number != value ? number : "");
+        }
+        if (value && !other) {
+            cli_usage("%s: expected %s with it", both[i].option, both[1 - i].option);
+        }
+    }
+}
+
 /* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known
  * here. */
 static bool priority_is_known(struct pin_options *options, const char *command)
@@ -355,6 +399,23 @@ static bool priority_is_known(struct pin_options *options, const char *command)
     }
     return find_command(command, path, sizeof path) &&
            pin_priority_cache_apply(options, path, &recalled);
+}
+
+/* A worker that the user has not bound starts on its part of the node. Places are not exported: a
+ * runtime would bind the main thread to the first, and what it starts would be born there. */
+static void give_part(struct pin_options *options, struct pin_launcher *launcher)
+{
+    struct profile_mask start;
+    struct pin_plan plan;
+    options->no_registry = true; /* parts are the same whatever other jobs hold */
+    if (launcher->binding == PIN_USERS_CHOICE || profile_mask_get(0, &start) < 0 ||
+        make_plan(options, launcher, &start, &plan) < 0) {
+        return;
+    }
+    if (profile_mask_set(0, &plan.own) == 0 && !profile_mask_equal(&plan.own, &start)) {
+        pin_launcher_mark_own(launcher);
+    }
+    pin_plan_free(&plan);
 }
 
 /* If the environment says that this process is a rank, and the user has not placed OpenMP threads
@@ -380,6 +441,10 @@ static void place_rank(const struct request *request, const char *command)
         return; /* no rank, or servet-pin in front of servet-pin */
     }
     if (pin_users_places_set() && !options.force) {
+        return;
+    }
+    if (launcher.row->workers) {
+        give_part(&options, &launcher);
         return;
     }
     if (!priority_is_known(&options, command)) {
@@ -502,6 +567,7 @@ int main(int argc, char **argv)
         cli_usage("--trace: '%s', expected the name of a file", trace);
     }
     set_variables(&request);
+    check_local(&request);
     if (!request.tuned || apply_tuned(argv + first)) {
         set_preloads();
         place_rank(&request, program);

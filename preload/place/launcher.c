@@ -187,8 +187,6 @@ static bool read_step_pus(const char *type, const char *list, struct profile_mas
  * shell script). */
 #define MOST_GENERATIONS 8
 
-static const char slurm_name[] = "Slurm";
-
 static bool read_number(const char *name, uint32_t *out)
 {
     const char *text = name ? pin_environment(name) : NULL;
@@ -224,38 +222,87 @@ static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
     return false;
 }
 
-static bool read_slurm(struct pin_launcher *out)
+/* Flux tells the ranks and the nodes of the whole job. Where one is no multiple of the other, the
+ * first nodes have one rank more (RFC 34, the map of a job without --taskmap). */
+static bool size_of_part(uint32_t all, uint32_t local_rank, uint32_t *out)
 {
-    uint32_t node = 0;
-    const char *counts = pin_environment(PROFILE_SLURM_COUNTS);
-    if (!counts || !read_number(PROFILE_SLURM_RANK, &out->local_rank)) {
+    uint32_t nodes = 1, rank = 0;
+    if (read_number("FLUX_JOB_NNODES", &nodes) && (nodes == 0 || nodes > all)) {
         return false;
     }
-    read_number("SLURM_NODEID", &node);
-    if (!entry_of_counts(counts, node, &out->local_size)) {
-        return false;
-    }
-    out->name = slurm_name;
+    const uint32_t each = all / nodes, fuller = all % nodes;
+    bool known = read_number("FLUX_TASK_RANK", &rank) && rank >= local_rank;
+    *out = each + (fuller && (!known || rank - local_rank < fuller * (each + 1)));
     return true;
 }
 
-static bool read_dialect(struct pin_launcher *out)
+/* The user's two may name the variable that has the number. */
+static bool read_said(const char *name, uint32_t *out)
 {
-    for (size_t i = 0; i < PROFILE_LAUNCHERS; i++) {
-        if (!read_number(profile_launchers[i].rank, &out->local_rank)) {
-            continue;
-        }
-        if (!read_number(profile_launchers[i].size, &out->local_size)) {
-            out->local_size = out->local_rank + 1;
-        }
-        out->name = profile_launchers[i].name;
-        return true;
-    }
-    return false;
+    const char *text = strncmp(name, "SERVET_", 7) == 0 ? pin_environment(name) : NULL;
+    return read_number(text && (*text < '0' || *text > '9') ? text : name, out);
 }
 
-static enum pin_binding who_bound(bool slurm, bool rebind)
+static bool read_size(const struct profile_launcher *row, uint32_t local_rank, uint32_t *out)
 {
+    uint32_t node = 0, all;
+    switch (row->holds) {
+    case PROFILE_SIZE_BY_NODE:
+        read_number("SLURM_NODEID", &node);
+        return entry_of_counts(pin_environment(row->size), node, out);
+    case PROFILE_SIZE_OF_JOB:
+        return read_number(row->size, &all) && size_of_part(all, local_rank, out);
+    default:
+        return row->size && read_said(row->size, out);
+    }
+}
+
+static bool read_row(const struct profile_launcher *row, struct pin_launcher *out)
+{
+    struct pin_launcher found = {.name = row->name, .row = row};
+    if ((row->also && !is_set(row->also)) || !read_said(row->rank, &found.local_rank)) {
+        return false;
+    }
+    const bool told = read_size(row, found.local_rank, &found.local_size);
+    if (!told && row->holds == PROFILE_SIZE_BY_NODE) {
+        return false;
+    }
+    found.contradicts =
+        told ? found.local_size <= found.local_rank : row->size && is_set(row->size);
+    if (!told) {
+        found.local_size = found.local_rank + 1;
+    }
+    *out = found;
+    return true;
+}
+
+static bool read_table(struct pin_launcher *out)
+{
+    for (size_t i = 0; i < PROFILE_LAUNCHERS; i++) {
+        struct pin_launcher found;
+        if (!read_row(&profile_launchers[i], &found) ||
+            (out->name &&
+             (found.local_rank != out->local_rank || found.local_size != out->local_size))) {
+            continue;
+        }
+        *out = found;
+        if (!found.row->common) {
+            return true;
+        }
+    }
+    return out->name;
+}
+
+static enum pin_binding who_bound(const struct pin_launcher *launcher, bool rebind)
+{
+    /* Variables of a launcher around these are about a mask that all of them share. */
+    if (launcher->row->workers) {
+        return PIN_SHARED_MASK;
+    }
+    /* A resource set is the user's word (jsrun(1), --rs_per_host, --bind). */
+    if (strcmp(launcher->name, "jsrun") == 0) {
+        return PIN_USERS_CHOICE;
+    }
     /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the
      * fact. */
     if (is_set("OMPI_MCA_hwloc_base_binding_policy") ||
@@ -271,6 +318,7 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
     }
     /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
      * it, what Slurm bound stays, and so does a task beside GPUs that Slurm gave. */
+    const bool slurm = launcher->row->holds == PROFILE_SIZE_BY_NODE;
     const char *slurm_binding = slurm ? pin_environment("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
         bool gpus = is_set("SLURM_STEP_GPUS") || is_set("SLURM_JOB_GPUS");
@@ -279,10 +327,11 @@ static enum pin_binding who_bound(bool slurm, bool rebind)
     return PIN_SHARED_MASK;
 }
 
-/* Name and parent of a process from /proc/PID/stat: "PID (name) state parent …". */
-static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
+/* Name, parent and number of threads of a process from /proc/PID/stat: "PID (name) state parent
+ * …". */
+static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent, long *threads)
 {
-    char path[64], text[256];
+    char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (!profile_read_small(path, text, sizeof text)) {
         return false;
@@ -292,7 +341,9 @@ static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
     if (!left || !right || right < left || !field) {
         return false;
     }
+    const char *count = profile_stat_find(text, PROFILE_STAT_THREADS);
     const int number = atoi(field);
+    *threads = count ? strtol(count, NULL, 10) : 1;
     *right = '\0';
     snprintf(name, size, "%s", left + 1);
     *parent = number;
@@ -301,8 +352,9 @@ static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent)
 
 static bool is_launcher(const char *name)
 {
-    static const char *const beginnings[] = {"mpirun", "mpiexec",    "orte", "prte",
-                                             "hydra_", "slurmstepd", "srun", "oshrun"};
+    static const char *const beginnings[] = {"mpirun", "mpiexec", "orte",
+                                             "prte",   "hydra_",  "slurmstepd",
+                                             "srun",   "oshrun",  "flux-shell"};
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) {
             return true;
@@ -317,7 +369,8 @@ pid_t pin_launcher_process(void)
     for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
         char name[32];
         pid_t parent;
-        if (!read_ancestor(pid, name, sizeof name, &parent)) {
+        long threads;
+        if (!read_ancestor(pid, name, sizeof name, &parent, &threads)) {
             return 0;
         }
         if (is_launcher(name)) {
@@ -326,6 +379,58 @@ pid_t pin_launcher_process(void)
         pid = parent;
     }
     return 0;
+}
+
+static bool had_variable(pid_t pid, const char *name)
+{
+    char path[64], *entry = NULL;
+    size_t room = 0, length = strlen(name);
+    bool had = false;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !had && getdelim(&entry, &room, '\0', file) > 0) {
+        had = strncmp(entry, name, length) == 0 && entry[length] == '=';
+    }
+    free(entry);
+    if (file) {
+        fclose(file);
+    }
+    return had;
+}
+
+/* The process that has started the workers, the nearest ancestor that was started without their
+ * variables; 0: none is near. `threads`: the most that a process in between has. Shells and other
+ * wrappers have one; a worker that starts processes has more (data loaders, compilers). */
+static pid_t find_starter(const struct profile_launcher *row, long *threads)
+{
+    pid_t pid = getppid();
+    *threads = 1;
+    for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
+        char name[32];
+        long count;
+        pid_t parent;
+        if (!had_variable(pid, row->size)) {
+            return pid;
+        }
+        if (!read_ancestor(pid, name, sizeof name, &parent, &count)) {
+            return 0;
+        }
+        *threads = count > *threads ? count : *threads;
+        pid = parent;
+    }
+    return 0;
+}
+
+/* Has the rank less than the process that started all of them? Then a binding of its own was asked
+ * for: torchrun --numa-binding, cpu-affinity=per-task of Flux. */
+static bool is_narrower(const struct pin_launcher *launcher, const struct profile_mask *start)
+{
+    struct profile_mask all;
+    long threads;
+    pid_t pid = launcher->row->workers ? find_starter(launcher->row, &threads)
+                : launcher->row->holds == PROFILE_SIZE_OF_JOB ? pin_launcher_process()
+                                                              : 0;
+    return pid > 0 && profile_mask_get(pid, &all) == 0 && !profile_mask_equal(&all, start);
 }
 
 /* The text and an end that no text has. */
@@ -338,7 +443,8 @@ static uint64_t hash_entry(uint64_t hash, const char *text)
 static uint64_t job_of_launcher(void)
 {
     static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
-                                        "PALS_APID"};
+                                        "PALS_APID",      "FLUX_JOB_ID",  "TORCHELASTIC_RUN_ID",
+                                        "MASTER_PORT"};
     uint64_t hash = PROFILE_HASH_BEGIN;
     char daemon[16];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -376,16 +482,15 @@ static bool is_marked(const struct pin_launcher *launcher)
 void pin_launcher_read(bool rebind, struct pin_launcher *out)
 {
     *out = (struct pin_launcher){0};
-    /* Open MPI's and hydra's own ranks first: mpirun inside a Slurm step leaves that step's
-     * variables in place. */
-    if (!is_set(profile_launchers[PROFILE_OPEN_MPI].rank) &&
-        !is_set(profile_launchers[PROFILE_HYDRA].rank) && read_slurm(out)) {
-        out->binding = who_bound(true, rebind);
-    } else if (read_dialect(out)) {
-        out->binding = who_bound(false, rebind);
-    } else {
+    if (!read_table(out)) {
         return;
     }
+    long threads = 1;
+    if (out->row->workers && find_starter(out->row, &threads) > 0 && threads > 1) {
+        *out = (struct pin_launcher){0}; /* a process that a worker has started */
+        return;
+    }
+    out->binding = who_bound(out, rebind);
     out->node_rank = out->local_rank;
     out->node_ranks = out->local_size > out->local_rank ? out->local_size : out->local_rank + 1;
     if (out->binding == PIN_USERS_CHOICE) {
@@ -407,7 +512,7 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
 static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
 {
     struct profile_mask mask;
-    if (strcmp(launcher->name, slurm_name) == 0) {
+    if (launcher->row->holds == PROFILE_SIZE_BY_NODE) {
         read_step_pus(pin_environment("SLURM_CPU_BIND_TYPE"),
                       pin_environment("SLURM_CPU_BIND_LIST"), out);
         return;
@@ -422,6 +527,10 @@ void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_ma
                           struct profile_mask *out)
 {
     *out = *start;
+    if (launcher->name && launcher->binding == PIN_SHARED_MASK && is_narrower(launcher, start)) {
+        launcher->binding = PIN_USERS_CHOICE;
+        be_alone(launcher);
+    }
     if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
         return;
     }

@@ -11,6 +11,7 @@
 #include "profile/base/mask.h"
 
 struct pin_plan;
+struct profile_launcher;
 
 /* Ranks of one node at most; a variable that says more is not believed. */
 #define PIN_MOST_RANKS PROFILE_MASK_PUS
@@ -25,6 +26,8 @@ enum pin_binding {
 struct pin_launcher {
     /* "Open MPI", …; NULL: not started by a launcher we know, the rest is then 0 */
     const char *name;
+    const struct profile_launcher *row;
+    bool contradicts; /* the local rank is beyond the size, or the size is none */
     uint32_t local_rank;
     uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
                             rank PUs of its own */

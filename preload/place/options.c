@@ -63,6 +63,11 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_BESIDE] = {"SERVET_BESIDE", "none",
                     "which rank servet-pin placed beside its GPUs: its PUs are its own (set by "
                     "servet-pin, not by users)"},
+    [PIN_LOCAL_RANK] = {"SERVET_LOCAL_RANK", "the launcher's",
+                        "number, or the variable that has it: which of the job's processes on "
+                        "this node it is, from 0"},
+    [PIN_LOCAL_SIZE] = {"SERVET_LOCAL_SIZE", "the launcher's",
+                        "number, or the variable that has it: how many these are"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none",
                      "pattern,…: libraries (or programs) whose threads are workers"},
 };

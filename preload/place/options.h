@@ -29,6 +29,8 @@ enum pin_option_id {
     PIN_STRANGERS,
     PIN_WATCH,
     PIN_BESIDE,
+    PIN_LOCAL_RANK, /* these two are read as a launcher's are */
+    PIN_LOCAL_SIZE,
     PIN_OPTION_COUNT,
 };
 

@@ -10,6 +10,8 @@
 #include "mapper/map.h"
 #include "preload/node/node.h"
 #include "profile/base/format_safe.h"
+#include "profile/base/launchers.h"
+#include "profile/query.h"
 
 /* Workers of all ranks of a node; what says more is a mistake in the environment that would take
  * seconds to work out, and each rank's threads then share the PUs of the whole node. */
@@ -161,8 +163,9 @@ static int order_pus(const struct site *site, size_t workers, size_t total, uint
 static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
                     struct servet_error *error)
 {
-    size_t rank = site->launcher->local_rank,
-           ranks = site->launcher->local_size ? site->launcher->local_size : 1;
+    const bool has_part = site->launcher->name && site->launcher->row->workers;
+    size_t rank = has_part ? 0 : site->launcher->local_rank,
+           ranks = site->launcher->local_size && !has_part ? site->launcher->local_size : 1;
     size_t workers = ranks > 1 ? ranks : threads, sure;
     /* Without a number of threads any number may come, one at a time; of a team the main thread is
      * there already. */
@@ -221,12 +224,12 @@ static int take_region(const struct site *site, uint32_t threads, struct pin_pla
     return 0;
 }
 
-/* Leaves in `allowed` what the profile knows, and in `taken` what of that others hold; where that
+/* Leaves in `allowed` what of it is in `pus`, and in `taken` what of that others hold; where that
  * is all, no job is avoided. */
-static int restrict_to(const struct profile_class *node_class, struct site *site)
+static int restrict_to(const struct profile_set *pus, struct site *site)
 {
     struct profile_set allowed, taken;
-    int code = profile_set_intersect(&site->allowed, &node_class->pus, &allowed);
+    int code = profile_set_intersect(&site->allowed, pus, &allowed);
     if (code < 0) {
         return code;
     }
@@ -245,15 +248,81 @@ static int restrict_to(const struct profile_class *node_class, struct site *site
     return 0;
 }
 
+uint32_t pin_plan_cores(const struct profile_class *node_class, const struct profile_set *pus)
+{
+    uint32_t cores = 0;
+    for (size_t i = 0; i < pus->count; i++) {
+        const struct profile_set *core = profile_group_of(&node_class->cores, pus->ids[i]);
+        size_t first = 0;
+        while (core && !profile_set_has(pus, core->ids[first])) {
+            first++;
+        }
+        cores += !core || core->ids[first] == pus->ids[i];
+    }
+    return cores;
+}
+
+void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *pus, size_t count,
+                        struct profile_mask *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct profile_set *core = profile_group_of(&node_class->cores, pus[i]);
+        for (size_t k = 0; core && k < core->count; k++) {
+            profile_mask_add(out, core->ids[k]);
+        }
+        profile_mask_add(out, pus[i]);
+    }
+}
+
+/* Of workers each has an equal part of the node, whole cores while these suffice, however many
+ * threads it makes: what it starts lives there, too. Leaves the part in `allowed`. */
+static int take_part(const struct profile_class *node_class, struct site *site,
+                     struct servet_error *error)
+{
+    const uint32_t ranks = site->launcher->local_size, rank = site->launcher->local_rank,
+                   cores = pin_plan_cores(node_class, &site->allowed),
+                   each = cores > ranks ? cores / ranks : 1;
+    struct profile_mask part = {0};
+    uint32_t *all = malloc((size_t)ranks * each * sizeof *all);
+    if (!all) {
+        return -ENOMEM;
+    }
+    const struct map_domain_request request = {.priority = site->priority,
+                                               .ranks = ranks,
+                                               .threads_each = each,
+                                               .allowed = &site->allowed,
+                                               .paper = site->options->paper};
+    int code = map_domains(&site->view.profile, &request, all, error);
+    if (code == 0 && cores >= ranks) {
+        pin_plan_add_cores(node_class, all + (size_t)rank * each, each, &part);
+    } else if (code == 0) {
+        profile_mask_add(&part, all[rank]);
+    }
+    free(all);
+    struct profile_set pus = {0};
+    if (code == 0) {
+        code = profile_mask_to_set(&part, &pus);
+    }
+    if (code == 0) {
+        code = restrict_to(&pus, site);
+    }
+    profile_set_free(&pus);
+    return code;
+}
+
 static int place_workers(struct site *site, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
     const uint32_t threads = site->threads;
     const struct profile_class *node_class = profile_class_here(site->profile);
-    int code = restrict_to(node_class, site);
+    const bool workers = site->launcher->name && site->launcher->row->workers;
+    int code = restrict_to(&node_class->pus, site);
+    map_one_node(node_class, &site->view);
+    if (code == 0 && workers && site->launcher->local_size > 1) {
+        code = take_part(node_class, site, &error);
+    }
     if (code == 0) {
-        map_one_node(node_class, &site->view);
-        bool regions = site->launcher->local_size > 1 && threads > 1 &&
+        bool regions = !workers && site->launcher->local_size > 1 && threads > 1 &&
                        (uint64_t)site->launcher->local_size * threads <= MOST_WORKERS;
         code = regions ? take_region(site, threads, plan, &error)
                        : deal_out(site, threads, plan, &error);

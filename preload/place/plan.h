@@ -45,6 +45,11 @@ struct pin_plan_request {
 /* First number of OMP_NUM_THREADS ("4,2" has one for each level of nesting), 0 without one. */
 uint32_t pin_plan_threads(void);
 
+/* Cores that have some of the PUs, and the PUs with all others of their cores. */
+uint32_t pin_plan_cores(const struct profile_class *node_class, const struct profile_set *pus);
+void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *pus, size_t count,
+                        struct profile_mask *out);
+
 /* Makes the plan around the PUs that other jobs hold, and takes from the registry those that it is
  * sure to use. A profile that cannot be used is one line on stderr, said by the first of a node's
  * ranks, and the plan is made from the declared topology. 0 or -errno (said on stderr). */

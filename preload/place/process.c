@@ -42,6 +42,7 @@
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
+#include "profile/base/launchers.h"
 
 struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE};
@@ -181,6 +182,9 @@ static bool make_plan(enum pin_comes comes)
         return false;
     }
     pin_plan_free(&before);
+    if (pin_here.launcher.name && pin_here.launcher.row->workers) {
+        pin_here.children = pin_here.plan.own; /* data loaders live in their worker's part */
+    }
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
         pin_report_main(&pin_here.options, -1, PROFILE_BY_KERNEL);
     }

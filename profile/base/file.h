@@ -45,6 +45,7 @@ enum profile_stat_field {
     PROFILE_STAT_PARENT,
     PROFILE_STAT_USER = 14, /* processor time, in ticks */
     PROFILE_STAT_SYSTEM,
+    PROFILE_STAT_THREADS = 20,
     PROFILE_STAT_BEGAN = 22, /* in ticks since the system started */
     PROFILE_STAT_BYTES,      /* of memory; the kernel's own threads have none */
     PROFILE_STAT_PU = 39,    /* that it ran on last */

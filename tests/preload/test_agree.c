@@ -333,4 +333,73 @@ TEST(the_shim_adds_as_the_paper_does_when_asked)
     close_machine(&m);
 }
 
+/* -- processes that are no MPI ranks -- */
+
+#define TWO_OF_64 "package:2 group:4 [numa] core:16 pu:1"
+
+/* The PUs of each of four, which are all in one package and no other's. */
+static void expect_part(const struct pin_plan *plan, uint32_t pus, struct profile_mask *before)
+{
+    ck_assert_uint_eq(profile_mask_count(&plan->own), pus);
+    PROFILE_MASK_EACH(&plan->own, pu)
+    {
+        ck_assert_msg(pu / 64 == plan->pus[0] / 64, "PUs %u and %u", plan->pus[0], pu);
+        ck_assert_msg(!profile_mask_has(before, pu), "PU %u is another worker's", pu);
+        profile_mask_add(before, pu);
+    }
+}
+
+/* However many threads a worker has, what it starts lives with it. */
+TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 2)
+{
+    static const struct {
+        uint32_t threads; /* OMP_NUM_THREADS: torchrun's default, or the user's */
+    } asked[] = {{1}, {4}};
+    struct machine m;
+    struct profile_mask before = {0};
+    open_machine(TWO_OF_64, &m);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        struct pin_launcher launcher;
+        struct pin_plan plan;
+        set_number("LOCAL_RANK", rank);
+        set_number("LOCAL_WORLD_SIZE", 4);
+        make_plan(&m, asked[_i].threads, &launcher, &plan);
+        expect_part(&plan, 32, &before);
+        for (uint32_t t = 1; t < asked[_i].threads; t++) { /* the least in common: two NUMA nodes */
+            ck_assert_uint_eq(plan.pus[t] / 64, plan.pus[0] / 64);
+        }
+        pin_plan_free(&plan);
+    }
+    close_machine(&m);
+}
+
+/* Of a job on several nodes PMI tells ranks 4 to 7 of 8 on the second. */
+TEST(ranks_of_flux_are_those_of_this_node)
+{
+    uint32_t expected[MOST_THREADS];
+    const uint32_t program[2] = {4, 4};
+    struct machine m;
+    struct profile_mask numa = {0};
+    open_machine(TWO_OF_64, &m);
+    ask_command(&m, "mem", program, expected);
+    setenv("FLUX_JOB_SIZE", "8", 1);
+    setenv("FLUX_JOB_NNODES", "2", 1);
+    setenv("PMI_SIZE", "8", 1);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        struct pin_launcher launcher;
+        struct pin_plan plan;
+        set_number("FLUX_TASK_LOCAL_ID", rank);
+        set_number("FLUX_TASK_RANK", rank + 4);
+        set_number("PMI_RANK", rank + 4);
+        make_plan(&m, 4, &launcher, &plan);
+        expect_same("Flux's", TWO_OF_64, program, rank, expected + 4 * rank, plan.pus);
+        for (uint32_t t = 0; t < 4; t++) {
+            profile_mask_add(&numa, plan.pus[t] / 16);
+        }
+        pin_plan_free(&plan);
+    }
+    ck_assert_uint_eq(profile_mask_count(&numa), 8);
+    close_machine(&m);
+}
+
 TESTS(.seconds = 60)

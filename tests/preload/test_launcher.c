@@ -7,7 +7,9 @@
 
 #include "preload/place/launcher.h"
 #include "profile/base/clock.h"
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 
@@ -22,6 +24,102 @@ static void be_task(const char *type, const char *list)
     setenv("SLURM_CPU_BIND_TYPE", type, 1);
     setenv("SLURM_CPU_BIND_LIST", list, 1);
 }
+
+/* -- the table -- */
+
+/* "NAME=value NAME=value". */
+static void set_all(const char *variables)
+{
+    char *text = kept(strdup(variables)), *rest = text;
+    for (char *word; (word = strsep(&rest, " "));) {
+        ck_assert_int_eq(putenv(kept(strdup(word))), 0);
+    }
+}
+
+/* As each launcher says rank 2 of 3, or of 4, with what it sets beside it. */
+static const struct {
+    const char *variables, *name;
+    uint32_t rank, size;
+} told[] = {
+    {"OMPI_COMM_WORLD_LOCAL_RANK=2 OMPI_COMM_WORLD_LOCAL_SIZE=3 PMIX_RANK=14", "Open MPI", 2, 3},
+    {"MV2_COMM_WORLD_LOCAL_RANK=2 MV2_COMM_WORLD_LOCAL_SIZE=3", "MVAPICH", 2, 3},
+    {"MPI_LOCALRANKID=2 MPI_LOCALNRANKS=3 PMI_RANK=14 PMI_SIZE=24", "hydra", 2, 3},
+    {"SLURM_LOCALID=2 SLURM_NODEID=3 SLURM_STEP_TASKS_PER_NODE=4(x3),3 PMI_RANK=14", "Slurm", 2, 3},
+    {"FLUX_TASK_LOCAL_ID=2 FLUX_TASK_RANK=6 FLUX_JOB_SIZE=8 FLUX_JOB_NNODES=2 PMI_RANK=6 "
+     "PMI_SIZE=8",
+     "Flux", 2, 4},
+    {"FLUX_TASK_LOCAL_ID=2 FLUX_TASK_RANK=6 FLUX_JOB_SIZE=7 FLUX_JOB_NNODES=2", "Flux", 2, 3},
+    {"FLUX_TASK_LOCAL_ID=2 FLUX_TASK_RANK=2 FLUX_JOB_SIZE=7 FLUX_JOB_NNODES=2", "Flux", 2, 4},
+    {"PALS_LOCAL_RANKID=2 PALS_LOCAL_SIZE=3 PMI_RANK=14 PMI_SIZE=24", "PALS", 2, 3},
+    {"PALS_LOCAL_RANKID=2 PMI_LOCAL_RANK=2 PMI_LOCAL_SIZE=3 PMI_RANK=14", "PALS", 2, 3},
+    {"PMI_LOCAL_RANK=2 PMI_LOCAL_SIZE=3 PMI_RANK=14 PMI_SIZE=24", "PMI", 2, 3},
+    {"PMIX_RANK=2", "PMIx", 2, 3},
+    {"PMI_RANK=2 PMI_SIZE=3", "PMI", 2, 3},
+    {"TORCHELASTIC_RUN_ID=a LOCAL_RANK=2 LOCAL_WORLD_SIZE=3 RANK=14 WORLD_SIZE=24", "torchrun", 2,
+     3},
+    {"LOCAL_RANK=2 LOCAL_SIZE=3 RANK=14 WORLD_SIZE=24", "DeepSpeed", 2, 3},
+    {"SERVET_LOCAL_RANK=2 SERVET_LOCAL_SIZE=3", "servet-pin", 2, 3},
+    {"SERVET_LOCAL_RANK=WHICH SERVET_LOCAL_SIZE=3 WHICH=2", "servet-pin", 2, 3},
+    /* one inside the other: torchrun in the one task of a step, mpirun in it, and a script that
+     * hands on what mpirun says */
+    {"LOCAL_RANK=2 LOCAL_WORLD_SIZE=3 SLURM_LOCALID=0 SLURM_STEP_TASKS_PER_NODE=1", "torchrun", 2,
+     3},
+    {"OMPI_COMM_WORLD_LOCAL_RANK=2 OMPI_COMM_WORLD_LOCAL_SIZE=3 SLURM_LOCALID=0 "
+     "SLURM_STEP_TASKS_PER_NODE=1",
+     "Open MPI", 2, 3},
+    {"LOCAL_RANK=2 LOCAL_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=2 OMPI_COMM_WORLD_LOCAL_SIZE=3",
+     "Open MPI", 2, 3},
+};
+
+TEST(each_launcher_says_the_local_rank, .loops = sizeof told / sizeof *told)
+{
+    struct pin_launcher launcher;
+    set_all(told[_i].variables);
+    pin_launcher_read(false, &launcher);
+    ck_assert_msg(launcher.name && strcmp(launcher.name, told[_i].name) == 0, "%s: %s",
+                  told[_i].variables, launcher.name ? launcher.name : "none");
+    ck_assert_msg(launcher.node_rank == told[_i].rank && launcher.node_ranks == told[_i].size,
+                  "%s: %u of %u", told[_i].variables, launcher.node_rank, launcher.node_ranks);
+    ck_assert(!launcher.contradicts);
+}
+
+/* A resource set of jsrun is a binding. */
+TEST(ranks_of_a_resource_set_stay_in_it)
+{
+    struct pin_launcher launcher;
+    set_all("JSM_NAMESPACE_LOCAL_RANK=2 JSM_NAMESPACE_LOCAL_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=2");
+    pin_launcher_read(false, &launcher);
+    ck_assert_str_eq(launcher.name, "jsrun");
+    ck_assert_int_eq(launcher.binding, PIN_USERS_CHOICE);
+    ck_assert_uint_eq(launcher.local_size, 1);
+    ck_assert_uint_eq(launcher.node_ranks, 3);
+}
+
+static const char *const wrong[] = {
+    "LOCAL_RANK=4 LOCAL_WORLD_SIZE=4",
+    "OMPI_COMM_WORLD_LOCAL_RANK=5 OMPI_COMM_WORLD_LOCAL_SIZE=3",
+    "FLUX_TASK_LOCAL_ID=0 FLUX_JOB_SIZE=2 FLUX_JOB_NNODES=3",
+    "SERVET_LOCAL_RANK=1 SERVET_LOCAL_SIZE=0",
+};
+
+TEST(numbers_that_contradict_are_seen, .loops = sizeof wrong / sizeof *wrong)
+{
+    struct pin_launcher launcher;
+    set_all(wrong[_i]);
+    pin_launcher_read(false, &launcher);
+    ck_assert(launcher.name && launcher.contradicts);
+    ck_assert_uint_gt(launcher.local_size, launcher.local_rank);
+}
+
+TEST(words_that_anybody_uses_are_no_launcher)
+{
+    struct pin_launcher launcher;
+    set_all("LOCAL_RANK=2 RANK=2 WORLD_SIZE=4");
+    pin_launcher_read(false, &launcher);
+    ck_assert_ptr_null(launcher.name);
+}
+
+/* -- masks -- */
 
 static bool is_oversubscribed(uint32_t pus)
 {
@@ -53,6 +151,88 @@ TEST(ranks_in_one_pu_are_too_many)
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
     ck_assert(is_oversubscribed(1)); /* taskset, a container: whatever the node has */
     ck_assert(!is_oversubscribed(2));
+}
+
+/* -- workers: processes without MPI_Init -- */
+
+#define WORKER "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "OMP_NUM_THREADS=1"
+
+/* The shell and the program that it runs, and nobody is put into another's part. */
+TEST(a_worker_starts_on_its_part_and_its_processes_too)
+{
+    here_need_two_pus();
+    child_run(&child, CHANGES(WORKER, "SERVET_STRANGERS=0"),
+              ARGV(SERVET_PIN, "--", "/bin/sh", "-c",
+                   "grep Cpus_allowed_list /proc/self/status; " PROGRAMS "/pthreads 1; "
+                   "env | grep OMP_PLACES; true"));
+    child_says(&child, "Cpus_allowed_list:\t%s\n", order_text[1]);
+    child_expect(&child, 0, 0, order[1]);
+    child_expect(&child, 0, 1, order[1]);
+    ck_assert_ptr_null(strstr(child.out, "OMP_PLACES"));
+    child_run_preloaded(&child, CHANGES(WORKER), ARGV(PROGRAMS "/pthreads", "1"));
+    child_expect(&child, 0, 0, order[1]);
+}
+
+/* torchrun --numa-binding, taskset: a mask that the process which started all of them has not. */
+TEST(a_worker_that_was_bound_stays_there)
+{
+    struct pin_launcher launcher;
+    struct profile_mask start, allowed;
+    here_need_two_pus();
+    set_all("LOCAL_RANK=1 LOCAL_WORLD_SIZE=2");
+    ck_assert_int_eq(profile_mask_get(0, &start), 0);
+    pin_launcher_read(false, &launcher);
+    pin_launcher_allowed(&launcher, &start, &allowed);
+    ck_assert_int_eq(launcher.binding, PIN_SHARED_MASK);
+    ck_assert_uint_eq(launcher.local_size, 2);
+    profile_mask_remove(&start, order[0]);
+    pin_launcher_allowed(&launcher, &start, &allowed);
+    ck_assert_int_eq(launcher.binding, PIN_USERS_CHOICE);
+    ck_assert_uint_eq(launcher.local_size, 1);
+    ck_assert(profile_mask_equal(&allowed, &start));
+}
+
+/* A data loader has its worker's variables and the shim. */
+#define LOADS                                                                                      \
+    "import subprocess, sys, threading, time\n"                                                    \
+    "threading.Thread(target=lambda: time.sleep(3600), daemon=True).start()\n"                     \
+    "print(subprocess.run(sys.argv[1:], capture_output=True, text=True))"
+
+TEST(a_process_of_a_worker_is_no_worker)
+{
+    here_need_two_pus();
+    child_run_preloaded(&child, CHANGES(WORKER, "SERVET_VERBOSE=1"),
+                        ARGV("/usr/bin/python3", "-c", LOADS, PROGRAMS "/pthreads", "1"));
+    ck_assert_msg(strstr(child.err, "rank 1 of 2"), "%s", child.err);
+    ck_assert_msg(strstr(child.out, "returncode=0"), "%s", child.out);
+    ck_assert_msg(!strstr(child.out, "rank 1 of 2"), "%s", child.out);
+    child_says(&child, "worker 0 0 %s ", order_text[1]);
+}
+
+/* Any launcher, by the names of its variables. */
+TEST(the_user_names_the_variables)
+{
+    here_need_two_pus();
+    child_run(&child, CHANGES("JOB_SLOT=1", "JOB_SLOTS=2"),
+              ARGV(SERVET_PIN, "--local-rank=JOB_SLOT", "--local-size=JOB_SLOTS", "--", "grep",
+                   "Cpus_allowed_list", "/proc/self/status"));
+    child_says(&child, "Cpus_allowed_list:\t%s\n", order_text[1]);
+    child_run(&child, CHANGES("JOB_SLOT=0"),
+              ARGV(SERVET_PIN, "--local-rank=JOB_SLOT", "--local-size=2", "--", "grep",
+                   "Cpus_allowed_list", "/proc/self/status"));
+    child_says(&child, "Cpus_allowed_list:\t%s\n", order_text[0]);
+}
+
+TEST(variables_without_a_number_are_refused)
+{
+    expect_refused("--local-rank: expected the name of a variable with the local rank, got "
+                   "'JOB_SLOT', which is not set",
+                   SERVET_PIN " --local-rank=JOB_SLOT --local-size=2 -- true");
+    expect_refused("--local-size: expected a number from 1, or the name of a variable with it, got "
+                   "'0'",
+                   "env JOB_SLOT=0 " SERVET_PIN " --local-rank=JOB_SLOT --local-size=0 -- true");
+    expect_refused("--local-rank: expected --local-size with it",
+                   "env JOB_SLOT=0 " SERVET_PIN " --local-rank=JOB_SLOT -- true");
 }
 
 /* A mistake in the environment must not cost the program seconds. */
