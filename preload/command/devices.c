@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "mapper/devices/devices.h"
+#include "preload/command/given.h"
 #include "preload/place/plan.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
+#include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/query.h"
 
@@ -51,6 +53,8 @@ struct choice {
     uint32_t *pus; /* of all ranks */
     uint32_t threads;
     struct map_devices devices;
+    struct pin_given given; /* own_count > 0: the ranks asked for are its parts */
+    bool mistaken;          /* what was said of GPUs or ranks cannot be */
 };
 
 /* An empty list of devices hides them all: it is a choice too. */
@@ -133,7 +137,7 @@ static bool gpus_are_given(const struct choice *c)
             return true;
         }
     }
-    return false;
+    return getenv("SLURM_STEP_GPUS") || getenv("SLURM_JOB_GPUS");
 }
 
 /* -- the choice -- */
@@ -169,20 +173,6 @@ static size_t count_far(const struct choice *c)
     return far;
 }
 
-static uint32_t count_cores(const struct choice *c)
-{
-    uint32_t cores = 0;
-    for (size_t i = 0; i < c->allowed.count; i++) {
-        const struct profile_set *core = profile_group_of(&c->node_class->cores, c->allowed.ids[i]);
-        size_t first = 0;
-        while (core && !profile_set_has(&c->allowed, core->ids[first])) {
-            first++;
-        }
-        cores += !core || core->ids[first] == c->allowed.ids[i];
-    }
-    return cores;
-}
-
 /* With OMP_NUM_THREADS regions of as many PUs; without, the largest that take no more ranks away
  * from their devices than single PUs do. */
 static void choose_devices(struct choice *c)
@@ -194,13 +184,112 @@ static void choose_devices(struct choice *c)
     }
     choose_for_threads(c, 1);
     const size_t least = count_far(c);
-    for (threads = count_cores(c) / c->ranks; threads > 1; threads -= (threads + 7) / 8) {
+    for (threads = pin_plan_cores(c->node_class, &c->allowed) / c->ranks; threads > 1;
+         threads -= (threads + 7) / 8) {
         choose_for_threads(c, threads);
         if (count_far(c) <= least) {
             return;
         }
     }
     choose_for_threads(c, 1);
+}
+
+/* -- GPUs that were given -- */
+
+/* Leaves of the node's GPUs those of the job. */
+static void keep_jobs(struct choice *c, struct profile_class *out)
+{
+    *out = *c->node_class;
+    out->device_count = 0;
+    out->devices = calloc(c->node_class->device_count, sizeof *out->devices);
+    if (!out->devices) {
+        cli_fail("out of memory");
+    }
+    for (size_t i = 0; i < c->node_class->device_count; i++) {
+        const struct profile_device *device = &c->node_class->devices[i];
+        bool keep = device->kind != PROFILE_GPU;
+        for (size_t k = 0; k < c->given.job_count; k++) {
+            keep = keep || device == c->given.job[k];
+        }
+        if (keep) {
+            out->devices[out->device_count++] = *device;
+        }
+    }
+}
+
+/* The cores near each of the job's GPUs for each of its parts, where fewest are. */
+static uint32_t near_cores(const struct choice *c)
+{
+    uint32_t least = UINT32_MAX;
+    for (size_t i = 0; i < c->given.job_count; i++) {
+        const struct profile_set *pus = &c->given.job[i]->pus;
+        struct profile_set near;
+        size_t beside = 0;
+        for (size_t k = 0; k < c->given.job_count; k++) {
+            beside += profile_set_equal(pus, &c->given.job[k]->pus);
+        }
+        if (profile_set_intersect(pus, &c->allowed, &near) < 0) {
+            cli_fail("out of memory");
+        }
+        const uint32_t each =
+            pin_plan_cores(c->node_class, &near) / (uint32_t)(beside * c->given.shares);
+        least = near.count && each < least ? each : least;
+        profile_set_free(&near);
+    }
+    return least == UINT32_MAX || least == 0 ? 1 : least;
+}
+
+/* A rank that has more threads than its parts have PUs, of a job that leaves GPUs, takes room of
+ * these, if the ranks seem to have the first ones. */
+static void leave_gpus(struct choice *c, uint32_t threads)
+{
+    struct pin_given *given = &c->given;
+    const size_t used = given->own_count * c->launcher->node_ranks,
+                 first = given->own_count * c->launcher->node_rank;
+    if (given->shares > 1 || used >= given->job_count ||
+        (size_t)threads * given->job_count <= c->allowed.count) {
+        return;
+    }
+    for (size_t i = 0; i < given->own_count; i++) {
+        if (given->own[i] != given->job[first + i]) {
+            return;
+        }
+    }
+    given->job_count = used;
+}
+
+/* PUs for a part: those of OMP_NUM_THREADS, else all that are near; of a worker at least all these:
+ * torchrun sets OMP_NUM_THREADS=1 by itself, and it starts processes, too. */
+static void choose_parts(struct choice *c, const struct pin_device_wish *wish,
+                         struct profile_class *of_job)
+{
+    const uint32_t asked = pin_plan_threads(), own = (uint32_t)c->given.own_count,
+                   threads = (asked + own - 1) / own;
+    leave_gpus(c, threads);
+    keep_jobs(c, of_job);
+    map_one_node(of_job, &c->view);
+    c->wish = wish;
+    c->ranks = (uint32_t)(c->given.job_count * c->given.shares);
+    const size_t most = c->allowed.count / c->ranks ? c->allowed.count / c->ranks : 1;
+    uint32_t wants = asked && !c->launcher->row->workers ? threads : near_cores(c);
+    wants = wants < threads ? threads : wants;
+    choose_for_threads(c, wants < most ? wants : (uint32_t)most);
+}
+
+/* The part of the job's ranks that is this rank's of a GPU; SIZE_MAX: there is none. */
+static size_t part_of(const struct choice *c, const struct profile_device *gpu)
+{
+    size_t share = 0;
+    for (size_t rank = 0; rank < c->ranks; rank++) {
+        for (size_t i = c->devices.first[rank]; i < c->devices.first[rank + 1]; i++) {
+            const struct profile_device *device = c->devices.held[i].device;
+            if (device->kind == PROFILE_GPU && strcmp(device->name, gpu->name) == 0 &&
+                share++ == c->given.share) {
+                return rank;
+            }
+        }
+    }
+    return SIZE_MAX;
 }
 
 /* The mask of this rank is its own from here on. */
@@ -210,14 +299,34 @@ static void mark(const struct choice *c, const struct pin_options *options)
     pin_launcher_read(options->rebind, c->launcher);
 }
 
+/* A worker has whole cores, as it has without GPUs. */
+static void add_pus(const struct choice *c, size_t rank, struct profile_mask *out)
+{
+    const uint32_t *pus = c->pus + rank * c->threads;
+    if (c->launcher->row->workers &&
+        (size_t)c->ranks * c->threads <= pin_plan_cores(c->node_class, &c->allowed)) {
+        pin_plan_add_cores(c->node_class, pus, c->threads, out);
+        return;
+    }
+    for (uint32_t t = 0; t < c->threads; t++) {
+        profile_mask_add(out, pus[t]);
+    }
+}
+
 /* The rank's PUs become its own: SERVET_BESIDE says so to the library. */
 static void narrow(const struct choice *c, const struct pin_options *options)
 {
     struct profile_mask mask = {0};
-    for (uint32_t t = 0; t < c->threads; t++) {
-        profile_mask_add(&mask, c->pus[(size_t)c->rank * c->threads + t]);
+    for (size_t i = 0; i < c->given.own_count; i++) {
+        const size_t part = part_of(c, c->given.own[i]);
+        if (part != SIZE_MAX) {
+            add_pus(c, part, &mask);
+        }
     }
-    if (profile_mask_set(0, &mask) == 0) {
+    if (!c->given.own_count) {
+        add_pus(c, c->rank, &mask);
+    }
+    if (!profile_mask_empty(&mask) && profile_mask_set(0, &mask) == 0) {
         mark(c, options);
     }
 }
@@ -299,9 +408,55 @@ static bool are_near(const struct choice *c, const struct profile_mask *start)
 static void free_choice(struct choice *c)
 {
     map_devices_free(&c->devices);
+    pin_given_free(&c->given);
     free(c->pus);
     profile_set_free(&c->allowed);
     profile_free(c->profile);
+}
+
+/* What the variables say of this rank's GPUs, or its local rank where its launcher means that; a
+ * mistake is said, and GPUs play no part. False: they cannot be told. */
+static bool read_given(struct choice *c)
+{
+    struct servet_error error;
+    int rc = pin_given_read(c->node_class, "", c->launcher, &c->given, &error);
+    if (rc == -ENOMEM) {
+        cli_fail("out of memory");
+    }
+    if (rc < 0) {
+        cli_note("%s; placed as without GPUs", error.text);
+        c->mistaken = true;
+    }
+    return c->given.own_count;
+}
+
+/* The rank goes beside the GPUs that it has; cards are those nearest to it. */
+static void go_beside(struct choice *c, const struct profile_mask *allowed,
+                      const struct pin_options *options)
+{
+    static struct profile_class of_job;
+    const struct pin_device_wish *wish = c->wish;
+    const struct pin_device_wish beside = {.gpus = MAP_ALL_GPUS, .nics = wish->nics},
+                                 cards = {.nics = wish->nics};
+    if (profile_mask_to_set(allowed, &c->allowed) < 0) {
+        cli_fail("out of memory");
+    }
+    if (wish->exclusive && c->given.shares > 1) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got %u",
+                 c->given.job_count, c->launcher->node_ranks);
+        refuse_choice(c, text);
+    }
+    choose_parts(c, &beside, &of_job);
+    narrow(c, options);
+    const size_t part = part_of(c, c->given.own[0]);
+    if (part != SIZE_MAX) {
+        c->rank = (uint32_t)part;
+        c->wish = &cards;
+        set_variables(c);
+    }
+    free(of_job.devices);
 }
 
 void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
@@ -320,8 +475,17 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     if (own.name) {
         pin_launcher_allowed(&own, &start, &allowed);
     }
+    const bool users = pin_users_places_set() && !options->force;
     bool bound = own.name && (own.binding == PIN_USERS_CHOICE || own.local_size == 1);
-    bool given = wish->gpus && gpus_are_given(&c);
+    bool given =
+        wish->gpus && ((own.name && (own.row->takes || own.contradicts)) || gpus_are_given(&c));
+    c.mistaken = own.name && own.contradicts;
+    if (given && !c.mistaken && read_given(&c) && own.binding != PIN_USERS_CHOICE &&
+        own.local_size == own.node_ranks && !users) {
+        go_beside(&c, &allowed, options);
+        free_choice(&c);
+        return;
+    }
     if (given) {
         c.wish = &cards;
         bound = true;
@@ -337,7 +501,6 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     }
     if (c.wish->gpus || c.wish->nics) {
         choose_devices(&c);
-        bool users = pin_users_places_set() && !options->force;
         if (own.name && !bound && c.wish->gpus && !users) {
             narrow(&c, options);
         }
@@ -345,7 +508,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
             set_variables(&c);
         }
     }
-    if (given && own.binding == PIN_LAUNCHERS_CHOICE) {
+    if (given && !c.mistaken && own.binding == PIN_LAUNCHERS_CHOICE) {
         mark(&c, options);
     }
     free_choice(&c);

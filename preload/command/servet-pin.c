@@ -435,6 +435,10 @@ static void place_rank(const struct request *request, const char *command)
     if (options.disable) {
         return;
     }
+    if (launcher.contradicts) {
+        cli_note("%s=%u: expected a local rank below the size that %s gives", launcher.row->rank,
+                 launcher.node_rank, launcher.row->size);
+    }
     check_membind(&options, &launcher);
     pin_devices_apply(&request->devices, &options, &launcher);
     if (!launcher.name || pin_places_read(&launcher, &before)) {

@@ -1,0 +1,365 @@
+/* GPUs that were given.
+ *
+ * A runtime counts the GPUs that this process may open: a batch system gives task 3 its GPU as
+ * number 0 of a device cgroup. Lists of variables are one behind the other: HIP's numbers are those
+ * of ROCR's list ("GPU isolation techniques" of the ROCm documentation). An entry is a number, the
+ * beginning of a UUID (CUDA C++ Programming Guide, "CUDA Environment Variables"), or a tile
+ * (ZE_AFFINITY_MASK in the specification of Level Zero).
+ *
+ * No rank sees the variables of the others, and each has to find PUs of its own. So GPUs have the
+ * PUs: every GPU of the job gets so many equal parts as ranks may have it, and a rank takes the
+ * parts of its GPUs. Which of a GPU's ranks it is, its local rank tells: ranks are dealt out in
+ * blocks or in turn. */
+#include "preload/command/given.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "profile/base/error.h"
+#include "profile/base/file.h"
+#include "profile/base/launchers.h"
+
+/* Filters in the order in which they apply; of one line the first that is set. */
+static const struct {
+    uint32_t vendor;
+    const char *variables[3];
+} filters[] = {
+    {PROFILE_PCI_NVIDIA, {"CUDA_VISIBLE_DEVICES"}},
+    {PROFILE_PCI_AMD, {"ROCR_VISIBLE_DEVICES"}},
+    {PROFILE_PCI_AMD, {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}},
+    {PROFILE_PCI_INTEL, {"ZE_AFFINITY_MASK"}},
+};
+
+/* Of the node's numbers, not of the cgroup's. */
+static const char *const step_lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
+
+struct gpus {
+    const struct profile_device **list;
+    size_t count;
+};
+
+/* -- those that may be opened -- */
+
+/* access(2) asks the device cgroup as open(2) does, and wakes no device. */
+static bool nvidia_opens(const char *root, const char *bus_id)
+{
+    char path[PATH_MAX], text[2048];
+    snprintf(path, sizeof path, "%s/proc/driver/nvidia/gpus", root);
+    if (access(path, F_OK) < 0) {
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/proc/driver/nvidia/gpus/%s/information", root, bus_id);
+    const char *minor =
+        profile_read_small(path, text, sizeof text) ? strstr(text, "Device Minor:") : NULL;
+    if (!minor) {
+        return false; /* a container shows its own GPUs alone */
+    }
+    snprintf(path, sizeof path, "%s/dev/nvidia%d", root,
+             atoi(minor + strcspn(minor, "0123456789")));
+    return access(path, R_OK | W_OK) == 0;
+}
+
+/* AMD's and Intel's, by the render nodes of the device; one that has none counts. */
+static bool renders(const char *root, const char *bus_id)
+{
+    char path[PATH_MAX];
+    struct dirent *entry;
+    bool any = false, opens = false;
+    snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/drm", root, bus_id);
+    DIR *folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        if (strncmp(entry->d_name, "renderD", 7) == 0) {
+            snprintf(path, sizeof path, "%s/dev/dri/%s", root, entry->d_name);
+            any = true;
+            opens = opens || access(path, R_OK | W_OK) == 0;
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return opens || !any;
+}
+
+static bool may_be_opened(const char *root, const struct profile_device *device)
+{
+    if (!device->bus_id) {
+        return true;
+    }
+    return device->pci_vendor == PROFILE_PCI_NVIDIA ? nvidia_opens(root, device->bus_id)
+                                                    : renders(root, device->bus_id);
+}
+
+/* In the order of the runtime, as the class has them. `root` NULL: all. */
+static void find_gpus(const struct profile_class *of, uint32_t vendor, const char *root,
+                      struct gpus *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < of->device_count; i++) {
+        const struct profile_device *device = &of->devices[i];
+        if (device->kind == PROFILE_GPU && device->pci_vendor == vendor &&
+            (!root || may_be_opened(root, device))) {
+            out->list[out->count++] = device;
+        }
+    }
+}
+
+/* -- lists -- */
+
+/* "1" of a tile that is called ze1.0, or "1.0". */
+static bool is_tile(const struct profile_device *device, const char *entry)
+{
+    const size_t length = strlen(entry);
+    return strncmp(device->name, "ze", 2) == 0 && strchr(device->name, '.') &&
+           strncmp(device->name + 2, entry, length) == 0 &&
+           (device->name[2 + length] == '.' || !device->name[2 + length]);
+}
+
+/* Adds what the entry means. False: nothing. */
+static bool add_entry(const struct gpus *from, const char *entry, struct gpus *out)
+{
+    const size_t before = out->count, length = strlen(entry);
+    const bool number = *entry && strspn(entry, "0123456789") == length;
+    bool tiles = false;
+    for (size_t i = 0; i < from->count; i++) {
+        const struct profile_device *device = from->list[i];
+        tiles = tiles || is_tile(device, entry);
+        if (is_tile(device, entry) ||
+            (!number && *entry && device->uuid && strncasecmp(device->uuid, entry, length) == 0)) {
+            out->list[out->count++] = device;
+            if (!tiles) {
+                break; /* a beginning that is not unique means the first */
+            }
+        }
+    }
+    if (number && !tiles && strtoul(entry, NULL, 10) < from->count) {
+        out->list[out->count++] = from->list[strtoul(entry, NULL, 10)];
+    }
+    return out->count > before;
+}
+
+/* Words by which all are hidden. */
+static bool hides_all(const char *text)
+{
+    static const char *const words[] = {"", "-1", "NoDevFiles", "none", "void"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves in `gpus` what the variable names. */
+static int apply_list(const char *name, struct gpus *gpus, struct servet_error *error)
+{
+    const char *value = getenv(name);
+    char *copy = strdup(value), *rest = copy;
+    struct gpus found = {calloc(gpus->count + 1, sizeof *found.list), 0};
+    int rc = copy && found.list ? 0 : -ENOMEM;
+    for (char *entry; rc == 0 && !hides_all(value) && (entry = strsep(&rest, ","));) {
+        if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
+            rc = profile_error(error, -ENOENT,
+                               "%s=%s: expected numbers or UUIDs of the %zu GPUs that this process "
+                               "may open, got '%s'",
+                               name, value, gpus->count, entry);
+        }
+    }
+    if (rc == 0) {
+        memcpy(gpus->list, found.list, found.count * sizeof *found.list);
+        gpus->count = found.count;
+    }
+    free(copy);
+    free(found.list);
+    return rc;
+}
+
+/* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: it has none of these. */
+static bool apply_step(const char *text, struct gpus *gpus)
+{
+    struct profile_set numbers;
+    size_t count = 0;
+    if (!text || profile_set_parse(text, &numbers) < 0) {
+        return false;
+    }
+    for (size_t i = 0; i < numbers.count && numbers.ids[i] < gpus->count; i++) {
+        gpus->list[count++] = gpus->list[numbers.ids[i]];
+    }
+    gpus->count = count ? count : gpus->count;
+    profile_set_free(&numbers);
+    return count > 0;
+}
+
+static const char *step_list(void)
+{
+    for (size_t i = 0; i < sizeof step_lists / sizeof *step_lists; i++) {
+        const char *text = getenv(step_lists[i]);
+        if (text && *text) {
+            return text;
+        }
+    }
+    return NULL;
+}
+
+/* The GPUs of one vendor that the process sees. `given`: a variable says so. */
+static int find_visible(const struct profile_class *of, uint32_t vendor, const char *root,
+                        struct gpus *gpus, bool *given, struct servet_error *error)
+{
+    int rc = 0;
+    *given = false;
+    find_gpus(of, vendor, root, gpus);
+    for (size_t f = 0; f < sizeof filters / sizeof *filters; f++) {
+        bool is_set = false;
+        for (size_t v = 0; rc == 0 && v < 3 && filters[f].vendor == vendor && !is_set; v++) {
+            const char *name = filters[f].variables[v];
+            is_set = name && getenv(name);
+            rc = is_set ? apply_list(name, gpus, error) : 0;
+        }
+        *given = *given || is_set;
+    }
+    if (rc == 0 && !*given && step_list()) {
+        find_gpus(of, vendor, NULL, gpus);
+        *given = apply_step(step_list(), gpus);
+    }
+    return rc;
+}
+
+/* -- whose -- */
+
+/* What the ranks of this node have together: what the step has, else what may be opened; where that
+ * is no more than this process's own, it is not known, and all count. */
+static void find_job(const struct profile_class *of, uint32_t vendor, const char *root,
+                     bool is_alone, const struct gpus *own, struct gpus *job)
+{
+    find_gpus(of, vendor, NULL, job);
+    if (apply_step(step_list(), job)) {
+        return;
+    }
+    find_gpus(of, vendor, root, job);
+    if (job->count <= own->count && !is_alone) {
+        struct gpus all = {job->list, 0};
+        find_gpus(of, vendor, NULL, &all);
+        job->count = all.count;
+    }
+}
+
+static size_t place_in(const struct gpus *gpus, const struct profile_device *device)
+{
+    size_t at = 0;
+    while (at < gpus->count && gpus->list[at] != device) {
+        at++;
+    }
+    return at;
+}
+
+/* Ranks that all see the same GPUs take them by their local ranks, in turn. */
+static void take_in_turn(size_t rank, size_t ranks, struct gpus *own, struct gpus *job)
+{
+    memcpy(job->list, own->list, own->count * sizeof *own->list);
+    job->count = own->count < ranks ? own->count : ranks;
+    own->list[0] = job->list[rank % job->count];
+    own->count = 1;
+}
+
+/* Which of the `shares` ranks of a GPU `rank` is. Those that a deal in blocks would give to it count
+ * as they follow; those of a deal in turn that are not among these take what is left. So ranks of
+ * either deal differ. */
+static size_t share_of(size_t rank, size_t at, size_t gpus, size_t shares)
+{
+    const size_t first = at * shares;
+    size_t before = 0;
+    if (rank - first < shares || rank % gpus != at) {
+        return rank % shares;
+    }
+    for (size_t other = at; other < rank; other += gpus) {
+        before += other - first >= shares;
+    }
+    for (size_t share = 0; share < shares; share++) {
+        bool used = (first + share) % gpus == at;
+        if (!used && before-- == 0) {
+            return share;
+        }
+    }
+    return rank % shares;
+}
+
+static void divide(const struct pin_launcher *launcher, const struct gpus *own,
+                   const struct gpus *job, struct pin_given *out)
+{
+    const size_t rank = launcher->node_rank, ranks = launcher->node_ranks,
+                 at = place_in(job, own->list[0]);
+    out->shares = (ranks * own->count + job->count - 1) / job->count;
+    out->shares = out->shares ? out->shares : 1;
+    out->share = share_of(rank, at, job->count, out->shares);
+    out->own = own->list;
+    out->own_count = own->count;
+    out->job = job->list;
+    out->job_count = job->count;
+}
+
+/* The first vendor of which a variable speaks, or whose GPUs the workers take. */
+static int find_own(const struct profile_class *of, const char *root, bool takes, struct gpus *own,
+                    uint32_t *vendor, struct servet_error *error)
+{
+    static const uint32_t vendors[] = {PROFILE_PCI_NVIDIA, PROFILE_PCI_AMD, PROFILE_PCI_INTEL};
+    for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++) {
+        bool given;
+        find_gpus(of, vendors[i], NULL, own);
+        int rc = own->count ? find_visible(of, vendors[i], root, own, &given, error) : 0;
+        if (rc < 0) {
+            return rc;
+        }
+        if (own->count && (given || takes)) {
+            *vendor = vendors[i];
+            return 0;
+        }
+    }
+    own->count = 0;
+    return 0;
+}
+
+int pin_given_read(const struct profile_class *of, const char *root,
+                   const struct pin_launcher *launcher, struct pin_given *out,
+                   struct servet_error *error)
+{
+    const bool takes = launcher->name && launcher->row->takes;
+    struct gpus own = {calloc(of->device_count + 1, sizeof *own.list), 0},
+                job = {calloc(of->device_count + 1, sizeof *job.list), 0};
+    uint32_t vendor = 0;
+    struct pin_given found = {0};
+    int rc = own.list && job.list ? find_own(of, root, takes, &own, &vendor, error) : -ENOMEM;
+    if (rc == 0 && own.count && launcher->name) {
+        find_job(of, vendor, root, launcher->node_ranks == 1, &own, &job);
+        if (place_in(&job, own.list[0]) == job.count) {
+            find_gpus(of, vendor, NULL, &job);
+        }
+        if (launcher->node_ranks == 1) {
+            memcpy(job.list, own.list, own.count * sizeof *own.list);
+            job.count = own.count;
+        }
+        if (takes || (own.count > 1 && own.count * launcher->node_ranks > job.count)) {
+            take_in_turn(launcher->node_rank, launcher->node_ranks, &own, &job);
+        }
+        divide(launcher, &own, &job, &found);
+        *out = found;
+        return 0;
+    }
+    free(own.list);
+    free(job.list);
+    if (rc == 0) {
+        *out = found;
+    }
+    return rc;
+}
+
+void pin_given_free(struct pin_given *given)
+{
+    free(given->own);
+    free(given->job);
+    *given = (struct pin_given){0};
+}

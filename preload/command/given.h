@@ -1,0 +1,28 @@
+/* Which GPUs the variables of the user, of the batch system or of the launcher mean for this
+ * process. */
+#ifndef SERVET_PRELOAD_COMMAND_GIVEN_H
+#define SERVET_PRELOAD_COMMAND_GIVEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "preload/place/launcher.h"
+#include "profile/model.h"
+
+struct pin_given {
+    const struct profile_device **own; /* NULL: no variable speaks of them */
+    size_t own_count;
+    const struct profile_device **job; /* those of all ranks here */
+    size_t job_count;
+    size_t shares; /* so many ranks have each of them */
+    size_t share;  /* which of these this process is */
+};
+
+/* `root`: of /dev, /proc and /sys. 0; -ENOENT (a variable names a GPU that is not there, or may not
+ * be opened: the text names it); -ENOMEM. */
+int pin_given_read(const struct profile_class *of, const char *root,
+                   const struct pin_launcher *launcher, struct pin_given *out,
+                   struct servet_error *error);
+void pin_given_free(struct pin_given *given);
+
+#endif

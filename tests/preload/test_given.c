@@ -1,0 +1,358 @@
+/* Does a rank go beside the GPU that variables, or its launcher, give to it, to PUs that no other
+ * rank has, and is nothing changed for the runtime?
+ *
+ * servet-pin's own code reads the variables and chooses, on machines that are not here: the mask
+ * that it would set is taken down instead. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "mapper/devices/devices.h"
+#include "preload/command/devices.h"
+#include "preload/command/given.h"
+#include "tests/base/command.h"
+#include "tests/base/runner.h"
+#include "tests/base/scratch.h"
+#include "tests/preload/machine.h"
+
+/* -- machines -- */
+
+/* 2 x 56 cores, eight NUMA nodes, as LLNL's Matrix; its GPUs are near nodes 3, 1, 7 and 5. */
+#define MATRIX "package:2 group:4 [numa] core:14 pu:1"
+#define NODE_PUS 14u
+static const uint32_t matrix_nodes[] = {3, 1, 7, 5};
+
+static struct machine machine;
+static struct profile_mask mask; /* of this process, as it would be there */
+
+int __wrap_profile_mask_get(pid_t tid, struct profile_mask *out);
+int __wrap_profile_mask_set(pid_t tid, const struct profile_mask *to);
+
+int __wrap_profile_mask_get(pid_t tid, struct profile_mask *out)
+{
+    *out = tid ? machine.all : mask;
+    return 0;
+}
+
+int __wrap_profile_mask_set(pid_t tid, const struct profile_mask *to)
+{
+    ck_assert_int_eq(tid, 0);
+    mask = *to;
+    return 0;
+}
+
+/* `count` GPUs, GPU i near all PUs of NUMA node nodes[i]. */
+static void add_gpus(uint32_t vendor, const uint32_t *nodes, uint32_t count)
+{
+    struct servet_error error;
+    struct profile_class *of = &machine.profile->classes[0];
+    of->devices = calloc(count, sizeof *of->devices);
+    for (uint32_t i = 0; i < count; i++) {
+        struct profile_device *gpu = &of->devices[of->device_count++];
+        char name[16], uuid[48], bus[16];
+        snprintf(name, sizeof name, "%s%u", vendor == 0x10de ? "cuda" : "rsmi", i);
+        snprintf(uuid, sizeof uuid, "GPU-%08x-0000-4000-8000-00000000%04x", 0xa0000000u + i, i);
+        snprintf(bus, sizeof bus, "0000:%02x:00.0", 16 * (i + 1));
+        *gpu = (struct profile_device){.kind = PROFILE_GPU,
+                                       .name = strdup(name),
+                                       .uuid = strdup(uuid),
+                                       .bus_id = strdup(bus),
+                                       .pci_vendor = vendor,
+                                       .number = i,
+                                       .card = i,
+                                       .numa_node = nodes[i]};
+        ck_assert_int_eq(profile_set_copy(&of->numa[nodes[i]].pus, &gpu->pus), 0);
+    }
+    ck_assert_msg(profile_save(machine.profile, machine.path, &error) == 0, "%s", error.text);
+}
+
+static void be_matrix(uint32_t vendor)
+{
+    open_machine(MATRIX, &machine);
+    add_gpus(vendor, matrix_nodes, 4);
+}
+
+/* -- ranks -- */
+
+static void set_number(const char *name, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+static void be_rank(uint32_t rank, uint32_t ranks, uint32_t threads)
+{
+    set_number("OMPI_COMM_WORLD_LOCAL_RANK", rank);
+    set_number("OMPI_COMM_WORLD_LOCAL_SIZE", ranks);
+    set_number("OMP_NUM_THREADS", threads);
+}
+
+static void be_worker(uint32_t rank, uint32_t ranks)
+{
+    set_number("LOCAL_RANK", rank);
+    set_number("LOCAL_WORLD_SIZE", ranks);
+    setenv("OMP_NUM_THREADS", "1", 1);
+}
+
+/* As servet-pin --gpus does: `mask` is then the rank's. */
+static void apply(void)
+{
+    static struct pin_options options;
+    struct pin_launcher launcher;
+    const struct pin_device_wish wish = {.gpus = MAP_ALL_GPUS};
+    memset(&options, 0, sizeof options);
+    snprintf(options.profile, sizeof options.profile, "%s", machine.path);
+    unsetenv("SERVET_BESIDE");
+    mask = machine.all;
+    pin_launcher_read(false, &launcher);
+    pin_devices_apply(&wish, &options, &launcher);
+}
+
+static size_t count_near(uint32_t node)
+{
+    size_t near = 0;
+    PROFILE_MASK_EACH(&mask, pu)
+    {
+        near += pu / NODE_PUS == node;
+    }
+    return near;
+}
+
+/* The rank has `pus` PUs, all near the GPU, and no other rank has them. */
+static void expect_beside(uint32_t gpu, size_t pus, struct profile_mask *before)
+{
+    char text[256];
+    profile_mask_format(&mask, text, sizeof text);
+    ck_assert_msg(profile_mask_count(&mask) == pus && count_near(matrix_nodes[gpu]) == pus,
+                  "GPU %u, %zu PUs: got %s", gpu, pus, text);
+    PROFILE_MASK_EACH(&mask, pu)
+    {
+        ck_assert_msg(!profile_mask_has(before, pu), "GPU %u: PU %u is another rank's", gpu, pu);
+        profile_mask_add(before, pu);
+    }
+}
+
+/* -- MPI ranks and variables -- */
+
+/* In the order of the ranks, in another one, and by UUID. */
+TEST(a_rank_lies_beside_the_gpu_that_it_was_given, .loops = 3)
+{
+    static const char *const given[][4] = {
+        {"0", "1", "2", "3"},
+        {"2", "3", "1", "0"},
+        {"GPU-a0000000-0000-4000-8000-000000000000", "gpu-a0000001", "GPU-a0000002",
+         "GPU-a0000003"},
+    };
+    static const uint32_t gpus[][4] = {{0, 1, 2, 3}, {2, 3, 1, 0}, {0, 1, 2, 3}};
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        be_rank(rank, 4, 8);
+        setenv("CUDA_VISIBLE_DEVICES", given[_i][rank], 1);
+        apply();
+        expect_beside(gpus[_i][rank], 8, &before);
+        ck_assert_str_eq(getenv("CUDA_VISIBLE_DEVICES"), given[_i][rank]);
+    }
+    close_machine(&machine);
+}
+
+/* In blocks and in turn. */
+TEST(ranks_that_share_a_gpu_share_the_pus_near_it, .loops = 4)
+{
+    static const struct {
+        uint32_t ranks;
+        bool in_turn;
+    } deals[] = {{8, false}, {8, true}, {12, false}, {12, true}};
+    const uint32_t ranks = deals[_i].ranks;
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const uint32_t gpu = deals[_i].in_turn ? rank % 4 : rank / (ranks / 4);
+        be_rank(rank, ranks, 4);
+        set_number("CUDA_VISIBLE_DEVICES", gpu);
+        apply();
+        expect_beside(gpu, 4, &before);
+    }
+    close_machine(&machine);
+}
+
+/* A step of Slurm with four GPUs, of which each task sees all. */
+TEST(ranks_that_see_the_same_gpus_take_them_in_turn, .loops = 2)
+{
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    setenv(_i ? "SLURM_STEP_GPUS" : "CUDA_VISIBLE_DEVICES", "0,1,2,3", 1);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        be_rank(rank, 4, 8);
+        apply();
+        expect_beside(rank, 8, &before);
+    }
+    ck_assert(!_i || !getenv("CUDA_VISIBLE_DEVICES"));
+    close_machine(&machine);
+}
+
+TEST(a_rank_with_two_gpus_lies_beside_both)
+{
+    be_matrix(PROFILE_PCI_NVIDIA);
+    be_rank(1, 2, 28);
+    setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
+    apply();
+    ck_assert_uint_eq(profile_mask_count(&mask), 28);
+    ck_assert_uint_eq(count_near(7), NODE_PUS);
+    ck_assert_uint_eq(count_near(5), NODE_PUS);
+    close_machine(&machine);
+}
+
+/* Two of the four GPUs are nobody's: their PUs are there for threads. */
+TEST(threads_that_do_not_fit_beside_the_gpu_have_pus_too)
+{
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        be_rank(rank, 2, 56);
+        set_number("CUDA_VISIBLE_DEVICES", rank);
+        apply();
+        ck_assert_uint_eq(profile_mask_count(&mask), 56);
+        PROFILE_MASK_EACH(&mask, pu)
+        {
+            ck_assert(!profile_mask_has(&before, pu));
+            profile_mask_add(&before, pu);
+        }
+    }
+    close_machine(&machine);
+}
+
+/* HIP counts what ROCR leaves. */
+TEST(lists_of_amd_are_one_behind_the_other)
+{
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_AMD);
+    be_rank(0, 4, 8);
+    setenv("ROCR_VISIBLE_DEVICES", "3,2", 1);
+    setenv("HIP_VISIBLE_DEVICES", "1", 1);
+    apply();
+    expect_beside(2, 8, &before);
+    close_machine(&machine);
+}
+
+/* Bound by the user, or what is said cannot be. */
+TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
+{
+    static const char *const said[][2] = {
+        {"CUDA_VISIBLE_DEVICES", "9"},
+        {"CUDA_VISIBLE_DEVICES", "MIG-1c7d0000-0000-4000-8000-000000000000"},
+        {"CUDA_VISIBLE_DEVICES", ""},
+        {"CUDA_VISIBLE_DEVICES", "NoDevFiles"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "core"},
+    };
+    be_matrix(PROFILE_PCI_NVIDIA);
+    be_rank(1, 4, 8);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    setenv(said[_i][0], said[_i][1], 1);
+    apply();
+    ck_assert(profile_mask_equal(&mask, &machine.all));
+    close_machine(&machine);
+}
+
+TEST(a_gpu_that_is_not_there_is_named)
+{
+    struct run run = run_command("env OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 "
+                                 "LOCAL_RANK=4 LOCAL_WORLD_SIZE=4 " SERVET_PIN " -- true");
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_str_eq(run.err, "servet-pin: LOCAL_RANK=4: expected a local rank below the size that "
+                              "LOCAL_WORLD_SIZE gives\n");
+}
+
+/* -- workers of torchrun -- */
+
+/* Nothing is hidden from a worker, and it has all PUs near its GPU. */
+TEST(a_worker_lies_beside_the_gpu_of_its_number)
+{
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        be_worker(rank, 4);
+        apply();
+        expect_beside(rank, NODE_PUS, &before);
+        ck_assert_ptr_null(getenv("CUDA_VISIBLE_DEVICES"));
+    }
+    close_machine(&machine);
+}
+
+/* Fewer workers than GPUs, more, and a list that all of them see. */
+TEST(workers_count_the_gpus_that_they_see, .loops = 3)
+{
+    static const struct {
+        uint32_t workers;
+        const char *seen;
+        uint32_t gpus[8];
+        size_t pus;
+    } jobs[] = {
+        {2, NULL, {0, 1}, 14}, {8, NULL, {0, 1, 2, 3, 0, 1, 2, 3}, 7}, {2, "3,2", {3, 2}, 14}};
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    if (jobs[_i].seen) {
+        setenv("CUDA_VISIBLE_DEVICES", jobs[_i].seen, 1);
+    }
+    for (uint32_t rank = 0; rank < jobs[_i].workers; rank++) {
+        be_worker(rank, jobs[_i].workers);
+        apply();
+        expect_beside(jobs[_i].gpus[rank], jobs[_i].pus, &before);
+    }
+    close_machine(&machine);
+}
+
+/* -- device cgroups and containers -- */
+
+static void make(const char *path, const char *text)
+{
+    char whole[4096];
+    snprintf(whole, sizeof whole, "%s%s", scratch_folder(), path);
+    for (char *at = whole + strlen(scratch_folder()) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(whole, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The driver knows four, this process may open the third: that is number 0. */
+TEST(a_runtime_counts_the_gpus_that_may_be_opened, .loops = 2)
+{
+    struct pin_launcher launcher;
+    struct pin_given given;
+    struct servet_error error;
+    char path[64], text[64];
+    be_matrix(PROFILE_PCI_NVIDIA);
+    for (unsigned i = 0; i < 4; i++) { /* minors run the other way than buses */
+        snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/0000:%02x:00.0/information",
+                 16 * (i + 1));
+        snprintf(text, sizeof text, "Model: \t X\nDevice Minor: \t %u\n", 3 - i);
+        make(path, text);
+    }
+    make("/dev/nvidia1", "");
+    set_number("CUDA_VISIBLE_DEVICES", (uint32_t)_i);
+    be_rank(2, 4, 8);
+    pin_launcher_read(false, &launcher);
+    const struct profile_class *of = &machine.profile->classes[0];
+    int rc = pin_given_read(of, scratch_folder(), &launcher, &given, &error);
+    if (_i) {
+        ck_assert_int_eq(rc, -ENOENT);
+        ck_assert_str_eq(error.text,
+                         "CUDA_VISIBLE_DEVICES=1: expected numbers or UUIDs of the 1 GPUs "
+                         "that this process may open, got '1'");
+    } else {
+        ck_assert_int_eq(rc, 0);
+        ck_assert_uint_eq(given.own_count, 1);
+        ck_assert_ptr_eq(given.own[0], &of->devices[2]);
+        ck_assert_uint_eq(given.job_count, 4); /* other tasks may have the others */
+        pin_given_free(&given);
+    }
+    close_machine(&machine);
+}
+
+TESTS(.seconds = 60)
