@@ -8,6 +8,7 @@
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
+#include "profile/base/nearness.h"
 #include "profile/base/thread_role.h"
 #include "report/report.h"
 
@@ -39,8 +40,8 @@ static const char *value_of(const char *environment, size_t length, const char *
 }
 
 /* Local rank from the environment the process was started with, in the order of the shim; "-" when
- * it has none or may not be read. */
-static void read_rank(pid_t pid, char *out, size_t size)
+ * it has none or may not be read. The result is its SERVET_BESIDE, to be freed, or NULL. */
+static char *read_rank(pid_t pid, char *out, size_t size)
 {
     char path[64], *all = NULL;
     size_t room = 0;
@@ -54,11 +55,17 @@ static void read_rank(pid_t pid, char *out, size_t size)
             value = value_of(all, (size_t)length, launcher->rank);
         }
     }
-    snprintf(out, size, "%.12s", value ? value : "-");
+    const char *named = value && (*value < '0' || *value > '9')
+                            ? value_of(all, (size_t)length, value)
+                            : NULL; /* SERVET_LOCAL_RANK may name another variable */
+    snprintf(out, size, "%.12s", named ? named : value ? value : "-");
+    const char *found = length > 0 ? value_of(all, (size_t)length, PROFILE_BESIDE) : NULL;
+    char *beside = found ? strdup(found) : NULL;
     free(all);
     if (file) {
         fclose(file);
     }
+    return beside;
 }
 
 struct output {
@@ -96,11 +103,17 @@ int report_live_print(FILE *out, bool json, pid_t pid)
 {
     char host[256] = "?", rank[16], pus[256];
     gethostname(host, sizeof host - 1);
-    read_rank(pid, rank, sizeof rank);
+    char *beside = read_rank(pid, rank, sizeof rank);
     struct output to = {.out = out, .json = json, .host = host, .rank = rank};
     to.bound_by = shim_is_loaded(pid) ? PROFILE_BY_SERVET : PROFILE_BY_OTHERS;
     profile_roles_read(pid, &to.roles);
     const int rc = profile_affinity_of_threads(pid, print_thread, &to) ? 0 : -errno;
+    const struct report_place place = {
+        .out = out, .json = json, .host = host, .root = "", .pid = pid};
+    if (rc == 0) {
+        report_live_gpus(&place, beside);
+    }
+    free(beside);
     profile_roles_free(&to.roles);
     if (rc < 0) {
         return rc == -ENOENT ? -ESRCH : rc;

@@ -86,6 +86,17 @@ void report_diff_print(const json_t *diff, FILE *stream);
  * -ESRCH when there is no such process; -EACCES when it is another user's. */
 int report_live_print(FILE *out, bool json, pid_t pid);
 
+/* A process, and where lines on it go. */
+struct report_place {
+    FILE *out;
+    bool json;
+    const char *host, *root; /* root: of /proc and /sys */
+    pid_t pid;
+};
+/* Prints the GPUs that it has, and whether its main thread is near. `beside`: its SERVET_BESIDE, or
+ * NULL. */
+void report_live_gpus(const struct report_place *place, const char *beside);
+
 /* -- pictures of the topology -- */
 
 /* Workers on PUs: pus[i] (OS indices of this class) runs worker labels[i]. */

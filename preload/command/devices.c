@@ -292,10 +292,33 @@ static size_t part_of(const struct choice *c, const struct profile_device *gpu)
     return SIZE_MAX;
 }
 
-/* The mask of this rank is its own from here on. */
+static void print_near(FILE *out, const struct profile_device *device)
+{
+    char *pus = profile_set_text(&device->pus);
+    if (pus && device->kind == PROFILE_GPU) {
+        fprintf(out, "%s=%s ", device->name, pus);
+    }
+    free(pus);
+}
+
+/* The mask of this rank is its own from here on, and it has these GPUs. */
 static void mark(const struct choice *c, const struct pin_options *options)
 {
-    pin_launcher_mark_own(c->launcher);
+    char *text = NULL;
+    size_t size;
+    FILE *out = profile_stream_open(&text, &size);
+    for (size_t i = 0; out && i < c->given.own_count; i++) {
+        print_near(out, c->given.own[i]);
+    }
+    for (size_t i = c->devices.first ? c->devices.first[c->rank] : 0;
+         out && !c->given.own_count && c->devices.first && i < c->devices.first[c->rank + 1]; i++) {
+        print_near(out, c->devices.held[i].device);
+    }
+    if (!out || fclose(out) != 0) {
+        cli_fail("out of memory");
+    }
+    pin_launcher_mark_own(c->launcher, text);
+    free(text);
     pin_launcher_read(options->rebind, c->launcher);
 }
 
@@ -414,8 +437,8 @@ static void free_choice(struct choice *c)
     profile_free(c->profile);
 }
 
-/* What the variables say of this rank's GPUs, or its local rank where its launcher means that; a
- * mistake is said, and GPUs play no part. False: they cannot be told. */
+/* Reads from the variables this rank's GPUs, or takes its local rank where its launcher means that;
+ * after a mistake, which is reported, GPUs play no part. False: they are not known. */
 static bool read_given(struct choice *c)
 {
     struct servet_error error;

@@ -36,7 +36,7 @@ static const struct {
     {PROFILE_PCI_INTEL, {"ZE_AFFINITY_MASK"}},
 };
 
-/* Of the node's numbers, not of the cgroup's. */
+/* They hold the node's numbers, not the cgroup's. */
 static const char *const step_lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
 
 struct gpus {
@@ -179,7 +179,7 @@ static int apply_list(const char *name, struct gpus *gpus, struct servet_error *
     return rc;
 }
 
-/* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: it has none of these. */
+/* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: none is there. */
 static bool apply_step(const char *text, struct gpus *gpus)
 {
     struct profile_set numbers;
@@ -231,8 +231,8 @@ static int find_visible(const struct profile_class *of, uint32_t vendor, const c
 
 /* -- whose -- */
 
-/* What the ranks of this node have together: what the step has, else what may be opened; where that
- * is no more than this process's own, it is not known, and all count. */
+/* The GPUs of all ranks of this node: those of the step, else those that may be opened; where these
+ * are no more than this process's own, they are not known, and all count. */
 static void find_job(const struct profile_class *of, uint32_t vendor, const char *root,
                      bool is_alone, const struct gpus *own, struct gpus *job)
 {
@@ -266,7 +266,7 @@ static void take_in_turn(size_t rank, size_t ranks, struct gpus *own, struct gpu
     own->count = 1;
 }
 
-/* Which of the `shares` ranks of a GPU `rank` is. Those that a deal in blocks would give to it count
+/* Which of the `shares` ranks of a GPU `rank` is. Those that a deal in blocks gives to it count
  * as they follow; those of a deal in turn that are not among these take what is left. So ranks of
  * either deal differ. */
 static size_t share_of(size_t rank, size_t at, size_t gpus, size_t shares)
@@ -288,8 +288,8 @@ static size_t share_of(size_t rank, size_t at, size_t gpus, size_t shares)
     return rank % shares;
 }
 
-static void divide(const struct pin_launcher *launcher, const struct gpus *own,
-                   const struct gpus *job, struct pin_given *out)
+static void divide_pus(const struct pin_launcher *launcher, const struct gpus *own,
+                       const struct gpus *job, struct pin_given *out)
 {
     const size_t rank = launcher->node_rank, ranks = launcher->node_ranks,
                  at = place_in(job, own->list[0]);
@@ -345,7 +345,7 @@ int pin_given_read(const struct profile_class *of, const char *root,
         if (takes || (own.count > 1 && own.count * launcher->node_ranks > job.count)) {
             take_in_turn(launcher->node_rank, launcher->node_ranks, &own, &job);
         }
-        divide(launcher, &own, &job, &found);
+        divide_pus(launcher, &own, &job, &found);
         *out = found;
         return 0;
     }

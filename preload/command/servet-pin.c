@@ -78,8 +78,10 @@ static const struct argp_option choices[] = {
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
     {"membind", KEY_MEMBIND, "POLICY", 0,
      "Memory from the fast or the capacity tier, local, interleave or weighted", 0},
-    {"gpus", KEY_GPUS, "N|exclusive", OPTION_ARG_OPTIONAL,
-     "Place each rank beside its share of the node's GPUs (or N of them), and tell it which", 0},
+    {"gpus", KEY_GPUS, "N|exclusive|follow", OPTION_ARG_OPTIONAL,
+     "Place each rank beside its share of the node's GPUs (or N of them), and tell it which; or a "
+     "process near the GPU that it takes",
+     0},
     {"nics", CLI_FLAG(struct request, devices.nics), NULL, 0,
      "Tell each rank which network cards are nearest", 0},
     {"local-rank", KEY_LOCAL_RANK, "VARIABLE", 0,
@@ -102,6 +104,10 @@ static error_t parse_pin(int key, char *argument, struct argp_state *state)
             request->values[sets[i].variable] = argument ? argument : "1";
             return 0;
         }
+    }
+    if (key == KEY_GPUS && argument && strcmp(argument, "follow") == 0) {
+        request->values[PIN_GPUS] = argument;
+        return 0;
     }
     if (key == KEY_GPUS) {
         bool exclusive = argument && strcmp(argument, "exclusive") == 0;
@@ -222,13 +228,21 @@ static void set_preload(const char *name)
     free(both);
 }
 
-/* The tracer only where it has something to do: every MPI call goes through it. */
+/* The tracer only where it has something to do: every MPI call goes through it. The same holds of
+ * calls for GPUs. */
 static void set_preloads(void)
 {
     static struct pin_options options;
     pin_options_read(&options);
+    const char *gpus = getenv(pin_option_table[PIN_GPUS].name);
+    if (gpus && *gpus && strcmp(gpus, "0") != 0 && !options.follow) {
+        cli_usage("%s=%s: expected follow", pin_option_table[PIN_GPUS].name, gpus);
+    }
     if (options.trace[0] || options.auto_priority) {
         set_preload("libservet_trace.so");
+    }
+    if (options.follow) {
+        set_preload("libservet_follow.so");
     }
     set_preload("libservet_pin.so");
 }
@@ -359,8 +373,8 @@ static bool find_command(const char *command, char *path, size_t size)
     return false;
 }
 
-/* Of --local-rank and --local-size. Each goes with the other; a variable that is not set would count
- * as a number that is missing. */
+/* --local-rank and --local-size go together, and the variables that they name have to be set: else
+ * the process would be no rank, unnoticed. */
 static void check_local(const struct request *request)
 {
     static const struct {
@@ -413,7 +427,7 @@ static void give_part(struct pin_options *options, struct pin_launcher *launcher
         return;
     }
     if (profile_mask_set(0, &plan.own) == 0 && !profile_mask_equal(&plan.own, &start)) {
-        pin_launcher_mark_own(launcher);
+        pin_launcher_mark_own(launcher, "");
     }
     pin_plan_free(&plan);
 }

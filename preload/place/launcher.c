@@ -14,6 +14,7 @@
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
+#include "profile/base/nearness.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
@@ -91,20 +92,10 @@ int pin_places_export(const struct pin_launcher *launcher, const struct profile_
 /* Reads a cpulist of `length` characters. */
 static bool read_list(const char *text, size_t length, struct profile_mask *out)
 {
-    struct profile_set set;
     char *list = strndup(text, length);
-    if (!list) {
-        return false;
-    }
-    int code = profile_set_parse(list, &set);
+    const bool good = list && profile_mask_parse(list, out) && !profile_mask_empty(out);
     free(list);
-    if (code < 0) {
-        return false;
-    }
-    *out = (struct profile_mask){0};
-    profile_mask_from_set(&set, out);
-    profile_set_free(&set);
-    return !profile_mask_empty(out);
+    return good;
 }
 
 bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
@@ -463,11 +454,14 @@ static void be_alone(struct pin_launcher *launcher)
     launcher->job = 0;
 }
 
-void pin_launcher_mark_own(const struct pin_launcher *launcher)
+void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus)
 {
-    char rank[64];
+    char rank[64], *text;
     format_rank(launcher, rank, sizeof rank);
-    (void)setenv(pin_option_table[PIN_BESIDE].name, rank, 1);
+    if (asprintf(&text, "%s%s", rank, gpus) >= 0) {
+        (void)setenv(pin_option_table[PIN_BESIDE].name, text, 1);
+        free(text);
+    }
 }
 
 /* Has servet-pin marked this very rank, and not one above mpirun? */
@@ -476,7 +470,7 @@ static bool is_marked(const struct pin_launcher *launcher)
     char rank[64];
     const char *marked = pin_environment(pin_option_table[PIN_BESIDE].name);
     format_rank(launcher, rank, sizeof rank);
-    return marked && strcmp(marked, rank) == 0;
+    return marked && strncmp(marked, rank, strlen(rank)) == 0;
 }
 
 void pin_launcher_read(bool rebind, struct pin_launcher *out)

@@ -42,8 +42,9 @@ struct pin_launcher {
 void pin_launcher_read(bool rebind, struct pin_launcher *out);
 
 /* Says in the environment that the mask of this process is the rank's own: whoever reads the
- * launcher's variables after that finds a user's binding. */
-void pin_launcher_mark_own(const struct pin_launcher *launcher);
+ * launcher's variables after that finds a user's binding. `gpus`: the rank's, as in
+ * profile/base/nearness.h, or "". */
+void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus);
 
 /* The PUs that the job may use on this node, given the mask this process was started with.
  *

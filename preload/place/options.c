@@ -61,13 +61,16 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                    "while the program runs, move threads that wait for their PU to one that idles, "
                    "and let the kernel place them where none does"},
     [PIN_BESIDE] = {"SERVET_BESIDE", "none",
-                    "which rank servet-pin placed beside its GPUs: its PUs are its own (set by "
+                    "which rank servet-pin placed, beside which GPUs: its PUs are its own (set by "
                     "servet-pin, not by users)"},
     [PIN_LOCAL_RANK] = {"SERVET_LOCAL_RANK", "the launcher's",
                         "number, or the variable that has it: which of the job's processes on "
                         "this node it is, from 0"},
     [PIN_LOCAL_SIZE] = {"SERVET_LOCAL_SIZE", "the launcher's",
                         "number, or the variable that has it: how many these are"},
+    [PIN_GPUS] = {"SERVET_GPUS", "none",
+                  "follow: when the process takes a GPU, it goes near that one (needs "
+                  "libservet_follow.so)"},
     [PIN_WORKERS] = {"SERVET_WORKERS", "none",
                      "pattern,…: libraries (or programs) whose threads are workers"},
 };
@@ -180,6 +183,7 @@ void pin_options_read(struct pin_options *out)
     out->rebind = is_on(values[PIN_REBIND]);
     out->no_strangers = is_zero(values[PIN_STRANGERS]);
     out->watch = is_on(values[PIN_WATCH]);
+    out->follow = values[PIN_GPUS] && strcmp(values[PIN_GPUS], "follow") == 0;
     out->membind = membind_of(values[PIN_MEMBIND]);
     out->trace_times = is_on(values[PIN_TRACE_TIMES]);
     out->auto_priority = is_on(values[PIN_AUTO]);

@@ -31,6 +31,7 @@ enum pin_option_id {
     PIN_BESIDE,
     PIN_LOCAL_RANK, /* these two are read as a launcher's are */
     PIN_LOCAL_SIZE,
+    PIN_GPUS,
     PIN_OPTION_COUNT,
 };
 
@@ -60,7 +61,7 @@ extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 
 struct pin_options {
     bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,
-        auto_priority, no_strangers, watch;
+        auto_priority, no_strangers, watch, follow;
     enum pin_option_id too_long; /* a text whose value was, 0: none */
     enum pin_membind membind;
     char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];

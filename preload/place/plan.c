@@ -274,7 +274,7 @@ void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *
     }
 }
 
-/* Of workers each has an equal part of the node, whole cores while these suffice, however many
+/* A worker has an equal part of the node, whole cores while these suffice, however many
  * threads it makes: what it starts lives there, too. Leaves the part in `allowed`. */
 static int take_part(const struct profile_class *node_class, struct site *site,
                      struct servet_error *error)

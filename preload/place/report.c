@@ -20,6 +20,7 @@
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/nearness.h"
 #include "profile/base/syscall.h"
 #include "profile/base/thread_role.h"
 
@@ -235,6 +236,21 @@ static void say_memory(const char *where, enum pin_membind tier, const struct pi
     }
 }
 
+static void say_gpus(const char *where, const struct profile_mask *own)
+{
+    const char *at = profile_first_beside(pin_environment(PROFILE_BESIDE));
+    struct profile_mask near;
+    char name[64];
+    while (profile_next_beside(&at, name, sizeof name, &near)) {
+        const char *word = profile_nearness(own, &near);
+        if (pin_file_is_json(where)) {
+            pin_file_report(where, "\"gpu\":\"%s\",\"nearness\":\"%s\"", name, word);
+        } else {
+            pin_file_report(where, "gpu: %s, %s", name, word);
+        }
+    }
+}
+
 void pin_report_write(struct pin_process *process)
 {
     const char *where = process->options.report;
@@ -278,6 +294,7 @@ void pin_report_write(struct pin_process *process)
     pin_check_write(to.workers, to.count);
     free(to.workers);
     pin_watch_report(where);
+    say_gpus(where, &process->plan.own);
     say_memory(where, process->options.membind, &process->plan.memory);
     if (process->recalled_priority) {
         say_choice(where, &process->recalled);

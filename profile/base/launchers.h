@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* What the variable of the size holds: the number, Slurm's counts of all nodes ("2(x3),1"), or
+/* The variable of the size holds the number, Slurm's counts of all nodes ("2(x3),1"), or
  * Flux's ranks of the whole job. */
 enum profile_local_size { PROFILE_SIZE_HERE, PROFILE_SIZE_BY_NODE, PROFILE_SIZE_OF_JOB };
 

@@ -373,7 +373,7 @@ TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 2)
     close_machine(&m);
 }
 
-/* Of a job on several nodes PMI tells ranks 4 to 7 of 8 on the second. */
+/* On the second of two nodes PMI tells ranks 4 to 7 of 8. */
 TEST(ranks_of_flux_are_those_of_this_node)
 {
     uint32_t expected[MOST_THREADS];

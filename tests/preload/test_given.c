@@ -206,7 +206,7 @@ TEST(a_rank_with_two_gpus_lies_beside_both)
     close_machine(&machine);
 }
 
-/* Two of the four GPUs are nobody's: their PUs are there for threads. */
+/* Two of the four GPUs are left: their PUs are there for threads. */
 TEST(threads_that_do_not_fit_beside_the_gpu_have_pus_too)
 {
     struct profile_mask before = {0};

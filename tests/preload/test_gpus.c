@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profile/base/mask.h"
 #include "profile/model.h"
+#include "report/report.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
@@ -110,6 +112,147 @@ TEST(gpus_that_are_not_there_are_refused)
                    "env OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=3 " SERVET_PIN
                    " --gpus=exclusive --profile %s -- true",
                    path);
+}
+
+/* -- seen -- */
+
+/* At exit, and from outside while the program runs. */
+TEST(the_gpu_of_a_rank_is_named_with_its_nearness)
+{
+    const char *path = profile_with_gpus(0x10de, false);
+    const char *const rank = "env " PLAIN "OMP_NUM_THREADS=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+                             "OMPI_COMM_WORLD_LOCAL_SIZE=2 CUDA_VISIBLE_DEVICES=1 SERVET_REPORT=";
+    struct run run = run_command(
+        "%sstderr " SERVET_PIN " --gpus --profile %s -- " PROGRAMS "/pthreads 1", rank, path);
+    ck_assert_msg(strstr(run.err, "gpu: cuda1, near\n"), "%s", run.err);
+    run = run_command("sh -c '%s0 " SERVET_PIN " --gpus --profile %s -- sleep 20 >/dev/null 2>&1 & "
+                      "sleep 2; " SERVET_SHOW " --live $!; kill $!'",
+                      rank, path);
+    ck_assert_msg(strstr(run.out, "gpu: cuda1, near\n"), "%s%s", run.out, run.err);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "mkdir -p $(dirname %s/%s)", scratch_folder(), name);
+    ck_assert_int_eq(system(path), 0);
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* A runtime opens all that it may; the one with memory is meant. */
+TEST(the_kernel_says_which_gpu_a_process_has)
+{
+    uint32_t first, last;
+    char name[64], pus[16], expected[256], *text = NULL;
+    size_t size;
+    here(&first, &last);
+    struct report_place place = {.host = "h", .root = scratch_folder(), .pid = getpid()};
+    snprintf(name, sizeof name, "proc/%d/fdinfo/5", (int)place.pid);
+    put(name, "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:41:00.0\ndrm-memory-vram:\t0 KiB\n");
+    snprintf(name, sizeof name, "proc/%d/fdinfo/6", (int)place.pid);
+    put(name, "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:c1:00.0\ndrm-memory-vram:\t64 KiB\n");
+    snprintf(pus, sizeof pus, "%u\n", last);
+    put("sys/bus/pci/devices/0000:c1:00.0/local_cpulist", pus);
+    place.out = open_memstream(&text, &size);
+    report_live_gpus(&place, "1 0/2 cuda0=0");
+    fclose(place.out);
+    snprintf(expected, sizeof expected, "h %d gpu: 0000:c1:00.0, %s\n", (int)place.pid,
+             first == last ? "near" : "partly near");
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+/* -- a process near the GPU that it takes -- */
+
+/* `words` for programs/gpus/takes.c; GPU 0 is near the first PU, GPU 1 near the last. */
+static struct run takes(const char *runtime, const char *options, const char *words)
+{
+    uint32_t first, last;
+    here(&first, &last);
+    struct run run = run_command("env NEAR0=%u NEAR1=%u SERVET_STRANGERS=0 " SERVET_PIN
+                                 " %s -- " PROGRAMS "/takes_%s %s",
+                                 first, last, options, runtime, words);
+    ck_assert_msg(run.status == 0, "%s", run.err);
+    return run;
+}
+
+/* Where word `number` was seen: "first", "last" or "all". */
+static void expect_at(const struct run *run, int number, const char *where)
+{
+    uint32_t first, last;
+    struct profile_mask all;
+    char line[512];
+    here(&first, &last);
+    ck_assert_int_eq(profile_mask_get(0, &all), 0);
+    int length = snprintf(line, sizeof line, "worker 0 %d ", number);
+    if (strcmp(where, "all") == 0) {
+        profile_mask_format(&all, line + length, sizeof line - (size_t)length);
+    } else {
+        snprintf(line + length, sizeof line - (size_t)length, "%u",
+                 strcmp(where, "last") == 0 ? last : first);
+    }
+    strcat(line, " ");
+    ck_assert_msg(strstr(run->out, line), "no \"%s\" in %s%s", line, run->out, run->err);
+}
+
+static const char *const likes[] = {"cuda", "hip"};
+
+/* By its first device, before it has threads and after. */
+TEST(a_process_follows_the_gpu_that_it_takes, .loops = 2)
+{
+    struct run run = takes(likes[_i], "--gpus=follow", "main set1 main thread malloc main thread");
+    expect_at(&run, 1, "all");
+    for (int word = 3; word <= 7; word++) {
+        if (word != 5) {
+            expect_at(&run, word, "last");
+        }
+    }
+    run = takes(likes[_i], "--gpus=follow", "thread malloc main thread");
+    expect_at(&run, 3, "first");
+    expect_at(&run, 4, "first");
+    run = takes(likes[_i], "", "set1 malloc main");
+    expect_at(&run, 3, "all");
+}
+
+/* One that is only looked at does not count once another has memory. */
+TEST(a_process_that_takes_several_gpus_is_left, .loops = 2)
+{
+    struct run run =
+        takes(likes[_i], "--gpus=follow", "set0 set1 malloc main set0 main malloc main");
+    expect_at(&run, 4, "last");
+    expect_at(&run, 6, "last");
+    expect_at(&run, 8, "all");
+}
+
+TEST(a_call_that_fails_moves_nothing)
+{
+    struct run run = takes("cuda", "--gpus=follow", "set7 main");
+    ck_assert(strstr(run.out, "refused"));
+    expect_at(&run, 2, "all");
+}
+
+TEST(a_program_without_a_runtime_finds_none)
+{
+    struct run run = takes("none", "--gpus=follow", "ask");
+    ck_assert_str_eq(run.out, "none\n");
+}
+
+/* Its part is its own; what the program has bound stays. */
+TEST(ranks_and_bound_processes_do_not_follow)
+{
+    uint32_t first, last;
+    here(&first, &last);
+    struct run run = run_command(
+        "env NEAR0=%u NEAR1=%u LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 OMP_NUM_THREADS=1 " SERVET_PIN
+        " --gpus=follow -- " PROGRAMS "/takes_cuda main set1 main",
+        first, last);
+    ck_assert_int_eq(run.status, 0);
+    expect_at(&run, 1, "first");
+    expect_at(&run, 3, "first");
+    expect_refused("SERVET_GPUS=near: expected follow",
+                   "env SERVET_GPUS=near " SERVET_PIN " -- true");
 }
 
 TESTS(.seconds = 60)

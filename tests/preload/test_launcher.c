@@ -157,7 +157,7 @@ TEST(ranks_in_one_pu_are_too_many)
 
 #define WORKER "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "OMP_NUM_THREADS=1"
 
-/* The shell and the program that it runs, and nobody is put into another's part. */
+/* The shell and the program that it runs. */
 TEST(a_worker_starts_on_its_part_and_its_processes_too)
 {
     here_need_two_pus();
