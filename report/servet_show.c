@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mapper/map.h"
 #include "profile/base/cli.h"
@@ -83,7 +84,8 @@ static const char doc[] =
     "Shows what is known of a machine: caches with their effective and declared sizes and who "
     "shares them, what "
     "concurrent memory accesses cost, how long messages take, and how sure each figure is."
-    "\vFILE is a profile that servet-probe wrote. Without it the first of $SERVET_PROFILE, "
+    "\vFILE is a profile that servet-probe wrote, or a topology in hwloc's XML. Without it the "
+    "first of $SERVET_PROFILE, "
     "$XDG_CONFIG_HOME/servet/HOST.json (by default ~/.config/servet/HOST.json), "
     "/etc/servet/HOST.json and "
     "/etc/servet/profile.json is shown, HOST being this host's name up to the first dot; when "
@@ -113,6 +115,28 @@ static struct servet_profile *find_profile(char *path, size_t size)
     if (profile_matches(profile, "", NULL, &error) < 0) {
         cli_note("%s: %s", path, error.text);
     }
+    return profile;
+}
+
+/* The profile in the file, or that of the topology in hwloc's XML. */
+static struct servet_profile *load_file(const char *path)
+{
+    struct servet_profile *profile;
+    struct servet_error error;
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    const bool xml = file && getc(file) == '<';
+    if (file) {
+        fclose(file);
+    }
+    if (!xml) {
+        return cli_load(path);
+    }
+    int rc = profile_from_hwloc(path, &profile, &error);
+    if (rc == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    cli_check(rc, &error);
     return profile;
 }
 
@@ -249,7 +273,7 @@ int main(int argc, char **argv)
         return cli_finish(CLI_OK);
     }
     struct servet_profile *profile =
-        options.file ? cli_load(options.file) : find_profile(path, sizeof path);
+        options.file ? load_file(options.file) : find_profile(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
     show_profile(&options, profile, source);
     profile_free(profile);

@@ -1,4 +1,4 @@
-/* What the two files of this folder share: the choice that is being made. */
+/* What the files of this folder share: the choice that is being made. */
 #ifndef SERVET_MAPPER_DEVICES_CHOICE_H
 #define SERVET_MAPPER_DEVICES_CHOICE_H
 
@@ -23,6 +23,7 @@ struct map_hold {
 
 struct map_choice {
     struct map_arena *arena;
+    const struct servet_profile *profile;
     const struct map_device_request *request;
     size_t *first;           /* by rank: where its threads begin in `pus` */
     uint32_t *pus;           /* the answer: PU numbers of the whole machine */
@@ -38,12 +39,26 @@ struct map_choice {
 /* Gives a device to a rank. 0 or -ENOMEM. */
 int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device);
 
+/* How far a device is from the nearest of the rank's PUs. */
+enum map_distance { MAP_BESIDE, MAP_SAME_NODE, MAP_SAME_PACKAGE, MAP_ELSEWHERE };
+enum map_distance map_choice_distance(const struct map_choice *c,
+                                      const struct profile_device *device, size_t rank);
+
+/* Deals GPUs out among ranks [begin, end), which have their PUs. 0 or -ENOMEM. */
+int map_choice_deal(struct map_choice *c, const struct profile_device *const *gpus,
+                    size_t gpu_count, size_t begin, size_t end);
+
+/* Less is better, the first first: packages and NUMA nodes that ranks cross though no GPU of theirs
+ * makes them, and pairs of a rank and a GPU that are far from one another. */
+struct map_merit {
+    size_t of[3];
+};
+int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, struct map_merit *out);
+
 /* Gives network cards to ranks that have their PUs. 0; -EINVAL (there is none); -ENOMEM. */
-int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
-                    struct servet_error *error);
+int map_choose_nics(struct map_choice *c, struct servet_error *error);
 
 /* The answer. 0 or -ENOMEM. */
-int map_choice_devices(const struct map_choice *c, const struct servet_profile *profile,
-                       struct map_devices *out);
+int map_choice_devices(const struct map_choice *c, struct map_devices *out);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mapper/devices/choice.h"
 #include "mapper/weights/weights.h"
@@ -331,9 +332,59 @@ static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t f
     return rc;
 }
 
-/* Places a rank that does not fit where its GPUs are: on what is free there and on the PUs that
- * follow, from the last one on the first; on whole cores if these suffice for all ranks. A rank
- * whose GPUs are far from all PUs, or for which there is no room, may go everywhere. */
+/* How far the PU is from a site; MAP_ELSEWHERE and further: PUs of other packages. */
+static enum map_distance distance_to(const struct map_choice *c, const struct map_site *site,
+                                     uint32_t pu)
+{
+    const struct profile_class *of = c->node->of;
+    const struct profile_set *package = profile_group_of(&of->packages, pu);
+    if (profile_set_has(&site->pus, pu)) {
+        return MAP_BESIDE;
+    }
+    for (size_t n = 0; n < of->numa_count; n++) {
+        if (profile_set_has(&of->numa[n].pus, pu) &&
+            profile_set_overlaps(&of->numa[n].pus, &site->pus)) {
+            return MAP_SAME_NODE;
+        }
+    }
+    return package && profile_set_overlaps(package, &site->pus) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
+}
+
+/* PUs that may be used in one of these groups and are not. */
+static size_t count_room(const struct map_choice *c, const struct profile_set *group, bool cores)
+{
+    const struct profile_set *all = &c->node->allowed;
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        uint32_t pu = all->ids[i];
+        count += !c->used[pu] && profile_set_has(group, pu) && (!cores || opens_core(c, all, pu));
+    }
+    return count;
+}
+
+/* The NUMA node, or else the package, that has room and is nearest to the site; NULL: none has. */
+static const struct profile_set *find_room(const struct map_choice *c, const struct map_site *site,
+                                           size_t wants, bool cores)
+{
+    const struct profile_class *of = c->node->of;
+    const struct profile_set *best = NULL;
+    for (size_t i = 0; i < of->numa_count + of->packages.group_count; i++) {
+        if (i == of->numa_count && best) {
+            break;
+        }
+        const struct profile_set *group =
+            i < of->numa_count ? &of->numa[i].pus : &of->packages.groups[i - of->numa_count];
+        bool nearer = group->count && (!best || distance_to(c, site, group->ids[0]) <
+                                                    distance_to(c, site, best->ids[0]));
+        best = nearer && count_room(c, group, cores) >= wants ? group : best;
+    }
+    return best;
+}
+
+/* Places a rank that does not fit where its GPUs are: in a NUMA node or a package that has room;
+ * there on what is near its GPUs, then in their NUMA node, their package, and elsewhere; on whole
+ * cores if these suffice for all ranks. A rank whose
+ * GPUs are far from all PUs, or for which there is no room, may go everywhere. */
 static int place_away(struct map_choice *c, const struct map_site *site, size_t rank, bool cores,
                       struct servet_error *error)
 {
@@ -341,16 +392,19 @@ static int place_away(struct map_choice *c, const struct map_site *site, size_t 
     const size_t wants = map_threads_of(&c->request->ranks, rank);
     bool *chosen = map_arena_get(c->arena, all->count, sizeof *chosen);
     struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
+    const struct profile_set *within = site->pus.count ? find_room(c, site, wants, cores) : NULL;
     size_t found = 0;
     if (!chosen || !near.ids) {
         return -ENOMEM;
     }
-    for (size_t i = 0; site->pus.count && i < all->count && found < wants; i++) {
-        size_t at = (profile_set_position(all, site->pus.ids[0]) + i) % all->count;
+    for (size_t i = 0; site->pus.count && i < (MAP_ELSEWHERE + 1) * all->count; i++) {
+        size_t at = i % all->count;
         uint32_t pu = all->ids[at];
-        chosen[at] = !c->used[pu] && (!cores || opens_core(c, all, pu));
-        c->used[pu] |= chosen[at];
-        found += chosen[at];
+        if (found < wants && !c->used[pu] && (!within || profile_set_has(within, pu)) &&
+            distance_to(c, site, pu) == i / all->count && (!cores || opens_core(c, all, pu))) {
+            c->used[pu] = chosen[at] = true;
+            found++;
+        }
     }
     for (size_t at = 0; at < all->count; at++) {
         c->used[all->ids[at]] &= !chosen[at];
@@ -405,14 +459,11 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
 
 /* -- a node -- */
 
-static int place_node(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
+/* Beside GPUs: the ranks of each site, where they find room there. */
+static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
+                          struct servet_error *error)
 {
-    size_t ranks = end - begin, near = count_gpus(c, true), count = count_gpus(c, false);
-    /* Those that are far are there for ranks beyond the near ones. */
-    if (near && near < count) {
-        count = ranks <= near ? near : ranks < count ? ranks : count;
-    }
-    keep_gpus(c, count);
+    size_t ranks = end - begin;
     struct map_site *parts = map_arena_get(c->arena, c->site_count, sizeof *parts);
     size_t part_count = 0;
     if (!parts || (ranks < c->site_count
@@ -425,16 +476,88 @@ static int place_node(struct map_choice *c, size_t begin, size_t end, struct ser
     return place_ranks(c, begin, end, error);
 }
 
+/* The PUs that other programs hold. */
+static void mark_taken(struct map_choice *c)
+{
+    const struct profile_set *taken = c->request->ranks.taken, *pus = &c->node->of->pus;
+    for (size_t i = 0; i < pus->count; i++) {
+        c->used[pus->ids[i]] = taken && profile_set_has(taken, c->node->first_pu + pus->ids[i]);
+    }
+}
+
+/* As without GPUs, which are dealt out afterwards. */
+static int place_then_deal(struct map_choice *c, const struct map_site *gpus, size_t begin,
+                           size_t end, struct servet_error *error)
+{
+    size_t *ranks = map_arena_get(c->arena, end - begin, sizeof *ranks);
+    if (!ranks) {
+        return -ENOMEM;
+    }
+    for (size_t r = begin; r < end; r++) {
+        ranks[r - begin] = r;
+        c->holds[r] = NULL;
+    }
+    mark_taken(c);
+    int rc = map_ranks(c, &c->node->allowed, ranks, end - begin, error);
+    return rc < 0 ? rc : map_choice_deal(c, gpus->gpus, gpus->gpu_count, begin, end);
+}
+
+static bool is_better(const struct map_merit *a, const struct map_merit *b)
+{
+    for (size_t i = 0; i < sizeof a->of / sizeof *a->of; i++) {
+        if (a->of[i] != b->of[i]) {
+            return a->of[i] < b->of[i];
+        }
+    }
+    return false;
+}
+
+/* Ranks lie beside their GPUs, unless they cross fewer packages, NUMA nodes, or are nearer to GPUs
+ * where the same ranks lie without any, or fill the node there. */
+static int choose_better(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
+{
+    const size_t ranks = end - begin, threads = c->first[end] - c->first[begin];
+    const struct map_site gpus = {.gpus = c->sites->gpus, .gpu_count = count_gpus(c, false)};
+    uint32_t *pus = map_arena_get(c->arena, threads, sizeof *pus);
+    struct map_hold **holds = map_arena_get(c->arena, ranks, sizeof *holds);
+    struct map_merit beside, apart;
+    int rc = place_by_sites(c, begin, end, error);
+    if (rc < 0 || !pus || !holds || map_choice_weigh(c, begin, end, &beside) < 0) {
+        return rc < 0 ? rc : -ENOMEM;
+    }
+    memcpy(pus, c->pus + c->first[begin], threads * sizeof *pus);
+    memcpy(holds, c->holds + begin, ranks * sizeof(struct map_hold *));
+    rc = place_then_deal(c, &gpus, begin, end, error);
+    if (rc < 0 || map_choice_weigh(c, begin, end, &apart) < 0) {
+        return rc < 0 ? rc : -ENOMEM;
+    }
+    bool fills = !count_room(c, &c->node->of->pus, true);
+    if (!is_better(&apart, &beside) && (!fills || is_better(&beside, &apart))) {
+        memcpy(c->pus + c->first[begin], pus, threads * sizeof *pus);
+        memcpy(c->holds + begin, holds, ranks * sizeof(struct map_hold *));
+    }
+    return 0;
+}
+
+static int place_node(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
+{
+    size_t ranks = end - begin, near = count_gpus(c, true), count = count_gpus(c, false);
+    /* Those that are far are there for ranks beyond the near ones. */
+    if (near && near < count) {
+        count = ranks <= near ? near : ranks < count ? ranks : count;
+    }
+    keep_gpus(c, count);
+    return choose_better(c, begin, end, error);
+}
+
 static int choose_node(struct map_choice *c, const struct map_part *node, size_t begin, size_t end,
                        struct servet_error *error)
 {
     c->node = node;
     c->used = map_arena_get(c->arena, profile_class_span(node->of), sizeof *c->used);
     map_one_node(node->of, &c->view);
-    const struct profile_set *taken = c->request->ranks.taken;
-    for (size_t i = 0; c->used && taken && i < node->of->pus.count; i++) {
-        uint32_t pu = node->of->pus.ids[i];
-        c->used[pu] = profile_set_has(taken, node->first_pu + pu);
+    if (c->used) {
+        mark_taken(c);
     }
     if (!c->used || find_sites(c) < 0) {
         return -ENOMEM;
@@ -529,7 +652,7 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
 {
     struct map_arena arena = {0};
     const size_t ranks = request->ranks.ranks;
-    struct map_choice c = {.arena = &arena, .request = request, .pus = pus};
+    struct map_choice c = {.arena = &arena, .profile = profile, .request = request, .pus = pus};
     if (ranks < 1 || ranks >= MAP_WORKER_LIMIT) {
         return profile_error(error, -EINVAL, "ranks: expected a number from 1 to %u, got %zu",
                              MAP_WORKER_LIMIT - 1, ranks);
@@ -543,10 +666,10 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
              : request->gpus ? place_by_gpus(&c, profile, error)
                              : map_domains(profile, &request->ranks, pus, error);
     if (rc == 0 && request->nics) {
-        rc = map_choose_nics(&c, profile, error);
+        rc = map_choose_nics(&c, error);
     }
     if (rc == 0) {
-        rc = map_choice_devices(&c, profile, out);
+        rc = map_choice_devices(&c, out);
     }
     map_arena_free(&arena);
     return map_out_of_memory(rc, error);

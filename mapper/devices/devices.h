@@ -2,9 +2,13 @@
  *
  * GPUs come first: the ranks of a node are shared out over the sites where GPUs are (their
  * localities), in proportion to the GPUs there, and inside a site they are mapped as any ranks are
- * (map_domains()). So no GPU has two ranks more than another, and a rank leaves the site of its
- * GPUs only where the cores there do not suffice. With fewer ranks than GPUs a rank gets all GPUs
- * of its share; with fewer ranks than sites, several sites.
+ * (map_domains()). A rank for which there is no room goes to the nearest NUMA node, or package,
+ * that has room. With fewer ranks than GPUs a rank gets all GPUs of its share; with fewer ranks
+ * than sites, several sites.
+ *
+ * Beside that the ranks are placed as without GPUs, and these dealt out among them. That is taken
+ * where ranks cross fewer packages, then fewer NUMA nodes, beyond those that their own GPUs are
+ * near to; then where fewer are far from their GPUs; and where they fill the node.
  *
  * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
  * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near

@@ -18,37 +18,34 @@ int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_devi
 
 /* -- how near -- */
 
-enum distance { BESIDE, SAME_NODE, SAME_PACKAGE, ELSEWHERE };
-
 static bool package_has(const struct profile_class *of, const struct profile_set *pus, uint32_t pu)
 {
     const struct profile_set *package = profile_group_of(&of->packages, pu);
     return package && pus->count < of->pus.count && profile_set_has(package, pus->ids[0]);
 }
 
-static enum distance distance_of(const struct profile_class *of,
-                                 const struct profile_device *device, uint32_t pu)
+static enum map_distance distance_of(const struct profile_class *of,
+                                     const struct profile_device *device, uint32_t pu)
 {
     if (profile_set_has(&device->pus, pu)) {
-        return BESIDE;
+        return MAP_BESIDE;
     }
     for (size_t n = 0; n < of->numa_count; n++) {
         if (of->numa[n].os_index == device->numa_node && profile_set_has(&of->numa[n].pus, pu)) {
-            return SAME_NODE;
+            return MAP_SAME_NODE;
         }
     }
-    return package_has(of, &device->pus, pu) ? SAME_PACKAGE : ELSEWHERE;
+    return package_has(of, &device->pus, pu) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
 }
 
-/* Of the nearest of the rank's PUs. */
-static enum distance rank_distance(const struct map_choice *c, const struct servet_profile *profile,
-                                   const struct profile_device *device, size_t rank)
+enum map_distance map_choice_distance(const struct map_choice *c,
+                                      const struct profile_device *device, size_t rank)
 {
-    enum distance least = ELSEWHERE;
+    enum map_distance least = MAP_ELSEWHERE;
     for (size_t i = c->first[rank]; i < c->first[rank + 1]; i++) {
         struct profile_place place;
-        profile_locate(profile, c->pus[i], &place);
-        enum distance distance = distance_of(place.node_class, device, place.os_index);
+        profile_locate(c->profile, c->pus[i], &place);
+        enum map_distance distance = distance_of(place.node_class, device, place.os_index);
         least = distance < least ? distance : least;
     }
     return least;
@@ -80,15 +77,14 @@ static size_t find_nics(const struct profile_class *of, const struct profile_dev
     return count;
 }
 
-static int give_nearest(struct map_choice *c, const struct servet_profile *profile,
-                        const struct cards *cards)
+static int give_nearest(struct map_choice *c, const struct cards *cards)
 {
     int rc = 0;
     for (size_t rank = cards->begin; rc == 0 && rank < cards->end; rank++) {
         size_t best = 0;
-        enum distance least = rank_distance(c, profile, cards->nics[0], rank);
+        enum map_distance least = map_choice_distance(c, cards->nics[0], rank);
         for (size_t i = 1; i < cards->count; i++) {
-            enum distance distance = rank_distance(c, profile, cards->nics[i], rank);
+            enum map_distance distance = map_choice_distance(c, cards->nics[i], rank);
             if (distance < least || (distance == least && cards->load[i] < cards->load[best])) {
                 least = distance;
                 best = i;
@@ -102,13 +98,13 @@ static int give_nearest(struct map_choice *c, const struct servet_profile *profi
 
 /* A card that no rank has goes to the rank beside it, or in its NUMA node, that has got fewest of
  * those that were left. */
-static int give_left_over(struct map_choice *c, const struct servet_profile *profile,
-                          const struct cards *cards, const struct profile_device *nic)
+static int give_left_over(struct map_choice *c, const struct cards *cards,
+                          const struct profile_device *nic)
 {
     size_t best = cards->end;
-    enum distance least = SAME_PACKAGE;
+    enum map_distance least = MAP_SAME_PACKAGE;
     for (size_t rank = cards->begin; rank < cards->end; rank++) {
-        enum distance distance = rank_distance(c, profile, nic, rank);
+        enum map_distance distance = map_choice_distance(c, nic, rank);
         bool fewer = best < cards->end && cards->more[rank] < cards->more[best];
         if (distance < least || (distance == least && fewer)) {
             least = distance;
@@ -124,17 +120,16 @@ static int give_left_over(struct map_choice *c, const struct servet_profile *pro
 
 /* Ranks of one node need not follow one another: single threads are placed one by one. Cards are
  * dealt out over each run of them. */
-int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
-                    struct servet_error *error)
+int map_choose_nics(struct map_choice *c, struct servet_error *error)
 {
     const size_t ranks = c->request->ranks.ranks;
     size_t *more = map_arena_get(c->arena, ranks, sizeof *more);
     int rc = more ? 0 : -ENOMEM;
     for (size_t begin = 0, end; rc == 0 && begin < ranks; begin = end) {
         struct profile_place here, there;
-        profile_locate(profile, c->pus[c->first[begin]], &here);
+        profile_locate(c->profile, c->pus[c->first[begin]], &here);
         for (end = begin + 1; end < ranks; end++) {
-            if (!profile_locate(profile, c->pus[c->first[end]], &there) ||
+            if (!profile_locate(c->profile, c->pus[c->first[end]], &there) ||
                 there.node != here.node) {
                 break;
             }
@@ -152,9 +147,9 @@ int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
             return profile_error(error, -EINVAL,
                                  "--nics: expected a machine with network cards, none is known");
         }
-        rc = room ? give_nearest(c, profile, &cards) : -ENOMEM;
+        rc = room ? give_nearest(c, &cards) : -ENOMEM;
         for (size_t i = 0; rc == 0 && i < cards.count; i++) {
-            rc = cards.load[i] ? 0 : give_left_over(c, profile, &cards, cards.nics[i]);
+            rc = cards.load[i] ? 0 : give_left_over(c, &cards, cards.nics[i]);
         }
     }
     return rc;
@@ -162,8 +157,7 @@ int map_choose_nics(struct map_choice *c, const struct servet_profile *profile,
 
 /* -- the list -- */
 
-int map_choice_devices(const struct map_choice *c, const struct servet_profile *profile,
-                       struct map_devices *out)
+int map_choice_devices(const struct map_choice *c, struct map_devices *out)
 {
     const size_t ranks = c->request->ranks.ranks;
     size_t count = 0;
@@ -182,7 +176,7 @@ int map_choice_devices(const struct map_choice *c, const struct servet_profile *
     for (size_t r = ranks; r-- > 0;) {
         out->first[r + 1] = count;
         for (const struct map_hold *hold = c->holds[r]; hold; hold = hold->before) {
-            bool far = rank_distance(c, profile, hold->device, r) > BESIDE;
+            bool far = map_choice_distance(c, hold->device, r) > MAP_BESIDE;
             out->held[--count] = (struct map_held){hold->device, far};
         }
     }

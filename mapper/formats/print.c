@@ -121,12 +121,24 @@ static void print_held(FILE *out, const struct map_mapping *mapping, size_t rank
     fputs(*between == ',' ? "" : "\t-", out);
 }
 
+/* Are the rank's PUs near its GPUs? "mixed": near some of them. */
+static const char *word_for_distance(const struct map_mapping *mapping, size_t rank)
+{
+    size_t near = 0, far = 0;
+    for (const struct map_held *held = NULL;
+         (held = next_held(mapping, rank, PROFILE_GPU, held));) {
+        near += !held->far;
+        far += held->far;
+    }
+    return near && far ? "mixed" : near ? "near" : far ? "far" : "-";
+}
+
 /* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
 static int print_devices(FILE *out, const struct map_format *format,
                          const struct map_mapping *mapping)
 {
     (void)format;
-    fprintf(out, "rank\tnode\tPUs\tGPUs\tcards\tNICs\n");
+    fprintf(out, "rank\tnode\tPUs\tGPUs\tcards\tNICs\tdistance\n");
     for (size_t r = 0; r < mapping->rank_count; r++) {
         fprintf(out, "%zu\t", r);
         print_name(out, mapping, r);
@@ -136,7 +148,7 @@ static int print_devices(FILE *out, const struct map_format *format,
         print_held(out, mapping, r, PROFILE_GPU, false);
         print_held(out, mapping, r, PROFILE_GPU, true);
         print_held(out, mapping, r, PROFILE_NIC, false);
-        fputc('\n', out);
+        fprintf(out, "\t%s\n", word_for_distance(mapping, r));
     }
     return 0;
 }

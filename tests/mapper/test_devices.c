@@ -84,10 +84,15 @@ static const struct question questions[] = {
     {"g4dnmetal", 9, 1, ALL, false, NULL,
      "0: cuda0; 1: cuda0; 2: cuda1; 3: cuda2; 4: cuda3; 24: cuda4; 25: cuda5; 26: cuda6; "
      "27: cuda7"},
-    /* a rank that does not fit beside its GPUs has cores of its own: no second hardware thread */
+    /* ranks that fill a node lie as without GPUs: no second hardware thread */
     {"pascal", 3, 12, ALL, false, NULL,
-     "0,1,2,3,4,5,6,7,8,9,10,11: cuda0; 12,13,14,15,16,17,18,19,20,21,22,23: cuda0; "
-     "24,25,26,27,28,29,30,31,32,33,34,35: cuda1*"},
+     "0,1,2,3,4,5,6,7,8,9,10,11: cuda0; 12,13,14,15,16,17,18,19,20,21,22,23: cuda1; "
+     "24,25,26,27,28,29,30,31,32,33,34,35: cuda0*"},
+    /* partitions of a card are GPUs: none is left without a rank */
+    {"mi300a-cpx", 8, 2, ALL, false, NULL,
+     "0,6: rsmi0,rsmi1,rsmi2; 12,18: rsmi3,rsmi4,rsmi5; 24,30: rsmi6,rsmi7,rsmi8; "
+     "36,42: rsmi9,rsmi10,rsmi11; 48,54: rsmi12,rsmi13,rsmi14; 60,66: rsmi15,rsmi16,rsmi17; "
+     "72,78: rsmi18,rsmi19,rsmi20; 84,90: rsmi21,rsmi22,rsmi23"},
     /* without GPUs in the question ranks are where they always are */
     {"one-socket", 2, 2, 0, true, NULL, "0,1: mlx5_0; 16,17: mlx5_0*"},
 };
@@ -99,6 +104,14 @@ static struct servet_profile *machine(const char *name)
     return loaded(path);
 }
 
+static void print_gpus(FILE *out, const struct map_devices *devices, uint32_t rank)
+{
+    for (size_t i = devices->first[rank]; i < devices->first[rank + 1]; i++) {
+        fprintf(out, "%s%s%s", i > devices->first[rank] ? "," : ": ", devices->held[i].device->name,
+                devices->held[i].far ? "*" : "");
+    }
+}
+
 static void print_rank(FILE *out, const uint32_t *pus, const struct map_devices *devices,
                        uint32_t rank, uint32_t threads)
 {
@@ -106,10 +119,7 @@ static void print_rank(FILE *out, const uint32_t *pus, const struct map_devices 
     for (uint32_t t = 0; t < threads; t++) {
         fprintf(out, "%s%u", t ? "," : "", pus[rank * threads + t]);
     }
-    for (size_t i = devices->first[rank]; i < devices->first[rank + 1]; i++) {
-        fprintf(out, "%s%s%s", i > devices->first[rank] ? "," : ": ", devices->held[i].device->name,
-                devices->held[i].far ? "*" : "");
-    }
+    print_gpus(out, devices, rank);
 }
 
 static int ask(const struct question *question, const struct servet_profile *profile,
@@ -147,6 +157,56 @@ TEST(ranks_lie_beside_their_devices, .loops = sizeof questions / sizeof *questio
     }
     fclose(out);
     ck_assert_str_eq(text, question->expected);
+    free(text);
+    map_devices_free(&devices);
+}
+
+/* Two packages of 56 cores, four NUMA nodes each; GPUs in nodes 1, 3, 5 and 7. */
+static const struct {
+    uint32_t ranks, threads;
+    const char *cpuset, *expected;
+} crossings[] = {
+    {2, 56, NULL, "0-55: cuda1,cuda0; 56-111: cuda3,cuda2"},
+    {4, 28, NULL, "0-27: cuda1; 28-55: cuda0; 56-83: cuda3; 84-111: cuda2"},
+    {4, 8, NULL, "14-21: cuda1; 42-49: cuda0; 70-77: cuda3; 98-105: cuda2"},
+    /* two of the GPUs make it cross nodes, threads make the others */
+    {3, 28, NULL, "14-27,42-55: cuda1,cuda0; 56-83: cuda3; 84-111: cuda2"},
+    /* no room beside the GPU: a node of its own, not the rest of one and a bit of the next */
+    {5, 8, NULL, "14-21: cuda1; 0-7: cuda1*; 42-49: cuda0; 70-77: cuda3; 98-105: cuda2"},
+    /* half of the machine: GPUs that are far from it wait for more ranks */
+    {2, 28, "0-55", "0-27: cuda1; 28-55: cuda0"},
+    {2, 14, "28-83", "42-55: cuda0; 70-83: cuda3"},
+    /* half of each node */
+    {4, 7, "0-6,14-20,28-34,42-48,56-62,70-76,84-90,98-104",
+     "14-20: cuda1; 42-48: cuda0; 70-76: cuda3; 98-104: cuda2"},
+};
+
+TEST(ranks_cross_packages_and_nodes_only_where_they_must,
+     .loops = sizeof crossings / sizeof *crossings)
+{
+    const struct question question = {.ranks = crossings[_i].ranks,
+                                      .threads = crossings[_i].threads,
+                                      .gpus = ALL,
+                                      .cpuset = crossings[_i].cpuset};
+    uint32_t pus[112];
+    struct map_devices devices;
+    struct servet_error error;
+    char *text = NULL;
+    size_t size;
+    ck_assert_int_eq(ask(&question, machine("matrix"), false, pus, &devices, &error), 0);
+    FILE *out = open_memstream(&text, &size);
+    for (uint32_t r = 0; r < question.ranks; r++) {
+        struct profile_set own;
+        ck_assert_int_eq(profile_set_from_array(pus + r * question.threads, question.threads, &own),
+                         0);
+        char *list = profile_set_text(&own);
+        fprintf(out, "%s%s", r ? "; " : "", list);
+        print_gpus(out, &devices, r);
+        profile_set_free(&own);
+        free(list);
+    }
+    fclose(out);
+    ck_assert_str_eq(text, crossings[_i].expected);
     free(text);
     map_devices_free(&devices);
 }

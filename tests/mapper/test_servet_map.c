@@ -76,9 +76,9 @@ TEST(this_machine_is_the_pus_that_may_be_used)
 TEST(devices_are_printed_with_the_ranks_that_have_them)
 {
     assert_prints("-r 2 -t 2 --gpus --nics --profile " FIXTURES "/devices/pascal.json",
-                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\n"
-                  "0\tpascal\t0,1\tcuda0\t0\tmlx5_0\n"
-                  "1\tpascal\t9,10\tcuda1\t1\tmlx5_0\n");
+                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\tdistance\n"
+                  "0\tpascal\t0,1\tcuda0\t0\tmlx5_0\tnear\n"
+                  "1\tpascal\t9,10\tcuda1\t1\tmlx5_0\tnear\n");
     assert_prints("-n 2 --gpus=2 --format list" TIOGA, "0,32\n");
     assert_prints("-r 4 -t 1 --gpus --format slurm-mask" TIOGA,
                   "--cpu-bind=mask_cpu:0x1,0x10000,0x100000000,0x1000000000000 "
@@ -101,12 +101,21 @@ TEST(devices_are_printed_with_the_ranks_that_have_them)
                                           "of them to ranks elsewhere\n"));
 }
 
+TEST(a_gpu_that_is_far_is_said_to_be)
+{
+    assert_prints("-n 3 --gpus --cpuset 8-87 --profile " FIXTURES "/devices/lassen.json",
+                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\tdistance\n"
+                  "0\tlassen\t8\tcuda0\t0\t-\tnear\n"
+                  "1\tlassen\t16\tcuda1\t1\t-\tnear\n"
+                  "2\tlassen\t24\tcuda2*\t2\t-\tfar\n");
+}
+
 TEST(devices_of_a_described_machine_are_used)
 {
     assert_prints("-n 2 --gpus=2 --nics --topology " FIXTURES "/topologies/devices.xml",
-                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\n"
-                  "0\tlocalhost\t0\tcuda0\t0\tmlx5_0\n"
-                  "1\tlocalhost\t4\trsmi0\t1\thsi0\n");
+                  "rank\tnode\tPUs\tGPUs\tcards\tNICs\tdistance\n"
+                  "0\tlocalhost\t0\tcuda0\t0\tmlx5_0\tnear\n"
+                  "1\tlocalhost\t4\trsmi0\t1\thsi0\tnear\n");
 }
 
 /* 32 clusters of four cores: no two share one while another is empty. */

@@ -77,6 +77,18 @@ TEST(a_rank_has_its_share_of_the_tier)
     ck_assert_uint_eq(memory.share_bytes, 0);
 }
 
+/* The GPU's own NUMA node, 2, is beside PUs 0 to 3. */
+TEST(memory_of_a_gpu_is_never_bound_to)
+{
+    const struct servet_profile *profile = described(FIXTURES "/topologies/devices.xml");
+    struct pin_memory memory = decided(PIN_MEMBIND_LOCAL, &profile->classes[0], 0, 3, NULL);
+    expect(&memory, MPOL_LOCAL, "0");
+    memory = decided(PIN_MEMBIND_INTERLEAVE, &profile->classes[0], 0, 7, NULL);
+    expect(&memory, MPOL_INTERLEAVE, "0-1");
+    memory = decided(PIN_MEMBIND_FAST, &profile->classes[0], 0, 3, NULL);
+    expect(&memory, MPOL_DEFAULT, "");
+}
+
 TEST(a_node_without_tiers_gets_no_policy)
 {
     static const enum pin_membind by_tier[] = {PIN_MEMBIND_FAST, PIN_MEMBIND_CAPACITY};

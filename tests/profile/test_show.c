@@ -62,6 +62,17 @@ TEST(everything_in_a_profile_is_shown)
 }
 
 /* Per cent without powers of ten, however far measurements lie apart. */
+TEST(a_topology_in_xml_is_shown)
+{
+    struct run run = run_command(SHOW " " FIXTURES "/topologies/devices.xml");
+    ck_assert_int_eq(run.status, 0);
+    ck_assert_ptr_nonnull(strstr(run.out, "not measured: sizes and groups are declared"));
+    ck_assert_ptr_nonnull(strstr(run.out, "rsmi2"));
+    run = run_command(SHOW " %s", scratch_file("broken.xml", "<topology"));
+    ck_assert_int_eq(run.status, 2);
+    ck_assert_ptr_nonnull(strstr(run.err, "broken.xml: expected a topology in hwloc's XML"));
+}
+
 TEST(a_wide_spread_is_a_plain_number)
 {
     static const char *const spreads[][2] = {{"1.974", "inferred 5 times, spread 197 %"},
