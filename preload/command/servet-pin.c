@@ -202,16 +202,23 @@ static void link_library(const char *name, char library[PATH_MAX])
     strcpy(library, path);
 }
 
-/* Puts a library before what LD_PRELOAD holds already. */
-static void set_preload(const char *name)
+static void find_library(const char *name, char library[PATH_MAX])
 {
     /* beside it (build tree), and where `meson install` put them relative to the command, so that a
      * moved installation still works */
     static const char *const places[] = {".", SERVET_LIBRARIES_FROM_BIN, NULL};
-    char library[PATH_MAX];
     if (profile_child_find(places, name, R_OK, library) < 0) {
         cli_fail("%s not found beside this command or in its library folder", name);
     }
+}
+
+static const char shim[] = "libservet_pin.so";
+
+/* Puts a library before what LD_PRELOAD holds already. */
+static void set_preload(const char *name)
+{
+    char library[PATH_MAX];
+    find_library(name, library);
     if (strpbrk(library, separators)) {
         link_library(name, library);
     }
@@ -244,7 +251,7 @@ static void set_preloads(void)
     if (options.follow) {
         set_preload("libservet_follow.so");
     }
-    set_preload("libservet_pin.so");
+    set_preload(shim);
 }
 
 /* A profile that is asked for and cannot be used is refused here; one that is only looked for is
@@ -323,13 +330,13 @@ static void check_membind(const struct pin_options *options, const struct pin_la
     cli_usage("SERVET_MEMBIND=%s: " PIN_MEMORY_ALIKE, pin_membind_words[options->membind]);
 }
 
-/* The locks stay this process's when it has become the rank. */
 static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
                      const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_registry registry;
     struct pin_launcher own = *launcher;
     struct profile_mask allowed;
+    char library[PATH_MAX];
     const struct pin_plan_request request = {.options = options,
                                              .launcher = &own,
                                              .threads = pin_plan_threads(),
@@ -337,8 +344,9 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
                                              .allowed = &allowed};
     pin_launcher_allowed(&own, start, &allowed);
     if (!options->no_registry) {
-        (void)pin_registry_open(&registry, options->registry, own.job);
-        pin_registry_keep(&registry);
+        find_library(shim, library);
+        (void)pin_registry_open(&registry, options->registry, library, own.job);
+        registry.over_exec = own.job != 0;
     }
     return pin_plan_make(&request, &registry, plan);
 }

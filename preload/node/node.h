@@ -3,8 +3,8 @@
 #ifndef SERVET_PRELOAD_NODE_NODE_H
 #define SERVET_PRELOAD_NODE_NODE_H
 
+#include <fcntl.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,57 +94,70 @@ void pin_neighbours_find(const struct profile_mask *pus, pid_t launcher,
 /* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
  * starting on core 0.
  *
- * It is one empty file; its content is the locks on its byte ranges. The locks are the process's
- * (fcntl, F_SETLK): the kernel drops them when it ends, however it ends, and when it becomes
- * another program, and no child of a fork inherits them. Taking a lock is the choice, so no process
- * waits for another. A process that closes the file, as programs do that close all descriptors,
- * holds nothing any more.
- *
- * Each PU has some lanes. A job takes the first; jobs that are laid over it take the next ones, and
- * so do other processes of the same job, so that the PU stays held until the last of them ends. The
- * lock's length encodes the job and the purpose. Beyond the last lane a place is not recorded.
+ * It is the locks on one file that every program can read and that none writes: the shim's own. A
+ * container that has the shim from the host has the same file. Where that lies on no local file
+ * system it is /dev/zero. A process takes read locks on bytes whose place says which PU, and for
+ * whom. They belong to an open file (F_OFD_SETLK), which a mapping keeps: the kernel drops them
+ * when the process ends, however it ends, and when it becomes another program; no child has them.
+ * Taking a lock is the choice, and no process waits for another for longer than a moment.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
  * publishes what it counted as taken by others; the rest starts from that. */
 
 struct pin_registry {
-    atomic_bool on; /* false: every PU is free, and no call does anything */
-    bool leads;     /* from lead() to publish(): what is taken is for the whole job */
-    int file;
-    uint64_t job; /* of 40 bits */
-    dev_t device;
-    ino_t inode;                            /* of the file: the program may close it, and have
-                                                   one of its own with that number */
-    atomic_uchar purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
-    char path[PATH_MAX];                    /* where it is, or was looked for */
+    bool on;          /* false: every PU is free, and no call does anything */
+    bool leads;       /* from lead() to publish(): what is taken is for the
+                                                whole job */
+    bool has_fellows; /* the job may have other processes */
+    bool over_exec;   /* what is kept stays when this process becomes another
+                                                program, which adopts it */
+    uint64_t job;     /* of 34 bits */
+    uint32_t process; /* of 12 bits: this one of the job */
+    unsigned char purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
+    char path[PATH_MAX];                     /* where it is, or was looked for */
 };
 
-/* Opens the file that the locks are on; only fcntl() makes anything of it. `path`: an absolute
- * file, made if there is none, used if it is this user's and writable by no other user; "": the one
- * for all users, where there is one, else this user's own in memory. 0; -EPERM, -EINVAL (another's,
- * or no ordinary file); -ENOLCK and the like: the kernel or the file system has no such locks; what
- * open(2) answers. */
-int pin_registry_file(const char *path, char where[PATH_MAX]);
+/* -- its file -- */
 
-/* fstat(2), of the kernel: fakeroot and its like answer for libc's. 0, -errno. */
-int pin_registry_stat(int file, struct stat *out);
+/* The file, opened for reading; only fcntl() makes anything of it. `path`: one that the user names,
+ * made if there is none; "": `library`, the shim's own, if it is on a local file system, else the
+ * kernel's. `where`: which one it is. -errno. */
+int pin_registry_find(const char *path, const char *library, char where[PATH_MAX]);
 
-/* Begins this process's side. `path`: as above. `job`: the launcher's number of the job, 0: this
- * process is a job of its own. 0; as pin_registry_file(), and then it is not on. */
-int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
+/* fcntl(2) with a lock on these bytes. 0, -errno. */
+int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
+                      struct flock *lock);
 
-/* `held`: PUs of `allowed` that another job holds. True: some job holds a PU. */
-bool pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
+/* The file opened once more, for locks that stay together, or -errno; and closed again. With `keep`
+ * these locks last as long as the process. */
+int pin_registry_begin(const struct pin_registry *registry);
+void pin_registry_end(const struct pin_registry *registry, int file, bool keep);
+
+/* Keeps what the program before this one had kept `over_exec`. */
+void pin_registry_adopt(int file);
+
+/* -- what is in it -- */
+
+/* Begins this process's side. `path`, `library`: as above. `job`: the launcher's number of the job,
+ * 0: this process is a job of its own. 0; what open(2) answers; -ENOLCK, -EINVAL and the like: the
+ * kernel or the file system has no such locks; then it is not on. */
+int pin_registry_open(struct pin_registry *out, const char *path, const char *library,
+                      uint64_t job);
+
+/* `held`: PUs of `allowed` that another job holds. */
+void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held);
 
 /* How many other jobs hold `pu`, and how many of them have their main thread there. */
-void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs,
+void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
                         unsigned *mains);
 
-/* Takes `pu`; with `beside` in the next free lane where other jobs hold it. False: another job
- * holds it (never where `beside`). A PU that this job holds already is success. */
+/* Takes `pu`, also where other jobs hold it if `beside`. False: another job holds it (never where
+ * `beside`). A PU that this job holds already is success. */
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside);
-void pin_registry_give_back(struct pin_registry *registry, uint32_t pu);
+/* The same of several PUs: all, or none. */
+bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
+                           uint32_t main_pu, bool beside);
 
 /* True: this process is the first of its job here, `taken` is what of `allowed` others hold, and it
  * is to take what the whole job is sure to use, and then to call publish(). False: `taken` is what
@@ -153,16 +166,8 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
                        struct profile_mask *taken);
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken);
 
-/* The file, and the locks with it, stay when this process becomes another program (servet-pin);
- * that program's children do not get it. */
-void pin_registry_keep(struct pin_registry *registry);
-
 /* A PU of `used` that another process holds too at this moment: of another job, or a fellow that
  * has a thread there; -1: none. */
-int32_t pin_registry_shared(struct pin_registry *registry, const struct profile_mask *used);
-
-/* Closes the file, and with it gives everything back; in the child of a fork, which has nothing,
- * the parent's locks stay. */
-void pin_registry_forget(struct pin_registry *registry);
+int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used);
 
 #endif

@@ -9,31 +9,40 @@
 
 #include "profile/base/clock.h"
 #include "profile/base/hash.h"
+#include "profile/base/syscall.h"
 
 /* -- the layout of the locks -- */
 
-/* Jobs on one PU that are counted separately. */
-#define LANES 8u
-#define SLOTS (PROFILE_MASK_PUS * LANES)
-/* A lane of a PU is a slot of 2^43 bytes. All its locks begin with it, so each keeps all others
- * out, and none reaches the next slot, or the kernel would make one lock of two. */
-#define SLOT_SHIFT 43
-#define JOB_BITS 40
-/* A lock's length is 1 + 4 * job + purpose. A process that locks more of what it has locked has the
- * longer lock: a purpose gives way to a higher one only. */
+/* A read lock on one byte says that a process holds a PU: its place is the PU, the job, the purpose
+ * and the process, from the highest bit down. No two processes have the same byte, so no lock hides
+ * another. A process that needs a PU for more gets a further lock there. */
+#define PROCESS_BITS 12
 #define PURPOSE_BITS 2
-enum { FOR_FELLOWS, FOR_THREADS, FOR_MAIN };
+#define JOB_BITS 34
+#define JOB_SHIFT (PROCESS_BITS + PURPOSE_BITS)
+#define PU_SHIFT (JOB_SHIFT + JOB_BITS)
+enum { FOR_FELLOWS, FOR_THREADS, FOR_MAIN, PURPOSES };
 
-/* Above all slots each job has 2^14 bytes: who leads it here, and what that one counted as taken by
- * others. They are read locks, of every process that goes by them, so they last as long as one of
- * these. No two ranges touch. */
-#define AREAS (UINT64_C(1) << 62)
-#define AREA_SHIFT 14
-enum { LEADER = 0, COMPLETE = 2, TAKEN = 4 };
+/* Above all PUs each job has 2^15 bytes: which process leads it here, and what that one counted as
+ * taken by others. Every process that goes by these has them, so they last as long as one does. */
+#define AREAS (UINT64_C(1) << 61)
+#define AREA_SHIFT 15
+enum { LEADER = 0, COMPLETE = 1 << PROCESS_BITS, TAKEN = COMPLETE + 2 };
 
-static uint64_t start_of(uint32_t slot)
+static uint64_t start_of_pu(uint32_t pu)
 {
-    return (uint64_t)slot << SLOT_SHIFT;
+    return (uint64_t)pu << PU_SHIFT;
+}
+
+static uint64_t start_of_job(uint32_t pu, uint64_t job)
+{
+    return start_of_pu(pu) + (job << JOB_SHIFT);
+}
+
+static uint64_t byte_of(const struct pin_registry *registry, uint32_t pu, unsigned purpose)
+{
+    return start_of_job(pu, registry->job) + ((uint64_t)purpose << PROCESS_BITS) +
+           registry->process;
 }
 
 static uint64_t area_of(const struct pin_registry *registry, uint32_t offset)
@@ -47,184 +56,218 @@ static uint64_t end_of(const struct flock *lock)
     return lock->l_len == 0 ? (uint64_t)INT64_MAX : (uint64_t)lock->l_start + (uint64_t)lock->l_len;
 }
 
-/* fcntl(2) with a lock on these bytes. 0; -EAGAIN, -EACCES: another process has one there;
- * -errno. */
-static int call(const struct pin_registry *registry, int command, short type, uint64_t start,
-                uint64_t bytes, struct flock *lock)
-{
-    *lock = (struct flock){
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)bytes};
-    return fcntl(registry->file, command, lock) < 0 ? -errno : 0;
-}
-
-static bool set_lock(const struct pin_registry *registry, short type, uint64_t start,
-                     uint64_t bytes)
+static bool set_lock(int file, short type, uint64_t start, uint64_t bytes)
 {
     struct flock lock;
-    return call(registry, F_SETLK, type, start, bytes, &lock) == 0;
+    return pin_registry_lock(file, F_OFD_SETLK, type, start, bytes, &lock) == 0;
 }
 
-/* Has another process a lock on any of these bytes? Of several it may be any one. */
-static bool find_lock(const struct pin_registry *registry, uint64_t start, uint64_t bytes,
-                      struct flock *out)
+/* Is there a lock on any of the bytes up to `end` that was not taken by way of `file`? Of several
+ * it may be any one. */
+static bool find_lock(int file, uint64_t start, uint64_t end, struct flock *out)
 {
-    return call(registry, F_GETLK, F_WRLCK, start, bytes, out) == 0 && out->l_type != F_UNLCK;
+    return start < end &&
+           pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, start, end - start, out) == 0 &&
+           out->l_type != F_UNLCK;
 }
 
 /* -- what others hold -- */
 
-/* No job has this number: of a lock that is not one of ours, in a file for all users. */
-#define JOB_UNKNOWN UINT64_MAX
-
-/* A lock of another process. */
-struct holder {
-    uint64_t job;
-    unsigned purpose;
-};
-
-/* On these slots, any one of several. */
-static bool find_holder(const struct pin_registry *registry, uint32_t first, uint32_t slots,
-                        struct holder *out)
-{
-    struct flock lock;
-    if (!find_lock(registry, start_of(first), start_of(slots), &lock)) {
-        return false;
-    }
-    const uint64_t start = (uint64_t)lock.l_start, what = (uint64_t)lock.l_len - 1;
-    const bool whole = start == start_of((uint32_t)(start >> SLOT_SHIFT)) &&
-                       what >> (JOB_BITS + PURPOSE_BITS) == 0;
-    out->job = whole ? what >> PURPOSE_BITS : JOB_UNKNOWN;
-    out->purpose = what & ((1u << PURPOSE_BITS) - 1);
-    return true;
-}
-
-/* Load of a PU: other jobs, those of them with their main threads there, and whether this job has
- * threads there. */
+/* Load of a PU: other jobs, those of them with their main threads there. */
 struct company {
     unsigned jobs, mains;
-    bool fellows, at_work;
-    uint64_t job[LANES];
 };
 
-static struct company company_on(const struct pin_registry *registry, uint32_t pu)
+/* Jobs that are counted on one PU. */
+#define MOST_JOBS 8u
+
+/* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. A lock that
+ * is none of ours and covers more counts as one job. */
+static void count_jobs(const struct pin_registry *registry, int file, uint64_t start, uint64_t end,
+                       struct company *company)
 {
-    const uint32_t slot = pu * LANES;
+    struct flock found, ignored;
+    if (company->jobs >= MOST_JOBS || !find_lock(file, start, end, &found)) {
+        return;
+    }
+    const uint64_t first = (uint64_t)found.l_start > start ? (uint64_t)found.l_start : start;
+    const uint64_t job = first >> JOB_SHIFT << JOB_SHIFT, behind = job + (1 << JOB_SHIFT);
+    if (job != start_of_job((uint32_t)(first >> PU_SHIFT), registry->job)) {
+        company->jobs++;
+        company->mains += find_lock(file, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
+    }
+    count_jobs(registry, file, start, job, company);
+    count_jobs(registry, file, end_of(&found) > behind ? end_of(&found) : behind, end, company);
+}
+
+static struct company company_on(const struct pin_registry *registry, int file, uint32_t pu)
+{
     struct company company = {0};
-    struct holder holder;
-    if (!find_holder(registry, slot, LANES, &holder)) {
-        return company;
-    }
-    for (uint32_t at = slot; at < slot + LANES; at++) {
-        unsigned known = 0;
-        if (!find_holder(registry, at, 1, &holder)) {
-            continue;
-        }
-        if (holder.job == registry->job) {
-            company.fellows = true;
-            company.at_work |= holder.purpose != FOR_FELLOWS;
-            continue;
-        }
-        while (known < company.jobs && company.job[known] != holder.job) {
-            known++;
-        }
-        company.job[known] = holder.job;
-        company.jobs += known == company.jobs;
-        company.mains += holder.purpose == FOR_MAIN;
-    }
+    count_jobs(registry, file, start_of_pu(pu), start_of_pu(pu + 1), &company);
     return company;
 }
 
-/* The descriptor is still ours, as far as can be seen. If not, its locks went with the file. */
-static bool is_there(struct pin_registry *registry)
+/* By another job. */
+static bool is_held(const struct pin_registry *registry, int file, uint32_t pu)
 {
-    struct stat about;
-    if (registry->on && (pin_registry_stat(registry->file, &about) < 0 ||
-                         about.st_ino != registry->inode || about.st_dev != registry->device)) {
-        registry->on = false;
-    }
-    return registry->on;
-}
-
-bool pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
-                       struct profile_mask *held)
-{
-    struct holder any;
-    *held = (struct profile_mask){0};
-    if (!is_there(registry) || !find_holder(registry, 0, SLOTS, &any)) {
+    struct flock any;
+    const uint64_t mine = start_of_job(pu, registry->job);
+    if (!find_lock(file, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
         return false;
     }
+    const bool is_mine = (uint64_t)any.l_start >= mine &&
+                         (uint64_t)any.l_start < start_of_job(pu, registry->job + 1);
+    return !is_mine || company_on(registry, file, pu).jobs > 0;
+}
+
+void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
+                       struct profile_mask *held)
+{
+    struct flock any;
+    const int file = pin_registry_begin(registry);
+    const bool held_at_all = file >= 0 && find_lock(file, 0, AREAS, &any);
+    *held = (struct profile_mask){0};
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (find_holder(registry, pu * LANES, LANES, &any) &&
-            (any.job != registry->job || company_on(registry, pu).jobs > 0)) {
+        if (held_at_all && is_held(registry, file, pu)) {
             profile_mask_add(held, pu);
         }
     }
-    return true;
+    pin_registry_end(registry, file, false);
 }
 
-void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs, unsigned *mains)
+void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
+                        unsigned *mains)
 {
     struct company company = {0};
-    if (pu < PROFILE_MASK_PUS && is_there(registry)) {
-        company = company_on(registry, pu);
+    const int file = pu < PROFILE_MASK_PUS ? pin_registry_begin(registry) : -EINVAL;
+    if (file >= 0) {
+        company = company_on(registry, file, pu);
     }
+    pin_registry_end(registry, file, false);
     *jobs = company.jobs;
     *mains = company.mains;
 }
 
-int32_t pin_registry_shared(struct pin_registry *registry, const struct profile_mask *used)
+/* Has a fellow a thread on the PU? */
+static bool is_at_work(const struct pin_registry *registry, int file, uint32_t pu)
 {
-    bool there = is_there(registry);
+    struct flock found;
+    const uint64_t thread = byte_of(registry, pu, FOR_THREADS),
+                   main = byte_of(registry, pu, FOR_MAIN);
+    return find_lock(file, thread - registry->process, thread, &found) ||
+           find_lock(file, thread + 1, main, &found) ||
+           find_lock(file, main + 1, start_of_job(pu, registry->job + 1), &found);
+}
+
+int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used)
+{
+    int32_t shared = -1;
+    const int file = pin_registry_begin(registry);
     PROFILE_MASK_EACH(used, pu)
     {
-        const struct company company = there ? company_on(registry, pu) : (struct company){0};
-        if (company.jobs > 0 || company.at_work) {
-            return (int32_t)pu;
+        if (file >= 0 && shared < 0 &&
+            (company_on(registry, file, pu).jobs > 0 || is_at_work(registry, file, pu))) {
+            shared = (int32_t)pu;
         }
     }
-    return -1;
+    pin_registry_end(registry, file, false);
+    return shared;
 }
 
 /* -- what this process holds -- */
 
-/* No other job is here, or this one has been before. */
-static bool may_come(const struct pin_registry *registry, uint32_t pu)
-{
-    const struct company company = company_on(registry, pu);
-    return registry->purpose[pu] != 0 || company.fellows || company.jobs == 0;
-}
+/* So often a process looks again where it is not alone: another one that came in the same moment
+ * has then gone, unless it was stopped. */
+#define MOST_LOOKS 16
 
-/* In the first lane that is free. A job that takes one looks for others afterwards, so at most one
- * of two that come to a free PU at once stays. */
-bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
+/* Read locks do not exclude: a process that has taken the byte `mine`, of those from `start` to
+ * `end`, looks then. The later one of two that come at once sees the other. It goes if
+ * the other's byte is lower, and else waits for the other to go, for a moment: that one may have
+ * been alone when it looked. So at most one stays, and one does. */
+static bool stays_alone(int file, uint64_t start, uint64_t mine, uint64_t end)
 {
-    const unsigned purpose = is_main ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
-    if (pu >= PROFILE_MASK_PUS || !is_there(registry) || registry->purpose[pu] > purpose) {
-        return true;
-    }
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-        const uint64_t start = start_of(pu * LANES + lane);
-        const bool taken =
-            set_lock(registry, F_WRLCK, start, 1 + (registry->job << PURPOSE_BITS) + purpose);
-        if (!beside && !may_come(registry, pu)) {
-            (void)(taken && set_lock(registry, F_UNLCK, start, start_of(1)));
-            return false;
-        }
-        if (taken) {
-            registry->purpose[pu] = (unsigned char)(purpose + 1);
+    struct flock found;
+    for (int i = 0; i < MOST_LOOKS; i++) {
+        if (!find_lock(file, start, end, &found)) {
             return true;
         }
+        if (find_lock(file, start, mine + 1, &found)) {
+            return false;
+        }
+        profile_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     }
-    return true;
+    return false;
 }
 
-void pin_registry_give_back(struct pin_registry *registry, uint32_t pu)
+static unsigned purpose_of(const struct pin_registry *registry, bool is_main)
 {
-    if (pu < PROFILE_MASK_PUS && atomic_exchange(&registry->purpose[pu], 0) != 0 &&
-        is_there(registry)) {
-        set_lock(registry, F_UNLCK, start_of(pu * LANES), start_of(LANES));
+    return is_main ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
+}
+
+/* Has another process of this job the PU? */
+static bool has_fellow(const struct pin_registry *registry, int file, uint32_t pu)
+{
+    struct flock found;
+    const uint64_t mine = start_of_job(pu, registry->job), end = mine + (1 << JOB_SHIFT);
+    return find_lock(file, mine, end, &found) && (uint64_t)found.l_start >= mine &&
+           end_of(&found) <= end;
+}
+
+/* False: another job is there. */
+static bool take_one(const struct pin_registry *registry, int file, uint32_t pu, unsigned purpose,
+                     bool beside)
+{
+    const uint64_t byte = byte_of(registry, pu, purpose);
+    if (registry->purpose[pu] > purpose) {
+        return true;
     }
+    const bool may_share = beside || registry->purpose[pu] != 0 ||
+                           (registry->has_fellows && has_fellow(registry, file, pu));
+    (void)set_lock(file, F_RDLCK, byte, 1);
+    return may_share || stays_alone(file, start_of_pu(pu), byte, start_of_pu(pu + 1));
+}
+
+static void note_taken(struct pin_registry *registry, uint32_t pu, unsigned purpose)
+{
+    if (registry->purpose[pu] <= purpose) {
+        registry->purpose[pu] = (unsigned char)(purpose + 1);
+    }
+}
+
+bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
+{
+    const unsigned purpose = purpose_of(registry, is_main);
+    if (pu >= PROFILE_MASK_PUS || registry->purpose[pu] > purpose) {
+        return true;
+    }
+    const int file = pin_registry_begin(registry);
+    const bool is_ours = file >= 0 && take_one(registry, file, pu, purpose, beside);
+    if (is_ours) {
+        note_taken(registry, pu, purpose);
+    }
+    pin_registry_end(registry, file, is_ours);
+    return is_ours || file < 0;
+}
+
+bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
+                           uint32_t main_pu, bool beside)
+{
+    const int file = pin_registry_begin(registry);
+    bool all = true;
+    PROFILE_MASK_EACH(pus, pu)
+    {
+        all = all && (file < 0 ||
+                      take_one(registry, file, pu, purpose_of(registry, pu == main_pu), beside));
+    }
+    PROFILE_MASK_EACH(pus, pu)
+    {
+        if (all && file >= 0) {
+            note_taken(registry, pu, purpose_of(registry, pu == main_pu));
+        }
+    }
+    pin_registry_end(registry, file, all);
+    return all;
 }
 
 /* -- ranks -- */
@@ -233,45 +276,61 @@ void pin_registry_give_back(struct pin_registry *registry, uint32_t pu)
 #define LONGEST_WAIT_NS 50000000u
 #define NAP_NS 200000
 
-static bool is_complete(const struct pin_registry *registry)
+static bool is_complete(const struct pin_registry *registry, int file)
 {
     struct flock found;
-    return find_lock(registry, area_of(registry, COMPLETE), 1, &found);
+    const uint64_t at = area_of(registry, COMPLETE);
+    return find_lock(file, at, at + 1, &found);
 }
 
 /* Everybody locks the same ranges from below, so the first one that anybody has is the next. */
-static bool read_taken(const struct pin_registry *registry, struct profile_mask *taken)
+static bool read_taken(const struct pin_registry *registry, int file, struct profile_mask *taken)
 {
     const uint64_t base = area_of(registry, TAKEN), end = base + PROFILE_MASK_PUS;
     struct flock found;
-    if (!is_complete(registry)) {
+    if (!is_complete(registry, file)) {
         return false;
     }
     *taken = (struct profile_mask){0};
-    for (uint64_t at = base; at < end && find_lock(registry, at, end - at, &found);) {
+    for (uint64_t at = base; find_lock(file, at, end, &found);) {
         const uint64_t behind = end_of(&found) < end ? end_of(&found) : end;
         at = (uint64_t)found.l_start > at ? (uint64_t)found.l_start : at;
         for (; at < behind; at++) {
             profile_mask_add(taken, (uint32_t)(at - base));
         }
     }
-    return is_complete(registry);
+    return is_complete(registry, file);
 }
 
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken)
 {
-    if (!is_there(registry)) {
-        return;
-    }
-    for (uint32_t pu = profile_mask_next(taken, 0), end; pu < PROFILE_MASK_PUS;
+    const int file = pin_registry_begin(registry);
+    for (uint32_t pu = profile_mask_next(taken, 0), end; file >= 0 && pu < PROFILE_MASK_PUS;
          pu = profile_mask_next(taken, end)) {
         for (end = pu + 1; end < PROFILE_MASK_PUS && profile_mask_has(taken, end); end++) {
             ;
         }
-        set_lock(registry, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
+        set_lock(file, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
     }
-    set_lock(registry, F_RDLCK, area_of(registry, COMPLETE), 1);
+    if (file >= 0) {
+        set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
+    }
+    pin_registry_end(registry, file, true);
     registry->leads = false;
+}
+
+/* Hears the leader, or, where none does, this process is the leader. */
+static bool hears_or_leads(struct pin_registry *registry, int file, struct profile_mask *taken,
+                           bool *leads)
+{
+    const uint64_t first = area_of(registry, LEADER), mine = first + registry->process;
+    if (read_taken(registry, file, taken)) {
+        return true;
+    }
+    *leads = set_lock(file, F_RDLCK, mine, 1) &&
+             stays_alone(file, first, mine, area_of(registry, COMPLETE));
+    /* An earlier leader may have ended and left a process of this job. */
+    return *leads && read_taken(registry, file, taken);
 }
 
 bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
@@ -280,72 +339,56 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
     const uint64_t until = profile_now_ns() + LONGEST_WAIT_NS;
     bool leads = false, told = false;
     *taken = (struct profile_mask){0};
-    if (!is_there(registry)) {
+    if (!registry->on) {
         return true;
     }
-    /* The leader looks once more: an earlier leader may have ended and left a process of this
-     * job. */
-    while (!(told = read_taken(registry, taken)) && !leads && profile_now_ns() < until) {
-        leads = set_lock(registry, F_WRLCK, area_of(registry, LEADER), 1);
-        if (!leads) {
+    while (!leads && !told && profile_now_ns() < until) {
+        const int file = pin_registry_begin(registry);
+        if (file < 0) {
+            return true;
+        }
+        told = hears_or_leads(registry, file, taken, &leads);
+        pin_registry_end(registry, file, leads);
+        if (!leads && !told) {
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
     }
     if (told) {
         pin_registry_publish(registry, taken);
     } else {
-        (void)pin_registry_look(registry, allowed, taken);
+        pin_registry_look(registry, allowed, taken);
     }
     registry->leads = leads && !told;
     return registry->leads;
 }
 
-/* -- begin and end -- */
+/* -- the beginning -- */
 
-static uint64_t job_of_this_process(void)
+static uint64_t hash_of_this_process(void)
 {
     uint64_t it[] = {profile_clock_ns(CLOCK_BOOTTIME), (uint64_t)getpid(), 0};
     it[2] = (uintptr_t)it; /* each of two namespaces has its own */
     return profile_hash_bytes(PROFILE_HASH_BEGIN, it, sizeof it);
 }
 
-int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job)
+int pin_registry_open(struct pin_registry *out, const char *path, const char *library, uint64_t job)
 {
-    struct stat about;
     struct flock found;
+    const uint64_t here = hash_of_this_process();
     memset(out, 0, offsetof(struct pin_registry, path));
-    int rc = out->file = pin_registry_file(path, out->path);
-    if (rc < 0) {
-        return rc;
+    int file = pin_registry_find(path, library, out->path);
+    if (file < 0) {
+        return file;
     }
-    job = job ? profile_hash_bytes(PROFILE_HASH_BEGIN, &job, sizeof job) : job_of_this_process();
+    job = job ? profile_hash_bytes(PROFILE_HASH_BEGIN, &job, sizeof job) : here;
     out->job = (job ^ job >> JOB_BITS) & ((UINT64_C(1) << JOB_BITS) - 1);
-    rc = pin_registry_stat(out->file, &about);
-    if (rc == 0) {
-        rc = call(out, F_GETLK, F_WRLCK, 0, start_of(SLOTS), &found);
+    out->has_fellows = job != here;
+    out->process = here & ((1u << PROCESS_BITS) - 1);
+    int rc = pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
+    if (out->has_fellows) {
+        pin_registry_adopt(file);
     }
-    if (rc < 0) {
-        close(out->file);
-        return rc;
-    }
-    out->device = about.st_dev;
-    out->inode = about.st_ino;
-    out->on = true;
-    return 0;
-}
-
-void pin_registry_forget(struct pin_registry *registry)
-{
-    if (is_there(registry)) {
-        close(registry->file);
-    }
-    registry->on = false;
-}
-
-/* The descriptor stays open in the program that this process becomes, and its locks with it. */
-void pin_registry_keep(struct pin_registry *registry)
-{
-    if (registry->on) {
-        fcntl(registry->file, F_SETFD, 0);
-    }
+    out->on = rc == 0;
+    pin_registry_end(out, file, false);
+    return rc;
 }

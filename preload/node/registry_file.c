@@ -1,150 +1,145 @@
-/* The file that the registry's locks are on: which one, and whether it can be trusted. */
+/* The file that the registry's locks are on, and how a process keeps a lock. */
 #include "preload/node/node.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <linux/magic.h>
 #include <string.h>
-#include <sys/file.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "profile/base/clock.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/syscall.h"
 
-#define FOLDER "/dev/shm"
-/* For all users, made by the package. In that folder, where everybody may write as much as in a
- * file of his own: one of mode 0666 in /run would let everybody fill that. */
-#define FOR_ALL FOLDER "/servet"
-#define OWN FOLDER "/servet-"
+/* Calls of the kernel: libc's open() and close() are cancellation points, and its fcntl() may be
+ * the program's. */
+
+/* -- which file -- */
+
+/* In the kernel's own memory, and the same for all users, whatever the node's file systems are. */
+#define KERNELS_FILE "/dev/zero"
+
+#define ZFS_MAGIC 0x2fc12fc1
+
+static int open_file(const char *path, int how)
+{
+    return (int)profile_syscall(SYS_openat, AT_FDCWD, (long)path,
+                                O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_LARGEFILE | how,
+                                0644, 0, 0);
+}
+
+static void close_file(int file)
+{
+    profile_syscall(SYS_close, file, 0, 0, 0, 0, 0);
+}
+
+/* Is a lock there seen by all programs of this node, and by no server? An overlay is another one in
+ * each container, so it is none of these. */
+static bool is_local(int file)
+{
+    static const unsigned long kinds[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                          TMPFS_MAGIC, ZFS_MAGIC};
+    struct statfs about;
+    bool is = false;
+    const int saved = errno;
+    const int rc = fstatfs(file, &about);
+    errno = saved;
+    for (size_t i = 0; rc == 0 && i < sizeof kinds / sizeof *kinds; i++) {
+        is = is || (unsigned long)about.f_type == kinds[i];
+    }
+    return is;
+}
+
+/* The user's file is made if there is none. */
+static int open_users(const char *path)
+{
+    int file = open_file(path, 0);
+    if (file == -ENOENT) {
+        file = open_file(path, O_CREAT | O_EXCL);
+    }
+    return file == -EEXIST ? open_file(path, 0) : file;
+}
+
+int pin_registry_find(const char *path, const char *library, char where[PATH_MAX])
+{
+    profile_format_text(where, where + PATH_MAX, path[0] ? path : library);
+    int file = path[0] ? open_users(path) : library[0] == '/' ? open_file(library, 0) : -ENOENT;
+    if (path[0] || (file >= 0 && is_local(file))) {
+        return file;
+    }
+    if (file >= 0) {
+        close_file(file);
+    }
+    return open_file(strcpy(where, KERNELS_FILE), 0);
+}
+
+int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
+                      struct flock *lock)
+{
+    *lock = (struct flock){
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)bytes};
+    return (int)profile_syscall(PROFILE_SYS_FCNTL, file, command, (long)lock, 0, 0, 0);
+}
+
+/* -- keeping it -- */
 
 /* Programs count on low numbers, and select() ends at 1,024. */
 #define HIGH_DESCRIPTOR 1000
 
-int pin_registry_stat(int file, struct stat *out)
+/* Below it where the limit is low. */
+static int high_descriptor(void)
 {
-    return (int)profile_syscall(PROFILE_SYS_FSTATAT, file, (long)"", (long)out, AT_EMPTY_PATH, 0,
-                                0);
+    struct rlimit limit = {.rlim_cur = HIGH_DESCRIPTOR};
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur > HIGH_DESCRIPTOR ? HIGH_DESCRIPTOR : (int)limit.rlim_cur - 1;
 }
 
-static uint32_t user_here(void)
+/* A mapping keeps the file open without a descriptor that would be in the program's way, or closed
+ * by it. It ends with the process, or when that becomes another program; no child has it. Nothing
+ * is read by it. */
+static void map_file(int file)
 {
-    return (uint32_t)profile_syscall(PROFILE_SYS_GETEUID, 0, 0, 0, 0, 0, 0);
+    const long at = profile_syscall(PROFILE_SYS_MMAP, 0, 1, PROT_NONE, MAP_PRIVATE, file, 0);
+    profile_syscall(SYS_madvise, at, 1, MADV_DONTFORK, 0, 0, 0);
 }
 
-/* An ordinary file of `user`, without another name, with just these rights. The file; -EINVAL,
- * -EPERM; -errno. */
-static int open_trusted(const char *path, int how, uint32_t user, uint32_t rights)
+int pin_registry_begin(const struct pin_registry *registry)
 {
-    struct stat about;
-    int file = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | how, 0600);
+    return registry->on ? open_file(registry->path, 0) : -ENOENT;
+}
+
+void pin_registry_end(const struct pin_registry *registry, int file, bool keep)
+{
     if (file < 0) {
-        return -errno;
+        return;
     }
-    int rc = pin_registry_stat(file, &about);
-    if (rc == 0 && (!S_ISREG(about.st_mode) || about.st_nlink != 1)) {
-        rc = -EINVAL;
-    } else if (rc == 0 && (about.st_uid != user || (about.st_mode & 077) != rights)) {
-        rc = -EPERM;
+    if (keep && registry->over_exec) {
+        (void)profile_syscall(PROFILE_SYS_FCNTL, file, F_DUPFD, high_descriptor(), 0, 0, 0);
+    } else if (keep) {
+        map_file(file);
     }
-    if (rc == 0) {
-        return file;
-    }
-    close(file);
-    return rc;
+    close_file(file);
 }
 
-/* -- where another user has this user's name -- */
-
-/* Programs that find no name at one time make one after the other; who keeps the folder's lock does
- * not stop them. */
-#define MOST_NAPS 50
-#define NAP_NS 200000
-
-/* The first file of this user whose name begins so; `path` is left. No other user can make one. The
- * file; -ENOENT: there is none. */
-static int open_first(DIR *folder, const char *beginning, char path[PATH_MAX])
+/* fstat(2), of the kernel: fakeroot and its like answer for libc's. */
+static bool ask_file(int file, struct stat *out)
 {
-    char candidate[PATH_MAX];
-    int file = -ENOENT;
-    rewinddir(folder);
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        snprintf(candidate, sizeof candidate, FOLDER "/%s", entry->d_name);
-        if (strncmp(candidate, beginning, strlen(beginning)) != 0 ||
-            (file >= 0 && strcmp(candidate, path) > 0)) {
-            continue;
-        }
-        int before = file, next = open_trusted(candidate, 0, user_here(), 0);
-        if (next >= 0) {
-            (void)(before >= 0 && close(before));
-            strcpy(path, candidate);
-            file = next;
-        }
-    }
-    return file;
+    return profile_syscall(PROFILE_SYS_FSTATAT, file, (long)"", (long)out, AT_EMPTY_PATH, 0, 0) ==
+           0;
 }
 
-static int open_by_suffix(char path[PATH_MAX])
-{
-    char beginning[64];
-    DIR *folder = opendir(FOLDER);
-    if (!folder) {
-        return -errno;
-    }
-    snprintf(beginning, sizeof beginning, "%s-", path);
-    int file = open_first(folder, beginning, path);
-    for (int i = 0; file < 0 && i < MOST_NAPS && flock(dirfd(folder), LOCK_EX | LOCK_NB) < 0; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-    }
-    file = file < 0 ? open_first(folder, beginning, path) : file;
-    if (file < 0) {
-        snprintf(path, PATH_MAX, "%s%llx", beginning, (unsigned long long)profile_now_ns());
-        file = open_trusted(path, O_CREAT | O_EXCL, user_here(), 0);
-        /* Where the lock's holder was stopped there may be another one by now: the first counts. */
-        if (file >= 0) {
-            close(file);
-            file = open_first(folder, beginning, path);
-        }
-    }
-    closedir(folder);
-    return file;
-}
-
-static int open_default(char path[PATH_MAX])
-{
-    const char *end = path + PATH_MAX;
-    profile_format_text(path, end, FOR_ALL);
-    int file = open_trusted(path, 0, 0, 066);
-    if (file < 0) {
-        profile_format_number(profile_format_text(path, end, OWN), end, user_here());
-        file = open_trusted(path, O_CREAT, user_here(), 0);
-    }
-    return file < 0 ? open_by_suffix(path) : file;
-}
-
-/* Descriptors of the same file that the program before this one has left open with its locks
- * (pin_registry_keep()). To close them would drop the locks. */
-static void keep_from_children(int file)
+void pin_registry_adopt(int file)
 {
     struct stat here, there;
-    for (int old = HIGH_DESCRIPTOR; old < file && pin_registry_stat(file, &here) == 0; old++) {
-        if (pin_registry_stat(old, &there) == 0 && there.st_dev == here.st_dev &&
-            there.st_ino == here.st_ino) {
-            fcntl(old, F_SETFD, FD_CLOEXEC);
+    if (!ask_file(file, &here)) {
+        return;
+    }
+    for (int kept = high_descriptor(); kept > file && ask_file(kept, &there); kept++) {
+        if (there.st_dev == here.st_dev && there.st_ino == here.st_ino) {
+            map_file(kept);
+            close_file(kept);
         }
     }
-}
-
-int pin_registry_file(const char *path, char where[PATH_MAX])
-{
-    int file =
-        path[0] ? open_trusted(strcpy(where, path), O_CREAT, user_here(), 0) : open_default(where);
-    int high = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
-    if (high >= 0) {
-        close(file);
-        keep_from_children(high);
-    }
-    return high >= 0 ? high : file;
 }

@@ -30,7 +30,7 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_DISABLE] = {"SERVET_DISABLE", "off", "do nothing at all"},
     [PIN_HELPERS] = {"SERVET_HELPERS", "none",
                      "pattern,…: libraries (or programs) whose threads are helpers and get no PU"},
-    [PIN_REGISTRY] = {"SERVET_REGISTRY", "/dev/shm/servet",
+    [PIN_REGISTRY] = {"SERVET_REGISTRY", "the shim's own",
                       "file of the locks by which programs avoid each other's PUs"},
     [PIN_MEMBIND] = {"SERVET_MEMBIND", "none",
                      "fast, capacity: memory from that tier of the NUMA nodes; local: memory "

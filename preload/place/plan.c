@@ -407,22 +407,15 @@ static int place_around(struct site *site, const struct profile_mask *taken, str
  * job has come meanwhile, and nothing is taken. */
 static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 {
-    PROFILE_MASK_EACH(&plan->held, pu)
-    {
-        if (profile_mask_has(&plan->avoid, pu)) {
-            continue;
-        }
-        if (!pin_registry_take(registry, pu, pu == plan->pus[0], false)) {
-            PROFILE_MASK_EACH(&plan->ours, mine)
-            {
-                pin_registry_give_back(registry, mine);
-            }
-            plan->ours = (struct profile_mask){0};
-            return false;
-        }
-        profile_mask_add(&plan->ours, pu);
+    plan->ours = plan->held;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        plan->ours.word[i] &= ~plan->avoid.word[i];
     }
-    return true;
+    if (pin_registry_take_all(registry, &plan->ours, plan->pus[0], false)) {
+        return true;
+    }
+    plan->ours = (struct profile_mask){0};
+    return false;
 }
 
 /* So often another job may come between the look and the choice. */
@@ -451,10 +444,10 @@ static void take_own(struct pin_registry *registry, struct pin_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         if (profile_mask_has(&plan->held, plan->pus[i])) {
-            pin_registry_take(registry, plan->pus[i], i == 0, true);
             profile_mask_add(&plan->ours, plan->pus[i]);
         }
     }
+    (void)pin_registry_take_all(registry, &plan->ours, plan->pus[0], true);
 }
 
 static int place_among_others(struct site *site, struct pin_registry *registry,

@@ -152,8 +152,8 @@ static void look_around(void)
                                         .rank = pin_here.launcher.local_size > 1,
                                         .registry = &pin_here.registry};
     if (!pin_here.options.no_registry) {
-        int rc =
-            pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
+        int rc = pin_registry_open(&pin_here.registry, pin_here.options.registry,
+                                   pin_owner_path(&pin_here), pin_here.launcher.job);
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
                 pin_here.registry.path, strerrordesc_np(-rc));
     }
@@ -436,7 +436,6 @@ static void after_fork_in_child(void)
     pin_self.told = 0;
     pin_life = (struct pin_life){.main_pu = MAIN_FREE, .pid = getpid(), .state = NEW};
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    pin_registry_forget(&pin_here.registry);
     pin_watch_forget();
     pin_look_forget();
     pin_report_reset();

@@ -1,8 +1,8 @@
 /* Short texts put together without printf(), whose first call in a process takes as long as fifty
  * system calls: five pages of libc are touched for it. For what every program under the shim does.
  *
- *     char *end = path + sizeof path, *at = profile_format_text(path, end, "/dev/shm/servet-");
- *     at = profile_format_number(at, end, user);
+ *     char *end = path + sizeof path, *at = profile_format_text(path, end, folder);
+ *     at = profile_format_text(at, end, name);
  */
 #ifndef SERVET_PROFILE_BASE_FORMAT_SAFE_H
 #define SERVET_PROFILE_BASE_FORMAT_SAFE_H
@@ -21,18 +21,6 @@ static inline char *profile_format_text(char *at, const char *end, const char *t
     }
     memcpy(at, text, length + 1);
     return at + length;
-}
-
-/* The same with a number, in decimal digits. */
-static inline char *profile_format_number(char *at, const char *end, uint64_t number)
-{
-    char digits[sizeof "18446744073709551615"];
-    size_t first = sizeof digits - 1;
-    digits[first] = '\0';
-    do {
-        digits[--first] = (char)('0' + number % 10);
-    } while (number /= 10);
-    return profile_format_text(at, end, digits + first);
 }
 
 #endif

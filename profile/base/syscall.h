@@ -19,16 +19,16 @@
 #define PROFILE_HAVE_RAW 1
 #endif
 
-/* On i386 the plain names are those of older calls: with arguments in memory, without wide inodes,
- * with users of 16 bits. */
+/* On i386 the plain names are those of older calls: with arguments in memory, without wide inodes
+ * or locks. */
 #if defined(__i386__)
 #define PROFILE_SYS_MMAP SYS_mmap2
 #define PROFILE_SYS_FSTATAT SYS_fstatat64
-#define PROFILE_SYS_GETEUID SYS_geteuid32
+#define PROFILE_SYS_FCNTL SYS_fcntl64
 #else
 #define PROFILE_SYS_MMAP SYS_mmap
 #define PROFILE_SYS_FSTATAT SYS_newfstatat
-#define PROFILE_SYS_GETEUID SYS_geteuid
+#define PROFILE_SYS_FCNTL SYS_fcntl
 #endif
 
 /* As many parameters as the kernel takes: the number of the call and six arguments. */

@@ -257,7 +257,7 @@ static const char *path;
 static void open_registry(void)
 {
     path = path ? path : scratch_path("registry");
-    ck_assert_int_eq(pin_registry_open(&registry, path, 0), 0);
+    ck_assert_int_eq(pin_registry_open(&registry, path, "", 0), 0);
 }
 
 /* A child that has done `what` with a registry of its own, and holds what it took. */
@@ -269,7 +269,6 @@ static pid_t job(void (*what)(void))
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        pin_registry_forget(&registry);
         open_registry();
         what();
         _exit(write(ready[1], "", 1) == 1 ? pause() : 1);
