@@ -2,7 +2,9 @@
  *
  * dlsym() takes the loader's lock, which a thread has throughout a dlopen(): also while the
  * constructors of the library run, which may wait for a thread of the program. So all are found
- * before the first thread is made, and later calls look nothing up. */
+ * before the first thread is made, and later calls look nothing up. Functions that we call where a
+ * thread may have little stack are among them: the loader takes 2 KiB and more to find one at its
+ * first call. */
 #ifndef SERVET_PRELOAD_BASE_LIBC_H
 #define SERVET_PRELOAD_BASE_LIBC_H
 
@@ -20,6 +22,8 @@
 #define PIN_LIBC_FUNCTIONS(ROW)                                                                    \
     ROW(pthread_create) ROW(pthread_join) ROW(pthread_timedjoin_np) ROW(thrd_create)               \
     ROW(pthread_getaffinity_np) ROW(pthread_setaffinity_np)                                        \
+    ROW(pthread_getattr_default_np) ROW(pthread_attr_init) ROW(pthread_attr_destroy)               \
+    ROW(pthread_attr_getaffinity_np) ROW(pthread_attr_setaffinity_np)                              \
     ROW(sched_getaffinity) ROW(sched_setaffinity) ROW(prctl)                                       \
     ROW(execve) ROW(execv) ROW(execvp) ROW(execvpe) ROW(fexecve) ROW(execveat)                     \
     ROW(posix_spawn) ROW(posix_spawnp) ROW(system) ROW(popen) ROW(wordexp) ROW(_Fork) ROW(clone)   \

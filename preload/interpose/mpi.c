@@ -21,6 +21,7 @@
 
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
+#include "preload/place/check.h"
 #include "preload/place/process.h"
 
 /* MPI_ERR_OTHER is not the same number everywhere; what matters is that it is not MPI_SUCCESS
@@ -52,8 +53,8 @@ static struct pin_process *enter(void)
     }
     int saved = errno;
     pin_libc_find_all();
-    pin_process_lock();
     struct pin_process *process = pin_process_plan(PIN_RANK_COMES);
+    pin_process_lock();
     bool widened = process && pin_process_widen_main(process);
     pin_process_unlock();
     look_for_tracer(pin_process_get());
@@ -71,6 +72,7 @@ static void leave(struct pin_process **process)
     pin_process_lock();
     pin_process_narrow_main(*process);
     pin_process_unlock();
+    pin_check_laid(pin_process_main_pu());
     errno = saved;
 }
 

@@ -154,6 +154,9 @@ PIN_EXPORT pid_t _Fork(void)
     }
     bool unpinned = pin_process_active() && pin_process_unpin_thread();
     pid_t child = real();
+    if (child == 0) {
+        (void)pin_process_active(); /* its copy of ours begins anew */
+    }
     if (unpinned && child != 0) {
         pin_process_repin_thread();
     }

@@ -7,16 +7,15 @@
  *
  * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
  * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go). */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <threads.h>
 #include <time.h>
 
+#include "preload/base/shield.h"
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
 #include "preload/place/check.h"
@@ -28,45 +27,57 @@
 #include "profile/base/syscall.h"
 #include "profile/base/thread_role.h"
 
-/* The mask of an attribute; false: it cannot be had. In musl attributes have none. */
-static bool attribute_mask(const pthread_attr_t *attributes, struct profile_mask *mask)
+/* -- attributes of the program -- */
+
+/* One word more than cpu_set_t has: of a mask that says all of that set the last word is empty. */
+#define ATTRIBUTE_WORDS (sizeof(cpu_set_t) / sizeof(unsigned long) + 1)
+
+/* Has the program given this thread a mask of its own? An attribute without one answers with all
+ * bits set. In musl attributes have none. */
+static bool has_mask(const pthread_attr_t *attributes)
 {
 #ifdef NO_ATTRIBUTE_MASKS
     (void)attributes;
-    (void)mask;
     return false;
 #else
-    return pthread_attr_getaffinity_np(attributes, sizeof *mask, (cpu_set_t *)mask) == 0;
+    unsigned long word[ATTRIBUTE_WORDS];
+    if (PIN_LIBC(pthread_attr_getaffinity_np)(attributes, sizeof word, (cpu_set_t *)word) != 0) {
+        return true; /* PUs beyond these */
+    }
+    for (size_t i = 0; i < ATTRIBUTE_WORDS; i++) {
+        if (~word[i]) {
+            return true;
+        }
+    }
+    return false;
 #endif
 }
 
-/* Has the program given this thread a mask of its own? An attribute without one answers with all
- * bits set. */
 static bool has_affinity(const pthread_attr_t *attributes)
 {
-    struct profile_mask mask, all;
     pthread_attr_t defaults;
-    profile_mask_all(&all);
-    mask = all;
     if (attributes) {
-        return attribute_mask(attributes, &mask) && !profile_mask_equal(&mask, &all);
+        return has_mask(attributes);
     }
-    if (pthread_getattr_default_np(&defaults) != 0) {
+    if (PIN_LIBC(pthread_getattr_default_np)(&defaults) != 0) {
         return false;
     }
-    bool known = attribute_mask(&defaults, &mask);
-    pthread_attr_destroy(&defaults);
-    return known && !profile_mask_equal(&mask, &all);
+    const bool has = has_mask(&defaults);
+    PIN_LIBC(pthread_attr_destroy)(&defaults);
+    return has;
 }
 
-/* The place of a thread that a runtime puts on one of those which servet-pin gave it. */
-static size_t place_of_attributes(const struct pin_process *process,
-                                  const pthread_attr_t *attributes)
+/* The one PU of a mask that the program has given; -1: not one. */
+__attribute__((noinline)) static int32_t pu_of_attributes(const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
-    const bool known = process->places_exported && attributes &&
-                       attribute_mask(attributes, &mask) && profile_mask_count(&mask) == 1;
-    return known ? pin_pools_place_of(&process->pools, profile_mask_next(&mask, 0)) : PIN_NO_PLACE;
+#ifndef NO_ATTRIBUTE_MASKS
+    if (!attributes ||
+        PIN_LIBC(pthread_attr_getaffinity_np)(attributes, sizeof mask, (cpu_set_t *)&mask) != 0) {
+        return -1;
+    }
+#endif
+    return profile_mask_count(&mask) == 1 ? (int32_t)profile_mask_next(&mask, 0) : -1;
 }
 
 /* -- the decision, in the creator -- */
@@ -76,6 +87,8 @@ struct birth {
     const pthread_attr_t *attributes; /* the program's, or NULL */
     const void *start, *code;
     void *argument;
+    bool chosen;   /* they have a mask */
+    int32_t asked; /* the one PU of it, of a runtime's thread; else -1 */
     enum pin_owner owner;
     const char *dso;
     bool is_c11;
@@ -95,7 +108,7 @@ static struct pin_thread *new_record(const struct birth *birth, enum profile_rol
     thread->routine = birth->code;
     thread->dso = birth->dso;
     thread->role = role;
-    thread->decider = decider;
+    atomic_store(&thread->decider, decider);
     return thread;
 }
 
@@ -120,7 +133,6 @@ static struct pin_thread *prepare_brief(const struct birth *birth)
 static void note_kept(struct pin_process *process, const char *dso)
 {
     process->pools.pool[pin_pools_find(&process->pools, dso)].cause = PIN_CAUSE_MASK;
-    pin_why_say();
 }
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
@@ -129,7 +141,6 @@ static bool is_of_team(struct pin_process *process, const struct birth *birth, u
 {
     if (birth->owner == PIN_RUNTIME && process->pools.team == PIN_POOLS && pin_process_is_main()) {
         process->pools.team = pool;
-        (void)pin_process_plan(PIN_TEAM_COMES);
     }
     return process->pools.team == pool;
 }
@@ -166,43 +177,40 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
         return NULL;
     }
     pin_process_put_memory(process);
-    pin_process_look_again();
     thread->pool = pool;
     thread->place = pin_pools_admit(&process->pools, pool, wanted, pin_process_leave);
     if (thread->place == PIN_NO_PLACE) {
-        thread->decider = PROFILE_BY_KERNEL;
-        pin_why_say();
+        atomic_store(&thread->decider, PROFILE_BY_KERNEL);
         return thread;
     }
     const struct pin_place *place = &process->pools.places[thread->place];
     atomic_store(&thread->pu, (int)place->pu);
-    pin_check_laid(place->pu);
     pin_process_make_room(process, place->pu);
     return thread;
 }
 
+/* Is it a helper, or of a kind that lives briefly? */
+static bool is_apart(const struct birth *birth)
+{
+    return birth->owner == PIN_HELPER || (!birth->chosen && pin_brief(birth->code));
+}
+
 static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_up)
 {
-    const bool force = pin_process_get()->options.force, chosen = has_affinity(birth->attributes);
-    if (birth->owner == PIN_HELPER) {
-        return prepare_free(birth, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL);
+    struct pin_process *process = (struct pin_process *)pin_process_get();
+    const bool force = process->options.force;
+    if (is_apart(birth)) {
+        return birth->owner == PIN_HELPER
+                   ? prepare_free(birth, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
+                   : prepare_brief(birth);
     }
-    if (birth->owner == PIN_RUNTIME) {
-        pin_process_openmp_found();
-    }
-    if (!chosen && pin_brief(birth->code)) {
-        return prepare_brief(birth);
-    }
-    const bool is_first_of_team = birth->owner == PIN_RUNTIME && pin_process_is_main();
-    struct pin_process *process =
-        pin_process_plan(is_first_of_team ? PIN_TEAM_COMES : PIN_REST_COMES);
-    if (!process) {
+    if (!pin_process_is_planned()) {
         return NULL;
     }
-    const size_t wanted = birth->owner == PIN_RUNTIME
-                              ? place_of_attributes(process, birth->attributes)
+    const size_t wanted = process->places_exported && birth->asked >= 0
+                              ? pin_pools_place_of(&process->pools, (uint32_t)birth->asked)
                               : PIN_NO_PLACE;
-    if (wanted == PIN_NO_PLACE && !force && chosen) {
+    if (wanted == PIN_NO_PLACE && !force && birth->chosen) {
         note_kept(process, birth->dso);
         return NULL;
     }
@@ -228,6 +236,31 @@ static void give_up(const struct birth *birth)
     pin_process_give_up();
 }
 
+/* With a plan, where the thread needs one. Apart: tests/preload/under_the_lock reads its code. */
+__attribute__((noinline)) static struct pin_thread *prepare_with_plan(const struct birth *birth,
+                                                                      bool *gives_up)
+{
+    const enum pin_comes comes =
+        birth->owner == PIN_RUNTIME && pin_process_is_main() ? PIN_TEAM_COMES : PIN_REST_COMES;
+    pin_process_look_again();
+    pin_process_lock();
+    if (pin_process_wants_plan(comes) && !is_apart(birth)) {
+        pin_process_unlock();
+        (void)pin_process_plan(comes);
+        pin_process_lock();
+    }
+    struct pin_thread *thread = prepare_birth(birth, gives_up);
+    if (thread) {
+        thread->born_ns = profile_now_ns();
+    }
+    const int32_t pu = thread ? atomic_load(&thread->pu) : PIN_LEFT;
+    pin_process_unlock();
+    pin_check_laid(pin_process_main_pu());
+    pin_check_laid(pu);
+    pin_why_say();
+    return thread;
+}
+
 /* Called in the creating thread, so that places follow the order of creation and not the order in
  * which threads happen to start. NULL: leave this thread alone; else the record of it. errno is
  * left alone. */
@@ -236,23 +269,24 @@ static struct pin_thread *prepare_thread(struct birth *birth)
     if (!pin_process_active()) {
         return NULL;
     }
-    int saved = errno, cancel;
+    int saved = errno;
     bool gives_up = false;
+    struct pin_shield shield;
     struct pin_thread *thread = NULL;
     birth->owner = pin_owner_of_thread(birth->start, birth->argument, &birth->dso, &birth->code);
     if (pin_process_get()->options.force || !pin_owner_program_is_managed()) {
-        /* pthread_create() is no cancellation point. */
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-        pin_process_lock();
-        thread = prepare_birth(birth, &gives_up);
-        if (thread) {
-            thread->born_ns = profile_now_ns();
+        pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
+        if (birth->owner == PIN_RUNTIME) {
+            pin_process_openmp_found();
         }
-        pin_process_unlock();
+        birth->chosen = has_affinity(birth->attributes);
+        birth->asked =
+            birth->chosen && birth->owner == PIN_RUNTIME ? pu_of_attributes(birth->attributes) : -1;
+        thread = prepare_with_plan(birth, &gives_up);
         if (gives_up) {
             give_up(birth);
         }
-        pthread_setcancelstate(cancel, NULL);
+        pin_shield_lower(&shield);
     }
     errno = saved;
     return thread;
@@ -263,22 +297,19 @@ static struct pin_thread *prepare_thread(struct birth *birth)
 /* Also in a sandbox: it takes no other calls than libc's own end of a thread does. */
 static void end_thread(struct pin_thread *thread, bool lived)
 {
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    const uint64_t now_ns = profile_now_ns();
     pin_process_lock();
-    const bool brief =
-        lived && pin_brief_ended(thread->routine, profile_now_ns() - thread->born_ns);
+    const bool brief = lived && pin_brief_ended(thread->routine, now_ns - thread->born_ns);
     pin_pools_end(&((struct pin_process *)pin_process_get())->pools, thread, brief);
     pin_record_give_back(thread);
     pin_process_unlock();
-    pthread_setcancelstate(cancel, NULL);
 }
 
 static void release(void *argument)
 {
     struct pin_thread *thread = argument;
     if (pin_process_active()) {
-        pin_report_end(thread->report_line);
+        pin_report_end(atomic_load(&thread->report_line));
     }
     pin_process_forget_thread();
     end_thread(thread, true);
@@ -302,8 +333,9 @@ static void begin_quietly(struct pin_thread *thread, int32_t born)
     if (!pin_process_active()) {
         return; /* a sandbox has come since the thread was made, or all was given up */
     }
-    thread->report_line =
-        pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu, thread->decider);
+    atomic_store(&thread->report_line,
+                 pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu,
+                                  (enum profile_decider)atomic_load(&thread->decider)));
     if (rc < 0 && rc != -ECANCELED) {
         pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
     } else if (rc == 0 && process->options.verbose) {
@@ -315,14 +347,14 @@ static void begin_quietly(struct pin_thread *thread, int32_t born)
 static void begin_thread(struct pin_thread *thread)
 {
     const struct pin_options *options = &pin_process_get()->options;
-    int cancel;
+    struct pin_shield shield;
     if (thread->pool == PIN_POOLS && thread->born == PIN_LEFT && !options->verbose &&
         !options->report[0]) {
         return; /* never moved: most short-lived threads are of this kind */
     }
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pin_shield_raise(&shield);
     begin_quietly(thread, thread->born);
-    pthread_setcancelstate(cancel, NULL);
+    pin_shield_lower(&shield);
 }
 
 /* From outside a thread's role is known by its record (profile/base/thread_role.c). */
@@ -336,6 +368,7 @@ _Static_assert(offsetof(struct pin_thread, pu) == offsetof(struct profile_thread
 static void *thread_main(void *argument)
 {
     struct pin_thread *thread = argument;
+    struct pin_shield shield;
     void *result;
     begin_thread(thread);
     /* Also runs at pthread_exit() and at cancellation. */
@@ -345,7 +378,10 @@ static void *thread_main(void *argument)
     } else {
         result = ((void *(*)(void *))thread->start)(thread->argument);
     }
+    /* From here on it ends by itself: between the two steps of the next line no one would do it. */
+    pin_shield_raise(&shield);
     pthread_cleanup_pop(1);
+    pin_shield_lower(&shield);
     return result;
 }
 
@@ -353,117 +389,99 @@ static void *thread_main(void *argument)
 
 #ifndef NO_ATTRIBUTE_MASKS
 
-/* The mask that a thread is made with; false: that of its creator will do. A pool's thread that is
- * left beside a team is made on the main thread's PU (masks.c, replace_mask()). */
-static bool birth_mask(struct pin_thread *thread, struct profile_mask *out)
+/* `mask`, NULL: of one PU, on as little stack as that needs. 0 or an error number. */
+static int set_mask(pthread_attr_t *attributes, const struct profile_mask *mask, uint32_t pu)
 {
-    const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
-    const struct profile_mask *view = pin_process_view();
-    *out = (struct profile_mask){0};
-    thread->born = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
-    if (thread->born >= 0) {
-        profile_mask_add(out, (uint32_t)thread->born);
-    } else if (view) {
-        *out = *view;
+    if (mask) {
+        return PIN_LIBC(pthread_attr_setaffinity_np)(attributes, sizeof *mask,
+                                                     (const cpu_set_t *)mask);
     }
-    return thread->born >= 0 || view;
+    const size_t words = pu / PROFILE_MASK_WORD_BITS + 1;
+    unsigned long word[words];
+    memset(word, 0, words * sizeof *word);
+    word[words - 1] = 1ul << (pu % PROFILE_MASK_WORD_BITS);
+    return PIN_LIBC(pthread_attr_setaffinity_np)(attributes, words * sizeof *word,
+                                                 (cpu_set_t *)word);
 }
 
-static void copy_stack(const pthread_attr_t *from, pthread_attr_t *to)
+/* Takes all from the program's attributes but what tells `to`, which have a mask, from new ones:
+ * what is not set stays so. False: the program's have something there too (a mask, signals), behind
+ * a pointer that must not be shared. */
+static bool take_rest(const pthread_attr_t *from, pthread_attr_t *to)
 {
-    void *lowest;
-    size_t size;
-    if (pthread_attr_getstack(from, &lowest, &size) != 0) {
-        return;
-    }
-    if ((uintptr_t)lowest + size != 0) { /* 0: the program has given none */
-        pthread_attr_setstack(to, lowest, size);
-    } else {
-        pthread_attr_setstacksize(to, size);
-    }
-}
-
-/* glibc 2.32 and later. */
-static void copy_signals(const pthread_attr_t *from, pthread_attr_t *to)
-{
-    static int (*get)(const pthread_attr_t *, sigset_t *);
-    static int (*set)(pthread_attr_t *, const sigset_t *);
-    sigset_t signals;
-    if (PIN_ONCE(get, dlsym(RTLD_NEXT, "pthread_attr_getsigmask_np")) &&
-        PIN_ONCE(set, dlsym(RTLD_NEXT, "pthread_attr_setsigmask_np")) && get(from, &signals) == 0) {
-        set(to, &signals);
-    }
-}
-
-/* Attributes have no copy of their own: what is behind their pointers is shared by a copied
- * structure. 0 or an error number. */
-static int copy_attributes(const pthread_attr_t *from, pthread_attr_t *to)
-{
-    struct sched_param parameters;
-    int value, rc = from ? pthread_attr_init(to) : pthread_getattr_default_np(to);
-    size_t size;
-    if (rc != 0 || !from) {
-        return rc;
-    }
-    if (pthread_attr_getdetachstate(from, &value) == 0) {
-        pthread_attr_setdetachstate(to, value);
-    }
-    if (pthread_attr_getguardsize(from, &size) == 0) {
-        pthread_attr_setguardsize(to, size);
-    }
-    if (pthread_attr_getschedpolicy(from, &value) == 0) {
-        pthread_attr_setschedpolicy(to, value);
-    }
-    if (pthread_attr_getschedparam(from, &parameters) == 0) {
-        pthread_attr_setschedparam(to, &parameters);
-    }
-    if (pthread_attr_getinheritsched(from, &value) == 0) {
-        pthread_attr_setinheritsched(to, value);
-    }
-    copy_stack(from, to);
-    copy_signals(from, to);
-    return 0;
-}
-
-/* Attributes by which the thread starts on its mask. False: those of the program serve. */
-static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
-                            pthread_attr_t *out)
-{
-    struct profile_mask mask;
-    if (!birth_mask(thread, &mask) || copy_attributes(birth->attributes, out) != 0) {
+    enum { WORDS = sizeof *to / sizeof(size_t) };
+    size_t fresh[WORDS], theirs[WORDS], ours[WORDS];
+    pthread_attr_t plain;
+    if (PIN_LIBC(pthread_attr_init)(&plain) != 0) {
         return false;
     }
-    if (pthread_attr_setaffinity_np(out, sizeof mask, (const cpu_set_t *)&mask) == 0) {
+    memcpy(fresh, &plain, sizeof fresh);
+    memcpy(theirs, from, sizeof theirs);
+    memcpy(ours, to, sizeof ours);
+    PIN_LIBC(pthread_attr_destroy)(&plain);
+    for (size_t i = 0; i < WORDS; i++) {
+        if (ours[i] != fresh[i] && theirs[i] != fresh[i]) {
+            return false;
+        }
+        ours[i] = ours[i] == fresh[i] ? theirs[i] : ours[i];
+    }
+    memcpy(to, ours, sizeof ours);
+    return true;
+}
+
+/* The program's attributes with a mask. False: there is no such copy. */
+static bool copy_attributes(const pthread_attr_t *from, const struct profile_mask *mask,
+                            uint32_t pu, pthread_attr_t *out)
+{
+    if ((from ? PIN_LIBC(pthread_attr_init)(out) : PIN_LIBC(pthread_getattr_default_np)(out)) !=
+        0) {
+        return false;
+    }
+    if (set_mask(out, mask, pu) == 0 && (!from || take_rest(from, out))) {
         return true;
     }
-    pthread_attr_destroy(out);
+    PIN_LIBC(pthread_attr_destroy)(out);
     return false;
 }
 
 #else
 
-static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
-                            pthread_attr_t *out)
+static bool copy_attributes(const pthread_attr_t *from, const struct profile_mask *mask,
+                            uint32_t pu, pthread_attr_t *out)
 {
-    (void)birth;
-    (void)out;
-    thread->born = atomic_load(&thread->pu) < 0 && !pin_process_view() ? PIN_LEFT : -1;
+    (void)from, (void)mask, (void)pu, (void)out;
     return false;
 }
 
 #endif
 
-/* The kernel has refused the mask: the thread is made as without the shim. */
+/* Attributes by which the thread starts on its mask. False: it is made by those of the program, and
+ * moves itself where these do not do. A pool's thread that is left beside a team is made on the
+ * main thread's PU (masks.c, replace_mask()). */
+static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
+                            pthread_attr_t *out)
+{
+    const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
+    const struct profile_mask *view = pin_process_view();
+    thread->born = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
+    if (thread->born < 0 && !view) {
+        return false;
+    }
+    if (copy_attributes(birth->attributes, thread->born < 0 ? view : NULL, (uint32_t)thread->born,
+                        out)) {
+        return true;
+    }
+    thread->born = birth->asked >= 0 && birth->asked == pu ? pu : -1;
+    return false;
+}
+
+/* The thread is made as without the shim, and tries no mask that is refused. */
 static void lose_place(struct pin_thread *thread, int error)
 {
     pin_process_lock();
     pin_pools_lose(&((struct pin_process *)pin_process_get())->pools, thread);
-    thread->born = -1;
+    thread->born = error == EPERM ? PIN_LEFT : -1;
     pin_process_unlock();
-    if (error == EPERM) { /* and refuses all others */
-        pin_failure("cannot pin threads: %s", strerrordesc_np(error));
-        pin_process_give_up();
-    }
 }
 
 /* The thread of a birth that is ours. 0 or an error number. */
@@ -474,11 +492,17 @@ static int make(pthread_t *thread, const struct birth *birth, struct pin_thread 
     int rc =
         PIN_LIBC(pthread_create)(thread, has_own ? &own : birth->attributes, thread_main, ours);
     if (has_own) {
-        pthread_attr_destroy(&own);
+        PIN_LIBC(pthread_attr_destroy)(&own);
     }
     if (has_own && rc != 0 && rc != EAGAIN) {
-        lose_place(ours, rc);
+        const int refused = rc;
+        lose_place(ours, refused);
         rc = PIN_LIBC(pthread_create)(thread, birth->attributes, thread_main, ours);
+        /* Else it was not the mask. The kernel refuses all other masks, too. */
+        if (rc == 0 && refused == EPERM) {
+            pin_failure("cannot pin threads: %s", strerrordesc_np(refused));
+            pin_process_give_up();
+        }
     }
     if (rc != 0) {
         end_thread(ours, false);
@@ -517,12 +541,11 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 
 static void look_again(void)
 {
-    int saved = errno, cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    pin_process_lock();
+    int saved = errno;
+    struct pin_shield shield;
+    pin_shield_raise(&shield);
     pin_process_look_again();
-    pin_process_unlock();
-    pthread_setcancelstate(cancel, NULL);
+    pin_shield_lower(&shield);
     errno = saved;
 }
 

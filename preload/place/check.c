@@ -3,6 +3,7 @@
  * over them, and at the end. Jobs that /proc hides are known by their locks. */
 #include "preload/place/check.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 /* The jobs that this process was laid over when its first worker came. */
 static struct {
-    bool known;
+    atomic_bool known;
     struct profile_mask hidden; /* PUs whose holders /proc does not show: of another container */
     struct pin_neighbours over;
 } laid;
@@ -84,11 +85,11 @@ static void find_laid(void)
             "laid over another job, or what keeps busy: PU %s", pus);
 }
 
-void pin_check_laid(uint32_t pu)
+void pin_check_laid(int32_t pu)
 {
     const bool asked = pin_here.options.report[0] || pin_here.options.verbose;
-    if (asked && !laid.known && profile_mask_has(&pin_here.plan.avoid, pu)) {
-        laid.known = true;
+    if (asked && pu >= 0 && profile_mask_has(&pin_here.plan.avoid, (uint32_t)pu) &&
+        !atomic_exchange(&laid.known, true)) {
         (void)pin_pages_with_stack(find_laid);
     }
 }

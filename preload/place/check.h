@@ -16,8 +16,8 @@ struct pin_worker {
 };
 
 /* A worker has `pu`. Where that is another job's, it is said once whom the process is laid over,
- * and kept. The lock is held. */
-void pin_check_laid(uint32_t pu);
+ * and kept. The lock is not held: files are read. */
+void pin_check_laid(int32_t pu);
 
 /* One line for each process, or group of threads, that shared a PU with one of the workers. */
 void pin_check_write(const struct pin_worker *workers, size_t count);

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "preload/base/shield.h"
 #include "preload/place/process.h"
 
 extern struct pin_process pin_here;
@@ -16,21 +17,25 @@ struct pin_life {
     atomic_int state;
     atomic_int main_pu;
     atomic_bool openmp_found;
-    atomic_bool main_away; /* as pin_watched.away */
+    atomic_bool main_away; /* as pin_thread.away */
     atomic_bool placed;    /* some thread has ever been put on a PU */
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
-    bool planned_for_team, memory_is_put;
+    atomic_bool planning;  /* some thread makes a plan */
+    atomic_bool planned_for_team;
+    bool memory_is_put;
     pid_t pid; /* not a vfork child's */
 };
 extern struct pin_life pin_life;
 
 struct pin_self {
     bool inside;     /* does the shim's own work */
+    bool outside;    /* what `inside` was before it took the lock */
     bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
     bool shut;       /* in a sandbox of its own */
     bool shut_child; /* its vfork child is */
     struct pin_thread *record; /* of a thread that is not main and whose mask is ours; else NULL */
+    struct pin_shield shield;  /* while it has the lock */
     int told;                  /* 1 + the PU of ours that it was last told to be on, 0: none */
     struct pin_thread *told_record; /* its record then */
 };
@@ -44,7 +49,7 @@ static inline int pin_life_state(void)
 /* Changes a mask, unless a sandbox of all threads has been announced: the announcement waits for
  * calls in progress. `mask` NULL: one PU. 0, -ECANCELED, as sched_setaffinity(2). */
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu);
-/* The mask that we gave to the calling thread last; false: none. */
-bool pin_life_given_mask(struct profile_mask *out);
+/* Have we given the calling thread a mask? */
+bool pin_life_has_given_mask(void);
 
 #endif

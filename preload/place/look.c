@@ -2,8 +2,8 @@
 #include "preload/place/look.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
+#include "preload/place/pages.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/ticks.h"
@@ -11,12 +11,20 @@
 /* A thread that runs for a moment is not runnable at each of so many readings. */
 #define READINGS 3
 
+/* A thread that is at the look's figures has exclusive use of them; no other one waits for it. */
+enum { NO_LOOK, LOOK_PENDING, LOOK_IN_USE };
+
 static struct {
-    atomic_bool pending;
-    uint64_t begun_ns;
-    struct profile_ticks *ticks;
+    atomic_int state;
+    _Atomic(uint64_t) begun_ns;
+    _Atomic(void *) ticks; /* two for each PU: before and now; never given back */
     size_t pus;
 } look;
+
+static bool take_look(int from)
+{
+    return atomic_compare_exchange_strong(&look.state, &from, LOOK_IN_USE);
+}
 
 static size_t count_others(size_t ours)
 {
@@ -31,54 +39,54 @@ static size_t count_others(size_t ours)
 
 size_t pin_look_begin(const struct profile_mask *pus, size_t ours)
 {
-    pin_look_forget();
     const size_t others = count_others(ours);
-    if (others == 0) {
-        return 0;
+    if (!take_look(NO_LOOK) && !take_look(LOOK_PENDING)) {
+        return others;
     }
     PROFILE_MASK_EACH(pus, pu)
     {
         look.pus = pu + 1;
     }
-    look.ticks = calloc(look.pus, sizeof *look.ticks);
-    const bool known = look.ticks && profile_ticks_get(look.ticks, look.pus) == 0;
-    look.begun_ns = profile_now_ns();
-    atomic_store(&look.pending, known);
+    struct profile_ticks *before =
+        pin_pages_map_once(&look.ticks, 2 * PROFILE_MASK_PUS * sizeof *before);
+    const bool known = others > 0 && before && profile_ticks_get(before, look.pus) == 0;
+    atomic_store(&look.begun_ns, profile_now_ns());
+    atomic_store(&look.state, known ? LOOK_PENDING : NO_LOOK);
     return others;
 }
 
 bool pin_look_is_pending(void)
 {
-    return atomic_load_explicit(&look.pending, memory_order_relaxed);
+    return atomic_load_explicit(&look.state, memory_order_relaxed) == LOOK_PENDING;
 }
 
 uint64_t pin_look_left_ns(void)
 {
-    const uint64_t passed = profile_now_ns() - look.begun_ns;
+    const uint64_t passed = profile_now_ns() - atomic_load(&look.begun_ns);
     return pin_look_is_pending() && passed < PROFILE_TICKS_APART_NS
                ? PROFILE_TICKS_APART_NS - passed
                : 0;
 }
 
-void pin_look_end(struct profile_mask *busy)
+bool pin_look_end(struct profile_mask *busy)
 {
-    struct profile_ticks *now = calloc(look.pus, sizeof *now);
+    if (!pin_look_is_pending() || pin_look_left_ns() > 0 || !take_look(LOOK_PENDING)) {
+        return false;
+    }
+    const struct profile_ticks *before = atomic_load(&look.ticks);
+    struct profile_ticks *now = (struct profile_ticks *)atomic_load(&look.ticks) + look.pus;
     *busy = (struct profile_mask){0};
-    if (now && profile_ticks_get(now, look.pus) == 0) {
+    if (profile_ticks_get(now, look.pus) == 0) {
         for (uint32_t pu = 0; pu < look.pus; pu++) {
-            if (profile_ticks_idled(&look.ticks[pu], &now[pu]) == 0) {
+            if (profile_ticks_idled(&before[pu], &now[pu]) == 0) {
                 profile_mask_add(busy, pu);
             }
         }
     }
-    free(now);
-    pin_look_forget();
+    return true;
 }
 
 void pin_look_forget(void)
 {
-    free(look.ticks);
-    look.ticks = NULL;
-    look.pus = 0;
-    atomic_store(&look.pending, false);
+    atomic_store(&look.state, NO_LOOK);
 }

@@ -19,8 +19,9 @@ size_t pin_look_begin(const struct profile_mask *pus, size_t ours);
 /* Time until the look can end; 0: now, or there is none. */
 uint64_t pin_look_left_ns(void);
 bool pin_look_is_pending(void);
-/* Ends it: the PUs that had no idle moment. */
-void pin_look_end(struct profile_mask *busy);
+/* Ends it: the PUs that had no idle moment. False: it cannot end yet, or another thread ends it.
+ * The next one can begin when it is forgotten. */
+bool pin_look_end(struct profile_mask *busy);
 void pin_look_forget(void);
 
 #endif

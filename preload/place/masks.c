@@ -1,11 +1,15 @@
 /* Changes of threads' masks: when they begin, make children, lose or get a place. No call of ours
- * follows from a thread in a sandbox. The states are drawn in process.c. */
+ * follows from a thread in a sandbox. The states are drawn in process.c.
+ *
+ * A thread may have ended without a word to us (a raw exit, a filter that killed it alone), and the
+ * kernel may have given its number to another one. So threads are known by that number, never by
+ * libc's handle; the kernel says whether it is a thread of this process, and the mask whether it is
+ * where we put it. A later thread of this process with the number of one that is gone passes for it
+ * at worst: it stands on a PU that no other thread has. */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
-#include "preload/base/libc.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "preload/place/report.h"
@@ -15,22 +19,17 @@
 
 /* -- masks of threads -- */
 
-static struct profile_mask one_pu(int32_t pu)
+/* The mask of threads without a PU of their own. */
+static const struct profile_mask *wide_mask(int32_t pu)
 {
-    struct profile_mask mask = {0};
-    profile_mask_add(&mask, (uint32_t)pu);
-    return mask;
+    return pin_here.launcher.name || pu == MAIN_CLAIMED ? &pin_here.plan.own : &pin_here.children;
 }
 
-static const struct profile_mask *left_mask(void)
+/* Is it the mask of a thread whose PU is `pu`? */
+static bool is_mask_of(const struct profile_mask *mask, int32_t pu)
 {
-    return pin_here.launcher.name ? &pin_here.plan.own : &pin_here.children;
-}
-
-/* The mask of a thread whose PU is `pu`. */
-static struct profile_mask mask_of(int32_t pu)
-{
-    return pu == PIN_LEFT ? *left_mask() : one_pu(pu);
+    return pu >= 0 ? profile_mask_has(mask, (uint32_t)pu) && profile_mask_count(mask) == 1
+                   : profile_mask_equal(mask, wide_mask(pu));
 }
 
 int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu)
@@ -44,46 +43,42 @@ int pin_life_change_mask(pid_t tid, const struct profile_mask *mask, uint32_t pu
     return rc;
 }
 
-/* The mask of a thread of ours that runs (the lock is held); NULL: the main thread. Libc's handle
- * is used: the thread's number would cost one more system call in each. */
-static bool get_mask(const struct pin_thread *thread, struct profile_mask *out)
+static int give_mask(pid_t tid, int32_t pu)
 {
-    *out = (struct profile_mask){0};
-    return thread
-               ? PIN_LIBC(pthread_getaffinity_np)(thread->self, sizeof *out, (cpu_set_t *)out) == 0
-               : profile_mask_get(pin_life.pid, out) == 0;
+    return pin_life_change_mask(tid, pu >= 0 ? NULL : wide_mask(pu), (uint32_t)pu);
 }
 
-static bool set_mask(const struct pin_thread *thread, const struct profile_mask *mask)
+bool pin_process_thread_is_gone(const struct pin_thread *thread)
 {
-    return thread ? PIN_LIBC(pthread_setaffinity_np)(thread->self, sizeof *mask,
-                                                     (const cpu_set_t *)mask) == 0
-                  : profile_mask_set(pin_life.pid, mask) == 0;
+    const pid_t tid = atomic_load(&thread->tid);
+    return tid != 0 && profile_syscall(SYS_tgkill, pin_life.pid, tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-/* Gives it `to`, if it still has `from`. A thread that waits by sched_yield() beside another one is
- * not moved by the kernel when it is set free. Beside the main thread, which mostly waits for it,
- * it does not stand in the way. */
-static bool replace_mask(const struct pin_thread *thread, const struct profile_mask *from,
-                         const struct profile_mask *to)
+/* The number of a thread of ours that runs, NULL: the main thread; -1: it is gone. */
+static pid_t tid_of(const struct pin_thread *thread)
 {
+    if (!thread) {
+        return pin_life.pid;
+    }
+    return pin_process_thread_is_gone(thread) ? -1 : atomic_load(&thread->tid);
+}
+
+/* Gives it `to` (NULL: `pu`), if it still has the mask of `from`. The lock is held. A thread that
+ * waits by sched_yield() beside another one is not moved by the kernel when it is set free. Beside
+ * the main thread, which mostly waits for it, it does not stand in the way. */
+static bool replace_mask(const struct pin_thread *thread, int32_t from,
+                         const struct profile_mask *to, int32_t pu)
+{
+    static struct profile_mask now;
     const int32_t main_pu = pin_process_main_pu();
-    struct profile_mask now;
-    if (!get_mask(thread, &now) || !profile_mask_equal(&now, from)) {
+    const pid_t tid = tid_of(thread);
+    if (tid < 0 || profile_mask_get(tid, &now) < 0 || !is_mask_of(&now, from)) {
         return false;
     }
-    if (thread && main_pu >= 0 && profile_mask_count(to) > 1) {
-        now = one_pu(main_pu);
-        (void)set_mask(thread, &now);
+    if (thread && main_pu >= 0 && to && profile_mask_count(to) > 1) {
+        (void)profile_mask_set_pu(tid, (uint32_t)main_pu);
     }
-    return set_mask(thread, to);
-}
-
-/* A thread that is on its PU gets the mask of children. */
-static void unpin_thread(const struct pin_thread *thread, int32_t pu)
-{
-    const struct profile_mask given = one_pu(pu);
-    (void)replace_mask(thread, &given, &pin_here.children);
+    return (to ? profile_mask_set(tid, to) : profile_mask_set_pu(tid, (uint32_t)pu)) == 0;
 }
 
 /* -- the calling thread -- */
@@ -105,7 +100,7 @@ void pin_process_forget_thread(void)
 {
     if (!pin_self.is_main) {
         if (pin_self.record) {
-            atomic_store(&pin_self.record->watched.tid, 0);
+            atomic_store(&pin_self.record->bound, true);
         }
         pin_self.record = NULL;
     } else if (pin_process_main_pu() >= 0 || pin_process_main_pu() == MAIN_LOOSE) {
@@ -133,20 +128,18 @@ void pin_process_bound_by_program(const struct profile_mask *mask)
     } else if (!pin_self.record && pin_self.told_record &&
                atomic_load(&pin_self.told_record->pu) == pu) {
         pin_self.record = pin_self.told_record;
+        atomic_store(&pin_self.record->bound, false);
     }
 }
 
 int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
 {
+    const int tid = (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     pin_process_lock();
-    thread->self = pthread_self();
-    thread->runs = true;
+    atomic_store(&thread->tid, tid);
     const int32_t pu = atomic_load(&thread->pu);
     pin_process_unlock();
     pin_self.record = thread;
-    if (pin_here.options.watch) {
-        atomic_store(&thread->watched.tid, (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0));
-    }
     if (atomic_load(&pin_life.gave_up)) {
         return born >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
     }
@@ -156,12 +149,11 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
     if (pu == born) {
         return 0;
     }
-    const struct profile_mask mask = mask_of(pu);
     const int32_t main_pu = pin_process_main_pu();
     if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != born) {
         (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as replace_mask() does */
     }
-    return pin_life_change_mask(0, &mask, 0);
+    return give_mask(0, pu);
 }
 
 int pin_process_keep_pu(void)
@@ -170,38 +162,39 @@ int pin_process_keep_pu(void)
     return pu < 0 ? -EINVAL : pin_life_change_mask(0, NULL, (uint32_t)pu);
 }
 
-bool pin_life_given_mask(struct profile_mask *out)
+/* The mask that we gave to the calling thread last is that of `*pu`; false: we gave none. */
+static bool get_given(int32_t *pu)
 {
-    int32_t pu = pin_self.is_main  ? pin_process_main_pu()
-                 : pin_self.record ? atomic_load(&pin_self.record->pu)
-                                   : MAIN_FREE;
-    *out = (struct profile_mask){0};
-    if (pu == MAIN_CLAIMED) {
-        *out = pin_here.plan.own;
-    } else if (pu >= 0 || pu == PIN_LEFT) {
-        *out = mask_of(pu);
-    }
-    return pu >= 0 || pu == PIN_LEFT || pu == MAIN_CLAIMED;
+    *pu = pin_self.is_main  ? pin_process_main_pu()
+          : pin_self.record ? atomic_load(&pin_self.record->pu)
+                            : MAIN_FREE;
+    return *pu >= 0 || *pu == PIN_LEFT || *pu == MAIN_CLAIMED;
+}
+
+bool pin_life_has_given_mask(void)
+{
+    int32_t pu;
+    return get_given(&pu);
 }
 
 /* Read by any thread that wants to move the calling one. */
 static void set_away(bool away)
 {
     if (getpid() == pin_life.pid) { /* not the child of a vfork() */
-        atomic_store(pin_self.record ? &pin_self.record->watched.away : &pin_life.main_away, away);
+        atomic_store(pin_self.record ? &pin_self.record->away : &pin_life.main_away, away);
     }
 }
 
 bool pin_process_unpin_thread(void)
 {
-    struct profile_mask given, now;
+    struct profile_mask now;
+    int32_t pu;
     /* Children of any other thread inherit from it what they do without the shim. */
-    if (pin_self.shut_child || !pin_life_given_mask(&given) ||
-        profile_mask_equal(&given, &pin_here.children)) {
+    if (pin_self.shut_child || !get_given(&pu) || is_mask_of(&pin_here.children, pu)) {
         return false;
     }
     set_away(true);
-    if (profile_mask_get(0, &now) == 0 && profile_mask_equal(&now, &given) &&
+    if (profile_mask_get(0, &now) == 0 && is_mask_of(&now, pu) &&
         pin_life_change_mask(0, &pin_here.children, 0) == 0) {
         return true;
     }
@@ -211,12 +204,13 @@ bool pin_process_unpin_thread(void)
 
 void pin_process_repin_thread(void)
 {
-    struct profile_mask given, now;
+    struct profile_mask now;
+    int32_t pu;
     /* Only a child that did not become another program is still in it. */
     pin_self.shut_child = false;
-    if (pin_life_given_mask(&given) && profile_mask_get(0, &now) == 0) {
+    if (get_given(&pu) && profile_mask_get(0, &now) == 0) {
         if (profile_mask_equal(&now, &pin_here.children)) {
-            pin_life_change_mask(0, &given, 0);
+            give_mask(0, pu);
         } else {
             pin_process_forget_thread();
         }
@@ -234,7 +228,7 @@ const struct profile_mask *pin_process_view(void)
 
 /* -- sandboxes -- */
 
-/* A thread that has been made and has not begun is not known to libc by a name of ours yet. */
+/* A thread that has been made and has not begun is not known by its number yet. */
 #define LONGEST_BIRTH_NS 1000000000u
 
 static bool somebody_is_being_born(void)
@@ -243,7 +237,7 @@ static bool somebody_is_being_born(void)
     pin_process_lock();
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
-        born |= thread->place != PIN_NO_PLACE && !thread->runs;
+        born |= thread->place != PIN_NO_PLACE && atomic_load(&thread->tid) == 0;
     }
     pin_process_unlock();
     return born;
@@ -253,15 +247,15 @@ static bool somebody_is_being_born(void)
 static void unpin_everybody(void)
 {
     const int32_t main_pu = pin_process_main_pu();
-    if (main_pu >= 0) {
-        unpin_thread(NULL, main_pu);
-    }
     pin_process_lock();
+    if (main_pu >= 0) {
+        (void)replace_mask(NULL, main_pu, &pin_here.children, 0);
+    }
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
         const int32_t pu = atomic_load(&thread->pu);
-        if (thread->runs && pu >= 0) {
-            unpin_thread(thread, pu);
+        if (atomic_load(&thread->tid) != 0 && pu >= 0) {
+            (void)replace_mask(thread, pu, &pin_here.children, 0);
         }
     }
     pin_process_unlock();
@@ -314,13 +308,12 @@ void pin_process_shut(bool everybody)
 
 void pin_process_clear_way(void)
 {
-    const struct profile_mask *left = left_mask();
     atomic_fetch_add(&pin_life.calls, 1);
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
-        if (thread->runs && thread->pool < PIN_POOLS && atomic_load(&thread->pu) == PIN_LEFT &&
-            atomic_load(&pin_life.state) == PLANNED) {
-            (void)replace_mask(thread, left, left);
+        if (atomic_load(&thread->tid) != 0 && thread->pool < PIN_POOLS &&
+            atomic_load(&thread->pu) == PIN_LEFT && atomic_load(&pin_life.state) == PLANNED) {
+            (void)replace_mask(thread, PIN_LEFT, wide_mask(PIN_LEFT), 0);
         }
     }
     atomic_fetch_sub(&pin_life.calls, 1);
@@ -331,26 +324,25 @@ void pin_process_clear_way(void)
 static bool move_mask(struct pin_thread *thread, int32_t pu)
 {
     atomic_int *at = thread ? &thread->pu : &pin_life.main_pu;
-    atomic_bool *away = thread ? &thread->watched.away : &pin_life.main_away;
+    atomic_bool *away = thread ? &thread->away : &pin_life.main_away;
     int32_t before = atomic_load(at);
     bool moved = false;
     if (before < 0 && before != PIN_LEFT) {
         return false;
     }
-    if (thread && !thread->runs) {
+    if (thread && atomic_load(&thread->tid) == 0) {
         atomic_store(at, pu); /* it sees it when it begins */
         return true;
     }
-    struct profile_mask from = mask_of(before), to = mask_of(pu);
     atomic_fetch_add(&pin_life.calls, 1);
     if (atomic_load(&pin_life.state) == PLANNED) {
         moved = atomic_compare_exchange_strong(at, &before, pu);
         if (moved && !atomic_load(away)) {
-            moved = replace_mask(thread, &from, &to);
+            moved = replace_mask(thread, before, pu >= 0 ? NULL : wide_mask(pu), pu);
             if (!moved) {
                 atomic_store(at, before);
             } else if (atomic_load(away)) {
-                (void)set_mask(thread, &pin_here.children);
+                (void)replace_mask(thread, pu, &pin_here.children, 0);
             }
         }
     }
@@ -362,24 +354,28 @@ static void say_moved(const struct pin_thread *thread, int32_t pu)
 {
     const char *which = thread ? "a thread" : "the main thread",
                *dso = thread && thread->dso && *thread->dso ? thread->dso : "the program";
-    if (!thread || thread->report_line > 0) {
-        pin_report_moved(thread ? thread->report_line : 0, pu);
+    const uint32_t line = thread ? atomic_load(&thread->report_line) : 0;
+    if (!thread || line > 0) {
+        pin_report_moved(line, pu);
     }
     pin_log(pin_here.options.verbose && pu >= 0, "%s of %s moved to PU %d", which, dso, pu);
     pin_log(pin_here.options.verbose && pu < 0, "%s of %s left to the kernel", which, dso);
 }
 
-bool pin_process_move(struct pin_thread *thread, int32_t pu)
+bool pin_process_move(struct pin_thread *thread, uint64_t born_ns, int32_t from, int32_t pu)
 {
     bool moved = false;
     pin_process_lock();
-    const int32_t before = thread ? atomic_load(&thread->pu) : pin_process_main_pu();
-    if (pin_pools_move(&pin_here.pools, thread, pu)) {
+    const bool is_same = thread ? thread->born_ns == born_ns && thread->pool < PIN_POOLS &&
+                                      atomic_load(&thread->pu) == from &&
+                                      !pin_process_thread_is_gone(thread)
+                                : pin_process_main_pu() == from;
+    if (is_same && pin_pools_move(&pin_here.pools, thread, pu)) {
         moved = move_mask(thread, pu);
         if (moved) {
             say_moved(thread, pu);
         } else {
-            (void)pin_pools_move(&pin_here.pools, thread, before);
+            (void)pin_pools_move(&pin_here.pools, thread, from);
         }
     }
     pin_process_unlock();
@@ -396,7 +392,7 @@ void pin_process_put(struct pin_thread *thread, int32_t pu)
 void pin_process_leave(struct pin_thread *thread)
 {
     if (thread) {
-        thread->decider = PROFILE_BY_KERNEL; /* for one that has not begun */
+        atomic_store(&thread->decider, PROFILE_BY_KERNEL); /* for one that has not begun */
     }
     pin_process_put(thread, PIN_LEFT);
 }

@@ -41,6 +41,26 @@ void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes)
     return seen;
 }
 
+/* -- the process that they belong to -- */
+
+static _Atomic(void *) mark; /* a byte that a copy of the process finds cleared */
+static _Atomic(bool) is_marked;
+
+bool pin_pages_are_ours(void)
+{
+    return !atomic_load_explicit(&is_marked, memory_order_relaxed) ||
+           *(volatile char *)atomic_load_explicit(&mark, memory_order_relaxed) != 0;
+}
+
+void pin_pages_claim(void)
+{
+    char *page = pin_pages_map_once(&mark, 1);
+    if (page && profile_syscall(SYS_madvise, (long)page, 1, MADV_WIPEONFORK, 0, 0, 0) == 0) {
+        *page = 1;
+        atomic_store(&is_marked, true);
+    }
+}
+
 /* -- stacks -- */
 
 /* Reading a profile and making its plan takes 20 KiB. Only what is touched is real. */

@@ -11,6 +11,12 @@
  * is no memory. */
 void *pin_pages_map_once(_Atomic(void *) *at, size_t bytes);
 
+/* Becomes false in a child that has a copy of this process's memory, however it was made; not in
+ * one that shares it (vfork), and not on kernels before 4.14. */
+bool pin_pages_are_ours(void);
+/* From now on, in this process. */
+void pin_pages_claim(void);
+
 /* Called once in the thread that the process began with, on its stack. */
 void pin_pages_start(void);
 

@@ -1,9 +1,6 @@
 /* Which thread of this process has which PU. The rules are drawn in pools.h. */
 #include "preload/place/pools.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "preload/place/pages.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
@@ -46,8 +43,10 @@ static void clear_record(struct pin_thread *record)
 {
     record->pool = PIN_POOLS;
     record->place = PIN_NO_PLACE;
-    record->runs = false;
-    record->report_line = 0;
+    atomic_store_explicit(&record->tid, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->away, false, memory_order_relaxed);
+    atomic_store_explicit(&record->bound, false, memory_order_relaxed);
+    atomic_store_explicit(&record->report_line, 0, memory_order_relaxed);
     record->watched = (struct pin_watched){0};
     atomic_store_explicit(&record->pu, PIN_LEFT, memory_order_relaxed);
 }
@@ -68,7 +67,7 @@ struct pin_thread *pin_record_take(void)
 
 void pin_record_give_back(struct pin_thread *record)
 {
-    record->runs = false;
+    atomic_store(&record->tid, 0);
     record->next_free = free_records;
     free_records = record;
 }
@@ -215,16 +214,13 @@ size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu)
     return at < pools->count ? at : PIN_NO_PLACE;
 }
 
-int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
+struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan,
+                                 struct pin_place *places)
 {
     const uint32_t *pus = plan->pus;
     const struct pin_pools before = *pools;
     struct profile_mask seen = {0};
-    struct pin_place *places = calloc(plan->count, sizeof *places);
     size_t count = 0;
-    if (!places) {
-        return -ENOMEM;
-    }
     for (size_t k = 0; k < plan->count; k++) {
         if (profile_mask_has(&seen, pus[k])) {
             continue; /* of a rank with more threads than PUs */
@@ -246,8 +242,7 @@ int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan)
             thread->place = pin_pools_place_of(pools, before.places[thread->place].pu);
         }
     }
-    free(before.places);
-    return 0;
+    return before.places;
 }
 
 /* -- pools -- */
@@ -323,9 +318,27 @@ static bool team_fits(const struct pin_pools *pools, size_t threads)
            !(count_rest(pools, &several) > 0 && meets_strangers(pools, needs));
 }
 
-bool pin_pools_team_fits(const struct pin_pools *pools)
+/* Threads that have ended without a word give back what they had. True: there were any. When they
+ * ended is not known, so the pool may never have been as large as it seemed. */
+static bool bury(struct pin_pools *pools)
 {
-    return team_fits(pools, pools->pool[pools->team].threads + 1);
+    bool any = false;
+    for (uint32_t number = pin_record_count(); number > 0 && pools->is_gone; number--) {
+        struct pin_thread *thread = pin_record_at(number);
+        if (pools->is_gone(thread)) {
+            pin_pools_end(pools, thread, true);
+            pin_record_give_back(thread);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool pin_pools_team_fits(struct pin_pools *pools)
+{
+    const struct pin_pool *team = &pools->pool[pools->team];
+    return team_fits(pools, team->threads + 1) ||
+           (!team->left && bury(pools) && team_fits(pools, team->threads + 1));
 }
 
 /* `pool`: one of whose threads has just come. */
@@ -410,6 +423,9 @@ static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
                             void (*leave)(struct pin_thread *))
 {
     size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
+    if (at == PIN_NO_PLACE && bury(pools) && rest_fits(pools, pool)) {
+        at = take_free(pools, false, true);
+    }
     if (at == PIN_NO_PLACE) {
         leave_pools(pools, false, leave);
     }
@@ -463,8 +479,8 @@ void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *bu
     }
     for (uint32_t number = 1; number <= pin_record_count(); number++) {
         struct pin_thread *thread = pin_record_at(number);
-        if (!thread->runs || thread->place != PIN_NO_PLACE || !is_rest(pools, thread->pool) ||
-            pools->pool[thread->pool].left) {
+        if (atomic_load(&thread->tid) == 0 || thread->place != PIN_NO_PLACE ||
+            !is_rest(pools, thread->pool) || pools->pool[thread->pool].left) {
             continue;
         }
         size_t at = take_free(pools, false, true);

@@ -17,7 +17,6 @@
 #ifndef SERVET_PRELOAD_PLACE_POOLS_H
 #define SERVET_PRELOAD_PLACE_POOLS_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,10 +36,7 @@
 
 /* The figures that the watch keeps of a thread. */
 struct pin_watched {
-    atomic_int tid;                 /* 0: not watched */
-    atomic_bool away;               /* on the mask of children for a moment */
-    pid_t seen_tid;                 /* of the thread that the figures are of */
-    uint64_t seen_at_ns, waited_ns; /* the last look, and how long it had waited in all */
+    uint64_t seen_at_ns, waited_ns; /* the last look (0: none), and how long it had waited in all */
     uint64_t moved_at_ns;           /* 0: never */
     int32_t home;                   /* 1 + the PU that the watch took it from; 0: none */
 };
@@ -51,18 +47,19 @@ struct pin_thread {
     const void *routine; /* the code that it was made to run; its lifetime is counted there */
     atomic_int pu;       /* or PIN_LEFT; these two are a profile_thread_record */
     struct pin_thread *next_free;
-    uint32_t number; /* 1, 2, … */
-    unsigned pool;   /* PIN_POOLS: none, a helper or a thread that lives briefly */
-    size_t place;    /* or PIN_NO_PLACE */
-    int32_t born;    /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
-    bool runs;       /* it has begun, and not ended: `self` is valid */
-    bool is_c11;     /* its start routine returns an int */
-    pthread_t self;
+    uint32_t number;  /* 1, 2, … */
+    unsigned pool;    /* PIN_POOLS: none, a helper or a thread that lives briefly */
+    size_t place;     /* or PIN_NO_PLACE */
+    int32_t born;     /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
+    atomic_int tid;   /* the kernel's number of it; 0: it has not begun, or has ended */
+    atomic_bool away; /* on the mask of children for a moment */
+    atomic_bool bound; /* by the program since */
+    bool is_c11;       /* its start routine returns an int */
     uint64_t born_ns;
     struct pin_watched watched;
-    uint32_t report_line; /* 0: none */
+    atomic_uint report_line; /* 0: none */
     enum profile_role role;
-    enum profile_decider decider;
+    atomic_int decider; /* enum profile_decider */
     const char *dso;
     void *start, *argument;
 };
@@ -129,11 +126,13 @@ struct pin_pools {
     size_t strangers;  /* threads of other libraries that run on unknown PUs */
     bool rank;         /* the plan is this rank's part of the node */
     struct pin_registry *registry;
+    bool (*is_gone)(const struct pin_thread *thread); /* has it ended without a word? */
 };
 
-/* The places of a plan, in place of those of an earlier one: threads that have a place keep it.
- * 0, -ENOMEM. */
-int pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan);
+/* The places of a plan, in place of those of an earlier one, which are returned: threads that have
+ * a place keep it. `places`: room for all, zeros. */
+struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan,
+                                 struct pin_place *places);
 
 /* The place of a PU, or PIN_NO_PLACE. */
 size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu);
@@ -143,7 +142,7 @@ unsigned pin_pools_find(struct pin_pools *pools, const char *name);
 /* A place for the main thread; PIN_NO_PLACE: none. A rank gets the first of its part. */
 size_t pin_pools_place_main(struct pin_pools *pools);
 /* Does the team have room with one thread more? */
-bool pin_pools_team_fits(const struct pin_pools *pools);
+bool pin_pools_team_fits(struct pin_pools *pools);
 /* A place for one more thread of the pool, which counts from now on; `wanted`: this very one, or
  * PIN_NO_PLACE. PIN_NO_PLACE: it, and with it all threads that `leave` is then called for, which
  * may be of other pools, are left to the kernel. */

@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
-#include "preload/place/check.h"
 #include "preload/place/life.h"
 #include "preload/place/look.h"
 #include "preload/place/owner.h"
@@ -43,6 +42,7 @@
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
 #include "profile/base/launchers.h"
+#include "profile/base/syscall.h"
 
 struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE};
@@ -93,6 +93,9 @@ __attribute__((constructor)) static void constructor(void)
 bool pin_process_active(void)
 {
     start_process();
+    if (!pin_pages_are_ours()) {
+        pin_process_forked();
+    }
     return !is_retired() && !pin_self.inside && !pin_self.shut;
 }
 
@@ -121,13 +124,13 @@ static void recall_priority(void)
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool main_is_bound(const struct pin_process *this)
 {
-    struct profile_mask now, first = {0};
+    static struct profile_mask now; /* the lock is held */
     if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
         return false;
     }
     /* A runtime that follows servet-pin's places puts the main thread where we would. */
-    profile_mask_add(&first, this->plan.pus[0]);
-    return !this->places_exported || !profile_mask_equal(&now, &first);
+    return !this->places_exported || !profile_mask_has(&now, this->plan.pus[0]) ||
+           profile_mask_count(&now) != 1;
 }
 
 /* Reads the environment, the launcher and the user's choices; once in each process. */
@@ -150,7 +153,8 @@ static void look_around(void)
     pin_here.pools = (struct pin_pools){.team = PIN_POOLS,
                                         .main_place = PIN_NO_PLACE,
                                         .rank = pin_here.launcher.local_size > 1,
-                                        .registry = &pin_here.registry};
+                                        .registry = &pin_here.registry,
+                                        .is_gone = pin_process_thread_is_gone};
     if (!pin_here.options.no_registry) {
         int rc = pin_registry_open(&pin_here.registry, pin_here.options.registry,
                                    pin_owner_path(&pin_here), pin_here.launcher.job);
@@ -160,58 +164,83 @@ static void look_around(void)
 }
 
 /* The threads that the plan is made for; 0: any number. */
-static uint32_t threads_of(enum pin_comes comes)
+static uint32_t threads_of(uint32_t threads)
 {
-    uint32_t threads = comes == PIN_REST_COMES && !pin_here.launcher.name ? 0 : pin_plan_threads();
     bool fits = pin_here.pools.rank || threads <= profile_mask_count(&pin_here.allowed);
-    pin_here.pools.team_size = comes == PIN_TEAM_COMES ? threads : 0;
     return fits ? threads : 0;
+}
+
+static size_t count_own(const struct pin_plan *plan)
+{
+    pin_process_lock();
+    const size_t threads = pin_pools_threads(&pin_here.pools);
+    pin_process_unlock();
+    return 1 + threads + profile_mask_count(&plan->avoid);
+}
+
+/* The plan, and its places (zeros), are there; other threads see both at once. */
+static void install_plan(const struct pin_plan *plan, struct pin_place *places, size_t strangers,
+                         uint32_t team_size)
+{
+    pin_process_lock();
+    struct pin_plan before = pin_here.plan;
+    pin_here.plan = *plan;
+    if (pin_here.launcher.name && pin_here.launcher.row->workers) {
+        pin_here.children = plan->own; /* data loaders live in their worker's part */
+    }
+    struct pin_place *places_before = pin_pools_plan(&pin_here.pools, plan, places);
+    pin_here.pools.strangers = strangers;
+    pin_here.pools.team_size = team_size;
+    atomic_store_explicit(&pin_life.state, PLANNED, memory_order_release);
+    pin_process_unlock();
+    pin_plan_free(&before);
+    free(places_before);
 }
 
 static bool make_plan(enum pin_comes comes)
 {
+    const uint32_t threads =
+        comes == PIN_REST_COMES && !pin_here.launcher.name ? 0 : pin_plan_threads();
     const struct pin_plan_request request = {
         .options = &pin_here.options,
         .launcher = &pin_here.launcher,
-        .threads = threads_of(comes),
+        .threads = threads_of(threads),
         .is_team = comes != PIN_REST_COMES || pin_here.launcher.name,
         .allowed = &pin_here.allowed,
     };
-    struct pin_plan before = pin_here.plan;
-    if (pin_plan_make(&request, &pin_here.registry, &pin_here.plan) < 0) {
+    struct pin_plan plan;
+    if (pin_plan_make(&request, &pin_here.registry, &plan) < 0) {
         return false;
     }
-    pin_plan_free(&before);
-    if (pin_here.launcher.name && pin_here.launcher.row->workers) {
-        pin_here.children = pin_here.plan.own; /* data loaders live in their worker's part */
+    struct pin_place *places = calloc(plan.count, sizeof *places);
+    if (!places) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        pin_plan_free(&plan);
+        return false;
     }
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
         pin_report_main(&pin_here.options, -1, PROFILE_BY_KERNEL);
     }
-    if (pin_pools_plan(&pin_here.pools, &pin_here.plan) < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        return false;
-    }
     /* Threads of other jobs are no strangers: what they hold is known. */
-    pin_here.pools.strangers =
-        pin_here.options.no_strangers || pin_here.launcher.name
-            ? 0
-            : pin_look_begin(&pin_here.plan.own, 1 + pin_pools_threads(&pin_here.pools) +
-                                                     profile_mask_count(&pin_here.plan.avoid));
+    const size_t strangers = pin_here.options.no_strangers || pin_here.launcher.name
+                                 ? 0
+                                 : pin_look_begin(&plan.own, count_own(&plan));
+    install_plan(&plan, places, strangers, comes == PIN_TEAM_COMES ? threads : 0);
     return true;
 }
 
 void pin_process_look_again(void)
 {
-    struct profile_mask busy;
-    if (!pin_look_is_pending() || pin_look_left_ns() > 0 || pin_life_state() != PLANNED) {
+    static struct profile_mask busy; /* of the one thread that ends the look */
+    if (pin_life_state() != PLANNED || !pin_look_end(&busy)) {
         return;
     }
-    pin_look_end(&busy);
+    pin_process_lock();
     pin_pools_place_rest(&pin_here.pools, &busy, pin_process_put);
+    pin_process_unlock();
+    pin_look_forget();
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static enum pin_comes planning_for;
 
 static void make_plan_aside(void)
@@ -220,26 +249,48 @@ static void make_plan_aside(void)
     if (first) {
         look_around();
     }
-    const bool made = make_plan(planning_for);
-    if (made && first && pin_here.options.watch) {
-        int rc = pin_watch_start(&pin_here);
-        if (rc < 0) {
-            pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
-        }
+    if (!make_plan(planning_for)) {
+        atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
+        return;
     }
-    pin_log(made && planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made from %s",
+    int rc = first && pin_here.options.watch ? pin_watch_start(&pin_here) : 0;
+    if (rc < 0) {
+        pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
+    }
+    pin_log(planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made from %s",
             pin_here.plan.source);
-    if (first || !made) {
-        atomic_store_explicit(&pin_life.state, made ? PLANNED : FAILED, memory_order_release);
-    }
+}
+
+bool pin_process_is_planned(void)
+{
+    return pin_life_state() == PLANNED;
+}
+
+bool pin_process_wants_plan(enum pin_comes comes)
+{
+    return pin_life_state() == IDLE || (pin_life_state() == PLANNED && comes == PIN_TEAM_COMES &&
+                                        !pin_life.planned_for_team && !pin_here.launcher.name);
+}
+
+/* This may be a child that the kernel made since the start, without a word to us. */
+static void settle(void)
+{
+    pin_life.pid = getpid();
+    pin_self.is_main |= profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0) == pin_life.pid;
+    pin_pages_claim();
 }
 
 struct pin_process *pin_process_plan(enum pin_comes comes)
 {
-    bool is_wanted =
-        pin_life_state() == IDLE || (pin_life_state() == PLANNED && comes == PIN_TEAM_COMES &&
-                                     !pin_life.planned_for_team && !pin_here.launcher.name);
-    if (is_wanted) {
+    const bool outside = pin_self.inside;
+    if (!pin_process_wants_plan(comes) || atomic_exchange(&pin_life.planning, true)) {
+        return pin_life_state() == PLANNED ? &pin_here : NULL;
+    }
+    pin_self.inside = true;
+    if (pin_process_wants_plan(comes)) {
+        if (pin_life_state() == IDLE) {
+            settle();
+        }
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
         if (pin_pages_with_stack(make_plan_aside) < 0) {
@@ -247,30 +298,42 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
             atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         }
     }
+    pin_self.inside = outside;
+    atomic_store(&pin_life.planning, false);
     return pin_life_state() == PLANNED ? &pin_here : NULL;
 }
 
+/* -- the lock -- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 void pin_process_lock(void)
 {
+    struct pin_shield shield;
+    pin_shield_raise(&shield);
     pthread_mutex_lock(&lock);
+    pin_self.shield = shield;
+    pin_self.outside = pin_self.inside;
     pin_self.inside = true;
 }
 
 void pin_process_unlock(void)
 {
-    pin_self.inside = false;
+    const struct pin_shield shield = pin_self.shield;
+    pin_self.inside = pin_self.outside;
     pthread_mutex_unlock(&lock);
+    pin_shield_lower(&shield);
 }
 
 /* -- who has chosen already -- */
 
 bool pin_process_thread_is_bound(const struct pin_process *this)
 {
-    struct profile_mask given, now;
+    static struct profile_mask now; /* the lock is held */
     if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
         return main_is_bound(this);
     }
-    if (pin_life_given_mask(&given) || profile_mask_get(0, &now) < 0) {
+    if (pin_life_has_given_mask() || profile_mask_get(0, &now) < 0) {
         return false;
     }
     return !profile_mask_equal(&now, &this->start) && !profile_mask_equal(&now, &this->children) &&
@@ -369,7 +432,6 @@ static void place_main(struct pin_process *this)
         atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
         say_main(this, pu);
     }
-    pin_check_laid(pu);
     pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, PROFILE_BY_SERVET);
 }
 
@@ -422,25 +484,38 @@ void pin_process_narrow_main(struct pin_process *this)
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
  * it is another process, and what others hold has changed. (The old plan's memory is left, for
  * another thread may have been at it.) A sandbox is inherited. */
-static void after_fork_in_child(void)
+void pin_process_forked(void)
 {
     if (pin_self.shut || is_retired()) {
         atomic_store(&pin_life.state, RETIRED);
         return;
     }
-    if (pin_process_unpin_thread()) {
+    struct profile_mask now;
+    if (pin_process_unpin_thread() ||
+        (pin_life_state() == PLANNED && profile_mask_get(0, &now) == 0 &&
+         profile_mask_equal(&now, &pin_here.children))) {
         pin_here.start = pin_here.children;
     }
     pin_self.is_main = true;
     pin_self.record = NULL;
     pin_self.told = 0;
+    pin_self.inside = false;
     pin_life = (struct pin_life){.main_pu = MAIN_FREE, .pid = getpid(), .state = NEW};
+    pin_pages_claim();
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pin_watch_forget();
     pin_look_forget();
     pin_report_reset();
     pin_records_reset();
     atomic_store(&pin_life.state, IDLE);
+}
+
+/* Another library's handler may have made a thread before. */
+static void after_fork_in_child(void)
+{
+    if (getpid() != pin_life.pid || !pin_pages_are_ours()) {
+        pin_process_forked();
+    }
 }
 
 /* Why no thread has been placed; NULL: some were, or a line has said it. */
@@ -491,6 +566,7 @@ __attribute__((destructor)) static void destructor(void)
     if (!is_asked || pin_life_state() == NEW || pin_self.shut) {
         return;
     }
+    (void)pin_process_active(); /* a child's copy begins anew */
     pin_self.inside = true;
     (void)pin_pages_with_stack(say_goodbye);
 }

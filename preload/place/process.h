@@ -55,7 +55,8 @@ bool pin_process_is_main(void);
 const struct pin_process *pin_process_get(void);
 
 /* Guards the plan and the pools. A thread that has it does the shim's own work
- * (pin_process_active()). */
+ * (pin_process_active()), is not cancelled, and calls nothing that looks a function up, allocates
+ * or waits (tests/preload/under_the_lock has the list). */
 void pin_process_lock(void);
 void pin_process_unlock(void);
 
@@ -66,12 +67,17 @@ enum pin_comes {
     PIN_RANK_COMES, /* the main thread, as a rank */
 };
 
-/* Makes the plan if there is none yet, and anew for a team whose number of threads is known. NULL
- * when it cannot be made (said once on stderr): the program runs unpinned. The lock is held. */
+/* Is there a plan? */
+bool pin_process_is_planned(void);
+/* Is a plan to be made, or made anew for a team whose number of threads is known? */
+bool pin_process_wants_plan(enum pin_comes comes);
+/* Makes it. The lock is not held, and no other thread waits meanwhile: a plan reads files and takes
+ * memory, and the program's malloc may wait for a thread that makes a thread. NULL: it cannot be
+ * made (said once on stderr), or another thread makes it; the program runs unpinned. */
 struct pin_process *pin_process_plan(enum pin_comes comes);
 
 /* Places the threads of pools that were left because strangers ran, if it can be known by now which
- * PUs these keep busy. The lock is held. */
+ * PUs these keep busy. The lock is not held: files are read. */
 void pin_process_look_again(void);
 
 /* An OpenMP runtime is at work in this process. */
@@ -108,6 +114,9 @@ void pin_process_narrow_main(struct pin_process *process);
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
 
+/* In the child of a fork that pthread_atfork() does not see. */
+void pin_process_forked(void);
+
 /* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
  * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
 int pin_process_begin_thread(struct pin_thread *thread, int32_t born);
@@ -115,8 +124,11 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born);
 int pin_process_keep_pu(void);
 
 /* A thread of this process, NULL: the main thread, gets `pu`, or is left to the kernel (PIN_LEFT),
- * if it is still where we put it. False: nothing was changed. */
-bool pin_process_move(struct pin_thread *thread, int32_t pu);
+ * if its record is still that of the thread which was made at `born_ns`, and it is still where we
+ * put it (`from`). False: nothing was changed. */
+bool pin_process_move(struct pin_thread *thread, uint64_t born_ns, int32_t from, int32_t pu);
+/* Has the thread ended without a word to us? */
+bool pin_process_thread_is_gone(const struct pin_thread *thread);
 /* Its mask and its record alone; the lock is held. */
 void pin_process_put(struct pin_thread *thread, int32_t pu);
 /* The main thread's PU, PIN_LEFT, or another number below 0. */

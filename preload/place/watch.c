@@ -26,7 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/base/libc.h"
 #include "preload/node/node.h"
+#include "preload/place/pages.h"
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
@@ -51,6 +53,8 @@ static struct {
     atomic_uint moved, loosened, tightened;
 } watch;
 
+struct subject;
+
 /* State of the last look. Only the watching thread comes here. */
 static struct {
     uint64_t at_ns;
@@ -58,37 +62,76 @@ static struct {
     struct profile_ticks *before, *now; /* of each PU */
     size_t pus;
     uint32_t threads[PROFILE_MASK_PUS]; /* of ours on each PU */
-    size_t own;                         /* of ours in all */
-    struct profile_mask idle;           /* PUs of the plan that idle and are not ours */
+    _Atomic(void *) pages;
+    struct subject *subject; /* threads that are ours to move */
+    size_t subjects;
+    struct profile_mask idle; /* PUs of the plan that idle and are not ours */
     bool anybody_waits;
     struct pin_watched main;
 } look;
 
 /* -- the threads that are watched -- */
 
+/* A thread as it was when the look began. Its record may be another thread's by now, so each change
+ * names the thread that it is for. */
 struct subject {
     struct pin_thread *record; /* NULL: the main thread */
-    struct pin_watched *watched;
+    uint64_t born_ns;
+    struct pin_watched watched;
     pid_t tid;
     int32_t pu, home;
 };
 
-/* The main thread is number 0. False: there is none, or it is not ours to move. */
+#define MOST_SUBJECTS (1u + 65535u)
+
+/* False: there is no such thread, or it is not ours to move. The main thread is number 0. The lock
+ * is held. */
 static bool get_subject(uint32_t number, struct subject *out)
 {
     struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL};
     if (number == 0) {
-        it.watched = &look.main;
+        it.watched = look.main;
         it.tid = getpid();
         it.pu = pin_process_main_pu();
-    } else if (it.record && it.record->pool < PIN_POOLS) {
-        it.watched = &it.record->watched;
-        it.tid = atomic_load(&it.record->watched.tid);
+    } else if (it.record->pool < PIN_POOLS && !atomic_load(&it.record->bound)) {
+        it.born_ns = it.record->born_ns;
+        it.watched = it.record->watched;
+        it.tid = atomic_load(&it.record->tid);
         it.pu = atomic_load(&it.record->pu);
     }
-    it.home = it.watched ? it.watched->home - 1 : -1;
+    it.home = it.watched.home - 1;
     *out = it;
     return it.tid != 0 && (it.pu >= 0 || (it.pu == PIN_LEFT && it.home >= 0));
+}
+
+/* All of them. */
+static bool get_subjects(void)
+{
+    look.subject = pin_pages_map_once(&look.pages, MOST_SUBJECTS * sizeof *look.subject);
+    look.subjects = 0;
+    if (!look.subject) {
+        return false;
+    }
+    pin_process_lock();
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        look.subjects += get_subject(number, &look.subject[look.subjects]);
+    }
+    pin_process_unlock();
+    return true;
+}
+
+/* The figures go to the records that are still theirs. */
+static void keep_figures(void)
+{
+    pin_process_lock();
+    for (const struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
+        if (!it->record) {
+            look.main = it->watched;
+        } else if (it->record->born_ns == it->born_ns) {
+            it->record->watched = it->watched;
+        }
+    }
+    pin_process_unlock();
 }
 
 static bool read_waited(pid_t tid, uint64_t *out)
@@ -105,42 +148,36 @@ static bool read_waited(pid_t tid, uint64_t *out)
 }
 
 /* Has it waited for a PU since the last look? Not known, and false, at the first one. */
-static bool waits(const struct subject *it)
+static bool waits(struct subject *it)
 {
     uint64_t waited;
     if (!read_waited(it->tid, &waited)) {
         return false;
     }
-    struct pin_watched before = *it->watched;
-    it->watched->seen_tid = it->tid;
-    it->watched->seen_at_ns = look.at_ns;
-    it->watched->waited_ns = waited;
+    const struct pin_watched before = it->watched;
+    it->watched.seen_at_ns = look.at_ns;
+    it->watched.waited_ns = waited;
     double passed = (double)(look.at_ns - before.seen_at_ns);
-    return before.seen_tid == it->tid && (double)(waited - before.waited_ns) > WAITING * passed;
+    return before.seen_at_ns != 0 && (double)(waited - before.waited_ns) > WAITING * passed;
 }
 
 /* -- moving -- */
 
 static void count_threads(void)
 {
-    struct subject it;
     memset(look.threads, 0, sizeof look.threads);
-    look.own = 0;
-    for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        if (get_subject(number, &it)) {
-            look.own++;
-            look.threads[it.pu >= 0 ? it.pu : 0] += it.pu >= 0;
-        }
+    for (const struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
+        look.threads[it->pu >= 0 ? it->pu : 0] += it->pu >= 0;
     }
 }
 
 static void move(struct subject *it, int32_t pu, atomic_uint *counted)
 {
-    if (!pin_process_move(it->record, pu)) {
+    if (!pin_process_move(it->record, it->born_ns, it->pu, pu)) {
         return; /* it has been bound meanwhile, or has ended */
     }
-    it->watched->moved_at_ns = look.at_ns;
-    it->watched->home = 1 + (pu >= 0 ? pu : it->pu);
+    it->watched.moved_at_ns = look.at_ns;
+    it->watched.home = 1 + (pu >= 0 ? pu : it->pu);
     atomic_fetch_add(counted, 1);
     if (it->pu >= 0) {
         look.threads[it->pu]--;
@@ -149,6 +186,7 @@ static void move(struct subject *it, int32_t pu, atomic_uint *counted)
         look.threads[pu]++;
         profile_mask_remove(&look.idle, (uint32_t)pu);
     }
+    it->pu = pu;
 }
 
 /* The first PU of the plan that idles: they are in the order of the weights. */
@@ -168,7 +206,7 @@ static bool choose_pu(uint32_t *out)
 static void treat(struct subject *it, bool waiting)
 {
     uint32_t pu;
-    if (it->watched->moved_at_ns != 0 && look.at_ns - it->watched->moved_at_ns < MOVE_EVERY_NS) {
+    if (it->watched.moved_at_ns != 0 && look.at_ns - it->watched.moved_at_ns < MOVE_EVERY_NS) {
         return;
     }
     if ((waiting || it->pu == PIN_LEFT) && choose_pu(&pu)) {
@@ -184,12 +222,14 @@ static void treat(struct subject *it, bool waiting)
 /* PUs of the plan that have idled since the last look, and that none of our threads has. */
 static void find_idle(void)
 {
-    const struct profile_mask *own = &watch.process->plan.own;
+    pin_process_lock();
+    const struct profile_mask own = watch.process->plan.own;
+    pin_process_unlock();
     look.idle = (struct profile_mask){0};
     for (uint32_t pu = 0; pu < look.pus; pu++) {
         double idle_ns =
             (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
-        if (profile_mask_has(own, pu) && look.threads[pu] == 0 &&
+        if (profile_mask_has(&own, pu) && look.threads[pu] == 0 &&
             idle_ns > IDLING * look.passed_ns) {
             profile_mask_add(&look.idle, pu);
         }
@@ -199,21 +239,18 @@ static void find_idle(void)
 /* Nobody waits and no more is runnable than our threads and this one: each loose one goes home. */
 static void tighten(void)
 {
-    struct subject it;
-    if (look.anybody_waits || profile_running_tasks() > look.own + 1) {
+    if (look.anybody_waits || profile_running_tasks() > look.subjects + 1) {
         return;
     }
-    for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        if (get_subject(number, &it) && it.pu == PIN_LEFT &&
-            look.at_ns - it.watched->moved_at_ns >= MOVE_EVERY_NS) {
-            move(&it, it.home, &watch.tightened);
+    for (struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
+        if (it->pu == PIN_LEFT && look.at_ns - it->watched.moved_at_ns >= MOVE_EVERY_NS) {
+            move(it, it->home, &watch.tightened);
         }
     }
 }
 
 static void look_round(void)
 {
-    struct subject it;
     uint64_t now_ns = profile_now_ns();
     bool first = look.at_ns == 0;
     struct profile_ticks *before = look.now;
@@ -224,20 +261,20 @@ static void look_round(void)
     if (profile_ticks_get(look.now, look.pus) < 0 || first) {
         return;
     }
-    pin_process_lock();
     pin_process_look_again();
-    pin_process_unlock();
+    if (!get_subjects()) {
+        return;
+    }
     count_threads();
     find_idle();
     look.anybody_waits = false;
-    for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        if (get_subject(number, &it)) {
-            bool waiting = waits(&it);
-            look.anybody_waits = look.anybody_waits || waiting;
-            treat(&it, waiting);
-        }
+    for (struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
+        bool waiting = waits(it);
+        look.anybody_waits = look.anybody_waits || waiting;
+        treat(it, waiting);
     }
     tighten();
+    keep_figures();
 }
 
 /* -- the thread -- */
@@ -287,7 +324,7 @@ static int start_thread(void)
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its threads */
-    rc = pthread_create(&watch.thread, &attributes, watch_main, NULL);
+    rc = PIN_LIBC(pthread_create)(&watch.thread, &attributes, watch_main, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return -rc;
@@ -315,7 +352,7 @@ void pin_watch_stop(void)
     if (atomic_exchange(&watch.on, false)) {
         atomic_store(&watch.stop, 1);
         profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-        pthread_join(watch.thread, NULL);
+        PIN_LIBC(pthread_join)(watch.thread, NULL);
     }
 }
 

@@ -2,6 +2,7 @@
  * processes that are in the way, looked for at the moment when a pool is left. */
 #include "preload/place/why.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -133,8 +134,11 @@ static bool is_news(void)
 
 void pin_why_say(void)
 {
-    if ((pin_here.options.verbose || pin_here.options.report[0]) && is_news()) {
+    static atomic_bool saying;
+    if ((pin_here.options.verbose || pin_here.options.report[0]) && is_news() &&
+        !atomic_exchange(&saying, true)) {
         (void)pin_pages_with_stack(say_pools);
+        atomic_store(&saying, false);
     }
 }
 

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-/* Says it of pools that have been left since the last call. The lock is held. */
+/* Says it of pools that have been left since the last call. The lock is not held: files are
+ * read. */
 void pin_why_say(void);
 /* The same at the end, in the report. True: some pool was left. */
 bool pin_why_report(void);

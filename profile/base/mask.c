@@ -10,13 +10,11 @@
 
 int profile_mask_get(pid_t tid, struct profile_mask *out)
 {
-    struct profile_mask mask = {0};
-    long result =
-        profile_syscall(SYS_sched_getaffinity, tid, (long)sizeof mask, (long)&mask, 0, 0, 0);
-    if (result < 0) {
-        return (int)result;
+    long bytes = profile_syscall(SYS_sched_getaffinity, tid, (long)sizeof *out, (long)out, 0, 0, 0);
+    if (bytes < 0) {
+        return (int)bytes;
     }
-    *out = mask;
+    memset((char *)out + bytes, 0, sizeof *out - (size_t)bytes);
     return 0;
 }
 

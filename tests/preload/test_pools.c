@@ -41,7 +41,7 @@ static void begin(size_t count)
     left_count = 0;
     main_left = false;
     pin_records_reset();
-    ck_assert_int_eq(pin_pools_plan(&pools, &plan), 0);
+    (void)pin_pools_plan(&pools, &plan, calloc(count, sizeof *pools.places));
 }
 
 /* One more thread of the library `name`. */
@@ -50,7 +50,7 @@ static struct pin_thread *add(const char *name)
     struct pin_thread *thread = pin_record_take();
     ck_assert_ptr_nonnull(thread);
     thread->pool = pin_pools_find(&pools, name);
-    thread->runs = true;
+    atomic_store(&thread->tid, 1);
     thread->place = pin_pools_admit(&pools, thread->pool, PIN_NO_PLACE, leave);
     if (thread->place != PIN_NO_PLACE) {
         atomic_store(&thread->pu, (int)pools.places[thread->place].pu);

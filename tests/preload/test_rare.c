@@ -1,0 +1,94 @@
+/* Programs that do what few do, with threads that end without a word, with forks that libc does not
+ * see, with attributes and stacks: do they see what they would without the shim, and is a place
+ * neither lost nor given to another process? */
+#include <string.h>
+
+#include "tests/base/runner.h"
+#include "tests/preload/child.h"
+#include "tests/preload/here.h"
+
+#define PROGRAM PROGRAMS "/rare"
+
+static struct child child, plain;
+
+static void run(const char *const *changes, const char *way)
+{
+    child_run_preloaded(&child, changes, ARGV("taskset", "-c", order_pair, PROGRAM, way));
+    ck_assert_msg(child.status == 0, "%s: exit status %d: %s%s", way, child.status, child.out,
+                  child.err);
+}
+
+/* Its output is the same without the shim. */
+static void expect_the_same(const char *way)
+{
+    child_run(&plain, NULL, ARGV("taskset", "-c", order_pair, PROGRAM, way));
+    run(NULL, way);
+    ck_assert_str_eq(child.out, plain.out);
+    ck_assert_str_eq(child.err, plain.err);
+}
+
+TEST(the_loader_and_the_shim_do_not_wait_for_each_other)
+{
+    run(NULL, "constructor");
+    child_says(&child, "opened\n");
+}
+
+TEST(threads_that_are_gone_are_not_touched_and_their_places_come_back)
+{
+    run(NULL, "gone");
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[0]);
+}
+
+TEST(a_child_of_any_fork_pins_itself, .loops = 3, .not_emulated = "clone() with a stack")
+{
+    static const char *const ways[] = {"_Fork", "clone", "raw"};
+    run(CHANGES(RANK), ways[_i]);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect_pus(&child, 0, 1, order_pus);
+}
+
+TEST(attributes_that_are_not_set_stay_so)
+{
+    expect_the_same("attributes");
+    expect_the_same("stack");
+}
+
+TEST(attributes_with_signals_keep_them)
+{
+    run(NULL, "signals");
+    child_says(&child, "blocked: 01\n");
+    child_expect(&child, 0, 1, order[1]);
+}
+
+TEST(a_policy_that_is_refused_is_no_mask_that_is_refused)
+{
+    run(NULL, "refused");
+    child_says(&child, "Operation not permitted\n");
+    ck_assert_str_eq(child.err, "");
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[0]);
+}
+
+/* Sanitizers make stacks bigger, and need more of them. */
+#ifndef SANITIZERS
+TEST(a_thread_is_made_on_little_stack)
+{
+    expect_the_same("little");
+}
+#endif
+
+TEST(threads_that_are_cancelled_as_they_return_keep_no_lock)
+{
+    run(CHANGES("SERVET_VERBOSE=1"), "cancelled");
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[0]);
+}
+
+TEST(no_function_of_the_program_stands_in_for_libcs)
+{
+    run(CHANGES("SERVET_STRANGERS=1"), "joined");
+    ck_assert_str_eq(child.out, "done\n");
+}
+
+TESTS(.begin = here_need_two_pus)
