@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/control_groups.h"
+
 /* -- when to end -- */
 
 static bool cancelled(const struct machine *machine)
@@ -254,9 +256,8 @@ double probe_machine_pace(struct machine *machine)
 
 size_t probe_machine_at_once(const struct machine *machine)
 {
-    const double rounding = 0.005; /* of a quota that is given in microseconds of a period */
-    double whole = floor(machine->cpu_quota + rounding);
-    return machine->cpu_quota <= 0 ? SIZE_MAX : whole < 1 ? 1 : (size_t)whole;
+    const uint32_t workers = profile_quota_workers(machine->cpu_quota);
+    return workers ? workers : SIZE_MAX;
 }
 
 void probe_machine_close(struct machine *machine)

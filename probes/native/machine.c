@@ -12,105 +12,27 @@
 
 #include "probes/native/native.h"
 #include "probes/probe.h"
+#include "profile/base/control_groups.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
 
-/* -- limits -- */
-
-/* Limits of the system and of the control groups of this process: memory, and time on PUs.
- *
- * Every group above a process limits it, so the least of all counts. Under cgroup v2 one tree has
- * all controllers, under v1 each has its own, and both may be there at once; in a container the
- * path of /proc/self/cgroup may not exist, and its root stands for the group. */
-
-/* The limit in one group's folder; INFINITY: none. */
-typedef double read_limit(const char *folder);
-
-/* How many numbers there are, up to two: none in no file, and where there is no limit ("max"). */
-static int read_numbers(const char *folder, const char *name, double numbers[2])
-{
-    char path[4400], line[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    profile_first_line(path, line, sizeof line);
-    return sscanf(line, "%lf %lf", &numbers[0], &numbers[1]);
-}
-
-/* INFINITY: there is none, or it is -1. */
-static double read_number(const char *folder, const char *name)
-{
-    double numbers[2];
-    return read_numbers(folder, name, numbers) > 0 && numbers[0] >= 0 ? numbers[0] : INFINITY;
-}
-
-/* The group itself and all above it. */
-static double least_upwards(const char *root, char *group, read_limit *allows)
-{
-    double least = INFINITY;
-    for (;;) {
-        char folder[4300];
-        snprintf(folder, sizeof folder, "%s%s", root, group);
-        least = fmin(least, allows(folder));
-        char *slash = strrchr(group, '/');
-        if (!slash) {
-            return least;
-        }
-        *slash = '\0';
-    }
-}
-
-/* Is it one of a comma-separated list? "cpu" is none of "cpuset,cpuacct". */
-static bool lists(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The least limit of all groups of this process, by /proc and /sys below `root`. */
-static double least_of_groups(const char *root, const char *controller, read_limit *unified,
-                              read_limit *own)
-{
-    char text[8192], folder[512], *rest = text;
-    double least = INFINITY;
-    snprintf(folder, sizeof folder, "%s/proc/self/cgroup", root);
-    profile_read_small(folder, text, sizeof text);
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-        if (!group) {
-            continue;
-        }
-        *group++ = '\0';
-        if (names[1] == '\0') {
-            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup", root);
-            least = fmin(least, least_upwards(folder, group, unified));
-        } else if (lists(names + 1, controller)) {
-            snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/%s", root, controller);
-            least = fmin(least, least_upwards(folder, group, own));
-        }
-    }
-    return least;
-}
-
-/* of memory */
+/* -- limits of memory: the system's, and those of the control groups -- */
 
 static double headroom(double most, double used)
 {
     return isinf(most) || isinf(used) ? most : fmax(most - used, 0);
 }
 
-static double unified_memory(const char *folder)
+static double unified_memory(const char *folder, int *rc)
 {
-    return headroom(read_number(folder, "memory.max"), read_number(folder, "memory.current"));
+    return headroom(profile_group_number(folder, "memory.max", rc),
+                    profile_group_number(folder, "memory.current", rc));
 }
 
-static double own_memory(const char *folder)
+static double own_memory(const char *folder, int *rc)
 {
-    return headroom(read_number(folder, "memory.limit_in_bytes"),
-                    read_number(folder, "memory.usage_in_bytes"));
+    return headroom(profile_group_number(folder, "memory.limit_in_bytes", rc),
+                    profile_group_number(folder, "memory.usage_in_bytes", rc));
 }
 
 static double available_memory(void)
@@ -131,32 +53,11 @@ static const size_t own_bytes = (size_t)26 << 20;
  * control groups, halved. */
 static size_t memory_limit(void)
 {
-    const double group = least_of_groups("", "memory", unified_memory, own_memory);
+    int rc = 0; /* what is hidden limits nothing that could be known */
+    const double group = profile_group_least("", "memory", unified_memory, own_memory, &rc);
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE),
                  bytes = (size_t)fmin(available_memory(), group);
     return bytes > own_bytes + page_bytes ? (bytes - own_bytes) / 2 : page_bytes;
-}
-
-/* of time */
-
-/* "150000 100000" or "max 100000": microseconds, of a period. */
-static double unified_cpus(const char *folder)
-{
-    double numbers[2];
-    return read_numbers(folder, "cpu.max", numbers) == 2 && numbers[1] > 0 ? numbers[0] / numbers[1]
-                                                                           : INFINITY;
-}
-
-static double own_cpus(const char *folder)
-{
-    double period = read_number(folder, "cpu.cfs_period_us");
-    return isinf(period) ? INFINITY : read_number(folder, "cpu.cfs_quota_us") / period;
-}
-
-double probe_native_cpu_quota(const char *root)
-{
-    double least = least_of_groups(root, "cpu", unified_cpus, own_cpus);
-    return least > 0 && !isinf(least) ? least : 0;
 }
 
 /* -- the machine -- */
@@ -307,7 +208,7 @@ static int open_machine(struct machine *machine, struct machine *out, struct ser
     machine->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     machine->huge_page_bytes = probe_native_huge_page_bytes();
     machine->memory_limit_bytes = memory_limit();
-    machine->cpu_quota = probe_native_cpu_quota("");
+    (void)profile_quota_read("", &machine->cpu_quota);
     machine->copy_method = probe_native_copy_method();
     native->machine = machine;
     native->started_ns = profile_now_ns();

@@ -129,10 +129,6 @@ size_t probe_native_regions_free(struct native_worker *worker, enum native_kind_
 /* A node that has less than twice that free is left alone: bound memory that does not fit calls the
  * OOM killer. 0 (also for numa < 0), -ENOMEM, -EACCES. */
 int probe_native_node_room(int32_t numa, size_t more);
-/* CPUs that the control groups let this process use at a time, in the mean over a period: cpu.max
- * (v2), cpu.cfs_quota_us (v1), as /proc and /sys below `root` say ("": this machine). 0: as many as
- * there are. */
-double probe_native_cpu_quota(const char *root);
 size_t probe_native_huge_page_bytes(void);
 
 /* -- worker.c: the clock is clock_gettime, not the TSC itself. It is the same on every

@@ -1,45 +1,11 @@
-/* Is a control group's quota of CPU time read as the kernel writes it, and does a run under one
- * never keep more workers busy at a time than it allows? */
-#include <math.h>
+/* Does a run under a quota of CPU time never keep more workers busy at a time than it allows? */
 #include <stdint.h>
 #include <string.h>
 
-#include "probes/native/native.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
-#include "tests/profile/tree.h"
-
-TEST(the_least_of_all_groups_counts_under_v2)
-{
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup", "0::/pod/box\n");
-    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "max 100000\n");
-    ck_assert_double_eq(probe_native_cpu_quota(root), 0);
-    put_file(root, "/sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
-    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 1.5, 1e-9);
-    put_file(root, "/sys/fs/cgroup/pod/box/cpu.max", "25000 50000\n");
-    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 0.5, 1e-9);
-}
-
-TEST(v1_has_a_tree_of_its_own_and_minus_one_is_no_limit)
-{
-    const char *root = scratch_folder();
-    put_file(root, "/proc/self/cgroup",
-             "4:cpuset,cpuacct:/box\n3:memory:/box\n2:net_cls,cpu:/box\n0::/\n");
-    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
-    put_file(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    ck_assert_double_eq(probe_native_cpu_quota(root), 0);
-    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_quota_us", "300000\n");
-    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.cfs_period_us", "100000\n");
-    ck_assert_double_eq_tol(probe_native_cpu_quota(root), 3, 1e-9);
-}
-
-TEST(without_groups_there_is_no_quota)
-{
-    ck_assert_double_eq(probe_native_cpu_quota(scratch_folder()), 0);
-}
 
 TEST(whole_workers_fit_into_a_quota)
 {
