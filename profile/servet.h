@@ -380,6 +380,12 @@ int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, 
  * another. As many as were measured, where none queued. 0: not measured, or the same PU twice. */
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b);
 
+/* Workers that a quota lets run at a time: control groups, such as a container's, may give this
+ * process less time than it sees PUs, and more workers then only wait for the next period. It is
+ * the quota's whole CPUs, 1 at least, as servet-pin(1) sets OMP_NUM_THREADS. 0: no quota, or it
+ * cannot be read. */
+uint32_t servet_quota_workers(void);
+
 /* -- order of ranks (2012 paper: ranks that are neighbours in their order talk most) -- */
 
 /* New numbers for the ranks of a program that may renumber them before its data are laid out: rank

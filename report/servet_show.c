@@ -7,6 +7,7 @@
 
 #include "mapper/map.h"
 #include "profile/base/cli.h"
+#include "profile/base/control_groups.h"
 #include "profile/base/file.h"
 #include "profile/model.h"
 #include "profile/text/text.h"
@@ -252,7 +253,9 @@ static void show_profile(const struct show_options *options, const struct servet
         fputs(text ? text : "", stdout);
         free(text);
     } else {
-        rc = profile_show_text(profile, source, stdout);
+        double quota = 0;
+        (void)(options->file ? 0 : profile_quota_read("", &quota));
+        rc = profile_show_text(profile, source, quota, stdout);
     }
     if (rc < 0) {
         cli_fail("%s", strerrordesc_np(-rc));

@@ -138,19 +138,37 @@ static int add_placements(const struct servet_profile *node, const struct profil
     return rc;
 }
 
+/* By one priority. */
+static int suggest_most(const struct servet_profile *node, const struct profile_set *allowed,
+                        size_t most, struct map_suggestions *out, struct servet_error *error)
+{
+    const enum map_priority priority = out->priority;
+    struct profile_set kept = {0};
+    const struct map_suggest_request request = {.priority = priority, .nodes = 1, .allowed = &kept};
+    int rc = profile_set_copy(allowed, &kept);
+    if (rc == 0) {
+        rc = map_worth_keep(node, priority, most, &kept, error);
+    }
+    if (rc == 0) {
+        rc = map_suggest(node, &request, out, error);
+    }
+    profile_set_free(&kept);
+    return rc;
+}
+
 int bench_candidates(const struct servet_profile *node, const struct profile_set *allowed,
                      const struct bench_habit *habit, struct bench_candidates *out,
                      struct servet_error *error)
 {
-    struct divisions d = {.habit = habit, .pus = (uint32_t)allowed->count};
-    const struct pin_tuned before = run_before(habit, d.pus);
-    struct map_suggestions found[2];
+    const uint32_t all_pus = (uint32_t)allowed->count;
+    const struct pin_tuned before = run_before(habit, all_pus);
+    struct divisions d = {.habit = habit,
+                          .pus = habit->most && habit->most < all_pus ? habit->most : all_pus};
+    struct map_suggestions found[2] = {{.priority = MAP_MEMORY}, {.priority = MAP_COMMUNICATION}};
     struct bench_candidates all = {0};
     int rc = 0;
     for (int i = 0; rc == 0 && i < 2; i++) {
-        const struct map_suggest_request request = {
-            .priority = i ? MAP_COMMUNICATION : MAP_MEMORY, .nodes = 1, .allowed = allowed};
-        rc = map_suggest(node, &request, &found[i], error);
+        rc = suggest_most(node, allowed, d.pus, &found[i], error);
     }
     if (rc < 0) {
         return rc;

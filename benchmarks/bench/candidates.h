@@ -19,6 +19,7 @@ struct bench_habit {
     bool ranks;      /* behind a launcher */
     uint32_t fixed;  /* threads of a process, where no candidate may have others; 0: it may */
     uint32_t before; /* threads of a process until now; 0: the system's number */
+    uint32_t most;   /* workers that a quota lets run at a time; 0: one on each PU */
 };
 
 /* Of a node of which the PUs `allowed` may be used. The first is what the user runs until now, as

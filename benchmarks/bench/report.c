@@ -59,7 +59,7 @@ static void print_program(FILE *out, const struct comparison *comparison)
         fprintf(out, ", background job on %zu PUs", comparison->conditions.load_pus);
     }
     const struct metric *metric = comparison->metric;
-    fprintf(out, "; %s; %zu interleaved rounds\n",
+    fprintf(out, "%s; %s; %zu interleaved rounds\n", bench_tools_quota().text,
             metric->expression ? metric->expression : "wall time in s", comparison->rounds);
 }
 
@@ -177,6 +177,10 @@ json_t *bench_json_machine(void)
         json_pack("{s:s,s:s,s:s,s:I,s:s}", "host", name.nodename, "cpu", cpu ? cpu : "unknown",
                   "kernel", name.release, "pus", (json_int_t)bench_tools_pus(), "date", date);
     free(cpu);
+    const double quota = bench_tools_quota().cpus;
+    if (quota > 0) {
+        json_object_set_new(machine, "cpu_quota", json_real(quota));
+    }
     return machine;
 }
 

@@ -14,6 +14,7 @@
 
 #include "profile/base/child.h"
 #include "profile/base/cli.h"
+#include "profile/base/control_groups.h"
 
 /* Folders of the build tree that hold commands, seen from the folder of servet-bench. */
 static const char *const build_folders[] = {
@@ -119,4 +120,13 @@ int bench_make_folder(const char *path)
         }
     }
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? 0 : -EEXIST;
+}
+
+struct bench_quota bench_tools_quota(void)
+{
+    struct bench_quota quota = {0};
+    if (profile_quota_read("", &quota.cpus) == 0 && quota.cpus > 0) {
+        snprintf(quota.text, sizeof quota.text, ", in a quota of %.3g CPUs", quota.cpus);
+    }
+    return quota;
 }

@@ -26,5 +26,11 @@ bool bench_matches(const regex_t *compiled, const char *text, size_t count, regm
 int bench_make_folder(const char *path);
 /* PUs that this process may use. */
 size_t bench_tools_pus(void);
+/* CPUs that a quota lets it use at a time, 0 where there is none; in words, for a header. */
+struct bench_quota {
+    double cpus;
+    char text[40];
+};
+struct bench_quota bench_tools_quota(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include "mapper/command/command.h"
 #include "profile/base/cli.h"
 #include "profile/base/clock.h"
+#include "profile/base/control_groups.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
 
@@ -76,7 +77,8 @@ static void find_candidates(struct tuning *t)
     const char *before = getenv("OMP_NUM_THREADS");
     const struct bench_habit habit = {.ranks = t->line.ranks,
                                       .fixed = t->line.threads,
-                                      .before = before ? (uint32_t)strtoul(before, NULL, 10) : 0};
+                                      .before = before ? (uint32_t)strtoul(before, NULL, 10) : 0,
+                                      .most = profile_quota_workers(machine.quota)};
     rc = bench_candidates(map_one_node(of, &view), &allowed, &habit, &t->candidates, &error);
     if (rc < 0) {
         cli_fail("%s", error.text);
@@ -321,8 +323,9 @@ static void print_verdict(const struct tuning *t)
 static void print_table(const struct tuning *t)
 {
     const char *metric = t->request->metric.expression;
-    printf("%s; %s; %zu runs in %.1f s\n", t->line.words[t->line.program],
-           metric ? metric : "wall time in s", t->race.runs, profile_now_s() - t->started_s);
+    printf("%s%s; %s; %zu runs in %.1f s\n", t->line.words[t->line.program],
+           bench_tools_quota().text, metric ? metric : "wall time in s", t->race.runs,
+           profile_now_s() - t->started_s);
     printf("  %5s %7s %-*s %12s  %-24s %6s %7s  %s\n", "ranks", "threads", placement_width(t),
            "placement", "median", "95 % interval", "rounds", "ratio", "95 % interval");
     for (size_t i = 0; i < t->race.count; i++) {

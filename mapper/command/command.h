@@ -59,6 +59,7 @@ int map_allowed_pus(const struct servet_profile *profile, const struct map_limit
 struct common_machine {
     const char *profile, *topology; /* both NULL: this machine */
     struct profile_set cpuset; /* empty: all; of this machine those that this process may use */
+    double quota; /* of this machine: CPUs that control groups let run at a time; 0: all */
 };
 
 /* --profile, --topology and --cpuset: an argp child whose input is a struct common_machine, zero at
@@ -73,6 +74,9 @@ void map_common_machine_check(const struct common_machine *machine);
  * another machine, of other PUs), one line says so and the topology is used. Ends the program when
  * there is nothing to be had (cli.h). */
 struct servet_profile *map_common_machine_open(struct common_machine *machine);
+
+/* How many workers the machine's quota lets run at a time; SIZE_MAX: as many as there are PUs. */
+size_t map_common_most(const struct common_machine *machine);
 
 /* The format of that name; "help" prints all of them and ends the program, another name is bad
  * usage. */

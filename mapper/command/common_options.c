@@ -10,6 +10,7 @@
 
 #include "mapper/weights/weights.h"
 #include "profile/base/cli.h"
+#include "profile/base/control_groups.h"
 #include "profile/base/guess.h"
 #include "profile/base/mask.h"
 #include "profile/model.h"
@@ -166,16 +167,20 @@ static struct profile_set usable_pus(void)
     return pus;
 }
 
-/* A job's cpuset, taskset and PUs that are offline hold, where --cpuset is missing. They do not
- * hold for a cluster, whose other nodes have masks of their own, nor for a topology that hwloc was
- * given (HWLOC_XMLFILE), which has no signature. */
+/* A quota, and where --cpuset is missing a job's cpuset, taskset and PUs that are offline hold.
+ * They do not hold for a cluster, whose other nodes have masks of their own, nor for a topology
+ * that hwloc was given (HWLOC_XMLFILE), which has no signature. */
 static void keep_to_usable(const struct servet_profile *profile, const struct profile_set *usable,
-                           struct profile_set *cpuset)
+                           struct common_machine *machine)
 {
     const char *signature = profile->topology_signature;
     const struct profile_set *pus = &profile_node_class(profile, 0)->pus;
-    struct profile_set both;
-    if (cpuset->count || profile_node_count(profile) > 1 || !signature || !*signature) {
+    struct profile_set both, *cpuset = &machine->cpuset;
+    if (profile_node_count(profile) > 1 || !signature || !*signature) {
+        return;
+    }
+    (void)profile_quota_read("", &machine->quota);
+    if (cpuset->count) {
         return;
     }
     map_done(profile_set_intersect(pus, usable, &both));
@@ -193,9 +198,15 @@ struct servet_profile *map_common_machine_open(struct common_machine *machine)
     }
     struct profile_set usable = usable_pus();
     struct servet_profile *profile = of_this_machine(&usable);
-    keep_to_usable(profile, &usable, &machine->cpuset);
+    keep_to_usable(profile, &usable, machine);
     profile_set_free(&usable);
     return profile;
+}
+
+size_t map_common_most(const struct common_machine *machine)
+{
+    const uint32_t workers = profile_quota_workers(machine->quota);
+    return workers ? workers : SIZE_MAX;
 }
 
 /* -- formats -- */

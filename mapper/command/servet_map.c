@@ -185,6 +185,30 @@ static void answer_worth(const struct map_options *options, const struct servet_
     free(pus);
 }
 
+/* Where there are more workers than that, it is said. */
+static void note_quota(const struct map_options *options, size_t workers)
+{
+    const size_t most = map_common_most(&options->machine);
+    if (workers > most) {
+        cli_note("%zu workers in a quota of %.3g CPUs: more than %zu at a time wait", workers,
+                 options->machine.quota, most);
+    }
+}
+
+/* The PUs that answer how many workers: in a quota those of so many. */
+static void keep_to_quota(const struct map_options *options, const struct servet_profile *profile,
+                          struct profile_set *allowed)
+{
+    struct servet_error error;
+    const size_t most = map_common_most(&options->machine);
+    if (!(options->worth || options->suggest) || allowed->count <= most) {
+        return;
+    }
+    cli_note("a quota of %.3g CPUs: no more than %zu of %zu workers run at a time",
+             options->machine.quota, most, allowed->count);
+    cli_check(map_worth_keep(profile, priority_of(options), most, allowed, &error), &error);
+}
+
 /* Writes all that was asked for; ends the program when some of it cannot be said. */
 static void answer_all(const struct map_options *options, const struct servet_profile *profile,
                        const struct profile_set *allowed, const struct map_matrix *matrix,
@@ -220,6 +244,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
         map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
+    note_quota(options, places);
     if (places > allowed->count) {
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);
     }
@@ -283,6 +308,7 @@ int main(int argc, char **argv)
     struct profile_set allowed;
     struct servet_error error;
     cli_check(map_allowed_pus(profile, &limits, &allowed, &error), &error);
+    keep_to_quota(&options, profile, &allowed);
     char *text = NULL;
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));

@@ -134,6 +134,28 @@ int map_worth(const struct profile_class *node_class, const struct profile_set *
     return map_out_of_memory(rc, error);
 }
 
+int map_worth_keep(const struct servet_profile *profile, enum map_priority priority, size_t most,
+                   struct profile_set *allowed, struct servet_error *error)
+{
+    struct profile_set kept = {0};
+    struct map_request request = map_request_of(priority, most);
+    request.allowed = allowed;
+    if (most >= allowed->count) {
+        return 0;
+    }
+    uint32_t *pus = calloc(most, sizeof *pus);
+    int rc = pus ? map_workers(profile, &request, pus, NULL, error) : -ENOMEM;
+    if (rc == 0) {
+        rc = profile_set_from_array(pus, most, &kept);
+    }
+    free(pus);
+    if (rc == 0) {
+        profile_set_free(allowed);
+        *allowed = kept;
+    }
+    return map_out_of_memory(rc, error);
+}
+
 /* -- messages -- */
 
 uint32_t map_messages_worth(const struct profile_layer *layer, uint32_t *most)

@@ -64,6 +64,11 @@ struct map_worth {
 int map_worth(const struct profile_class *node_class, const struct profile_set *allowed,
               uint32_t *out_pus, struct map_worth *out, struct servet_error *error);
 
+/* Leaves of `allowed` the PUs where so many workers go: where a quota lets no more of them run.
+ * 0; -ENOMEM; as map_workers(). */
+int map_worth_keep(const struct servet_profile *profile, enum map_priority priority, size_t most,
+                   struct profile_set *allowed, struct servet_error *error);
+
 /* Messages at a time, from which on a layer only queues: the smallest number that moves
  * MAP_WORTH_SHARE of the most messages a second. *most (may be NULL) is the largest number that was
  * measured; as many are returned where none queued, and more may be worth it. 0: not measured. */

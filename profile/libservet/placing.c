@@ -8,6 +8,7 @@
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/control_groups.h"
 #include "profile/query.h"
 #include "profile/servet.h"
 
@@ -124,6 +125,12 @@ uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uin
     return profile->measured && profile_link_of(profile, pu_a, pu_b, &link)
                ? map_messages_worth(link.layer, NULL)
                : 0;
+}
+
+uint32_t servet_quota_workers(void)
+{
+    double cpus;
+    return profile_quota_read("", &cpus) == 0 ? profile_quota_workers(cpus) : 0;
 }
 
 /* -- new numbers for the ranks of a running program, for callers of MPI_Comm_split and

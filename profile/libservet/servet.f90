@@ -322,6 +322,9 @@ module servet
          type(servet_worth), intent(inout) :: out
          type(servet_error), intent(out), optional :: error
       end function
+      integer(c_int32_t) function servet_quota_workers() bind(c)
+         import
+      end function
       integer(c_int32_t) function servet_messages_worth(profile, pu_a, pu_b) bind(c)
          import
          type(c_ptr), value :: profile

@@ -193,6 +193,7 @@ _FUNCTIONS = {
     "map": (c_int, [c_void_p, POINTER(_MapRequest), _PUS, POINTER(_Error)]),
     "workers_worth": (c_int, [c_void_p, c_uint32, c_int, _PUS, POINTER(_Worth), POINTER(_Error)]),
     "messages_worth": (c_uint32, [c_void_p, c_uint32, c_uint32]),
+    "quota_workers": (c_uint32, []),
     "bsp_parameters": (c_int, [c_void_p, c_char_p, c_uint32, POINTER(_Bsp)]),
     "bsp_cost": (c_double, [c_void_p, c_uint32, c_double, c_double]),
 }
@@ -232,6 +233,11 @@ def _numbers(values):
 def version():
     """The version of the library."""
     return _call("version").decode()
+
+
+def quota_workers():
+    """Workers that a quota of the control groups lets run at a time; None: there is no quota."""
+    return _call("quota_workers") or None
 
 
 class Profile:

@@ -1,5 +1,6 @@
 /* A profile in words and tables, one after the other as the papers have them. A figure that was not
  * measured is named as missing. */
+#include "profile/base/control_groups.h"
 #include "profile/text/text.h"
 #include "profile/tiers.h"
 
@@ -54,7 +55,7 @@ static const char *or_unknown(const char *text)
     return text && *text ? text : "not known";
 }
 
-static void show_head(struct show *show, const char *source)
+static void show_head(struct show *show, const char *source, double quota)
 {
     const struct servet_profile *p = show->profile;
     FILE *out = show->stream;
@@ -63,6 +64,10 @@ static void show_head(struct show *show, const char *source)
     fprintf(out, "kernel       %s\n", or_unknown(p->kernel));
     fprintf(out, "profile      %s\n",
             source ? source : "none found: this is what the operating system declares");
+    if (quota > 0) {
+        fprintf(out, "quota        %.3g CPUs; workers at a time: %u\n", quota,
+                profile_quota_workers(quota));
+    }
     if (!p->measured) {
         fprintf(out,
                 "measured     not measured: sizes and groups are declared, there are no bandwidths "
@@ -343,10 +348,11 @@ static void show_communication(struct show *show, const struct profile_communica
     show_sizes(show, communication);
 }
 
-int profile_show_text(const struct servet_profile *profile, const char *source, FILE *stream)
+int profile_show_text(const struct servet_profile *profile, const char *source, double quota,
+                      FILE *stream)
 {
     struct show show = {profile, stream, 0};
-    show_head(&show, source);
+    show_head(&show, source, quota);
     for (size_t i = 0; i < profile->class_count; i++) {
         const struct profile_class *node_class = &profile->classes[i];
         show_class_head(&show, node_class, i);

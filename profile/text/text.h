@@ -104,8 +104,10 @@ void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream);
 
 /* A profile in words and tables. */
 
-/* `source`: the file it is from, or NULL: what the operating system declares of this machine. 0 or
- * -ENOMEM. */
-int profile_show_text(const struct servet_profile *profile, const char *source, FILE *stream);
+/* `source`: the file it is from, or NULL: what the operating system declares of this machine.
+ * `quota`: CPUs that this machine's control groups let run at a time; 0: none, or it is another
+ * machine. 0 or -ENOMEM. */
+int profile_show_text(const struct servet_profile *profile, const char *source, double quota,
+                      FILE *stream);
 
 #endif

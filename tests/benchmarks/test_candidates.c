@@ -118,6 +118,20 @@ TEST(neighbours_are_twice_and_half_as_many)
     }
 }
 
+/* Four cores of 24 at a time: they are divided, and no step goes beyond them. */
+TEST(a_quota_bounds_the_workers)
+{
+    habit.most = 4;
+    find(DUNNINGTON, true);
+    ck_assert_uint_eq(count_of(4, 1, PIN_TUNED_MEMORY), 1);
+    ck_assert_uint_eq(count_of(1, 4, PIN_TUNED_MEMORY), 1);
+    ck_assert_uint_eq(count_of(1, 2, PIN_TUNED_COMMUNICATION), 1);
+    for (size_t i = 1; i < found.count; i++) {
+        ck_assert_uint_le(found.list[i].ranks * found.list[i].threads, 4);
+    }
+    habit = (struct bench_habit){0};
+}
+
 /* On all cores both priorities give the same PUs; of two threads they do not. */
 TEST(one_placement_is_one_candidate)
 {

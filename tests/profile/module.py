@@ -34,7 +34,7 @@ def complete():
     for name, count in functions.items():
         if name != "servet_version":  # a C string: of little use there
             assert name in listed, f"servet.f90: no {name}()"
-            assert listed[name].count(",") + 1 == count, f"servet.f90: {name}() takes {count} arguments"
+            assert (listed[name].count(",") + 1 if listed[name] else 0) == count, f"servet.f90: {name}() takes {count} arguments"
 
 
 def answers():
