@@ -10,6 +10,7 @@
 
 #include "mapper/devices/devices.h"
 #include "preload/command/devices.h"
+#include "preload/command/quota.h"
 #include "preload/command/tuned.h"
 #include "preload/node/node.h"
 #include "preload/place/options.h"
@@ -38,7 +39,7 @@ enum {
 
 struct request {
     const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
-    bool tuned, variables;
+    bool tuned, no_quota, variables;
     struct pin_device_wish devices;
 };
 
@@ -76,6 +77,8 @@ static const struct argp_option choices[] = {
      "While the command runs, move threads that wait for their PU to one that idles", 0},
     {"tuned", CLI_FLAG(struct request, tuned), NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
+    {"no-quota", CLI_FLAG(struct request, no_quota), NULL, 0,
+     "Start as many threads as there are PUs even where a quota lets fewer run", 0},
     {"membind", KEY_MEMBIND, "POLICY", 0,
      "Memory from the fast or the capacity tier, local, interleave or weighted", 0},
     {"gpus", KEY_GPUS, "N|exclusive|follow", OPTION_ARG_OPTIONAL,
@@ -544,6 +547,17 @@ static bool apply_tuned(char **argv)
     return true;
 }
 
+static void keep_to_quota(void)
+{
+    static struct pin_options options;
+    struct pin_launcher launcher;
+    pin_options_read(&options);
+    pin_launcher_read(options.rebind, &launcher);
+    if (!options.disable) {
+        pin_quota_apply(&launcher, options.verbose && launcher.node_rank == 0);
+    }
+}
+
 /* A program of this folder is looked for in the PATH alone; of a script that is there the kernel
  * says, too, that there is no such file. */
 static void say_why_not(const char *program, int error)
@@ -595,6 +609,9 @@ int main(int argc, char **argv)
     set_variables(&request);
     check_local(&request);
     if (!request.tuned || apply_tuned(argv + first)) {
+        if (!request.no_quota) {
+            keep_to_quota();
+        }
         set_preloads();
         place_rank(&request, program);
     }

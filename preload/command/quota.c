@@ -1,0 +1,95 @@
+/* In a quota, runtimes start a thread for each PU of the mask; those that spin while they wait burn
+ * the time of those that work. The shim changes no count: this command does, before there is a
+ * program. */
+#include "preload/command/quota.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/cli.h"
+#include "profile/base/control_groups.h"
+#include "profile/base/file.h"
+
+static const char threads_name[] = "OMP_NUM_THREADS";
+
+/* Runtimes and libraries that read OMP_NUM_THREADS unless one of these is set. */
+static const char *const counts[] = {
+    threads_name,       "KMP_ALL_THREADS",      "KMP_MAX_THREADS",
+    "MKL_NUM_THREADS",  "OPENBLAS_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS",
+    "GOTO_NUM_THREADS", "BLIS_NUM_THREADS",
+};
+
+static bool is_chosen(void)
+{
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const char *value = getenv(counts[i]);
+        if (value && *value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Are the ranks in the launcher's own group? A batch system may give each task one. */
+static bool is_with_launcher(void)
+{
+    char path[64], own[4096], launchers[4096];
+    const pid_t launcher = pin_launcher_process();
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)launcher);
+    return launcher <= 0 || !profile_read_small("/proc/self/cgroup", own, sizeof own) ||
+           !profile_read_small(path, launchers, sizeof launchers) || strcmp(own, launchers) == 0;
+}
+
+static uint32_t ranks_of_group(const struct pin_launcher *launcher)
+{
+    return launcher->name && is_with_launcher() ? launcher->node_ranks : 1;
+}
+
+static void note_ranks(double cpus, uint32_t ranks)
+{
+    const uint32_t most = profile_quota_workers(cpus);
+    if (ranks > most) {
+        cli_note("%u ranks in a quota of %.3g CPUs: more than %u at a time wait", ranks, cpus,
+                 most);
+    }
+}
+
+static void set_threads(double cpus, size_t pus, uint32_t ranks, bool says)
+{
+    char number[16];
+    if (is_chosen()) {
+        return;
+    }
+    snprintf(number, sizeof number, "%u", profile_quota_workers(cpus / ranks));
+    if (setenv(threads_name, number, 1) < 0) {
+        cli_fail("cannot set %s: %s", threads_name, strerror(errno));
+    }
+    if (says) {
+        cli_note("a quota of %.3g CPUs on %zu PUs: %s=%s (--no-quota leaves it unset)", cpus, pus,
+                 threads_name, number);
+    }
+}
+
+void pin_quota_apply(const struct pin_launcher *launcher, bool says)
+{
+    struct profile_mask mask;
+    double cpus;
+    int rc = profile_quota_read("", &cpus);
+    if (rc < 0 && says) {
+        cli_note("quota of CPU time: %s; as without one",
+                 rc == -ERANGE ? "less than 1 ms a period" : strerror(-rc));
+    }
+    if (rc < 0 || cpus <= 0 || profile_mask_get(0, &mask) < 0) {
+        return;
+    }
+    const size_t pus = profile_mask_count(&mask);
+    const uint32_t ranks = ranks_of_group(launcher);
+    if (says) {
+        note_ranks(cpus, ranks);
+    }
+    if (cpus < (double)pus) {
+        set_threads(cpus, pus, ranks, says);
+    }
+}
