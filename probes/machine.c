@@ -68,6 +68,7 @@ static struct machine_times times_of(struct machine *machine)
 /* How long an operation took, and how long of that its workers waited, and ran. */
 struct timing {
     double seconds, waited_s, ran_s;
+    bool throttled;
 };
 
 static bool is_disturbed(const struct timing *timing, size_t workers)
@@ -84,7 +85,7 @@ static int timed_question(struct machine *machine, const struct machine_question
     int rc = run_once(machine, question, values);
     const struct machine_times after = times_of(machine);
     *out = (struct timing){probe_machine_elapsed(machine) - started, after.waited - before.waited,
-                           after.ran - before.ran};
+                           after.ran - before.ran, after.throttled > before.throttled};
     return rc == -EINTR && !cancelled(machine) ? -ETIME : rc; /* one end for two reasons */
 }
 
@@ -102,6 +103,7 @@ static int guarded(struct machine *machine, const struct machine_question *quest
         return rc;
     }
     guard->operations++;
+    guard->throttled += first.throttled;
     guard->last_s = first.seconds;
     guard->asked_s += first.seconds * (double)question->workers;
     guard->ran_s += first.ran_s;
@@ -133,6 +135,7 @@ void probe_guard_add(struct machine_guard *sum, const struct machine_guard *more
     sum->operations += more->operations;
     sum->repeated += more->repeated;
     sum->disturbed += more->disturbed;
+    sum->throttled += more->throttled;
     sum->repeat_s += more->repeat_s;
     sum->still_s += more->still_s;
 }

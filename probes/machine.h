@@ -147,7 +147,8 @@ struct machine;
 struct machine_times {
     /* without running: another task had their PU, they were stopped or the machine was asleep */
     double waited;
-    double ran; /* 0: not known */
+    double ran;       /* 0: not known */
+    double throttled; /* periods of a quota that ended without time left */
 };
 
 struct machine_ops {
@@ -186,6 +187,7 @@ struct machine_ops {
 struct machine_guard {
     size_t operations, repeated;
     size_t disturbed; /* operations that stayed so */
+    size_t throttled; /* operations during which a quota ran out */
     double repeat_s;  /* spent on repeating */
     double last_s;    /* that the last operation took */
     /* In the last copy some PU had its figure while the others did not run: it is what one gets

@@ -353,11 +353,36 @@ static int measure_curve(struct measurement *m)
     return rc;
 }
 
+/* In a quota that runs out, or beside others, their data take the place of the cycle's while it
+ * stands still. Then a level counts that stands for a declared one, and of one sweep that which is
+ * declared as large: no other sweep shows it. */
+static void drop_unconfirmed(const struct measurement *m, size_t throttled)
+{
+    struct probe_cache *result = m->result;
+    const struct machine *machine = m->probe->machine;
+    const bool once = result->sweeps + result->coarse < 2;
+    struct probe_cache_pairing pairs;
+    size_t kept = 0;
+    if (!(machine->cpu_quota > 0) ||
+        (machine->guard.throttled == throttled && !probe_machine_was_busy(machine))) {
+        return;
+    }
+    probe_cache_pair(result, probe_cache_declared(machine), NULL, &pairs);
+    for (size_t i = 0; i < result->count; i++) {
+        if (once ? pairs.equal[i] : pairs.declared[i] != NULL) {
+            result->levels[kept++] = result->levels[i];
+        }
+    }
+    result->unconfirmed = result->count - kept;
+    result->count = kept;
+}
+
 static int measure_caches(struct measurement *m)
 {
     struct probe *probe = m->probe;
     struct probe_cache *result = m->result;
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
+    const size_t throttled = probe->machine->guard.throttled;
     m->line_bytes = probe_line_first(probe->machine, m->pu);
     int rc = measure_curve(m);
     if (rc < 0) {
@@ -379,6 +404,7 @@ static int measure_caches(struct measurement *m)
     fill_levels(result, fits, m->samples);
     result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
     rc = probe_cache_line(probe, m->pu, result, m->error);
+    drop_unconfirmed(m, throttled);
     return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
 }
 

@@ -70,6 +70,8 @@ struct probe_cache {
     bool cut_short;
     /* by the budget: fewer sweeps than usual, or something left out */
     bool shortened;
+    /* levels left out, as a quota ran out or others ran in it */
+    size_t unconfirmed;
     /* how often all sizes were measured, and every other size alone */
     uint32_t sweeps, coarse;
     /* of the even grid. Owned */

@@ -134,6 +134,7 @@ static struct machine_times native_times(struct machine *machine)
         all.waited += worker ? (double)worker->waited_ns * 1e-9 : 0;
         all.ran += worker ? (double)worker->ran_ns * 1e-9 : 0;
     }
+    all.throttled = machine->cpu_quota > 0 ? profile_quota_throttled("") : 0;
     return all;
 }
 

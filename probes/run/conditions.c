@@ -308,11 +308,18 @@ static void add_quota(const struct machine *machine, const struct probe_results 
                       struct conditions *to)
 {
     const size_t most = probe_machine_at_once(machine);
+    const size_t left_out = results->of[0].caches.unconfirmed;
+    char more[112] = "";
+    if (machine->guard.throttled > 0 || left_out > 0) {
+        snprintf(more, sizeof more,
+                 "; ran out in %zu of %zu operations; cache levels not believed: %zu",
+                 machine->guard.throttled, machine->guard.operations, left_out);
+    }
     if (machine->cpu_quota > 0 && machine->cpu_quota < (double)machine->pus.count) {
         probe_conditions_add(to, "cpu_quota",
-                             "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s",
+                             "%.3g of %zu CPUs; at most %zu worker%s at a time%s%s%s",
                              machine->cpu_quota, machine->pus.count, most, most == 1 ? "" : "s",
-                             results->throttled ? "; not measured:" : "",
+                             more, results->throttled ? "; not measured:" : "",
                              probe_run_list(results->throttled, ' ').text);
     }
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/base/file.h"
@@ -128,6 +129,25 @@ int profile_quota_read(const char *root, double *cpus)
     const double least = profile_group_least(root, "cpu", unified_cpus, own_cpus, &rc);
     *cpus = isinf(least) ? 0 : least;
     return isinf(least) ? rc : 0;
+}
+
+/* The least of all is the most, below zero. */
+static double less_throttled(const char *folder, int *rc)
+{
+    static const char key[] = "nr_throttled ";
+    char path[4400], text[1024];
+    (void)rc;
+    snprintf(path, sizeof path, "%s/cpu.stat", folder);
+    profile_read_small(path, text, sizeof text);
+    const char *at = strstr(text, key);
+    return at ? -strtod(at + sizeof key - 1, NULL) : 0;
+}
+
+double profile_quota_throttled(const char *root)
+{
+    int rc = 0;
+    const double least = profile_group_least(root, "cpu", less_throttled, less_throttled, &rc);
+    return isinf(least) ? 0 : -least;
 }
 
 uint32_t profile_quota_workers(double cpus)

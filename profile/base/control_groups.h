@@ -27,6 +27,10 @@ double profile_group_least(const char *root, const char *controller, profile_gro
  * -ERANGE (less than the kernel's least time, 1 ms a period, so that it cannot be meant). */
 int profile_quota_read(const char *root, double *cpus);
 
+/* How often a period of one of the groups ended without time left, of that where it did most often;
+ * 0: in none, or it is not known. */
+double profile_quota_throttled(const char *root);
+
 /* Workers that pay in such a quota; 0: there is none. More of them only wait for the next
  * period. */
 uint32_t profile_quota_workers(double cpus);

@@ -79,6 +79,17 @@ TEST(a_group_that_hides_its_quota_is_named_as_such)
     ck_assert_int_eq(refusal_of(root), -EISDIR);
 }
 
+TEST(how_often_a_quota_ran_out)
+{
+    const char *root = scratch_folder();
+    put_file(root, "/proc/self/cgroup", "2:cpu,cpuacct:/box\n0::/pod/box\n");
+    ck_assert_double_eq(profile_quota_throttled(root), 0);
+    put_file(root, "/sys/fs/cgroup/cpu/box/cpu.stat", "nr_periods 9\nnr_throttled 3\n");
+    ck_assert_double_eq(profile_quota_throttled(root), 3);
+    put_file(root, "/sys/fs/cgroup/pod/cpu.stat", "usage_usec 7\nnr_periods 9\nnr_throttled 8\n");
+    ck_assert_double_eq(profile_quota_throttled(root), 8);
+}
+
 TEST(workers_that_fit_into_a_quota)
 {
     ck_assert_uint_eq(profile_quota_workers(0), 0);

@@ -72,6 +72,49 @@ TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
     probe_cache_free(&least);
 }
 
+/* A quota that runs out during every operation. */
+static struct machine_times times_throttled(struct machine *machine)
+{
+    static double periods;
+    (void)machine;
+    return (struct machine_times){.throttled = ++periods};
+}
+
+/* With so many of its three caches declared, the last one as so many times as large. */
+static struct probe_cache measure_throttled(double deadline_s, size_t declared, uint32_t times)
+{
+    struct machine machine;
+    struct probe_cache found;
+    open_machine_of("two-packages", &machine);
+    struct machine_ops ops = *machine.ops;
+    ops.times = times_throttled;
+    machine.ops = &ops;
+    machine.cpu_quota = 0.5;
+    machine.declared->classes[0].cache_count = declared;
+    machine.declared->classes[0].caches[declared - 1].declared_size_bytes *= times;
+    struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
+    ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
+    ck_assert_uint_gt(machine.guard.throttled, 0);
+    probe_cache_curve_free(&found.curve);
+    return found;
+}
+
+TEST(in_a_quota_that_runs_out_levels_count_as_far_as_they_are_declared)
+{
+    static const struct {
+        double deadline_s;
+        size_t declared, levels;
+        uint32_t times;
+    } cases[] = {{0.001, 3, 3, 1}, {0.001, 2, 2, 1}, {0.001, 3, 2, 5}, /* one sweep */
+                 {0, 3, 3, 1},     {0, 2, 2, 1},     {0, 3, 3, 5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct probe_cache found =
+            measure_throttled(cases[i].deadline_s, cases[i].declared, cases[i].times);
+        ck_assert_uint_eq(found.count, cases[i].levels);
+        ck_assert_uint_eq(found.unconfirmed, 3 - cases[i].levels);
+    }
+}
+
 TEST(it_ends_in_time_and_uses_it, .loops = NAMES)
 {
     probe_cache_free((struct probe_cache[]){measure(names[_i], 0.001)});

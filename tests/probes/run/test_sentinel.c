@@ -132,7 +132,7 @@ static double others_of_nine(struct machine *asked)
 static struct machine_times ran(struct machine *asked)
 {
     const struct world *of = asked->state;
-    return (struct machine_times){of->waited_s, of->clock_s - of->waited_s};
+    return (struct machine_times){.waited = of->waited_s, .ran = of->clock_s - of->waited_s};
 }
 
 /* One operation that waits so long, on a machine that counts who else runs. */
