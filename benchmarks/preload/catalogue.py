@@ -25,6 +25,10 @@ ENVIRONMENT = {
 }
 
 
+# Of those, how many threads there are to be.
+COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
 @dataclasses.dataclass
 class Program:
     name: str
