@@ -10,6 +10,7 @@
 
 #include "mapper/devices/devices.h"
 #include "preload/command/devices.h"
+#include "preload/command/preloadable.h"
 #include "preload/command/quota.h"
 #include "preload/command/tuned.h"
 #include "preload/node/node.h"
@@ -413,6 +414,28 @@ static void check_local(const struct request *request)
     }
 }
 
+/* Such a command runs as without this one: -v and the report give the reason. */
+static void say_not_preloadable(const char *command)
+{
+    static struct pin_options options;
+    char path[PATH_MAX];
+    const char *why =
+        find_command(command, path, sizeof path) ? pin_why_not_preloadable(path) : NULL;
+    if (!why) {
+        return;
+    }
+    pin_options_read(&options);
+    if (options.verbose) {
+        cli_note("nothing is placed or traced: %s %s", path, why);
+    }
+    if (options.report[0]) {
+        pin_file_report(options.report,
+                        pin_file_is_json(options.report) ? "\"nothing_placed\":\"the command %s\""
+                                                         : "nothing was placed: the command %s",
+                        why);
+    }
+}
+
 /* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known
  * here. */
 static bool priority_is_known(struct pin_options *options, const char *command)
@@ -614,6 +637,7 @@ int main(int argc, char **argv)
         }
         set_preloads();
         place_rank(&request, program);
+        say_not_preloadable(program);
     }
     execvp(program, argv + first);
     int error = errno;

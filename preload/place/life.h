@@ -23,7 +23,7 @@ struct pin_life {
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
     atomic_bool planning;  /* some thread makes a plan */
     atomic_bool planned_for_team;
-    bool memory_is_put;
+    bool memory_is_put, called_mpi;
     pid_t pid; /* not a vfork child's */
 };
 extern struct pin_life pin_life;

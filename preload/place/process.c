@@ -257,7 +257,7 @@ static void make_plan_aside(void)
     if (rc < 0) {
         pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
     }
-    pin_log(planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made from %s",
+    pin_log(planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made (%s)",
             pin_here.plan.source);
 }
 
@@ -283,6 +283,7 @@ static void settle(void)
 struct pin_process *pin_process_plan(enum pin_comes comes)
 {
     const bool outside = pin_self.inside;
+    pin_life.called_mpi |= comes == PIN_RANK_COMES;
     if (!pin_process_wants_plan(comes) || atomic_exchange(&pin_life.planning, true)) {
         return pin_life_state() == PLANNED ? &pin_here : NULL;
     }
@@ -551,7 +552,10 @@ static void say_goodbye(void)
 {
     const char *why = pin_why_report() ? NULL : why_nothing();
     if (why) {
-        pin_report_nothing(&pin_here.options, why);
+        pin_report_nothing(&pin_here.options, "placed", why);
+    }
+    if (pin_here.options.trace[0] && !pin_life.called_mpi && !pin_here.options.disable) {
+        pin_report_nothing(&pin_here.options, "traced", "the program called no MPI_Init");
     }
     if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
         pin_report_write(&pin_here);

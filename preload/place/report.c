@@ -321,18 +321,17 @@ static bool is_started_by_ours(void)
     return found;
 }
 
-void pin_report_nothing(const struct pin_options *options, const char *why)
+void pin_report_nothing(const struct pin_options *options, const char *done, const char *why)
 {
     const char *where = options->report;
     int saved = errno;
     if (!is_started_by_ours()) {
         if (where[0]) {
-            pin_file_report(where,
-                            pin_file_is_json(where) ? "\"nothing_placed\":\"%s\""
-                                                    : "nothing was placed: %s",
-                            why);
+            pin_file_report(
+                where, pin_file_is_json(where) ? "\"nothing_%s\":\"%s\"" : "nothing was %s: %s",
+                done, why);
         }
-        pin_log(options->verbose, "nothing was placed: %s", why);
+        pin_log(options->verbose, "nothing was %s: %s", done, why);
     }
     errno = saved;
 }

@@ -35,8 +35,8 @@ void pin_report_reset(void);
 /* Writes the report. Called once, when the process ends. */
 void pin_report_write(struct pin_process *process);
 
-/* Says on stderr (SERVET_VERBOSE) and in the report why this process has no thread with a place.
- * Only of the program that was asked about: not of those that it starts in turn. */
-void pin_report_nothing(const struct pin_options *options, const char *why);
+/* Says on stderr (SERVET_VERBOSE) and in the report why nothing was `done` ("placed", "traced") in
+ * this process. Only of the program that was asked about: not of those that it starts in turn. */
+void pin_report_nothing(const struct pin_options *options, const char *done, const char *why);
 
 #endif

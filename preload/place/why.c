@@ -23,39 +23,31 @@ static struct {
     char by[192]; /* what holds the PUs */
 } whys[PIN_POOLS];
 
-/* The process that holds the most of the PUs which others have. */
-static void find_holder(char *out, size_t size)
+/* The PUs that others have, and the processes that run there and nowhere else. */
+static void find_holders(char *out, size_t size)
 {
     static struct pin_neighbours there;
-    struct profile_mask avoided = {0}, best = {0};
-    const struct pin_neighbour *holder = NULL;
+    struct profile_mask avoided = {0};
     char pus[96];
+    pid_t last = 0;
     for (size_t at = 0; at < pin_here.pools.count; at++) {
         if (pin_here.pools.places[at].avoided) {
             profile_mask_add(&avoided, pin_here.pools.places[at].pu);
         }
     }
     pin_neighbours_find(&avoided, 0, &there);
-    for (size_t i = 0; i < there.count; i++) {
-        struct profile_mask its = {0};
-        for (size_t k = i; k < there.count; k++) {
-            if (there.each[k].pid == there.each[i].pid) {
-                profile_mask_add(&its, there.each[k].pu);
-            }
-        }
-        if (profile_mask_count(&its) > profile_mask_count(&best)) {
-            best = its;
-            holder = &there.each[i];
+    profile_mask_format(&avoided, pus, sizeof pus);
+    size_t used = (size_t)snprintf(out, size, "PU%s %s held by",
+                                   profile_mask_count(&avoided) == 1 ? "" : "s", pus);
+    for (size_t i = 0; i < there.count && used < size; i++) {
+        if (there.each[i].bound && there.each[i].pid != last) {
+            used += (size_t)snprintf(out + used, size - used, "%s process %d (%s)", last ? "," : "",
+                                     (int)there.each[i].pid, there.each[i].name);
+            last = there.each[i].pid;
         }
     }
-    best = holder ? best : avoided;
-    profile_mask_format(&best, pus, sizeof pus);
-    const bool one = profile_mask_count(&best) == 1;
-    if (holder) {
-        snprintf(out, size, "PU%s %s held by process %d (%s)", one ? "" : "s", pus,
-                 (int)holder->pid, holder->name);
-    } else {
-        snprintf(out, size, "PU%s %s held by another job, or kept busy", one ? "" : "s", pus);
+    if (!last) {
+        snprintf(out + used, size - used, " another job, or kept busy");
     }
 }
 
@@ -113,7 +105,7 @@ static void say_pools(void)
         }
         whys[number].known = cause;
         if (cause == PIN_CAUSE_HELD) {
-            find_holder(whys[number].by, sizeof whys[number].by);
+            find_holders(whys[number].by, sizeof whys[number].by);
         }
         say_cause(number, text, sizeof text);
         pin_log(pin_here.options.verbose && !whys[number].said,

@@ -152,6 +152,8 @@ TEST(a_team_with_more_threads_than_places_is_left_whole)
     expect(first, PIN_LEFT);
     expect(second, PIN_LEFT);
     ck_assert(main_left && pools.main_place == PIN_NO_PLACE);
+    ck_assert(pools.pool[pools.team].cause == PIN_CAUSE_TOO_MANY);
+    ck_assert_uint_eq(pools.pool[pools.team].needs, 4);
     begin(3);
     pools.team_size = 4; /* known beforehand */
     ck_assert(!begin_team());
@@ -165,6 +167,7 @@ TEST(a_librarys_pool_gives_its_places_to_the_team)
     ck_assert(begin_team());
     expect(add_to_team(), 1);
     expect(blas, PIN_LEFT);
+    ck_assert(pools.pool[pin_pools_find(&pools, "libopenblas.so.0")].cause == PIN_CAUSE_TEAM);
     expect(add("libopenblas.so.0"), PIN_LEFT);
 }
 
@@ -229,7 +232,9 @@ TEST(a_pool_beside_strangers_is_placed_when_it_is_known_where_they_run)
     pools.strangers = 2;
     struct pin_thread *first = add(""), *second = add("");
     expect(first, PIN_LEFT);
+    ck_assert(pools.pool[0].cause == PIN_CAUSE_STRANGERS);
     pin_pools_place_rest(&pools, &busy, placed);
+    ck_assert(pools.pool[0].cause == PIN_CAUSE_NONE);
     expect(first, 3);
     expect(second, 0);
     expect(add(""), PIN_LEFT);
@@ -306,6 +311,7 @@ TEST(two_jobs_of_one_worker_have_a_pu_each)
     begin(2);
     expect(add(""), 0);
     expect(add(""), PIN_LEFT); /* a pool is not laid over another job */
+    ck_assert(pools.pool[0].cause == PIN_CAUSE_HELD);
     end_job(other);
     begin(2);
     expect(add(""), 1);

@@ -64,6 +64,59 @@ TEST(the_cause_of_threads_without_a_pu_is_told_with_figures)
     expect_cause("the program gave a mask\n");
 }
 
+/* Seen red: the pool was left for "no PU of its own", the team was laid over without a word. */
+TEST(the_process_that_holds_a_pu_is_named, .not_emulated = "the emulator has a thread of its own")
+{
+    char command[2048], expected[64];
+    snprintf(command, sizeof command,
+             "cd %s && rm -f go && mkfifo go && export LD_PRELOAD=" CHILD_PRELOAD
+             " SERVET_STRANGERS=0 SERVET_VERBOSE=1 SERVET_REGISTRY=%s/registry && "
+             "{ " PROGRAMS "/spin <go 2>err & } && exec 3>go && until grep -q ' on PU ' err; do :; "
+             "done; " PROGRAMS "/pthreads 2; echo | OMP_NUM_THREADS=2 " PROGRAMS
+             "/stays alone 1 0 0 0; exec 3>&-; wait",
+             scratch_folder(), scratch_folder());
+    child_run(&child, NULL, ARGV("taskset", "-c", order_pair, "sh", "-c", command));
+    ck_assert_msg(child.status == 0, "%d %s", child.status, child.err);
+    snprintf(expected, sizeof expected, "left to the kernel: PU %u held by ", order[1]);
+    const char *held = strstr(child.err, expected);
+    ck_assert_msg(held && strstr(held, "(spin)"), "no \"%s\" in %s", expected, child.err);
+    const char *laid = strstr(child.err, ": laid over process ");
+    snprintf(expected, sizeof expected, " (spin): PU %u\n", order[1]);
+    ck_assert_msg(laid && strstr(laid, expected), "no \"%s\" in %s", expected, child.err);
+}
+
+/* Seen red: servet-pin -v ran it without a word. */
+TEST(a_command_that_cannot_be_preloaded_is_told)
+{
+    const char *const changes[] = {"SERVET_REPORT=stderr", NULL};
+    char script[300];
+    if (access(PROGRAMS "/static", X_OK) != 0) {
+        return; /* this system has no static libc */
+    }
+    snprintf(script, sizeof script, "#! " PROGRAMS "/static\n");
+    child_run(&child, changes, ARGV(SERVET_PIN, "-v", PROGRAMS "/static"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_uint_eq(child_lines(child.err, "servet-pin: nothing is placed or traced: "), 1);
+    ck_assert_ptr_nonnull(
+        strstr(child.err, "nothing was placed: the command is statically linked\n"));
+    const char *path = scratch_file("script", "%s", script);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+    child_run(&child, changes, ARGV(SERVET_PIN, path));
+    ck_assert_ptr_nonnull(strstr(child.err, "the command is statically linked\n"));
+    child_run(&child, changes, ARGV(SERVET_PIN, PROGRAMS "/pthreads", "1"));
+    ck_assert_ptr_null(strstr(child.err, "the command"));
+}
+
+/* Seen red: there was no file, and no word. */
+TEST(a_trace_of_a_program_without_mpi_is_told)
+{
+    child_run(&child, CHANGES("SERVET_REPORT=stderr"),
+              ARGV(SERVET_PIN, "--trace", scratch_path("trace"), PROGRAMS "/pthreads", "1"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_ptr_nonnull(
+        strstr(child.err, "nothing was traced: the program called no MPI_Init\n"));
+}
+
 /* A program of one team thread, one of its own and a helper, seen while it stays. */
 static void look_at_live(const char *preload)
 {
