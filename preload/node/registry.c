@@ -253,7 +253,7 @@ bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main,
 bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
                            uint32_t main_pu, bool beside)
 {
-    const int file = pin_registry_begin(registry);
+    const int file = profile_mask_empty(pus) ? -ENOENT : pin_registry_begin(registry);
     bool all = true;
     PROFILE_MASK_EACH(pus, pu)
     {
