@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "profile/base/statistics.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
@@ -259,7 +260,7 @@ static bool same(const struct item *a, const struct item *b)
     if (isnan(a->number) || isnan(b->number)) {
         return strcmp(a->exact, b->exact) == 0;
     }
-    return fabs(a->number - b->number) <= tolerance(a, b) * fmin(fabs(a->number), fabs(b->number));
+    return profile_same(a->number, b->number, tolerance(a, b));
 }
 
 static int append(json_t *list, json_t *object)

@@ -311,13 +311,17 @@ static int put_map(FILE *out, const struct map *map, const char *title)
 
 static void add_map(struct page *page, const struct map *map, const struct naming *naming)
 {
-    char thinned[64] = "";
+    char thinned[64] = "", message[160] = "";
     if (map->step > 1) {
         snprintf(thinned, sizeof thinned, " One of every %zu is drawn.", map->step);
     }
+    if (map->communication && !map->lines && map->communication->message_bytes) {
+        snprintf(message, sizeof message, " Messages of %s.",
+                 profile_figure_bytes(map->communication->message_bytes).text);
+    }
     report_figure_open(page, naming->name, naming->title);
     int rc = put_map(page->out, map, naming->title);
-    report_figure_close(page, "%s%s%s", naming->caption, thinned,
+    report_figure_close(page, "%s%s%s%s", naming->caption, message, thinned,
                         map->measured ? "" : " Not measured: only the order means something.");
     page->rc = rc < 0 ? rc : page->rc;
 }
@@ -378,21 +382,20 @@ static bool lines_known(const struct profile_communication *communication)
 static void class_maps(struct page *page, enum plot_section section)
 {
     static const struct naming sharing[] = {
-        {"sharing-core-order", "Resources that two PUs share, in core order",
-         "The innermost cache, or else the memory overhead level, that two PUs share; PUs by "
-         "number."},
-        {"sharing-group-order", "Resources that two PUs share, in group order",
+        {"sharing-core-order", "Resources that two PUs share, by number",
+         "The innermost cache, or else the memory overhead level, that two PUs share."},
+        {"sharing-group-order", "Resources that two PUs share, by group",
          "The same, with PUs of one group beside one another."},
     };
     static const struct naming latency[] = {
-        {"latency-core-order", "Latency between two PUs, in core order",
-         "One way, of the layer that holds both; PUs by number."},
-        {"latency-group-order", "Latency between two PUs, in group order",
+        {"latency-core-order", "Latency between two PUs, by number",
+         "One way, of the layer that holds both."},
+        {"latency-group-order", "Latency between two PUs, by group",
          "The same, with PUs of one group beside one another."},
     };
     static const struct naming lines[] = {
         {"line-core-order", "One cache line between two PUs",
-         "One way, of the pair where it was measured, of its layer otherwise; PUs by number."},
+         "One way, of the pair where it was measured, of its layer otherwise."},
         {NULL, NULL, NULL}};
     struct map_view *view = &page->view;
     const struct profile_class *node_class = view->classes[page->node_class].of;
@@ -424,9 +427,9 @@ static void class_maps(struct page *page, enum plot_section section)
 static void network_maps(struct page *page)
 {
     static const struct naming naming[] = {
-        {"network-node-order", "Latency between two nodes, in their order",
+        {"network-node-order", "Latency between two nodes, by number",
          "One way, of the layer that holds both."},
-        {"network-group-order", "Latency between two nodes, in group order",
+        {"network-group-order", "Latency between two nodes, by group",
          "The same, with nodes of one group beside one another."},
     };
     struct map_view *view = &page->view;

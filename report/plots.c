@@ -216,22 +216,25 @@ static void pair_points(struct chart *chart, const struct profile_pair_figure *p
     }
 }
 
+/* A cache that the lowest PU does not have is of pairs of its own. */
 static void plot_pair_ratios(struct page *page, const struct profile_class *node_class)
 {
-    uint32_t pu = UINT32_MAX;
-    char label[64], name[16], caption[192];
+    uint32_t lowest = UINT32_MAX;
+    char label[64], name[48], caption[192];
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
-        pu = cache->pair_ratio_count && cache->pair_ratios[0].a < pu ? cache->pair_ratios[0].a : pu;
+        const uint32_t pu = cache->pair_ratio_count ? cache->pair_ratios[0].a : UINT32_MAX;
+        lowest = pu < lowest ? pu : lowest;
     }
-    snprintf(label, sizeof label, "number of the other PU, beside PU %u", pu);
+    snprintf(label, sizeof label, "number of the other PU, beside PU %u", lowest);
     struct chart chart = {.title = "Time in a cache beside one other PU",
                           .x = {label, "", CHART_WHOLE, 0, NULL},
                           .y = {"time over that alone, ratio", "", CHART_LINEAR, 0, NULL}};
     for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
-        if (cache->pair_ratio_count && cache->pair_ratios[0].a == pu) {
-            snprintf(name, sizeof name, "L%u", cache->level);
+        const uint32_t pu = cache->pair_ratio_count ? cache->pair_ratios[0].a : lowest;
+        snprintf(name, sizeof name, pu == lowest ? "L%u" : "L%u, beside PU %u", cache->level, pu);
+        if (cache->pair_ratio_count) {
             profile_chart_series(&chart, CHART_COLOUR(cache->level - 1), CHART_POINTS, name);
             pair_points(&chart, cache->pair_ratios, cache->pair_ratio_count, pu);
         }
@@ -239,7 +242,7 @@ static void plot_pair_ratios(struct page *page, const struct profile_class *node
     snprintf(caption, sizeof caption,
              "PU %u and another one use two thirds of the cache each: the slower of the two takes "
              "much longer where it is one cache.",
-             pu);
+             lowest);
     add_chart(page, "cache-pairs", &chart, caption);
 }
 
@@ -256,15 +259,18 @@ static void plot_pair_rates(struct page *page, const struct profile_class *node_
         .y = {"bandwidth of the slower of the two", "B/s", CHART_LINEAR, 0, NULL}};
     profile_chart_series(&chart, 1, CHART_POINTS, "both at once");
     pair_points(&chart, memory->pair_rates, memory->pair_rate_count, pu);
-    if (memory->reference_bytes_per_s > 0 && profile_chart_points(&chart)) {
-        /* the slower of the two, of two kinds of cores the lesser */
+    const size_t points = profile_chart_points(&chart);
+    if (memory->reference_bytes_per_s > 0 && points) {
+        /* The slower of the two, of two kinds of cores the lesser; a rule across the point, and in
+         * a table the figure of the pair. */
+        const double half = points > FEW_POINTS ? 0.5 : 0;
         profile_chart_series(&chart, CHART_MUTED, CHART_RULE, "alone");
         for (size_t i = 0; i < memory->pair_rate_count && memory->pair_rates[i].a == pu; i++) {
             const uint32_t other = memory->pair_rates[i].b;
             const double alone =
                 fmin(profile_memory_alone(node_class, pu), profile_memory_alone(node_class, other));
-            profile_chart_point(&chart, other - 0.5, alone);
-            profile_chart_point(&chart, other + 0.5, alone);
+            profile_chart_point(&chart, other - half, alone);
+            profile_chart_point(&chart, other + half, half > 0 ? alone : NAN);
         }
     }
     add_chart(page, "memory-pairs", &chart, caption);

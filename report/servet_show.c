@@ -71,6 +71,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             options->second = argument;
             return 0;
         }
+        if (options->diff && options->second) {
+            cli_usage("--diff: expected two profiles, OLD and NEW, got a third: '%s'", argument);
+        }
         if (options->file) {
             cli_usage("expected one profile, got '%s' and '%s'", options->file, argument);
         }

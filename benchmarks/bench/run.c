@@ -145,15 +145,35 @@ static char *text_of(int fd)
     return text;
 }
 
-static char *last_line(char *text)
+/* A line of ten dashes and nothing else: launchers put their messages between two. */
+static bool is_rule(const char *line)
 {
-    char *line = NULL, *next;
-    for (char *at = strtok_r(text, "\n", &next); at; at = strtok_r(NULL, "\n", &next)) {
-        if (at[strspn(at, " \t-")]) {
-            line = at;
+    const size_t dashes = strspn(line, "-");
+    return dashes >= 10 && line[dashes] == '\0';
+}
+
+/* The sentence that says why: the first one below a launcher's rule, however many lines it takes;
+ * else the last line that is not empty. A new string, or NULL. */
+static char *find_complaint(char *text)
+{
+    char *next, *last = NULL, *sentence = NULL;
+    bool below = false, begun = false;
+    for (char *line = strtok_r(text, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
+        if (is_rule(line)) {
+            below = !sentence;
+            continue;
         }
+        last = line[strspn(line, " \t")] ? line : last;
+        if (!below) {
+            continue;
+        }
+        char *longer = bench_text("%s%s%s", begun ? sentence : "", begun ? " " : "", line);
+        free(sentence);
+        sentence = longer;
+        begun = true;
+        below = !strchr(".:", line[strlen(line) - 1]);
     }
-    return line ? bench_copy(line) : NULL;
+    return sentence ? sentence : last ? bench_copy(last) : NULL;
 }
 
 static void finish(struct child *child, int status, double seconds, struct bench_run *run)
@@ -163,7 +183,7 @@ static void finish(struct child *child, int status, double seconds, struct bench
     run->status = status;
     run->out = text_of(child->out);
     char *err = text_of(child->err);
-    run->complaint = last_line(err);
+    run->complaint = find_complaint(err);
     free(err);
     close(child->out);
     close(child->err);

@@ -24,7 +24,7 @@ struct bench_run {
     bool timed_out;  /* it, and its process group, were ended */
     double seconds;  /* wall time from before fork to after wait */
     char *out;       /* what it wrote on stdout */
-    char *complaint; /* the last line of stderr that is not empty, or NULL */
+    char *complaint; /* why, from stderr: see run.c; or NULL */
 };
 
 /* A launcher that is asked to end its ranks gets so long for it before it is killed. */

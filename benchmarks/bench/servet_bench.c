@@ -225,6 +225,9 @@ static FILE *open_text(const struct request *request)
 
 static void check_usage(const struct request *request, bool program)
 {
+    if (request->tune && !program) {
+        cli_usage("--tune: expected a program after --, such as -- mpirun -n {ranks} ./app");
+    }
     if (request->npb + request->kernels + program != 1) {
         cli_usage("expected a program after --, or one of --npb, --kernels");
     }
@@ -232,7 +235,7 @@ static void check_usage(const struct request *request, bool program)
         cli_usage("--higher: expected --metric REGEX with it, more seconds are never better");
     }
     if (request->tune) {
-        bench_tune_check(request, program);
+        bench_tune_check(request);
     }
     if (request->kernels && request->metric.expression) {
         cli_usage("--metric goes with a program or --npb: the kernels' figure is their own time");

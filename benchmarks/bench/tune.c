@@ -38,12 +38,9 @@ struct tuning {
     size_t winner;  /* SIZE_MAX: no run came to its end */
 };
 
-void bench_tune_check(const struct request *request, bool program)
+void bench_tune_check(const struct request *request)
 {
     const struct conditions *conditions = &request->conditions;
-    if (!program) {
-        cli_usage("--tune: expected a program after --");
-    }
     if (request->ranks || request->threads) {
         cli_usage("--tune: expected no --ranks and --threads, it finds them; " PIN_TUNED_RANKS
                   " stands for the ranks in the line");

@@ -47,13 +47,25 @@ static bool kind_wanted(const struct map_view *view, uint32_t leaf, int kind)
     return class->kind[item] == (kind == MAP_KIND_LAST ? last : kind);
 }
 
+/* Of the node that has the most. */
+static size_t kinds_of(const struct map_view *view)
+{
+    size_t kinds = 1;
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        const size_t here = map_view_class(view, leaf)->of->kind_count;
+        kinds = here > kinds ? here : kinds;
+    }
+    return kinds;
+}
+
 static int allowed_of_view(struct map_view *view, const struct map_limits *limits,
                            struct profile_set *out, struct servet_error *error)
 {
     for (size_t i = 0; limits->pus && i < limits->pus->count; i++) {
         if (map_view_leaf(view, limits->pus->ids[i]) == MAP_NONE) {
-            return profile_error(error, -EINVAL, "--cpuset: expected PUs of the profile, got %u",
-                                 limits->pus->ids[i]);
+            return profile_error(error, -EINVAL,
+                                 "--cpuset: expected PUs of the profile (%u to %u), got %u",
+                                 view->pu[0], view->pu[view->leaf_count - 1], limits->pus->ids[i]);
         }
     }
     bool *in = map_arena_get(&view->arena, view->leaf_count, sizeof *in);
@@ -71,9 +83,13 @@ static int allowed_of_view(struct map_view *view, const struct map_limits *limit
         }
     }
     if (!count) {
-        return profile_error(error, -EINVAL,
-                             "allowed PUs: expected at least one PU of the profile%s",
-                             limits->kind >= 0 ? " of the kind asked for" : "");
+        return limits->kind >= 0
+                   ? profile_error(error, -EINVAL,
+                                   "--kind: expected p, e or a number below %zu, the kinds of "
+                                   "cores here, got %d",
+                                   kinds_of(view), limits->kind)
+                   : profile_error(error, -EINVAL,
+                                   "allowed PUs: expected at least one PU of the profile");
     }
     return profile_set_from_array(pus, count, out);
 }

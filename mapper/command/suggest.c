@@ -16,13 +16,13 @@ static void print_figure(FILE *out, double value)
     fprintf(out, " %9s", value > 0 ? text : "-");
 }
 
-static void print_suggestions(FILE *out, const struct map_suggestions *found)
+static void print_suggestions(FILE *out, const struct map_suggestions *found, bool measured)
 {
     char line[LINE_SIZE], cache[24];
-    fprintf(out, "%u node%s of %u cores, %s priority; predicted from the profile, nothing is run\n",
+    fprintf(out, "%u node%s of %u cores, %s priority; predicted from the %s, nothing is run\n",
             found->nodes, found->nodes == 1 ? "" : "s", found->cores,
-
-            found->priority == MAP_MEMORY ? "memory" : "communication");
+            found->priority == MAP_MEMORY ? "memory" : "communication",
+            measured ? "profile" : "topology alone (servet-probe measures a profile)");
     snprintf(cache, sizeof cache, "L%u, MiB", found->cache_level);
     fprintf(out, "  %6s   %-7s %9s %9s  why\n", "ranks", "threads", "GB/s",
             found->cache_level ? cache : "");
@@ -71,5 +71,9 @@ void map_suggest_table(FILE *out, const struct servet_profile *profile,
     struct map_suggestions found;
     struct servet_error error;
     cli_check(map_suggest(profile, request, &found, &error), &error);
-    (json ? print_json : print_suggestions)(out, &found);
+    if (json) {
+        print_json(out, &found);
+    } else {
+        print_suggestions(out, &found, profile->measured);
+    }
 }

@@ -1,13 +1,14 @@
 """Makes a wheel of profile/libservet/servet.py (PEP 517 and 427), with nothing but Python itself.
 
 The module and the release are those of the sources around this folder. `-C libdir=FOLDER` (pip 23.1) says where
-libservet.so.0 is, if the dynamic linker does not find it.
+libservet.so.0 is, if neither the dynamic linker nor pkg-config finds it.
 """
 
 import base64
 import hashlib
 import os
 import re
+import subprocess
 import zipfile
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,12 +24,20 @@ def _version():
     return re.search(r"^  version: '([^']+)',$", _text("meson.build"), re.MULTILINE)[1]
 
 
+def _installed():
+    try:
+        asked = ["pkg-config", "--variable=libdir", "servet"]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "/usr/local/lib"
+
+
 def _hash(data):
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    version, libdir = _version(), (config_settings or {}).get("libdir", "/usr/local/lib")
+    version, libdir = _version(), (config_settings or {}).get("libdir") or _installed()
     information = f"servet-{version}.dist-info"
     files = {
         "servet.py": _text("profile", "libservet", "servet.py").replace("@LIBDIR@", libdir),

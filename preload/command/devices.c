@@ -412,6 +412,19 @@ static void set_variables(const struct choice *c)
     }
 }
 
+/* Cards of the rank that no variable is for, said by one rank of each node. */
+static void say_nameless_cards(const struct choice *c)
+{
+    for (size_t i = c->devices.first[c->rank]; i < c->devices.first[c->rank + 1]; i++) {
+        const struct profile_device *device = c->devices.held[i].device;
+        if (c->wish->nics && c->launcher->node_rank == 0 && device->kind == PROFILE_NIC &&
+            !runtime_of(device)) {
+            cli_note("--nics: %s: no variable is known for cards of its kind, none is set",
+                     device->name);
+        }
+    }
+}
+
 /* -- the whole -- */
 
 /* Ranks that the user has bound lie where they lie: their devices are those that as many ranks on
@@ -529,6 +542,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         }
         if (!bound || are_near(&c, &start)) {
             set_variables(&c);
+            say_nameless_cards(&c);
         }
     }
     if (given && !c.mistaken && own.binding == PIN_LAUNCHERS_CHOICE) {

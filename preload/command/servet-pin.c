@@ -318,8 +318,11 @@ static void set_variables(const struct request *request)
 }
 
 /* Said by one rank of each node. */
-static void check_membind(const struct pin_options *options, const struct pin_launcher *launcher)
+static void check_membind(const struct request *request, const struct pin_options *options,
+                          const struct pin_launcher *launcher)
 {
+    const char *name =
+        request->values[PIN_MEMBIND] ? "--membind" : pin_option_table[PIN_MEMBIND].name;
     const bool unknown = options->membind == PIN_MEMBIND_UNKNOWN;
     if (!unknown &&
         (options->membind < PIN_MEMBIND_FAST || !pin_plan_lacks_tier(options, launcher))) {
@@ -329,9 +332,9 @@ static void check_membind(const struct pin_options *options, const struct pin_la
         exit(CLI_USAGE);
     }
     if (unknown) {
-        cli_usage("SERVET_MEMBIND: " PIN_MEMBIND_EXPECTED);
+        cli_usage("%s: " PIN_MEMBIND_EXPECTED, name);
     }
-    cli_usage("SERVET_MEMBIND=%s: " PIN_MEMORY_ALIKE, pin_membind_words[options->membind]);
+    cli_usage("%s=%s: " PIN_MEMORY_ALIKE, name, pin_membind_words[options->membind]);
 }
 
 static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
@@ -487,7 +490,7 @@ static void place_rank(const struct request *request, const char *command)
         cli_note("%s=%u: expected a local rank below the size that %s gives", launcher.row->rank,
                  launcher.node_rank, launcher.row->size);
     }
-    check_membind(&options, &launcher);
+    check_membind(request, &options, &launcher);
     pin_devices_apply(&request->devices, &options, &launcher);
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */

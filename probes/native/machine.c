@@ -88,8 +88,9 @@ static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
     for (size_t i = 0; i < wanted->count && rc == 0; i++) {
         if (!profile_set_has(&allowed, wanted->ids[i])) {
             char *text = profile_set_text(&allowed);
-            rc = profile_error(error, -EPERM, "PU %u is not among those this process may use (%s)",
-                               wanted->ids[i], text ? text : "?");
+            rc = profile_error(error, -EPERM,
+                               "--cpuset: expected PUs that this process may use (%s), got %u",
+                               text ? text : "?", wanted->ids[i]);
             free(text);
         }
     }

@@ -102,11 +102,12 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
 
 /* No new figure is begun after so long; the longest one takes less than one second. */
 #define RECHECK_SECONDS 4.0
-/* Figures are the same up to these factors. Another machine, or a neighbour that takes half of a
- * cache or of the bandwidth, is beyond them; what one idle machine shows from run to run is not.
- * Messages were seen in two states a factor of 1.8 apart on one machine. */
-#define RECHECK_SAME 1.5
-#define RECHECK_SAME_MESSAGE 2.0
+/* Figures are the same if they differ by no more (profile_same()): a short look on a machine at
+ * work is coarser than two profiles side by side (DIFF_TOLERANCE). Another machine, or a neighbour
+ * that takes half of a cache or of the bandwidth, is beyond them; what one idle machine shows from
+ * run to run is not. Messages were seen in two states a factor of 1.8 apart on one machine. */
+#define RECHECK_SAME 0.5
+#define RECHECK_SAME_MESSAGE 1.0
 
 /* One line per figure on `out`, the verdict on the last one. `mpi`: messages may be measured
  * through MPI.

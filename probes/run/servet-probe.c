@@ -277,6 +277,22 @@ static void save_partial(const struct servet_profile *profile, const char *path,
              partial);
 }
 
+/* A part of a profile in place of a whole one: are there figures at that path which this run has
+ * left out? */
+static bool loses_figures(unsigned left_out, const char *path)
+{
+    struct servet_profile *old;
+    if (!left_out || path[0] == '\0' || profile_load(path, &old, NULL) < 0) {
+        return false;
+    }
+    const struct profile_class *of = &old->classes[0];
+    const bool loses = (left_out & PROBE_CACHE && of->cache_curve_count) ||
+                       (left_out & PROBE_MEMORY && of->memory.reference_bytes_per_s > 0) ||
+                       (left_out & PROBE_MESSAGE && of->communication.layer_count);
+    profile_free(old);
+    return loses;
+}
+
 static const struct argp_child more_options[] = {
     {&probe_options_argp, 0, NULL, 0}, {&probe_bsp_argp, 0, NULL, 0}, {0}};
 
@@ -323,6 +339,11 @@ static struct servet_profile *stored_profile(const struct options *options)
 
 static int check_profile(const struct options *options)
 {
+    if (options->run.output || options->run.budget_s > 0) {
+        cli_usage("--check: expected no %s with it, it %s",
+                  options->run.output ? "--output" : "--budget",
+                  options->run.output ? "writes no profile" : "ends within 5 s");
+    }
     struct machine machine;
     struct servet_error error;
     struct servet_profile *profile = stored_profile(options);
@@ -376,6 +397,10 @@ static int settle_run(const struct options *options, struct probe_run *run, int 
     }
     if (run->incomplete) {
         save_partial(profile, path, error->text);
+        return cli_finish(CLI_FAILED);
+    }
+    if (!options->run.force && loses_figures(run->left_out, path)) {
+        save_partial(profile, path, "--budget: no time was left for figures that the profile has");
         return cli_finish(CLI_FAILED);
     }
     save_profile(options, profile, run, path);

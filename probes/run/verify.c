@@ -8,6 +8,7 @@
 #include "probes/cache/probe.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
+#include "profile/base/statistics.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 
@@ -49,10 +50,10 @@ static int message(struct sample *sample, uint64_t bytes, double *value)
 
 /* A figure of the profile that is measured again. */
 struct claim {
-    bool is_rate;    /* bytes/s; otherwise seconds */
-    uint64_t bytes;  /* of what is measured */
-    double expected; /* by the profile */
-    double same;     /* factor within which it still holds */
+    bool is_rate;     /* bytes/s; otherwise seconds */
+    uint64_t bytes;   /* of what is measured */
+    double expected;  /* by the profile */
+    double tolerance; /* of profile_same() */
 };
 
 static struct figure claim_text(const struct claim *claim, double value)
@@ -63,7 +64,7 @@ static struct figure claim_text(const struct claim *claim, double value)
 static int ask_again(struct sample *sample, const char *name, measure_function *measure,
                      const struct claim *claim)
 {
-    const double expected = claim->expected, same = claim->same;
+    const double expected = claim->expected, tolerance = claim->tolerance;
     double nearest = 0;
     if (probe_machine_elapsed(sample->probe.machine) > RECHECK_SECONDS) {
         fprintf(sample->out, "left out  %s: no time left\n", name);
@@ -78,13 +79,14 @@ static int ask_again(struct sample *sample, const char *name, measure_function *
         if (!attempt || fabs(log(value / expected)) < fabs(log(nearest / expected))) {
             nearest = value;
         }
-        if (fabs(log(nearest / expected)) <= log(same)) {
+        if (profile_same(nearest, expected, tolerance)) {
             break;
         }
     }
-    bool changed = fabs(log(nearest / expected)) > log(same);
-    fprintf(sample->out, "%s  %s: %s, the profile says %s\n", changed ? "CHANGED " : "same    ",
-            name, claim_text(claim, nearest).text, claim_text(claim, expected).text);
+    bool changed = !profile_same(nearest, expected, tolerance);
+    fprintf(sample->out, "%s  %s: %s, the profile says %s (%+.0f %%, the same up to %.0f %%)\n",
+            changed ? "CHANGED " : "same    ", name, claim_text(claim, nearest).text,
+            claim_text(claim, expected).text, (nearest / expected - 1) * 100, tolerance * 100);
     sample->measured++;
     sample->changed += changed;
     return 0;
@@ -112,7 +114,7 @@ static int ask_latency(struct sample *sample, const char *name, uint64_t bytes)
     double expected = curve_at(sample->node_class, bytes);
     char text_of[96];
     snprintf(text_of, sizeof text_of, "%s (%.32s)", name, profile_figure_bytes(bytes).text);
-    const struct claim claim = {.bytes = bytes, .expected = expected, .same = RECHECK_SAME};
+    const struct claim claim = {.bytes = bytes, .expected = expected, .tolerance = RECHECK_SAME};
     return expected > 0 ? ask_again(sample, text_of, latency, &claim) : 0;
 }
 
@@ -182,7 +184,7 @@ static int ask_messages(struct sample *sample, bool mpi)
     /* nor is it another machine that is in another of the states that the profile knows of */
     const struct claim claim = {.bytes = communication->message_bytes,
                                 .expected = layer->seconds,
-                                .same = fmax(RECHECK_SAME_MESSAGE, 1 + layer->quality.spread)};
+                                .tolerance = fmax(RECHECK_SAME_MESSAGE, layer->quality.spread)};
     int rc = begun > RECHECK_SECONDS ? 0 : ask_again(sample, name, message, &claim);
     sample->probe.machine = machine;
     if (!threads) {

@@ -115,6 +115,17 @@ static const struct argp_option *find_option(const struct argp *argp, struct pro
     return NULL;
 }
 
+/* The argument of such an option is behind a "=": the next word would be taken for a file, or for
+ * the program where one follows and that is no number. */
+static void refuse_apart(const struct argp_option *option, const char *next, unsigned flags)
+{
+    const bool apart = next && *next != '-' &&
+                       (!(flags & ARGP_IN_ORDER) || next[strspn(next, "0123456789")] == '\0');
+    if (apart) {
+        cli_usage("--%s %s: expected --%s=%s", option->name, next, option->name, next);
+    }
+}
+
 /* Only what is near a known option is refused here; for the rest getopt has its line. The first
  * options are argp's own. */
 static void refuse_misspelt(const struct argp *argp, int argc, char **argv, unsigned flags)
@@ -136,9 +147,14 @@ static void refuse_misspelt(const struct argp *argp, int argc, char **argv, unsi
         if (!option && search.name) {
             cli_usage("unrecognized option '%s', did you mean '--%s'?", argv[i], search.name);
         }
-        /* The next word is its argument. */
-        i += option && option->arg && !(option->flags & OPTION_ARG_OPTIONAL) &&
-             !search.word[search.length];
+        if (!option || !option->arg || search.word[search.length]) {
+            continue;
+        }
+        if (option->flags & OPTION_ARG_OPTIONAL) {
+            refuse_apart(option, argv[i + 1], flags);
+            continue;
+        }
+        i++; /* the next word is its argument */
     }
 }
 
@@ -251,11 +267,16 @@ double cli_number(const char *option, const char *text, double low, double high)
 double cli_seconds(const char *option, const char *text)
 {
     char number[32];
-    size_t length = strlen(text);
-    char unit = length > 0 ? text[length - 1] : 's';
-    length -= unit == 's' || unit == 'm';
-    snprintf(number, sizeof number, "%.*s", (int)length, text);
-    return cli_number(option, number, 0.001, 1e9) * (unit == 'm' ? 60 : 1);
+    const size_t length = strlen(text);
+    const char unit = length > 0 ? text[length - 1] : '\0';
+    snprintf(number, sizeof number, "%.*s", (int)(length - (unit == 's' || unit == 'm')), text);
+    char *end;
+    const double value = strtod(number, &end);
+    if (end == number || *end || !(value >= 0.001 && value <= 1e9)) {
+        cli_usage("%s: expected a time in seconds or minutes, such as 90, 90s or 10m, got '%s'",
+                  option, text);
+    }
+    return value * (unit == 'm' ? 60 : 1);
 }
 
 struct profile_set cli_set(const char *option, const char *text)

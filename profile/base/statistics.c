@@ -61,3 +61,9 @@ struct profile_median profile_median(double *values, size_t count)
     skip = skip ? skip - 1 : 0;
     return (struct profile_median){middle(values, count), values[skip], values[count - 1 - skip]};
 }
+
+bool profile_same(double a, double b, double tolerance)
+{
+    const double x = fabs(a), y = fabs(b);
+    return fabs(a - b) <= tolerance * (x < y ? x : y);
+}

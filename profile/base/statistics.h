@@ -2,6 +2,7 @@
 #ifndef SERVET_PROFILE_BASE_STATISTICS_H
 #define SERVET_PROFILE_BASE_STATISTICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 void profile_sort(double *values, size_t count);
@@ -20,5 +21,8 @@ struct profile_median {
     double median, low, high;
 };
 struct profile_median profile_median(double *values, size_t count);
+
+/* Two measurements of one figure: do they differ by no more than that part of the smaller? */
+bool profile_same(double a, double b, double tolerance);
 
 #endif

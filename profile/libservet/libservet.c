@@ -12,8 +12,17 @@ const char *servet_version(void)
     return SERVET_VERSION;
 }
 
+/* Where the profile would go. */
+static int refuse_null(struct servet_error *error)
+{
+    return profile_error(error, -EINVAL, "profile: expected a place for it, got NULL");
+}
+
 int servet_topology_open(servet_profile **profile, struct servet_error *error)
 {
+    if (!profile) {
+        return refuse_null(error);
+    }
     return profile_from_hwloc(NULL, profile, error);
 }
 
@@ -46,6 +55,9 @@ int servet_profile_open(const char *path, servet_profile **profile, struct serve
 {
     if (error) {
         error->text[0] = '\0';
+    }
+    if (!profile) {
+        return refuse_null(error);
     }
     return path ? profile_load(path, profile, error) : open_mine(profile, error);
 }

@@ -14,6 +14,7 @@ PU numbers are OS indices on a single computer; in a cluster's profile they coun
 
 import ctypes
 import errno
+import functools
 import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple, Optional, Tuple
@@ -199,11 +200,16 @@ _FUNCTIONS = {
 }
 
 
+@functools.lru_cache(maxsize=None)
 def _load():
-    try:
-        library = ctypes.CDLL("libservet.so.0")
-    except OSError:
-        library = ctypes.CDLL(_INSTALLED)
+    library = None
+    for name in ("libservet.so.0", _INSTALLED):
+        try:
+            library = library or ctypes.CDLL(name)
+        except OSError:
+            pass
+    if not library:
+        raise Error(errno.ENOENT, f"libservet.so.0: expected it in LD_LIBRARY_PATH or as {_INSTALLED}")
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, "servet_" + name, None)
         if function:
@@ -211,11 +217,8 @@ def _load():
     return library
 
 
-_library = _load()
-
-
 def _call(name, *arguments):
-    function = getattr(_library, "servet_" + name, None)
+    function = getattr(_load(), "servet_" + name, None)
     if not function:
         raise Error(errno.ENOSYS, f"libservet {version()} has no servet_{name}()")
     return function(*arguments)

@@ -299,7 +299,7 @@ static void expect_no_tier(const char *policy, const char *rank, unsigned lines)
     ck_assert_int_eq(child.status, 2);
     ck_assert_str_eq(child.out, "");
     ck_assert_uint_eq(child_lines(child.err, ""), lines);
-    ck_assert_uint_eq(child_lines(child.err, "servet-pin: SERVET_MEMBIND="), lines);
+    ck_assert_uint_eq(child_lines(child.err, "servet-pin: --membind="), lines);
 }
 
 /* All the memory of one NUMA node is alike. */

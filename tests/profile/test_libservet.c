@@ -26,6 +26,14 @@ static bool about(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
+TEST(a_profile_has_to_have_a_place)
+{
+    struct servet_error error;
+    ck_assert_int_eq(servet_profile_open(NULL, NULL, &error), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.text, "NULL"));
+    ck_assert_int_eq(servet_topology_open(NULL, NULL), -EINVAL);
+}
+
 TEST(the_two_node_machine_answers)
 {
     servet_profile *p = opened(FIXTURES "/nehalem-2-nodes.json");

@@ -13,7 +13,7 @@ refused 2 "--largest" --largest 1K
 refused 2 "machine" --machine remote
 refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
 refused 2 "Is a directory" --machine "simulated:$folder"
-refused 2 "PU 7000" --cpuset 7000
+refused 2 "got 7000" --cpuset 7000
 refused 1 "cannot write" -o /nonexistent/folder/profile.json
 refused 2 "unexpected" extra
 refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"

@@ -7,7 +7,7 @@
 # a budget: the run takes about that long on the machine's clock, whatever it is; what was left out or cut short is said
 for budget in 1 5; do
     for machine in dempsey two-packages; do
-        "$probe" -q --machine "simulated:$machines/$machine.json" --budget $budget -o "$folder/brief.json" ||
+        "$probe" -q --machine "simulated:$machines/$machine.json" --budget $budget --force -o "$folder/brief.json" ||
             fail "--budget $budget failed on $machine"
         grep -A 5 '"measurement"' "$folder/brief.json" >"$folder/measurement"
         awk -F '[:,]' -v most=$budget '/"seconds"/ { took = $2 } END { exit !(took > 0 && took <= 1.2 * most + 1) }' \
@@ -26,7 +26,7 @@ for case in "5 memory" "20 cache" "60 message"; do
     budget=${case% *}
     for machine in two-packages nehalem; do
         sed 's/"noise": {/&"others": 8, /' "$machines/$machine.json" >"$folder/busy-machine.json"
-        "$probe" -q --machine "simulated:$folder/busy-machine.json" --budget "$budget" -o "$folder/brief.json" 2>/dev/null ||
+        "$probe" -q --machine "simulated:$folder/busy-machine.json" --budget "$budget" --force -o "$folder/brief.json" 2>/dev/null ||
             fail "--budget $budget failed on a busy $machine"
         grep -A 5 '"measurement"' "$folder/brief.json" >"$folder/measurement"
         awk -F '[:,]' -v most="$budget" '/"seconds"/ { took = $2 } END { exit !(took > 0 && took <= 1.5 * most) }' \
@@ -36,7 +36,7 @@ for case in "5 memory" "20 cache" "60 message"; do
 done
 
 # one that the first probe uses up: it takes its least, the others are left as declared, and that is said
-"$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/brief.json" ||
+"$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 --force -o "$folder/brief.json" ||
     fail "--budget failed"
 grep -q '"budget": "0.001 s granted; cut short: cache; not measured: sharing memory message; cache sizes from 0 sweeps' \
     "$folder/brief.json" || fail "the budget is not marked: $(grep budget "$folder/brief.json")"
