@@ -91,8 +91,8 @@ int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_
 /* Below it where the limit is low. */
 static int high_descriptor(void)
 {
-    struct rlimit limit = {.rlim_cur = HIGH_DESCRIPTOR};
-    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    struct rlimit64 limit = {.rlim_cur = HIGH_DESCRIPTOR};
+    profile_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0);
     return limit.rlim_cur > HIGH_DESCRIPTOR ? HIGH_DESCRIPTOR : (int)limit.rlim_cur - 1;
 }
 

@@ -71,12 +71,12 @@ TEST(a_rank_lies_beside_the_gpu_that_it_is_told)
     snprintf(options, sizeof options, "--gpus=exclusive --profile %s",
              profile_with_gpus(0x1002, false));
     expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), ":GPU-1::", (int)last);
-    if (first != last) { /* where rank 1 would be otherwise */
+    if (first != last) { /* both GPUs are near the last PU: the ranks keep their order */
         snprintf(options, sizeof options, "--gpus --profile %s", profile_with_gpus(0x10de, true));
-        expect(rank_of_two(0, "OMP_NUM_THREADS=1", options), "GPU-0:::", (int)last);
-        expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), "GPU-1:::", (int)first);
+        expect(rank_of_two(0, "OMP_NUM_THREADS=1", options), "GPU-0:::", (int)first);
+        expect(rank_of_two(1, "OMP_NUM_THREADS=1", options), "GPU-1:::", (int)last);
         expect(rank_of_two(0, "OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=1", options),
-               "1:::", (int)first);
+               "1:::", (int)last);
     }
 }
 

@@ -113,5 +113,5 @@ complete()
 answers()
 refusals()
 example_runs()
-if hasattr(servet._library, "servet_map"):
+if hasattr(servet._load(), "servet_map"):
     placing()

@@ -90,7 +90,7 @@ TEST(bad_input_is_one_line_and_status_2)
         {"--problem 80x60 --comp 1 --stencil 1d3" DELL, "--problem: expected one number"},
         {"--problem 80x60 --comp 1 --format pdf" DELL, "--format: expected one of"},
         {"--problem 80x60 --comp 1 --cpuset 0,900" DELL,
-         "--cpuset: expected PUs of the profile, got 900"},
+         "--cpuset: expected PUs of the profile (0 to 39), got 900"},
         {"--problem 80x60 --comp 1 --profile /nonexistent.json", "/nonexistent.json"},
         {"--problem 80x60 --comp 1 --topology 'package:2 pu:2'", "--comm: missing"},
         {"--problem 80x60 --comp 1 --plan /nonexistent/plan" DELL, "--plan: /nonexistent/plan"},
