@@ -91,9 +91,9 @@ int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_
 /* Below it where the limit is low. */
 static int high_descriptor(void)
 {
-    struct rlimit64 limit = {.rlim_cur = HIGH_DESCRIPTOR};
-    profile_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0);
-    return limit.rlim_cur > HIGH_DESCRIPTOR ? HIGH_DESCRIPTOR : (int)limit.rlim_cur - 1;
+    uint64_t limit[2] = {HIGH_DESCRIPTOR}; /* the kernel's struct rlimit64: now, at most */
+    profile_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)limit, 0, 0);
+    return limit[0] > HIGH_DESCRIPTOR ? HIGH_DESCRIPTOR : (int)limit[0] - 1;
 }
 
 /* A mapping keeps the file open without a descriptor that would be in the program's way, or closed
