@@ -68,7 +68,8 @@ static bool has_affinity(const pthread_attr_t *attributes)
 }
 
 /* The one PU of a mask that the program has given; -1: not one. */
-__attribute__((noinline)) static int32_t pu_of_attributes(const pthread_attr_t *attributes)
+__attribute__((noinline)) static int32_t pu_of_attributes(__attribute__((unused))
+                                                          const pthread_attr_t *attributes)
 {
     struct profile_mask mask = {0};
 #ifndef NO_ATTRIBUTE_MASKS

@@ -16,6 +16,7 @@
 #include "probes/probe.h"
 #include "profile/base/child.h"
 #include "profile/base/mask.h"
+#include "profile/base/statistics.h"
 #include "profile/query.h"
 
 /* One node as a machine whose PU numbers are its own. */
@@ -109,14 +110,15 @@ static int compare_nodes(struct probe *probe, const struct inside_nodes *nodes, 
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
         int rc = probe_message_pair(probe, message_bytes, &pair, &seconds);
-        if (rc == 0 && seconds > RECHECK_SAME_MESSAGE * usual) { /* disturbed, or really so? */
+        if (rc == 0 &&
+            seconds > (1 + RECHECK_SAME_MESSAGE) * usual) { /* disturbed, or really so? */
             rc = probe_message_pair(probe, message_bytes, &pair, &again);
             seconds = rc == 0 && again < seconds ? again : seconds;
         }
         if (rc < 0) {
             return rc;
         }
-        if (seconds > RECHECK_SAME_MESSAGE * usual || usual > RECHECK_SAME_MESSAGE * seconds) {
+        if (!profile_same(seconds, usual, RECHECK_SAME_MESSAGE)) {
             fprintf(outliers,
                     "%s: messages between its PUs %u and %u take %.3g us, not %.3g as on %s\n",
                     nodes->names[node], node_class->pus.ids[a], node_class->pus.ids[b],

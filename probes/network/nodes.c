@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/base/file.h"
+#include "profile/base/statistics.h"
 #include "profile/query.h"
 
 /* -- agreement -- */
@@ -28,9 +29,9 @@ differ(struct difference *why, const char *format, ...)
     return false;
 }
 
-static bool within(double a, double b, double factor)
+static bool within(double a, double b, double tolerance)
 {
-    return (a <= 0 && b <= 0) || (a > 0 && b > 0 && a <= b * factor && b <= a * factor);
+    return (a <= 0 && b <= 0) || (a > 0 && b > 0 && profile_same(a, b, tolerance));
 }
 
 static bool same_build(const struct profile_class *a, const struct profile_class *b,
@@ -70,7 +71,7 @@ static bool same_caches(const struct profile_class *a, const struct profile_clas
         }
         if (x->declared_size_bytes != y->declared_size_bytes ||
             !within((double)x->size_bytes, (double)y->size_bytes,
-                    last ? PROBE_FURTHEST : RECHECK_SAME)) {
+                    last ? PROBE_FURTHEST - 1 : RECHECK_SAME)) {
             return differ(why, "L%u of %llu KiB, not %llu", y->level,
                           (unsigned long long)y->size_bytes >> 10,
                           (unsigned long long)x->size_bytes >> 10);
@@ -118,7 +119,7 @@ static bool same_layers(const struct profile_class *a, const struct profile_clas
 }
 
 /* Do two nodes agree? Built alike (PUs, cores, caches' levels and sharing, memory levels, layers)
- * and measured alike (within the factors above). Otherwise false and `why` names
+ * and measured alike (within the tolerances of RECHECK_SAME). Otherwise false and `why` names
  * the first difference, "b" seen from "a". */
 static bool nodes_agree(const struct profile_class *a, const struct profile_class *b,
                         struct difference *why)
