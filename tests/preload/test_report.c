@@ -117,6 +117,7 @@ TEST(a_trace_of_a_program_without_mpi_is_told)
         strstr(child.err, "nothing was traced: the program called no MPI_Init\n"));
 }
 
+#ifndef SANITIZERS /* their own start routine stands before the program's */
 /* A program of one team thread, one of its own and a helper, seen while it stays. */
 static void look_at_live(const char *preload)
 {
@@ -156,6 +157,7 @@ TEST(the_roles_of_threads_that_run_are_those_of_their_code, .not_emulated = "rol
     expect_live(" stays thread PU ", "");
     expect_live(" stays helper PU ", " by kernel");
 }
+#endif
 
 TEST(a_json_report_is_appended_to)
 {
