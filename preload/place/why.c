@@ -82,7 +82,7 @@ static void say_cause(unsigned number, char *out, size_t size)
         break;
     case PIN_CAUSE_TEAM:
         snprintf(out, size, "%zu threads, and %s's team has its PUs", pools->pool[number].needs,
-                 pools->pool[pools->team].name);
+                 pools->team < PIN_POOLS ? pools->pool[pools->team].name : "the rank");
         break;
     default:
         snprintf(out, size, "the program gave a mask");
