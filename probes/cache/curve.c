@@ -121,34 +121,35 @@ static double error_of_places(const struct estimate *points, size_t count, size_
     return points[i].seconds * sqrt(variance / (double)(points[i].freedom + 1));
 }
 
-void probe_cache_isotonic(double *values, const double *weights, size_t count)
+/* Neighbours that have one value. */
+struct cache_pooled {
+    double mean, weight;
+    size_t size;
+};
+
+int probe_cache_isotonic(double *values, const double *weights, size_t count)
 {
-    double *mean = malloc(count * sizeof *mean), *weight = malloc(count * sizeof *weight);
-    size_t *size = malloc(count * sizeof *size), blocks = 0;
-    if (mean && weight && size) {
-        for (size_t i = 0; i < count; i++) {
-            mean[blocks] = log(values[i]);
-            weight[blocks] = weights ? weights[i] : 1;
-            size[blocks++] = 1;
-            while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
-                double all = weight[blocks - 2] + weight[blocks - 1];
-                mean[blocks - 2] = (mean[blocks - 2] * weight[blocks - 2] +
-                                    mean[blocks - 1] * weight[blocks - 1]) /
-                                   all;
-                weight[blocks - 2] = all;
-                size[blocks - 2] += size[blocks - 1];
-                blocks--;
-            }
-        }
-        for (size_t b = 0, i = 0; b < blocks; b++) {
-            for (size_t j = 0; j < size[b]; j++) {
-                values[i++] = exp(mean[b]);
-            }
+    struct cache_pooled *pooled = malloc(count * sizeof *pooled), *last = pooled;
+    if (!pooled) {
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        *last++ = (struct cache_pooled){log(values[i]), weights ? weights[i] : 1, 1};
+        for (; last - pooled > 1 && last[-2].mean > last[-1].mean; last--) {
+            const double all = last[-2].weight + last[-1].weight;
+            last[-2].mean =
+                (last[-2].mean * last[-2].weight + last[-1].mean * last[-1].weight) / all;
+            last[-2].weight = all;
+            last[-2].size += last[-1].size;
         }
     }
-    free(mean);
-    free(weight);
-    free(size);
+    for (const struct cache_pooled *one = pooled; one < last; one++) {
+        for (size_t j = 0; j < one->size; j++) {
+            *values++ = exp(one->mean);
+        }
+    }
+    free(pooled);
+    return 0;
 }
 
 int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
@@ -183,9 +184,13 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         const double relative = hypot(probe_cache_model_error, curve.error_s[i] / curve.seconds[i]);
         weights[i] = 1 / (relative * relative);
     }
-    probe_cache_isotonic(curve.seconds, weights, curve.count);
+    int rc = probe_cache_isotonic(curve.seconds, weights, curve.count);
     free(found);
     free(weights);
+    if (rc < 0) {
+        probe_cache_curve_free(&curve);
+        return rc;
+    }
     *out = curve;
     return 0;
 }

@@ -80,7 +80,7 @@ double probe_cache_samples_spread(struct cache_samples *samples, double bytes);
 double probe_cache_point_share(const struct cache_curve *curve, size_t i);
 
 /* Makes `values` non-decreasing: the isotonic regression (pool adjacent violators) of their
- * logarithms, by `weights` (NULL: all alike). */
-void probe_cache_isotonic(double *values, const double *weights, size_t count);
+ * logarithms, by `weights` (NULL: all alike). 0 or -ENOMEM. */
+int probe_cache_isotonic(double *values, const double *weights, size_t count);
 
 #endif

@@ -110,7 +110,9 @@ static double cache_fit_solve(struct cache_trial *trial)
 static void cache_fit_weigh(const struct cache_terms *terms, const struct cache_shape *shape,
                             double *column)
 {
-    if (probe_cache_miss_shares(shape, terms->curve->bytes, terms->points, column) < 0) {
+    int rc = probe_cache_miss_shares(shape, terms->curve->bytes, terms->points, column);
+    if (rc < 0) {
+        *terms->rc = rc;
         memset(column, 0, terms->points * sizeof *column);
     }
     for (size_t i = 0; i < terms->points; i++) {
@@ -272,6 +274,9 @@ static int cache_fit_report(const struct cache_terms *terms, struct cache_soluti
         }
     }
     cache_fit_settle(terms, solution);
+    if (*terms->rc < 0) {
+        return *terms->rc;
+    }
     double latency = solution->coefficients[0];
     size_t found = 0;
     for (size_t i = 0; i < solution->count; i++) {
@@ -317,7 +322,9 @@ int probe_cache_fit(const struct cache_curve *curve,
                     struct cache_level_fit levels[CACHE_LEVELS_MAX], size_t *count,
                     double *beyond_s)
 {
-    struct cache_terms terms = {.curve = curve, .points = curve->count, .tlbs = curve->tlb_count};
+    int failed = 0;
+    struct cache_terms terms = {
+        .curve = curve, .points = curve->count, .tlbs = curve->tlb_count, .rc = &failed};
     struct cache_solution solution;
     if (curve->count < POINTS_MIN) {
         return -EINVAL;

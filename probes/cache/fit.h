@@ -70,6 +70,8 @@ struct cache_terms {
     double *columns[CACHE_COLUMNS_MAX];
     /* of the level that is tried */
     double *column;
+    /* 0, or -ENOMEM of a column that could not be had: it stays, and the fit is none */
+    int *rc;
 };
 
 /* A level that may be, and minus twice the log of its prior. */

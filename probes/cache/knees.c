@@ -68,7 +68,7 @@ static struct cache_knees_step *cache_knees_step(const struct cache_knees *knees
 }
 
 /* What TLBs cost is taken off. */
-static void cache_knees_set_base(struct cache_knees *knees, const struct cache_terms *terms)
+static int cache_knees_set_base(struct cache_knees *knees, const struct cache_terms *terms)
 {
     const struct cache_curve *curve = terms->curve;
     for (size_t i = 0; i < knees->points; i++) {
@@ -79,7 +79,7 @@ static void cache_knees_set_base(struct cache_knees *knees, const struct cache_t
         }
         knees->y[i] = fmax(knees->y[i], probe_cache_model_error * curve->seconds[i]);
     }
-    probe_cache_isotonic(knees->y, NULL, knees->points);
+    int rc = probe_cache_isotonic(knees->y, NULL, knees->points);
     knees->base[0] = (struct cache_knees_base){0};
     for (size_t i = 0; i < knees->points; i++) {
         const struct cache_knees_base *before = &knees->base[i];
@@ -87,6 +87,7 @@ static void cache_knees_set_base(struct cache_knees *knees, const struct cache_t
         knees->base[i + 1] =
             (struct cache_knees_base){before->one + w, before->y + w * y, before->yy + w * y * y};
     }
+    return rc;
 }
 
 /* The error of a flat curve over the points between two. */
@@ -219,7 +220,9 @@ int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees *
         calloc((CACHE_KNEES_MAX + 1) * knees->points * knees->sizes, sizeof *knees->steps);
     int rc = knees->y && knees->base && knees->sums && knees->shares && knees->steps ? 0 : -ENOMEM;
     if (rc == 0) {
-        cache_knees_set_base(knees, terms);
+        rc = cache_knees_set_base(knees, terms);
+    }
+    if (rc == 0) {
         rc = cache_knees_set_sums(knees, terms);
     }
     if (rc < 0) {

@@ -1,6 +1,7 @@
 /* Preloaded: an allocator whose calls fail, from number FAIL_FROM on (counted from 1), FAIL_COUNT
- * of them (not set: all). FAIL_SAY names a file that gets the number of calls when the program, or
- * a copy of it that goes on counting, ends: the greatest. */
+ * of them (not set: all); with FAIL_BYTES only calls for so many bytes count, and fail. FAIL_SAY
+ * names a file that gets the number of calls when the program, or a copy of it that goes on
+ * counting, ends: the greatest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -17,7 +18,7 @@ extern void *__libc_realloc(void *memory, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 
 static atomic_ulong calls;
-static unsigned long from = -1ul, count = -1ul;
+static unsigned long from = -1ul, count = -1ul, bytes;
 
 __attribute__((constructor)) static void read_environment(void)
 {
@@ -25,6 +26,8 @@ __attribute__((constructor)) static void read_environment(void)
     from = text ? strtoul(text, NULL, 10) : from;
     text = getenv("FAIL_COUNT");
     count = text ? strtoul(text, NULL, 10) : count;
+    text = getenv("FAIL_BYTES");
+    bytes = text ? strtoul(text, NULL, 10) : 0;
     atomic_store(&calls, 0);
 }
 
@@ -49,8 +52,11 @@ void _exit(int status)
     __builtin_unreachable();
 }
 
-static int fails(void)
+static int fails(size_t size)
 {
+    if (bytes > 0 && size != bytes) {
+        return 0;
+    }
     unsigned long number = atomic_fetch_add(&calls, 1) + 1;
     if (number < from || number - from >= count) {
         return 0;
@@ -61,22 +67,22 @@ static int fails(void)
 
 void *malloc(size_t size)
 {
-    return fails() ? NULL : __libc_malloc(size);
+    return fails(size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t number, size_t size)
 {
-    return fails() ? NULL : __libc_calloc(number, size);
+    return fails(number * size) ? NULL : __libc_calloc(number, size);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return fails() ? NULL : __libc_realloc(memory, size);
+    return fails(size) ? NULL : __libc_realloc(memory, size);
 }
 
 void *memalign(size_t alignment, size_t size)
 {
-    return fails() ? NULL : __libc_memalign(alignment, size);
+    return fails(size) ? NULL : __libc_memalign(alignment, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

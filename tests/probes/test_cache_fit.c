@@ -36,7 +36,7 @@ static struct cache_curve draw(const struct truth *levels, size_t count, double 
         seconds[curve.count] = latency_ns(levels, count, first_ns, bytes[curve.count]) * 1e-9;
         seconds[curve.count++] *= 1 + noise * fabs(random_normal(&random));
     }
-    probe_cache_isotonic(seconds, NULL, curve.count);
+    ck_assert_int_eq(probe_cache_isotonic(seconds, NULL, curve.count), 0);
     return curve;
 }
 
@@ -251,7 +251,7 @@ TEST(a_level_at_the_reach_of_a_tlb_has_to_be_proved)
                 seconds[j] = fmax(seconds[j], disturbed);
             }
         }
-        probe_cache_isotonic(seconds, NULL, curve.count);
+        ck_assert_int_eq(probe_cache_isotonic(seconds, NULL, curve.count), 0);
         curve.tlb_reach_bytes[curve.tlb_count++] = reach;
         curve.tlb_seconds[0] = miss_ns * 1e-9;
         curve.declared_bytes[curve.declared_count++] = levels[0].shape.bytes;
@@ -479,7 +479,7 @@ TEST(a_few_points_are_no_curve)
 TEST(isotonic_regression_pools_what_falls)
 {
     double values[] = {1, 4, 1, 9};
-    probe_cache_isotonic(values, NULL, 4);
+    ck_assert_int_eq(probe_cache_isotonic(values, NULL, 4), 0);
     ck_assert_double_eq_tol(values[0], 1, 1e-12);
     ck_assert_double_eq_tol(values[1], 2, 1e-12); /* geometric mean of 4 and 1 */
     ck_assert_double_eq_tol(values[2], 2, 1e-12);
