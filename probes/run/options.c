@@ -12,8 +12,8 @@ enum { OPTION_SEED = 0x300, OPTION_BUDGET };
 static const struct argp_option table[] = {
     {"output", 'o', "FILE", 0,
      "Write the profile to FILE ('-': standard output) instead of where servet looks for it", 0},
-    {"force", CLI_FLAG(struct run_options, force), NULL, 0, "Replace FILE even if it is no profile",
-     0},
+    {"force", CLI_FLAG(struct run_options, force), NULL, 0,
+     "Replace FILE even if it is no profile, or has figures for which --budget left no time", 0},
     {"quiet", 'q', NULL, 0, "No progress bar, no closing line", 0},
     {"seed", OPTION_SEED, "N", 0, "Start of the random choices (default: 1)", 0},
     {"budget", OPTION_BUDGET, "SECONDS", 0,

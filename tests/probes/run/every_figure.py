@@ -80,7 +80,7 @@ def probe(command, machines, folder):
         ("dempsey.json", ["--method", "paper"]), ("dunnington.json", ["--budget", "0.5"])]]
     for machine, *options in runs:
         path = os.path.join(folder, "profile.json")
-        subprocess.run([command, "-q", "--machine", machine, "-o", path] + options, check=True)
+        subprocess.run([command, "-q", "--machine", machine, "--force", "-o", path] + options, check=True)
         with open(path, encoding="utf-8") as file:
             yield json.load(file), " ".join([os.path.basename(machine)] + options)
 
