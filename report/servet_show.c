@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "mapper/map.h"
 #include "profile/base/cli.h"
@@ -22,7 +21,7 @@ struct show_options {
     pid_t live; /* 0: not asked for */
 };
 
-enum { OPTION_PNG = 0x100, OPTION_MAP };
+enum { OPTION_MAP = 0x100 };
 
 #define FLAG(member) CLI_FLAG(struct show_options, member)
 #define TEXT(member) CLI_TEXT(struct show_options, member)
@@ -35,7 +34,6 @@ static const struct argp_option option_table[] = {
      "Print where each thread of a running program is (with --json: JSON lines)", 0},
     {"html", TEXT(html), "FILE", 0,
      "Write a report with plots and pictures, one page that needs no network", 0},
-    {"png", OPTION_PNG, "DIR", OPTION_HIDDEN, NULL, 0},
     {"hwloc", TEXT(hwloc), "FILE", 0,
      "Write hwloc's XML of the topology with the measured bandwidth and latency of NUMA nodes", 0},
     {"map", OPTION_MAP, "N", 0, "With --html: show where N workers would go", 0},
@@ -59,10 +57,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case 'l':
         options->live = (pid_t)cli_integer("--live", argument, 1, INT_MAX);
         return 0;
-    case OPTION_PNG:
-        cli_usage(
-            "--png: gone, expected --html FILE, whose page a browser prints as PDF (pdftocairo "
-            "-png makes pictures of that)");
     case OPTION_MAP:
         options->workers = (size_t)cli_integer("--map", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
@@ -119,28 +113,6 @@ static struct servet_profile *find_profile(char *path, size_t size)
     if (profile_matches(profile, "", NULL, &error) < 0) {
         cli_note("%s: %s", path, error.text);
     }
-    return profile;
-}
-
-/* The profile in the file, or that of the topology in hwloc's XML. */
-static struct servet_profile *load_file(const char *path)
-{
-    struct servet_profile *profile;
-    struct servet_error error;
-    struct stat status;
-    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
-    const bool xml = file && getc(file) == '<';
-    if (file) {
-        fclose(file);
-    }
-    if (!xml) {
-        return cli_load(path);
-    }
-    int rc = profile_from_hwloc(path, &profile, &error);
-    if (rc == -EINVAL) {
-        cli_usage("%s", error.text);
-    }
-    cli_check(rc, &error);
     return profile;
 }
 
@@ -279,7 +251,7 @@ int main(int argc, char **argv)
         return cli_finish(CLI_OK);
     }
     struct servet_profile *profile =
-        options.file ? load_file(options.file) : find_profile(path, sizeof path);
+        options.file ? cli_load(options.file) : find_profile(path, sizeof path);
     const char *source = options.file ? options.file : *path ? path : NULL;
     show_profile(&options, profile, source);
     profile_free(profile);

@@ -18,10 +18,6 @@
 enum {
     KEY_RANKS = 'r',
     KEY_THREADS = 't',
-    KEY_OLD_ROUNDS = 'n',
-    KEY_OLD_METRIC = 'm',
-    KEY_OLD_COMPARATORS = 'c',
-    KEY_OUTPUT = 'o',
     KEY_ROUNDS = 0x100,
     KEY_COMPARATORS,
     KEY_JOBS,
@@ -29,7 +25,6 @@ enum {
     KEY_LIMIT,
     KEY_BUDGET,
     KEY_NPB,
-    KEY_GONE,
 };
 
 #define FLAG(member) CLI_FLAG(struct request, member)
@@ -71,14 +66,6 @@ static const struct argp_option options[] = {
     {"json", FLAG(json), NULL, 0, "Print JSON instead of tables", 3},
     {"plot", TEXT(plot), "FILE|DIR", 0,
      "Draw the ratios: into a file (.svg), or a folder, which is made", 3},
-    {NULL, KEY_OLD_ROUNDS, "N", OPTION_HIDDEN, NULL, 4},
-    {NULL, KEY_OLD_METRIC, "REGEX", OPTION_HIDDEN, NULL, 4},
-    {NULL, KEY_OLD_COMPARATORS, "NAME,...", OPTION_HIDDEN, NULL, 4},
-    {"all", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
-    {"costs", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
-    {"figures", KEY_GONE, NULL, OPTION_HIDDEN, NULL, 4},
-    {"within", KEY_GONE, "SECONDS", OPTION_HIDDEN, NULL, 4},
-    {"output", KEY_OUTPUT, "DIR", OPTION_HIDDEN, NULL, 4},
     {0},
 };
 
@@ -104,29 +91,10 @@ static void take_names(struct request *request, const char *text)
     }
 }
 
-/* Letters of the release before: the other commands mean something else by them. */
-static int without_old_letter(int key)
-{
-    switch (key) {
-    case KEY_OLD_ROUNDS:
-        cli_old_letter('n', "--rounds", "workers");
-        return KEY_ROUNDS;
-    case KEY_OLD_METRIC:
-        cli_old_letter('m', "--metric", "--mem-prior");
-        return KEY_METRIC;
-    case KEY_OLD_COMPARATORS:
-        cli_old_letter('c', "--comparators", "--comm-prior");
-        return KEY_COMPARATORS;
-    default:
-        return key;
-    }
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     const long many = 1 << 20;
-    key = without_old_letter(key);
     switch (key) {
     case KEY_RANKS:
         request->ranks = (size_t)cli_integer("--ranks", argument, 1, many);
@@ -157,11 +125,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->npb = true;
         request->npb_folder = argument;
         return 0;
-    case KEY_OUTPUT:
-        cli_usage("--output: expected --plot %s, which makes the folder and draws into it",
-                  argument);
-    case KEY_GONE:
-        cli_usage("--all, --costs, --figures, --within: there are no such options any more");
     default:
         return cli_set_member(key, argument, request) ? 0 : ARGP_ERR_UNKNOWN;
     }

@@ -111,7 +111,9 @@ enum { CPUSET = 0x300 };
 
 static const struct argp_option table[] = {
     {"profile", CLI_TEXT(struct common_machine, profile), "FILE", 0,
-     "a profile of servet-probe (default: the one of this machine)", 0},
+     "a profile of servet-probe, or a topology in hwloc's XML (default: the profile of this "
+     "machine)",
+     0},
     {"topology", CLI_TEXT(struct common_machine, topology), "FILE|TEXT", 0,
      "plan for an hwloc XML file or a description such as \"package:2 core:4 pu:2\"", 0},
     {"cpuset", CPUSET, "LIST", 0, "use only these PUs (0-3,8)", 0},

@@ -96,6 +96,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'N':
         options->node_count = (uint32_t)cli_integer("-N", argument, 1, MAP_WORKER_LIMIT - 1);
         return 0;
+    case ARGP_KEY_ARG:
+        if (options->machine.profile) {
+            cli_usage("expected one profile, got '%s' and '%s'", options->machine.profile,
+                      argument);
+        }
+        options->machine.profile = argument;
+        return 0;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->machine;
         return 0;
@@ -202,8 +209,10 @@ void map_options_read(int argc, char **argv, struct map_options *options)
     static const struct argp_child children[] = {{&map_common_machine_argp, 0, NULL, 0}, {0}};
     const struct argp argp = {.options = option_table,
                               .parser = parse_option,
+                              .args_doc = "[FILE]",
                               .doc = "Chooses PUs for the workers of a parallel program from what "
-                                     "was measured of the machine.",
+                                     "was measured of the machine: of this one, or as --profile "
+                                     "of that in FILE.",
                               .children = children};
     cli_parse(&argp, argc, argv, 0, NULL, options);
     check_options(options);

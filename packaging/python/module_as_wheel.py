@@ -1,7 +1,7 @@
 """Makes a wheel of profile/libservet/servet.py (PEP 517 and 427), with nothing but Python itself.
 
 The module and the release are those of the sources around this folder. `-C libdir=FOLDER` (pip 23.1) says where
-libservet.so.0 is, if neither the dynamic linker nor pkg-config finds it.
+libservet.so.1 is, if neither the dynamic linker nor pkg-config finds it.
 """
 
 import base64

@@ -25,9 +25,7 @@
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-/* KEY_OLD_TRACE: the old letter of --trace. */
 enum {
-    KEY_OLD_TRACE = 't',
     KEY_TRACE = 0x100,
     KEY_AUTO,
     KEY_WATCH,
@@ -71,7 +69,6 @@ static const struct argp_option choices[] = {
      0},
     {"trace", KEY_TRACE, "FILE", 0,
      "Write who sends how much to whom in an MPI program, for servet-map --matrix", 0},
-    {NULL, KEY_OLD_TRACE, "FILE", OPTION_HIDDEN, NULL, 0},
     {"auto", KEY_AUTO, NULL, 0,
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
@@ -99,10 +96,6 @@ static const struct argp_option choices[] = {
 static error_t parse_pin(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
-    if (key == KEY_OLD_TRACE) {
-        cli_old_letter('t', "--trace", "threads");
-        key = KEY_TRACE;
-    }
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         if (sets[i].key == key) {
             request->values[sets[i].variable] = argument ? argument : "1";

@@ -19,8 +19,6 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
                        "place threads and ranks to collide least in caches and memory"},
     [PIN_COMM_PRIOR] = {"SERVET_COMM_PRIOR", "off",
                         "place threads and ranks to exchange messages fastest"},
-    [PIN_PAPER] = {"SERVET_PAPER", "off",
-                   "choose by the paper's sums of weights instead of comparing them in order"},
     [PIN_PROFILE] = {"SERVET_PROFILE", "~/.config/servet/HOST.json, /etc/servet/",
                      "file with the machine's profile"},
     [PIN_VERBOSE] = {"SERVET_VERBOSE", "off",
@@ -176,7 +174,6 @@ void pin_options_read(struct pin_options *out)
     }
     out->mem_prior = is_on(values[PIN_MEM_PRIOR]);
     out->comm_prior = is_on(values[PIN_COMM_PRIOR]);
-    out->paper = is_on(values[PIN_PAPER]);
     out->verbose = is_on(values[PIN_VERBOSE]);
     out->force = is_on(values[PIN_FORCE]);
     out->disable = is_on(values[PIN_DISABLE]);

@@ -11,7 +11,6 @@
 enum pin_option_id {
     PIN_MEM_PRIOR,
     PIN_COMM_PRIOR,
-    PIN_PAPER,
     PIN_PROFILE,
     PIN_VERBOSE,
     PIN_FORCE,
@@ -60,7 +59,7 @@ enum pin_membind {
 extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 
 struct pin_options {
-    bool mem_prior, comm_prior, paper, verbose, force, disable, no_registry, rebind, trace_times,
+    bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times,
         auto_priority, no_strangers, watch, follow;
     enum pin_option_id too_long; /* a text whose value was, 0: none */
     enum pin_membind membind;

@@ -97,7 +97,6 @@ static int map_order(const struct site *site, size_t count, uint32_t *out,
                      struct servet_error *error)
 {
     struct map_request request = {.priority = site->priority,
-                                  .paper = site->options->paper,
                                   .workers = count,
                                   .allowed = &site->allowed,
                                   .taken = &site->taken,
@@ -208,8 +207,7 @@ static int take_region(const struct site *site, uint32_t threads, struct pin_pla
                                          .ranks = ranks,
                                          .threads_each = threads,
                                          .allowed = &site->allowed,
-                                         .taken = &site->taken,
-                                         .paper = site->options->paper};
+                                         .taken = &site->taken};
     int code = map_domains(&site->view.profile, &request, all, error);
     if (code < 0) {
         free(all);
@@ -290,8 +288,7 @@ static int take_part(const struct profile_class *node_class, struct site *site,
     const struct map_domain_request request = {.priority = site->priority,
                                                .ranks = ranks,
                                                .threads_each = each,
-                                               .allowed = &site->allowed,
-                                               .paper = site->options->paper};
+                                               .allowed = &site->allowed};
     int code = map_domains(&site->view.profile, &request, all, error);
     if (code == 0 && cores >= ranks) {
         pin_plan_add_cores(node_class, all + (size_t)rank * each, each, &part);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/base/error.h"
@@ -181,6 +182,8 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
     (void)atexit(finish_at_exit);
     json_set_alloc_funcs(allocate_or_end, free);
     argp_err_exit_status = CLI_USAGE;
+    /* getopt words its errors by it. */
+    argv[0] = program_invocation_short_name;
     refuse_misspelt(argp, argc, argv, flags);
     int rest = argc;
     error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);
@@ -220,11 +223,29 @@ void cli_check(int rc, const struct servet_error *error)
     }
 }
 
+/* XML begins with '<', JSON never does. A FIFO is not asked: what is read of it is gone. */
+static bool is_xml(const char *path)
+{
+    struct stat status;
+    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
+    const bool xml = file && getc(file) == '<';
+    if (file) {
+        fclose(file);
+    }
+    return xml;
+}
+
 struct servet_profile *cli_load(const char *path)
 {
     struct servet_profile *profile;
     struct servet_error error;
-    cli_check(profile_load(path, &profile, &error), &error);
+    const bool xml = is_xml(path);
+    int rc =
+        xml ? profile_from_hwloc(path, &profile, &error) : profile_load(path, &profile, &error);
+    if (xml && rc == -EINVAL) {
+        cli_usage("%s", error.text);
+    }
+    cli_check(rc, &error);
     cli_note_unknown(profile);
     return profile;
 }
@@ -234,12 +255,6 @@ void cli_note_unknown(const struct servet_profile *profile)
     if (profile->unknown) {
         cli_note("%s: not known to servet " SERVET_VERSION ", ignored and kept", profile->unknown);
     }
-}
-
-void cli_old_letter(char letter, const char *option, const char *meaning)
-{
-    cli_note("-%c: expected %s, as the letter will mean %s in the next release", letter, option,
-             meaning);
 }
 
 long cli_integer(const char *option, const char *text, long low, long high)

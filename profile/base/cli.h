@@ -44,10 +44,6 @@ struct servet_profile *cli_load(const char *path);
 /* Says once that a profile has keys which are not known, if it has. */
 void cli_note_unknown(const struct servet_profile *profile);
 
-/* Says that a letter of the release before was used: it meant `option`, and will have the `meaning`
- * that it has in the other commands. */
-void cli_old_letter(char letter, const char *option, const char *meaning);
-
 /* The argument of `option` as an integer in [low, high], or cli_usage(). */
 long cli_integer(const char *option, const char *text, long low, long high);
 /* The argument of `option` as a number in [low, high], or cli_usage(). */

@@ -7,7 +7,7 @@
         size = l2 and (l2.bytes or (l2.interval or [0])[0])
         tile = int((size / l2.sharers / (3 * 8)) ** 0.5) if size else 64
 
-Nothing is compiled: the module asks libservet.so.0 (servet(3) has every figure's unit and source). What was not measured,
+Nothing is compiled: the module asks libservet.so.1 (servet(3) has every figure's unit and source). What was not measured,
 or is not there, is None; what cannot be read is a servet.Error, an OSError that names the file and what is wrong with it.
 PU numbers are OS indices on a single computer; in a cluster's profile they count through the nodes.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple, Optional, Tuple
 __all__ = ["Bsp", "Cache", "Device", "Error", "Profile", "Quality", "Transfer", "Worth", "version"]
 
 # Where the build put it: for a prefix that the dynamic linker does not search.
-_INSTALLED = "@LIBDIR@/libservet.so.0"
+_INSTALLED = "@LIBDIR@/libservet.so.1"
 _ORIGINS = ("declared", "measured", "inferred")
 _KINDS = ("gpu", "nic", "disk")
 
@@ -203,13 +203,13 @@ _FUNCTIONS = {
 @functools.lru_cache(maxsize=None)
 def _load():
     library = None
-    for name in ("libservet.so.0", _INSTALLED):
+    for name in ("libservet.so.1", _INSTALLED):
         try:
             library = library or ctypes.CDLL(name)
         except OSError:
             pass
     if not library:
-        raise Error(errno.ENOENT, f"libservet.so.0: expected it in LD_LIBRARY_PATH or as {_INSTALLED}")
+        raise Error(errno.ENOENT, f"libservet.so.1: expected it in LD_LIBRARY_PATH or as {_INSTALLED}")
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, "servet_" + name, None)
         if function:

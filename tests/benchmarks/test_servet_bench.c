@@ -271,15 +271,6 @@ TEST(too_few_rounds_have_no_interval)
     }
 }
 
-/* Nothing is run. */
-TEST(options_that_are_gone_are_refused_in_one_line)
-{
-    static const char *const gone[] = {"--all", "--costs", "--figures", "--within 5"};
-    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) {
-        expect_refused("no such options any more", SERVET_BENCH " %s", gone[i]);
-    }
-}
-
 #ifdef NEEDS_MPICH
 /* A program that needs MPICH's library is not started by Open MPI's launcher, under which its ranks
  * would be so many programs of one rank each; nor the other way round. */
@@ -312,17 +303,6 @@ TEST(the_launcher_follows_the_programs_mpi)
     expect_figure(parsed(run), "bind-core", "median", 2);
 }
 #endif
-
-/* In servet-map -n is the number of workers, in servet-pin -c and -m are priorities. */
-TEST(a_letter_of_the_release_before_works_and_says_so)
-{
-    script("app", "echo figure 5");
-    struct run run = bench("-n 1 --json -c default -m 'figure ([0-9]+)' -- %s/app", folder);
-    expect_figure(parsed(run), "default", "median", 5);
-    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -n: expected --rounds, "));
-    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -c: expected --comparators, "));
-    ck_assert_ptr_nonnull(strstr(run.err, "servet-bench: -m: expected --metric, "));
-}
 
 static const char *const wrong[] = {
     "",

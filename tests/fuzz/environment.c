@@ -25,7 +25,7 @@ const char *const fuzz_seeds[] = {
     "OMPI_MCA_hwloc_base_binding_policy=core\nOMP_PLACES={0},{4}\nOMP_PROC_BIND=close\n"
     "SERVET_RANK=0 0/1 0-7 {0},{4}",
     "SERVET_PROFILE=a/b.json\nSERVET_REGISTRY=0\nSERVET_REPORT=stderr\nSERVET_TRACE=-\n"
-    "SERVET_MEMBIND=local\nSERVET_HELPERS=libuv*,libev*\nSERVET_WORKERS=lib[a-z]*\nSERVET_PAPER=1\n"
+    "SERVET_MEMBIND=local\nSERVET_HELPERS=libuv*,libev*\nSERVET_WORKERS=lib[a-z]*\n"
     "SERVET_AUTO=1\nSERVET_STRANGERS=0",
     NULL,
 };

@@ -3,9 +3,7 @@
  *
  * The shim's own code makes the plan of each rank from the environment that a launcher leaves, for
  * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
- * four functions of Slurm that it calls, which stand here in Slurm's place.
- *
- * And does the shim under SERVET_PAPER=1 choose as servet-map --paper does? */
+ * four functions of Slurm that it calls, which stand here in Slurm's place. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,83 +251,6 @@ TEST(one_answer_for_a_hybrid_program, .loops = MACHINES)
     open_machine(machines[_i], &m);
     compare(&m, machines[_i], true);
     compare(&m, machines[_i], false);
-    close_machine(&m);
-}
-
-/* -- by the paper's sums -- */
-
-/* servet-map's answer for one process. */
-static void ask_for_threads(const struct machine *m, const char *options, uint32_t threads,
-                            uint32_t *pus)
-{
-    struct run run = run_command(SERVET_MAP " --profile %s -n %u%s", m->path, threads, options);
-    ck_assert_msg(run.status == 0, "%s", run.err);
-    char *at = run.out;
-    for (uint32_t t = 0; t < threads; t++, at++) {
-        pus[t] = (uint32_t)strtoul(at, &at, 10);
-    }
-    ck_assert_str_eq(at, "");
-}
-
-/* SERVET_PAPER as given; NULL: not set. */
-static void ask_shim_for_threads(const struct machine *m, const char *paper, uint32_t threads,
-                                 const uint32_t *expected)
-{
-    struct pin_launcher launcher;
-    struct pin_plan plan;
-    if (paper) {
-        setenv("SERVET_PAPER", paper, 1);
-    }
-    make_plan(m, threads, &launcher, &plan);
-    unsetenv("SERVET_PAPER");
-    expect_same(paper ? "the shim with SERVET_PAPER" : "the shim", "the machine of many domains",
-                (const uint32_t[]){1, threads}, 0, expected, plan.pus);
-    pin_plan_free(&plan);
-}
-
-/* 24 memory domains of two PUs, each half of which is near: the sum of eleven workers' nearness
- * outweighs one collision (test_machines.c of the mapper has such clusters). */
-#define DOMAINS 24u
-
-/* "0-1","2-3" … */
-static const char *groups_of(uint32_t pus)
-{
-    char *text = kept(calloc(DOMAINS, 32));
-    for (uint32_t first = 0, used = 0; first < 2 * DOMAINS; first += pus) {
-        used +=
-            (uint32_t)sprintf(text + used, "%s\"%u-%u\"", first ? "," : "", first, first + pus - 1);
-    }
-    return text;
-}
-
-static const char *many_domains(void)
-{
-#define QUOTED "\"quality\":{\"origin\":\"quoted\"}"
-    return scratch_file(
-        "many.json",
-        "{\"servet_profile\":1,\"host\":{\"name\":\"x\"},\"measurement\":{\"measured\":true},"
-        "\"node_classes\":[{\"name\":\"x\",\"pus\":\"0-%u\",\"caches\":[],"
-        "\"memory\":{\"reference_bytes_per_s\":1e10," QUOTED ","
-        "\"levels\":[{\"bytes_per_s\":5e9," QUOTED ",\"collisions\":{\"groups\":[%s]}}]},"
-        "\"communication\":{\"message_bytes\":64,\"layers\":["
-        "{\"seconds\":5e-7," QUOTED ",\"members\":{\"groups\":[%s]}},"
-        "{\"seconds\":2e-6," QUOTED ",\"members\":{\"groups\":[%s]}}]}}],"
-        "\"nodes\":[{\"names\":\"x\",\"count\":1,\"class_index\":0}]}",
-        2 * DOMAINS - 1, groups_of(2), groups_of(DOMAINS), groups_of(2 * DOMAINS));
-}
-
-TEST(the_shim_adds_as_the_paper_does_when_asked)
-{
-    uint32_t by_order[MOST_THREADS], by_sum[MOST_THREADS];
-    struct machine m;
-    open_machine(many_domains(), &m);
-    ask_for_threads(&m, "", DOMAINS, by_order);
-    ask_for_threads(&m, " --paper", DOMAINS, by_sum);
-    ck_assert_msg(memcmp(by_order, by_sum, DOMAINS * sizeof *by_sum) != 0,
-                  "a machine on which both choose the same says nothing");
-    ask_shim_for_threads(&m, NULL, DOMAINS, by_order);
-    ask_shim_for_threads(&m, "0", DOMAINS, by_order);
-    ask_shim_for_threads(&m, "1", DOMAINS, by_sum);
     close_machine(&m);
 }
 

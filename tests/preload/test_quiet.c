@@ -141,17 +141,6 @@ TEST(what_a_program_starts_is_not_told_of)
     ck_assert_uint_eq(child_lines(read_text(report), ""), 1);
 }
 
-/* In servet-map -t is the number of threads. */
-TEST(the_letter_t_of_the_release_before_says_what_it_was)
-{
-    child_run(&child, NULL, ARGV(SERVET_PIN, "-t", "2", "true"));
-    ck_assert_int_eq(child.status, 0);
-    ck_assert_str_eq(child.err, "servet-pin: -t: expected --trace, as the letter will mean threads "
-                                "in the next release\n");
-    child_run(&child, NULL, ARGV(SERVET_PIN, "--trace", scratch_path("trace"), "true"));
-    ck_assert_str_eq(child.err, "");
-}
-
 TEST(a_misspelt_variable_is_said_with_the_right_one)
 {
     child_run(&child, CHANGES("SERVET_VERBOS=1", "SERVET_MEMPRIOR=1", "SERVET_OF_THE_PROGRAM=1"),

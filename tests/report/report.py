@@ -257,8 +257,6 @@ for option in ("--html", "--hwloc"):
     done = run(big, option, "")
     check(done.returncode == 2 and done.stderr.startswith(f"servet-show: {option}: expected the name"), f"no name: {done}")
 check(sorted(os.listdir(folder)) == before, f"left behind: {os.listdir(folder)}")
-done = run(big, "--png", "slides")
-check(done.returncode == 2 and done.stderr.count("\n") == 1 and "gone" in done.stderr, f"--png: {done}")
 
 shutil.rmtree(folder)
 sys.exit(1 if failed else 0)
