@@ -10,6 +10,7 @@
 
 #include "mapper/devices/devices.h"
 #include "preload/command/given.h"
+#include "preload/place/places.h"
 #include "preload/place/plan.h"
 #include "profile/base/cli.h"
 #include "profile/base/file.h"

@@ -15,6 +15,7 @@
 #include "preload/command/tuned.h"
 #include "preload/node/node.h"
 #include "preload/place/options.h"
+#include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "profile/base/child.h"
 #include "profile/base/cli.h"

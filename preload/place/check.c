@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
-#include "preload/place/pages.h"
 
 /* The jobs that this process was laid over when its first worker came. */
 static struct {

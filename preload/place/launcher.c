@@ -1,5 +1,4 @@
-/* Reads the launcher of a parallel program, and what servet-pin hands over to the rank it
- * becomes. */
+/* Reads the launcher of a parallel program. */
 #include "preload/place/launcher.h"
 
 #include <errno.h>
@@ -10,112 +9,15 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
-#include "preload/place/plan.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
 
-static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
-/* Thread i of a team on place i. */
-static const char bind_value[] = "close";
-
-static bool is_set(const char *name)
-{
-    const char *value = pin_environment(name);
-    return value && *value;
-}
-
-bool pin_users_places_set(void)
-{
-    return is_set(places_name) || is_set(bind_name) || is_set("GOMP_CPU_AFFINITY") ||
-           is_set("KMP_AFFINITY");
-}
-
-/* "{2},{0},{3}": every PU of the plan once. */
-static char *format_places(const struct pin_plan *plan)
-{
-    char *text = NULL;
-    size_t size;
-    struct profile_mask used = {0};
-    FILE *out = profile_stream_open(&text, &size);
-    for (size_t i = 0; out && i < plan->count; i++) {
-        if (profile_mask_has(&used, plan->pus[i])) {
-            continue;
-        }
-        profile_mask_add(&used, plan->pus[i]);
-        fprintf(out, "%s{%" PRIu32 "}", i > 0 ? "," : "", plan->pus[i]);
-    }
-    return out && fclose(out) == 0 ? text : NULL;
-}
-
-/* "JOB RANK/SIZE " of this rank: job 0 stands for a rank that the user has bound. */
-static int format_rank(const struct pin_launcher *launcher, char *out, size_t size)
+int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size)
 {
     return snprintf(out, size, "%" PRIx64 " %" PRIu32 "/%" PRIu32 " ", launcher->job,
                     launcher->local_rank, launcher->local_size);
-}
-
-/* The rank, the mask before, the places. */
-static char *format_marker(const struct pin_launcher *launcher, const struct profile_mask *before,
-                           const char *places)
-{
-    char rank[64], *list, *text;
-    size_t size = PROFILE_MASK_PUS * sizeof "8191";
-    if (!(list = malloc(size))) {
-        return NULL;
-    }
-    format_rank(launcher, rank, sizeof rank);
-    profile_mask_format(before, list, size);
-    if (asprintf(&text, "%s%s %s", rank, list, places) < 0) {
-        text = NULL;
-    }
-    free(list);
-    return text;
-}
-
-int pin_places_export(const struct pin_launcher *launcher, const struct profile_mask *before,
-                      const struct pin_plan *plan)
-{
-    char *places = format_places(plan);
-    char *marker = places ? format_marker(launcher, before, places) : NULL;
-    int code = -ENOMEM;
-    if (marker && setenv(pin_option_table[PIN_RANK].name, marker, 1) == 0 &&
-        setenv(bind_name, bind_value, 1) == 0 && setenv(places_name, places, 1) == 0) {
-        code = 0;
-    }
-    free(marker);
-    free(places);
-    return code;
-}
-
-/* Reads a cpulist of `length` characters. */
-static bool read_list(const char *text, size_t length, struct profile_mask *out)
-{
-    char *list = strndup(text, length);
-    const bool good = list && profile_mask_parse(list, out) && !profile_mask_empty(out);
-    free(list);
-    return good;
-}
-
-bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
-{
-    if (!launcher->name) {
-        return false;
-    }
-    const char *marker = pin_environment(pin_option_table[PIN_RANK].name),
-               *places = pin_environment(places_name);
-    const char *bind = pin_environment(bind_name);
-    char rank[64];
-    if (!marker || !places || !bind || strcmp(bind, bind_value) != 0) {
-        return false;
-    }
-    int length = format_rank(launcher, rank, sizeof rank);
-    if (strncmp(marker, rank, (size_t)length) != 0) {
-        return false;
-    }
-    const char *list = marker + length, *end = strchr(list, ' ');
-    return end && strcmp(end + 1, places) == 0 && read_list(list, (size_t)(end - list), before);
 }
 
 /* What Slurm says of the masks that it gave to the tasks of a step. */
@@ -251,7 +153,7 @@ static bool read_size(const struct profile_launcher *row, uint32_t local_rank, u
 static bool read_row(const struct profile_launcher *row, struct pin_launcher *out)
 {
     struct pin_launcher found = {.name = row->name, .row = row};
-    if ((row->also && !is_set(row->also)) || !read_said(row->rank, &found.local_rank)) {
+    if ((row->also && !pin_is_set(row->also)) || !read_said(row->rank, &found.local_rank)) {
         return false;
     }
     const bool told = read_size(row, found.local_rank, &found.local_size);
@@ -259,7 +161,7 @@ static bool read_row(const struct profile_launcher *row, struct pin_launcher *ou
         return false;
     }
     found.contradicts =
-        told ? found.local_size <= found.local_rank : row->size && is_set(row->size);
+        told ? found.local_size <= found.local_rank : row->size && pin_is_set(row->size);
     if (!told) {
         found.local_size = found.local_rank + 1;
     }
@@ -296,15 +198,16 @@ static enum pin_binding who_bound(const struct pin_launcher *launcher, bool rebi
     }
     /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the
      * fact. */
-    if (is_set("OMPI_MCA_hwloc_base_binding_policy") ||
-        is_set("PRTE_MCA_hwloc_default_binding_policy")) {
+    if (pin_is_set("OMPI_MCA_hwloc_base_binding_policy") ||
+        pin_is_set("PRTE_MCA_hwloc_default_binding_policy")) {
         const char *policy = pin_environment("OMPI_MCA_hwloc_base_binding_policy");
         return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
     }
-    if (is_set("OMPI_MCA_orte_bound_at_launch") || is_set("PRTE_MCA_prte_bound_at_launch")) {
+    if (pin_is_set("OMPI_MCA_orte_bound_at_launch") ||
+        pin_is_set("PRTE_MCA_prte_bound_at_launch")) {
         return PIN_LAUNCHERS_CHOICE;
     }
-    if (is_set("HYDRA_USER_PROVIDED_BINDING")) {
+    if (pin_is_set("HYDRA_USER_PROVIDED_BINDING")) {
         return PIN_USERS_CHOICE;
     }
     /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
@@ -312,7 +215,7 @@ static enum pin_binding who_bound(const struct pin_launcher *launcher, bool rebi
     const bool slurm = launcher->row->holds == PROFILE_SIZE_BY_NODE;
     const char *slurm_binding = slurm ? pin_environment("SLURM_CPU_BIND_TYPE") : NULL;
     if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
-        bool gpus = is_set("SLURM_STEP_GPUS") || is_set("SLURM_JOB_GPUS");
+        bool gpus = pin_is_set("SLURM_STEP_GPUS") || pin_is_set("SLURM_JOB_GPUS");
         return rebind && !gpus ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
     }
     return PIN_SHARED_MASK;
@@ -442,7 +345,7 @@ static uint64_t job_of_launcher(void)
         hash = hash_entry(hash, pin_environment(names[i]));
     }
     snprintf(daemon, sizeof daemon, "%d",
-             is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process());
+             pin_is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process());
     return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
@@ -457,7 +360,7 @@ static void be_alone(struct pin_launcher *launcher)
 void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus)
 {
     char rank[64], *text;
-    format_rank(launcher, rank, sizeof rank);
+    pin_launcher_format(launcher, rank, sizeof rank);
     if (asprintf(&text, "%s%s", rank, gpus) >= 0) {
         (void)setenv(pin_option_table[PIN_BESIDE].name, text, 1);
         free(text);
@@ -469,7 +372,7 @@ static bool is_marked(const struct pin_launcher *launcher)
 {
     char rank[64];
     const char *marked = pin_environment(pin_option_table[PIN_BESIDE].name);
-    format_rank(launcher, rank, sizeof rank);
+    pin_launcher_format(launcher, rank, sizeof rank);
     return marked && strncmp(marked, rank, strlen(rank)) == 0;
 }
 

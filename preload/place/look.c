@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "preload/place/pages.h"
+#include "preload/base/pages.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/ticks.h"

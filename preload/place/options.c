@@ -83,6 +83,12 @@ const char *pin_environment(const char *name)
     return pin_options_privileged() ? NULL : getenv(name);
 }
 
+bool pin_is_set(const char *name)
+{
+    const char *value = pin_environment(name);
+    return value && *value;
+}
+
 static const char prefix[] = "SERVET_";
 
 static bool is_ours(const char *variable)

@@ -88,5 +88,7 @@ bool pin_options_privileged(void);
 
 /* getenv(), but NULL in a privileged program. */
 const char *pin_environment(const char *name);
+/* Is it there, and not empty? */
+bool pin_is_set(const char *name);
 
 #endif

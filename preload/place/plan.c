@@ -18,7 +18,7 @@
 #define MOST_WORKERS (4u * PROFILE_MASK_PUS)
 
 /* One request: what may be used, and what the profile says of it. */
-struct site {
+struct planning {
     const struct pin_options *options;
     const struct pin_launcher *launcher;
     uint32_t threads;
@@ -34,17 +34,17 @@ struct site {
 };
 
 /* Figures of single NUMA nodes are left aside unless memory goes by them. */
-static int load_profile(const struct site *site, struct servet_profile **out,
+static int load_profile(const struct planning *planning, struct servet_profile **out,
                         struct servet_error *error)
 {
     struct servet_profile *profile;
-    int code = site->options->membind >= PIN_MEMBIND_FAST
-                   ? profile_load(site->path, &profile, error)
-                   : profile_load_node(site->path, &profile, error);
+    int code = planning->options->membind >= PIN_MEMBIND_FAST
+                   ? profile_load(planning->path, &profile, error)
+                   : profile_load_node(planning->path, &profile, error);
     if (code < 0) {
         return code;
     }
-    code = profile_matches(profile, "", &site->allowed, error);
+    code = profile_matches(profile, "", &planning->allowed, error);
     if (code < 0) {
         profile_free(profile);
         return code;
@@ -53,12 +53,12 @@ static int load_profile(const struct site *site, struct servet_profile **out,
     return 0;
 }
 
-static int topology_profile(const struct site *site, const char *why, struct pin_plan *plan,
+static int topology_profile(const struct planning *planning, const char *why, struct pin_plan *plan,
                             struct servet_profile **out)
 {
     struct servet_error error = {0};
     int code = profile_from_sysfs("", out, &error);
-    if (code < 0 && site->launcher->node_rank == 0) {
+    if (code < 0 && planning->launcher->node_rank == 0) {
         pin_failure("threads are not pinned: %s", error.text);
     }
     snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
@@ -66,42 +66,43 @@ static int topology_profile(const struct site *site, const char *why, struct pin
 }
 
 /* Where the look-up finds a profile. */
-static void find_path(struct site *site)
+static void find_path(struct planning *planning)
 {
-    if (site->options->profile[0]) {
-        profile_format_text(site->path, site->path + sizeof site->path, site->options->profile);
-    } else if (profile_find(site->path, sizeof site->path) < 0) {
-        site->path[0] = '\0';
+    if (planning->options->profile[0]) {
+        profile_format_text(planning->path, planning->path + sizeof planning->path,
+                            planning->options->profile);
+    } else if (profile_find(planning->path, sizeof planning->path) < 0) {
+        planning->path[0] = '\0';
     }
 }
 
 /* The profile there, or the declared topology; what is wrong with it is said by each program. */
-static int read_profile(struct site *site, struct pin_plan *plan)
+static int read_profile(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {0};
-    if (!site->path[0]) {
-        return topology_profile(site, "no profile found", plan, &site->profile);
+    if (!planning->path[0]) {
+        return topology_profile(planning, "no profile found", plan, &planning->profile);
     }
-    if (load_profile(site, &site->profile, &error) == 0) {
-        snprintf(plan->source, sizeof plan->source, "%.200s", site->path);
+    if (load_profile(planning, &planning->profile, &error) == 0) {
+        snprintf(plan->source, sizeof plan->source, "%.200s", planning->path);
         return 0;
     }
-    if (site->launcher->node_rank == 0) { /* else said once for all */
+    if (planning->launcher->node_rank == 0) { /* else said once for all */
         pin_failure("%s; using the declared topology instead%s", error.text,
-                    site->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
+                    planning->launcher->node_ranks > 1 ? " (as all ranks of the job here)" : "");
     }
-    return topology_profile(site, "profile not usable", plan, &site->profile);
+    return topology_profile(planning, "profile not usable", plan, &planning->profile);
 }
 
-static int map_order(const struct site *site, size_t count, uint32_t *out,
+static int map_order(const struct planning *planning, size_t count, uint32_t *out,
                      struct servet_error *error)
 {
-    struct map_request request = {.priority = site->priority,
+    struct map_request request = {.priority = planning->priority,
                                   .workers = count,
-                                  .allowed = &site->allowed,
-                                  .taken = &site->taken,
-                                  .known = count == site->known_workers};
-    return count == 0 ? 0 : map_workers(&site->view.profile, &request, out, NULL, error);
+                                  .allowed = &planning->allowed,
+                                  .taken = &planning->taken,
+                                  .known = count == planning->known_workers};
+    return count == 0 ? 0 : map_workers(&planning->view.profile, &request, out, NULL, error);
 }
 
 /* Appends the PUs of `from` that are not in `used` yet. */
@@ -121,64 +122,64 @@ static size_t append_new(const uint32_t *from, size_t from_count, struct profile
 /* Every usable PU once: those of `workers` workers as the mapper orders them, then the other free
  * ones (the mapper's answer for few workers is not always the beginning of that for many: it keeps
  * few on one kind of core), then, by number, those that other programs hold. An answer is kept.
- * `scratch` and `out` have room for site->usable. */
-static int order_once(const struct site *site, size_t workers, uint32_t *scratch, uint32_t *out,
-                      struct servet_error *error)
+ * `scratch` and `out` have room for planning->usable. */
+static int order_once(const struct planning *planning, size_t workers, uint32_t *scratch,
+                      uint32_t *out, struct servet_error *error)
 {
-    const size_t free_pus = site->usable - site->taken.count;
+    const size_t free_pus = planning->usable - planning->taken.count;
     const size_t asked[] = {workers < free_pus ? workers : free_pus, free_pus};
     struct profile_mask used = {0};
     size_t count = 0;
     for (size_t i = 0; i < sizeof asked / sizeof *asked && count < asked[i]; i++) {
-        int code = map_order(site, asked[i], scratch, error);
+        int code = map_order(planning, asked[i], scratch, error);
         if (code < 0) {
             return code;
         }
         count = append_new(scratch, asked[i], &used, out, count);
     }
-    append_new(site->allowed.ids, site->allowed.count, &used, out, count);
+    append_new(planning->allowed.ids, planning->allowed.count, &used, out, count);
     return 0;
 }
 
 /* `out` gets `total` PUs: the mapper's own answer where it is asked for more workers than PUs, else
  * every PU once. */
-static int order_pus(const struct site *site, size_t workers, size_t total, uint32_t *out,
+static int order_pus(const struct planning *planning, size_t workers, size_t total, uint32_t *out,
                      struct servet_error *error)
 {
-    if (total > site->usable) {
-        return map_order(site, total, out, error);
+    if (total > planning->usable) {
+        return map_order(planning, total, out, error);
     }
     uint32_t *scratch = malloc(total * sizeof *scratch);
     if (!scratch) {
         return -ENOMEM;
     }
-    int code = order_once(site, workers, scratch, out, error);
+    int code = order_once(planning, workers, scratch, out, error);
     free(scratch);
     return code;
 }
 
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
  * PUs. */
-static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
+static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan *plan,
                     struct servet_error *error)
 {
-    const bool has_part = site->launcher->name && site->launcher->row->workers;
-    size_t rank = has_part ? 0 : site->launcher->local_rank,
-           ranks = site->launcher->local_size && !has_part ? site->launcher->local_size : 1;
+    const bool has_part = planning->launcher->name && planning->launcher->row->workers;
+    size_t rank = has_part ? 0 : planning->launcher->local_rank,
+           ranks = planning->launcher->local_size && !has_part ? planning->launcher->local_size : 1;
     size_t workers = ranks > 1 ? ranks : threads, sure;
     /* Without a number of threads any number may come, one at a time; of a team the main thread is
      * there already. */
-    sure = workers == 0 ? site->is_team : workers;
-    if (workers == 0 || (ranks == 1 && workers > site->usable)) {
-        workers = site->usable;
+    sure = workers == 0 ? planning->is_team : workers;
+    if (workers == 0 || (ranks == 1 && workers > planning->usable)) {
+        workers = planning->usable;
     }
-    site->known_workers = sure <= 1 && ranks == 1 ? 0 : workers;
-    size_t total = workers > site->usable ? workers : site->usable, count = 0;
+    planning->known_workers = sure <= 1 && ranks == 1 ? 0 : workers;
+    size_t total = workers > planning->usable ? workers : planning->usable, count = 0;
     uint32_t *order = malloc(total * sizeof *order);
     if (!order) {
         return -ENOMEM;
     }
-    int code = order_pus(site, workers, total, order, error);
+    int code = order_pus(planning, workers, total, order, error);
     for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++) {
         profile_mask_add(&plan->held, order[slot]);
     }
@@ -195,20 +196,20 @@ static int deal_out(struct site *site, uint32_t threads, struct pin_plan *plan,
 }
 
 /* The region of this rank when each of the node's ranks has `threads` threads. */
-static int take_region(const struct site *site, uint32_t threads, struct pin_plan *plan,
+static int take_region(const struct planning *planning, uint32_t threads, struct pin_plan *plan,
                        struct servet_error *error)
 {
-    size_t ranks = site->launcher->local_size;
+    size_t ranks = planning->launcher->local_size;
     uint32_t *all = malloc(ranks * threads * sizeof *all);
     if (!all) {
         return -ENOMEM;
     }
-    struct map_domain_request request = {.priority = site->priority,
+    struct map_domain_request request = {.priority = planning->priority,
                                          .ranks = ranks,
                                          .threads_each = threads,
-                                         .allowed = &site->allowed,
-                                         .taken = &site->taken};
-    int code = map_domains(&site->view.profile, &request, all, error);
+                                         .allowed = &planning->allowed,
+                                         .taken = &planning->taken};
+    int code = map_domains(&planning->view.profile, &request, all, error);
     if (code < 0) {
         free(all);
         return code;
@@ -216,7 +217,7 @@ static int take_region(const struct site *site, uint32_t threads, struct pin_pla
     for (size_t i = 0; i < ranks * threads; i++) {
         profile_mask_add(&plan->held, all[i]);
     }
-    memmove(all, all + (size_t)site->launcher->local_rank * threads, threads * sizeof *all);
+    memmove(all, all + (size_t)planning->launcher->local_rank * threads, threads * sizeof *all);
     plan->pus = all;
     plan->count = threads;
     return 0;
@@ -224,24 +225,24 @@ static int take_region(const struct site *site, uint32_t threads, struct pin_pla
 
 /* Leaves in `allowed` what of it is in `pus`, and in `taken` what of that others hold; where that
  * is all, no job is avoided. */
-static int restrict_to(const struct profile_set *pus, struct site *site)
+static int restrict_to(const struct profile_set *pus, struct planning *planning)
 {
     struct profile_set allowed, taken;
-    int code = profile_set_intersect(&site->allowed, pus, &allowed);
+    int code = profile_set_intersect(&planning->allowed, pus, &allowed);
     if (code < 0) {
         return code;
     }
-    code = profile_set_intersect(&site->taken, &allowed, &taken);
-    profile_set_free(&site->allowed);
-    site->allowed = allowed;
-    site->usable = allowed.count;
+    code = profile_set_intersect(&planning->taken, &allowed, &taken);
+    profile_set_free(&planning->allowed);
+    planning->allowed = allowed;
+    planning->usable = allowed.count;
     if (code < 0) {
         return code;
     }
-    profile_set_free(&site->taken);
-    site->taken = taken;
+    profile_set_free(&planning->taken);
+    planning->taken = taken;
     if (taken.count == allowed.count) {
-        profile_set_free(&site->taken);
+        profile_set_free(&planning->taken);
     }
     return 0;
 }
@@ -274,22 +275,22 @@ void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *
 
 /* A worker has an equal part of the node, whole cores while these suffice, however many
  * threads it makes: what it starts lives there, too. Leaves the part in `allowed`. */
-static int take_part(const struct profile_class *node_class, struct site *site,
+static int take_part(const struct profile_class *node_class, struct planning *planning,
                      struct servet_error *error)
 {
-    const uint32_t ranks = site->launcher->local_size, rank = site->launcher->local_rank,
-                   cores = pin_plan_cores(node_class, &site->allowed),
+    const uint32_t ranks = planning->launcher->local_size, rank = planning->launcher->local_rank,
+                   cores = pin_plan_cores(node_class, &planning->allowed),
                    each = cores > ranks ? cores / ranks : 1;
     struct profile_mask part = {0};
     uint32_t *all = malloc((size_t)ranks * each * sizeof *all);
     if (!all) {
         return -ENOMEM;
     }
-    const struct map_domain_request request = {.priority = site->priority,
+    const struct map_domain_request request = {.priority = planning->priority,
                                                .ranks = ranks,
                                                .threads_each = each,
-                                               .allowed = &site->allowed};
-    int code = map_domains(&site->view.profile, &request, all, error);
+                                               .allowed = &planning->allowed};
+    int code = map_domains(&planning->view.profile, &request, all, error);
     if (code == 0 && cores >= ranks) {
         pin_plan_add_cores(node_class, all + (size_t)rank * each, each, &part);
     } else if (code == 0) {
@@ -301,28 +302,28 @@ static int take_part(const struct profile_class *node_class, struct site *site,
         code = profile_mask_to_set(&part, &pus);
     }
     if (code == 0) {
-        code = restrict_to(&pus, site);
+        code = restrict_to(&pus, planning);
     }
     profile_set_free(&pus);
     return code;
 }
 
-static int place_workers(struct site *site, struct pin_plan *plan)
+static int place_workers(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
-    const uint32_t threads = site->threads;
-    const struct profile_class *node_class = profile_class_here(site->profile);
-    const bool workers = site->launcher->name && site->launcher->row->workers;
-    int code = restrict_to(&node_class->pus, site);
-    map_one_node(node_class, &site->view);
-    if (code == 0 && workers && site->launcher->local_size > 1) {
-        code = take_part(node_class, site, &error);
+    const uint32_t threads = planning->threads;
+    const struct profile_class *node_class = profile_class_here(planning->profile);
+    const bool workers = planning->launcher->name && planning->launcher->row->workers;
+    int code = restrict_to(&node_class->pus, planning);
+    map_one_node(node_class, &planning->view);
+    if (code == 0 && workers && planning->launcher->local_size > 1) {
+        code = take_part(node_class, planning, &error);
     }
     if (code == 0) {
-        bool regions = !workers && site->launcher->local_size > 1 && threads > 1 &&
-                       (uint64_t)site->launcher->local_size * threads <= MOST_WORKERS;
-        code = regions ? take_region(site, threads, plan, &error)
-                       : deal_out(site, threads, plan, &error);
+        bool regions = !workers && planning->launcher->local_size > 1 && threads > 1 &&
+                       (uint64_t)planning->launcher->local_size * threads <= MOST_WORKERS;
+        code = regions ? take_region(planning, threads, plan, &error)
+                       : deal_out(planning, threads, plan, &error);
     }
     if (code < 0) {
         pin_failure("threads are not pinned: %s", error.text);
@@ -333,8 +334,8 @@ static int place_workers(struct site *site, struct pin_plan *plan)
         profile_mask_add(&plan->own, plan->pus[i]);
     }
     const struct pin_memory_request request = {
-        .node_class = node_class, .own = &plan->own, .ranks = site->launcher->node_ranks};
-    return pin_memory_plan(site->options->membind, &request, &plan->memory);
+        .node_class = node_class, .own = &plan->own, .ranks = planning->launcher->node_ranks};
+    return pin_memory_plan(planning->options->membind, &request, &plan->memory);
 }
 
 static enum map_priority priority_of(const struct pin_options *options,
@@ -355,29 +356,29 @@ uint32_t pin_plan_threads(void)
 
 /* PUs that strangers keep busy. Only a team or a rank that does not need every PU waits for that
  * look, and only where it is known which other processes are ranks of the same job. */
-static void find_busy(const struct site *site, struct profile_mask *out)
+static void find_busy(const struct planning *planning, struct profile_mask *out)
 {
-    const struct pin_launcher *launcher = site->launcher;
+    const struct pin_launcher *launcher = planning->launcher;
     const bool ranks = launcher->node_ranks > 1;
-    const uint64_t workers = (uint64_t)(site->threads > 0 ? site->threads : 1) *
+    const uint64_t workers = (uint64_t)(planning->threads > 0 ? planning->threads : 1) *
                              (launcher->local_size ? launcher->local_size : 1);
     const pid_t process = ranks ? pin_launcher_process() : 0;
     *out = (struct profile_mask){0};
-    if (site->is_team && !site->options->no_strangers &&
-        workers < profile_mask_count(&site->may_use) && (site->threads > 0 || launcher->name) &&
-        (!ranks || process > 0)) {
-        pin_foreign_load_pus(&site->may_use, process, out);
+    if (planning->is_team && !planning->options->no_strangers &&
+        workers < profile_mask_count(&planning->may_use) &&
+        (planning->threads > 0 || launcher->name) && (!ranks || process > 0)) {
+        pin_foreign_load_pus(&planning->may_use, process, out);
     }
 }
 
 /* Adds `busy` to `taken`, unless that would leave nothing: on a node that is busy everywhere, the
  * PUs that others hold still tell PUs apart. */
-static void add_busy(const struct site *site, const struct profile_mask *busy,
+static void add_busy(const struct planning *planning, const struct profile_mask *busy,
                      struct profile_mask *taken)
 {
     unsigned long free_pus = 0;
     for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        free_pus |= site->may_use.word[i] & ~(taken->word[i] | busy->word[i]);
+        free_pus |= planning->may_use.word[i] & ~(taken->word[i] | busy->word[i]);
     }
     for (size_t i = 0; free_pus && i < PROFILE_MASK_WORDS; i++) {
         taken->word[i] |= busy->word[i];
@@ -385,19 +386,20 @@ static void add_busy(const struct site *site, const struct profile_mask *busy,
 }
 
 /* In place of any plan made before. */
-static int place_around(struct site *site, const struct profile_mask *taken, struct pin_plan *plan)
+static int place_around(struct planning *planning, const struct profile_mask *taken,
+                        struct pin_plan *plan)
 {
     pin_plan_free(plan);
-    profile_set_free(&site->allowed);
-    profile_set_free(&site->taken);
-    if (profile_mask_to_set(&site->may_use, &site->allowed) < 0 ||
-        profile_mask_to_set(taken, &site->taken) < 0) {
+    profile_set_free(&planning->allowed);
+    profile_set_free(&planning->taken);
+    if (profile_mask_to_set(&planning->may_use, &planning->allowed) < 0 ||
+        profile_mask_to_set(taken, &planning->taken) < 0) {
         pin_failure("no memory for the plan; threads are not pinned");
         return -ENOMEM;
     }
-    int rc = site->profile ? 0 : read_profile(site, plan);
+    int rc = planning->profile ? 0 : read_profile(planning, plan);
     plan->avoid = *taken;
-    return rc < 0 ? rc : place_workers(site, plan);
+    return rc < 0 ? rc : place_workers(planning, plan);
 }
 
 /* Takes the PUs of `pus` that are sure to be used and that no job was seen to hold. False: another
@@ -419,15 +421,15 @@ static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 #define MOST_TRIES 8
 
 /* For a process by itself, and for the first rank of a job, whose look counts for all of them. */
-static int place_first(struct site *site, struct pin_registry *registry,
+static int place_first(struct planning *planning, struct pin_registry *registry,
                        const struct profile_mask *busy, struct pin_plan *plan)
 {
     int rc = 0;
     for (int i = 0; i < MOST_TRIES; i++) {
         struct profile_mask taken;
-        pin_registry_look(registry, &site->may_use, &taken);
-        add_busy(site, busy, &taken);
-        rc = place_around(site, &taken, plan);
+        pin_registry_look(registry, &planning->may_use, &taken);
+        add_busy(planning, busy, &taken);
+        rc = place_around(planning, &taken, plan);
         if (rc < 0 || take_all(registry, plan)) {
             break;
         }
@@ -447,23 +449,23 @@ static void take_own(struct pin_registry *registry, struct pin_plan *plan)
     (void)pin_registry_take_all(registry, &plan->ours, plan->pus[0], true);
 }
 
-static int place_among_others(struct site *site, struct pin_registry *registry,
+static int place_among_others(struct planning *planning, struct pin_registry *registry,
                               struct pin_plan *plan)
 {
     struct profile_mask busy = {0}, taken = {0};
-    const bool together = site->launcher->job != 0 && site->launcher->node_ranks > 1;
+    const bool together = planning->launcher->job != 0 && planning->launcher->node_ranks > 1;
     if (together && !registry->on) {
-        return place_around(site, &taken, plan);
+        return place_around(planning, &taken, plan);
     }
-    if (together && !pin_registry_lead(registry, &site->may_use, &taken)) {
-        int rc = place_around(site, &taken, plan);
+    if (together && !pin_registry_lead(registry, &planning->may_use, &taken)) {
+        int rc = place_around(planning, &taken, plan);
         if (rc == 0) {
             take_own(registry, plan);
         }
         return rc;
     }
-    find_busy(site, &busy);
-    int rc = place_first(site, registry, &busy, plan);
+    find_busy(planning, &busy);
+    int rc = place_first(planning, registry, &busy, plan);
     if (together) {
         pin_registry_publish(registry, &plan->avoid);
     }
@@ -473,18 +475,18 @@ static int place_among_others(struct site *site, struct pin_registry *registry,
 int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out)
 {
-    struct site site = {.options = request->options,
-                        .launcher = request->launcher,
-                        .threads = request->threads,
-                        .is_team = request->is_team,
-                        .may_use = *request->allowed,
-                        .priority = priority_of(request->options, request->launcher)};
+    struct planning planning = {.options = request->options,
+                                .launcher = request->launcher,
+                                .threads = request->threads,
+                                .is_team = request->is_team,
+                                .may_use = *request->allowed,
+                                .priority = priority_of(request->options, request->launcher)};
     struct pin_plan plan = {0};
-    find_path(&site);
-    int rc = place_among_others(&site, registry, &plan);
-    profile_free(site.profile);
-    profile_set_free(&site.allowed);
-    profile_set_free(&site.taken);
+    find_path(&planning);
+    int rc = place_among_others(&planning, registry, &plan);
+    profile_free(planning.profile);
+    profile_set_free(&planning.allowed);
+    profile_set_free(&planning.taken);
     if (rc == 0) {
         *out = plan;
     } else {
@@ -497,17 +499,17 @@ bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_lau
 {
     struct pin_launcher quiet = *launcher;
     quiet.node_rank = 1; /* what the profile lacks is said when the plan is made */
-    struct site site = {.options = options, .launcher = &quiet};
+    struct planning planning = {.options = options, .launcher = &quiet};
     struct pin_plan plan = {0};
-    find_path(&site);
-    if (read_profile(&site, &plan) < 0) {
+    find_path(&planning);
+    if (read_profile(&planning, &plan) < 0) {
         return false;
     }
     const struct profile_mask nowhere = {0};
-    const struct pin_memory_request request = {.node_class = profile_class_here(site.profile),
+    const struct pin_memory_request request = {.node_class = profile_class_here(planning.profile),
                                                .own = &nowhere};
     int rc = pin_memory_decide(options->membind, &request, &plan.memory);
-    profile_free(site.profile);
+    profile_free(planning.profile);
     return rc == 0 && plan.memory.no_tier;
 }
 

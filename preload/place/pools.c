@@ -1,7 +1,7 @@
 /* Which thread of this process has which PU. The rules are drawn in pools.h. */
 #include "preload/place/pools.h"
 
-#include "preload/place/pages.h"
+#include "preload/base/pages.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 

@@ -33,11 +33,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/base/owner.h"
+#include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "preload/place/look.h"
-#include "preload/place/owner.h"
-#include "preload/place/pages.h"
+#include "preload/place/places.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"

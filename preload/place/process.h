@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
+#include "preload/base/owner.h"
 #include "preload/node/node.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
-#include "preload/place/owner.h"
 #include "preload/place/plan.h"
 #include "preload/place/pools.h"
 #include "preload/place/priority_cache.h"

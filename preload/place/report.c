@@ -10,10 +10,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/check.h"
 #include "preload/place/life.h"
-#include "preload/place/pages.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"

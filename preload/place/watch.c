@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "preload/base/libc.h"
+#include "preload/base/pages.h"
 #include "preload/node/node.h"
-#include "preload/place/pages.h"
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
-#include "preload/place/pages.h"
 
 /* As the JSON's "cause". */
 static const char *const causes[] = {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/node/node.h"
+#include "preload/place/places.h"
 #include "profile/base/clock.h"
 #include "profile/base/mask.h"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
+#include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "tests/fuzz/fuzz.h"
 

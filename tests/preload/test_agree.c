@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "profile/model.h"
 #include "tests/base/command.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/place/owner.h"
+#include "preload/base/owner.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

@@ -149,8 +149,7 @@ TEST(a_verdict_counts_the_pus_of_the_step)
     ck_assert_msg(found == 1, "%zu refusals:\n%s", found, child.err);
 }
 
-/* As servet-pin does: task 0 beside the GPUs, which lie at the last PU, task 1 where there is
- * room. */
+/* As servet-pin does: both GPUs lie at the last PU, so that the tasks keep their order. */
 TEST(tasks_lie_beside_their_gpus)
 {
     const char *path = scratch_path("gpus.json");
@@ -163,7 +162,7 @@ TEST(tasks_lie_beside_their_gpus)
              "$(grep Cpus_allowed_list /proc/self/status)"));
     for (unsigned task = 0; task < 2; task++) {
         snprintf(expected, sizeof expected, "%u: GPU-%u%s Cpus_allowed_list: %u\n", task, task,
-                 task ? "" : " mlx5_0:1", task ? 0 : (unsigned)here_pus() - 1);
+                 task ? "" : " mlx5_0:1", task ? (unsigned)here_pus() - 1 : 0);
         ck_assert_msg(strstr(child.out, expected), "no %s in:\n%s%s", expected, child.out,
                       child.err);
     }

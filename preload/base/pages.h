@@ -1,7 +1,7 @@
 /* Memory and stacks of the shim's own: the program's malloc and its threads' stacks may be too
  * small, or not there yet. */
-#ifndef SERVET_PRELOAD_PLACE_PAGES_H
-#define SERVET_PRELOAD_PLACE_PAGES_H
+#ifndef SERVET_PRELOAD_BASE_PAGES_H
+#define SERVET_PRELOAD_BASE_PAGES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

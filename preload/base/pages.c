@@ -4,7 +4,7 @@
  * moment, and may fail; its threads may have stacks of 16 KiB (PTHREAD_STACK_MIN), which a path and
  * a parser use up. So what has to be there whatever the program does is mapped, by system calls
  * that no library stands between. */
-#include "preload/place/pages.h"
+#include "preload/base/pages.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
  *
  * Its position among the threads does not tell: Open MPI starts two threads of its own before any
  * OpenMP worker, MPICH one, a singleton none. */
-#ifndef SERVET_PRELOAD_PLACE_OWNER_H
-#define SERVET_PRELOAD_PLACE_OWNER_H
+#ifndef SERVET_PRELOAD_BASE_OWNER_H
+#define SERVET_PRELOAD_BASE_OWNER_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* The owner of a thread. */
-#include "preload/place/owner.h"
+#include "preload/base/owner.h"
 
 #include <dlfcn.h>
 #include <errno.h>
