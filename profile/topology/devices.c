@@ -17,7 +17,7 @@
 
 /* PCI: the vendor of Slingshot's cards; classes. */
 enum { CRAY = 0x17db };
-enum { CLASS_INFINIBAND = 0x0207, CLASS_ACCELERATOR = 0x1200 };
+enum { CLASS_INFINIBAND = 0x0207, CLASS_VGA = 0x0300, CLASS_ACCELERATOR = 0x1200 };
 enum { BASE_DISPLAY = 0x03 };
 
 /* Names by which a device is called, the best first; `counts`: the number in it is that of the
@@ -191,10 +191,10 @@ static void read_gpu(struct found *found, hwloc_obj_t object)
         snprintf(text, sizeof text, "GPU-%016llx", strtoull(uuid, NULL, 16));
         keep_first(&device->uuid, text);
     }
+    found->runtime |= rank < KNOWN_NAMES || object->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC;
     if (rank == KNOWN_NAMES) {
         return;
     }
-    found->runtime = true;
     device->pci_vendor = device->pci_vendor ? device->pci_vendor : known_names[rank].vendor;
     if (known_names[rank].counts && rank <= found->rank) {
         unsigned number;
@@ -242,16 +242,27 @@ static int read_os_device(struct devices *devices, hwloc_obj_t object)
     return rc < 0 ? rc : add_name(found, object);
 }
 
-/* GPUs that no runtime and no driver has a name for; the graphics of a board's management are of
- * other makers. */
-static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
+/* How sure a PCI function is a GPU that computes: not at all, as graphics of a maker of GPUs, or as
+ * an accelerator, which has no screen. A board's management has graphics of other makers. */
+enum sure { NO_GPU, GRAPHICS, ACCELERATOR, HAS_RUNTIME };
+
+static enum sure is_sure(hwloc_obj_t pci)
 {
     const struct hwloc_pcidev_attr_s *attr = &pci->attr->pcidev;
-    bool maker = attr->vendor_id == PROFILE_PCI_NVIDIA || attr->vendor_id == PROFILE_PCI_AMD ||
-                 attr->vendor_id == PROFILE_PCI_INTEL;
-    bool gpu = attr->class_id >> 8 == BASE_DISPLAY ||
-               (attr->class_id == CLASS_ACCELERATOR && attr->vendor_id != PROFILE_PCI_INTEL);
-    if (!maker || !gpu || has_parts(pci)) {
+    bool display = attr->class_id >> 8 == BASE_DISPLAY;
+    if (attr->vendor_id != PROFILE_PCI_NVIDIA && attr->vendor_id != PROFILE_PCI_AMD &&
+        (attr->vendor_id != PROFILE_PCI_INTEL || !display)) {
+        return NO_GPU;
+    }
+    return attr->class_id == CLASS_VGA                      ? GRAPHICS
+           : display || attr->class_id == CLASS_ACCELERATOR ? ACCELERATOR
+                                                            : NO_GPU;
+}
+
+/* GPUs that no runtime and no driver has a name for. */
+static int read_pci_device(struct devices *devices, hwloc_obj_t pci)
+{
+    if (is_sure(pci) == NO_GPU || has_parts(pci)) {
         return 0;
     }
     struct found *found = find_device(devices, pci, pci);
@@ -351,19 +362,24 @@ static void number_cards(struct devices *devices)
     }
 }
 
-/* Leaves the devices that are kept: graphics that no runtime computes on are none where it computes
- * on others. */
+static enum sure how_sure(const struct found *found)
+{
+    return found->runtime ? HAS_RUNTIME : found->pci ? is_sure(found->pci) : GRAPHICS;
+}
+
+/* Leaves the devices that are kept: of the GPUs those that most surely compute. */
 static void drop_others(struct devices *devices)
 {
-    bool runtime = false;
+    enum sure most = GRAPHICS;
     size_t kept = 0;
     for (size_t i = 0; i < devices->count; i++) {
-        runtime |= devices->found[i].runtime;
+        const struct found *found = &devices->found[i];
+        most = found->device.kind == PROFILE_GPU && how_sure(found) > most ? how_sure(found) : most;
     }
     for (size_t i = 0; i < devices->count; i++) {
         struct found *found = &devices->found[i];
-        const bool graphics = found->device.kind == PROFILE_GPU && runtime && !found->runtime;
-        if (graphics || found->device.kind == PROFILE_DEVICE_KINDS) {
+        const bool other = found->device.kind == PROFILE_GPU && how_sure(found) < most;
+        if (other || found->device.kind == PROFILE_DEVICE_KINDS) {
             profile_device_free(&found->device);
         } else {
             devices->found[kept++] = *found;

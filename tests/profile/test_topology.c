@@ -378,27 +378,19 @@ TEST(memory_of_a_gpu_is_no_numa_node_of_a_pu)
     ck_assert_uint_eq(node->numa[2].os_index, 4);
 }
 
-/* Two NVIDIA GPUs, the second divided into two instances, and one of AMD in two partitions: hwloc
- * has no plugin for any runtime, as Debian's. */
-TEST(drivers_name_the_gpus_that_hwloc_cannot)
+/* One PU, and functions on a PCI bus: their class, vendor and device in order, from bus 41 on. */
+static const char *put_functions(const char *const *types, size_t count)
 {
-    static const char pci[] =
-        "<object type=\"PCIDev\" gp_index=\"9%d\" pci_busid=\"%s\" pci_type=\"%s [0:0] 00\"/>";
-    static const struct {
-        const char *name, *uuid;
-        uint32_t number;
-    } expected[] = {
-        {"0000:41:00.0", "GPU-one", 0},
-        {"0000:c1:00.0", NULL, 0},
-        {"renderD129", NULL, 1},
-        {"0000:42:00.0.1.0", "MIG-GPU-two/1/0", PROFILE_NOT_SAID},
-        {"0000:42:00.0.9.1", "MIG-GPU-two/9/1", PROFILE_NOT_SAID},
-    };
-    char parts[3][256];
-    snprintf(parts[0], sizeof parts[0], pci, 1, "0000:41:00.0", "0302 [10de:20b0]");
-    snprintf(parts[1], sizeof parts[1], pci, 2, "0000:42:00.0", "0302 [10de:20b0]");
-    snprintf(parts[2], sizeof parts[2], pci, 3, "0000:c1:00.0", "1200 [1002:74a0]");
-    const char *path = scratch_file(
+    char text[4096] = "";
+    for (size_t i = 0, used = 0; i < count; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "<object type=\"PCIDev\" gp_index=\"9%zu\" "
+                                 "pci_busid=\"0000:%zx:00.0\" pci_type=\"%s [0:0] 00\">"
+                                 "<object type=\"OSDev\" gp_index=\"8%zu\" name=\"card%zu\" "
+                                 "osdev_type=\"1\"/></object>",
+                                 i, 0x41 + i, types[i], i, i);
+    }
+    return scratch_file(
         "gpus.xml",
         "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" "
         "complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
@@ -406,9 +398,41 @@ TEST(drivers_name_the_gpus_that_hwloc_cannot)
         "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
         "gp_index=\"2\"/><object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
         "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\"/><object type=\"Bridge\" "
-        "gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-ff]\">%s%s%s"
+        "gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-ff]\">%s"
         "</object></object></topology>",
-        parts[0], parts[1], parts[2]);
+        text);
+}
+
+/* Where no runtime names any GPU: a board's management, old graphics of a maker of GPUs, and GPUs;
+ * graphics alone are the GPU of a desktop. */
+TEST(graphics_are_no_gpu_beside_accelerators)
+{
+    static const char *const server[] = {"0300 [1a03:2000]", "0300 [1002:515e]", "0302 [10de:20b0]",
+                                         "1200 [1002:74a0]"};
+    const struct profile_class *node = only_class(from_hwloc(put_functions(server, 4)));
+    ck_assert_uint_eq(node->device_count, 2);
+    ck_assert_str_eq(node->devices[0].name, "card2");
+    ck_assert_str_eq(node->devices[1].name, "card3");
+    node = only_class(from_hwloc(put_functions(server, 2)));
+    ck_assert_uint_eq(node->device_count, 1);
+    ck_assert_str_eq(node->devices[0].name, "card1");
+}
+
+/* Two NVIDIA GPUs, the second divided into two instances, and one of AMD in two partitions: hwloc
+ * has no plugin for any runtime, as Debian's. */
+TEST(drivers_name_the_gpus_that_hwloc_cannot)
+{
+    static const char *const types[] = {"0302 [10de:20b0]", "0302 [10de:20b0]", "1200 [1002:74a0]"};
+    static const struct {
+        const char *name, *uuid;
+        uint32_t number;
+    } expected[] = {
+        {"card0", "GPU-one", 0},
+        {"card2", NULL, 0},
+        {"renderD129", NULL, 1},
+        {"card1.1.0", "MIG-GPU-two/1/0", PROFILE_NOT_SAID},
+        {"card1.9.1", "MIG-GPU-two/9/1", PROFILE_NOT_SAID},
+    };
     const char *root = scratch_folder();
     put_file(root, "/proc/driver/nvidia/gpus/0000:41:00.0/information",
              "Model: \t A100\nGPU UUID: \t GPU-one\nDevice Minor: \t 0\n");
@@ -422,10 +446,10 @@ TEST(drivers_name_the_gpus_that_hwloc_cannot)
         snprintf(file, sizeof file, "/sys/class/kfd/kfd/topology/nodes/%d/properties", part);
         snprintf(text, sizeof text,
                  "simd_count 304\nlocation_id %d\ndomain 0\nunique_id 7\ndrm_render_minor %d\n",
-                 0xc100 + part - 1, 127 + part);
+                 0x4300 + part - 1, 127 + part);
         put_file(root, file, text);
     }
-    struct servet_profile *profile = from_hwloc(path);
+    struct servet_profile *profile = from_hwloc(put_functions(types, 3));
     struct sysfs fs = {.root = root};
     ck_assert_int_eq(profile_topology_count_gpus(&fs, &profile->classes[0]), 0);
     const struct profile_class *node = only_class(profile);
