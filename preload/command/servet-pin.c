@@ -335,9 +335,9 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
                      const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_registry registry;
+    static char library[PATH_MAX];
     struct pin_launcher own = *launcher;
     struct profile_mask allowed;
-    char library[PATH_MAX];
     const struct pin_plan_request request = {.options = options,
                                              .launcher = &own,
                                              .threads = pin_plan_threads(),

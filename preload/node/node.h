@@ -94,12 +94,14 @@ void pin_neighbours_find(const struct profile_mask *pus, pid_t launcher,
 /* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
  * starting on core 0.
  *
- * It is the locks on one file that every program can read and that none writes: the shim's own. A
- * container that has the shim from the host has the same file. Where that lies on no local file
- * system it is /dev/zero. A process takes read locks on bytes whose place says which PU, and for
- * whom. They belong to an open file (F_OFD_SETLK), which a mapping keeps: the kernel drops them
- * when the process ends, however it ends, and when it becomes another program; no child has them.
- * Taking a lock is the choice, and no process waits for another for longer than a moment.
+ * It is the locks on one file that every program can read and that none writes: the shim's own, or,
+ * where that lies on no local file system, /dev/zero. Containers may have files alone that no other
+ * one has: they lock what stands for a namespace that they share with the node. Each side also asks
+ * for locks on the other's file. A process takes read locks on bytes whose place says which PU, and
+ * for whom. They belong to an open file (F_OFD_SETLK), which a mapping keeps, or in a container a
+ * descriptor: the kernel drops them when the process ends, however it ends, and when it becomes
+ * another program; no child has them. Taking a lock is the choice, and no process waits for another
+ * for longer than a moment.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
  * publishes what it counted as taken by others; the rest starts from that. */
@@ -113,6 +115,9 @@ struct pin_registry {
                                                 program, which adopts it */
     uint64_t job;     /* of 34 bits */
     uint32_t process; /* of 12 bits: this one of the job */
+    int kept;         /* a descriptor that keeps what was taken; below 1: none */
+    const char *also; /* another file on which others may have locks; "": none */
+    bool alone;       /* in a container that shares nothing: other containers are not seen */
     unsigned char purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
     char path[PATH_MAX];                     /* where it is, or was looked for */
 };
@@ -120,29 +125,40 @@ struct pin_registry {
 /* -- its file -- */
 
 /* The file, opened for reading; only fcntl() makes anything of it. `path`: one that the user names,
- * made if there is none; "": `library`, the shim's own, if it is on a local file system, else the
- * kernel's. `where`: which one it is. -errno. */
-int pin_registry_find(const char *path, const char *library, char where[PATH_MAX]);
+ * made if there is none; "": found, by way of `library`, the shim's own. Sets `path`, `also` and
+ * `alone`. -errno. */
+int pin_registry_find(const char *path, const char *library, struct pin_registry *out);
 
 /* fcntl(2) with a lock on these bytes. 0, -errno. */
 int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
                       struct flock *lock);
 
-/* The file opened once more, for locks that stay together, or -errno; and closed again. With `keep`
- * these locks last as long as the process. */
-int pin_registry_begin(const struct pin_registry *registry);
-void pin_registry_end(const struct pin_registry *registry, int file, bool keep);
+/* Files that are open for a moment: on which locks are taken, and where others' are asked for too.
+ * -1: not open. */
+struct pin_files {
+    const struct pin_registry *of;
+    int own, also;
+};
+
+/* The files opened once more, and closed again. Locks that were taken meanwhile last as
+ * long as the process after keep(). */
+struct pin_files pin_registry_begin(const struct pin_registry *registry);
+void pin_registry_keep(struct pin_registry *registry, struct pin_files files);
+void pin_registry_end(struct pin_files files);
 
 /* Keeps what the program before this one had kept `over_exec`. */
-void pin_registry_adopt(int file);
+void pin_registry_adopt(struct pin_registry *registry, int file);
 
 /* -- what is in it -- */
 
-/* Begins this process's side. `path`, `library`: as above. `job`: the launcher's number of the job,
- * 0: this process is a job of its own. 0; what open(2) answers; -ENOLCK, -EINVAL and the like: the
- * kernel or the file system has no such locks; then it is not on. */
+/* Begins this process's side. `path`, `library` (which lasts): as above. `job`: the launcher's
+ * number of the job, 0: this process is a job of its own. 0; what open(2) answers; -ENOLCK, -EINVAL
+ * and the like: the kernel or the file system has no such locks; then it is not on. */
 int pin_registry_open(struct pin_registry *out, const char *path, const char *library,
                       uint64_t job);
+
+/* In the child of a fork, which has nothing of what its parent holds. */
+void pin_registry_forget(struct pin_registry *registry);
 
 /* `held`: PUs of `allowed` that another job holds. */
 void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,

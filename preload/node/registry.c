@@ -56,19 +56,24 @@ static uint64_t end_of(const struct flock *lock)
     return lock->l_len == 0 ? (uint64_t)INT64_MAX : (uint64_t)lock->l_start + (uint64_t)lock->l_len;
 }
 
-static bool set_lock(int file, short type, uint64_t start, uint64_t bytes)
+static bool set_lock(struct pin_files files, short type, uint64_t start, uint64_t bytes)
 {
     struct flock lock;
-    return pin_registry_lock(file, F_OFD_SETLK, type, start, bytes, &lock) == 0;
+    return pin_registry_lock(files.own, F_OFD_SETLK, type, start, bytes, &lock) == 0;
 }
 
-/* Is there a lock on any of the bytes up to `end` that was not taken by way of `file`? Of several
- * it may be any one. */
-static bool find_lock(int file, uint64_t start, uint64_t end, struct flock *out)
+static bool is_locked(int file, uint64_t start, uint64_t end, struct flock *out)
 {
-    return start < end &&
+    return file >= 0 && start < end &&
            pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, start, end - start, out) == 0 &&
            out->l_type != F_UNLCK;
+}
+
+/* Is there a lock on any of the bytes up to `end` that was not taken by way of `files`? Of several
+ * it may be any one. */
+static bool find_lock(struct pin_files files, uint64_t start, uint64_t end, struct flock *out)
+{
+    return is_locked(files.own, start, end, out) || is_locked(files.also, start, end, out);
 }
 
 /* -- what others hold -- */
@@ -83,95 +88,95 @@ struct company {
 
 /* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. A lock that
  * is none of ours and covers more counts as one job. */
-static void count_jobs(const struct pin_registry *registry, int file, uint64_t start, uint64_t end,
+static void count_jobs(struct pin_files files, uint64_t start, uint64_t end,
                        struct company *company)
 {
     struct flock found, ignored;
-    if (company->jobs >= MOST_JOBS || !find_lock(file, start, end, &found)) {
+    if (company->jobs >= MOST_JOBS || !find_lock(files, start, end, &found)) {
         return;
     }
     const uint64_t first = (uint64_t)found.l_start > start ? (uint64_t)found.l_start : start;
     const uint64_t job = first >> JOB_SHIFT << JOB_SHIFT, behind = job + (1 << JOB_SHIFT);
-    if (job != start_of_job((uint32_t)(first >> PU_SHIFT), registry->job)) {
+    if (job != start_of_job((uint32_t)(first >> PU_SHIFT), files.of->job)) {
         company->jobs++;
-        company->mains += find_lock(file, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
+        company->mains += find_lock(files, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
     }
-    count_jobs(registry, file, start, job, company);
-    count_jobs(registry, file, end_of(&found) > behind ? end_of(&found) : behind, end, company);
+    count_jobs(files, start, job, company);
+    count_jobs(files, end_of(&found) > behind ? end_of(&found) : behind, end, company);
 }
 
-static struct company company_on(const struct pin_registry *registry, int file, uint32_t pu)
+static struct company company_on(struct pin_files files, uint32_t pu)
 {
     struct company company = {0};
-    count_jobs(registry, file, start_of_pu(pu), start_of_pu(pu + 1), &company);
+    count_jobs(files, start_of_pu(pu), start_of_pu(pu + 1), &company);
     return company;
 }
 
 /* By another job. */
-static bool is_held(const struct pin_registry *registry, int file, uint32_t pu)
+static bool is_held(struct pin_files files, uint32_t pu)
 {
     struct flock any;
-    const uint64_t mine = start_of_job(pu, registry->job);
-    if (!find_lock(file, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
+    const uint64_t mine = start_of_job(pu, files.of->job);
+    if (!find_lock(files, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
         return false;
     }
     const bool is_mine = (uint64_t)any.l_start >= mine &&
-                         (uint64_t)any.l_start < start_of_job(pu, registry->job + 1);
-    return !is_mine || company_on(registry, file, pu).jobs > 0;
+                         (uint64_t)any.l_start < start_of_job(pu, files.of->job + 1);
+    return !is_mine || company_on(files, pu).jobs > 0;
 }
 
 void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held)
 {
     struct flock any;
-    const int file = pin_registry_begin(registry);
-    const bool held_at_all = file >= 0 && find_lock(file, 0, AREAS, &any);
+    const struct pin_files files = pin_registry_begin(registry);
+    const bool held_at_all = files.own >= 0 && find_lock(files, 0, AREAS, &any);
     *held = (struct profile_mask){0};
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (held_at_all && is_held(registry, file, pu)) {
+        if (held_at_all && is_held(files, pu)) {
             profile_mask_add(held, pu);
         }
     }
-    pin_registry_end(registry, file, false);
+    pin_registry_end(files);
 }
 
 void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
                         unsigned *mains)
 {
     struct company company = {0};
-    const int file = pu < PROFILE_MASK_PUS ? pin_registry_begin(registry) : -EINVAL;
-    if (file >= 0) {
-        company = company_on(registry, file, pu);
+    const struct pin_files files = pin_registry_begin(registry);
+    if (files.own >= 0 && pu < PROFILE_MASK_PUS) {
+        company = company_on(files, pu);
     }
-    pin_registry_end(registry, file, false);
+    pin_registry_end(files);
     *jobs = company.jobs;
     *mains = company.mains;
 }
 
 /* Has a fellow a thread on the PU? */
-static bool is_at_work(const struct pin_registry *registry, int file, uint32_t pu)
+static bool is_at_work(struct pin_files files, uint32_t pu)
 {
     struct flock found;
-    const uint64_t thread = byte_of(registry, pu, FOR_THREADS),
-                   main = byte_of(registry, pu, FOR_MAIN);
-    return find_lock(file, thread - registry->process, thread, &found) ||
-           find_lock(file, thread + 1, main, &found) ||
-           find_lock(file, main + 1, start_of_job(pu, registry->job + 1), &found);
+    const uint64_t thread = byte_of(files.of, pu, FOR_THREADS),
+                   main = byte_of(files.of, pu, FOR_MAIN);
+    return find_lock(files, thread - files.of->process, thread, &found) ||
+           find_lock(files, thread + 1, main, &found) ||
+           find_lock(files, main + 1, start_of_job(pu, files.of->job + 1), &found);
 }
 
 int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used)
 {
     int32_t shared = -1;
-    const int file = pin_registry_begin(registry);
+    const struct pin_files files = pin_registry_begin(registry);
     PROFILE_MASK_EACH(used, pu)
     {
-        if (file >= 0 && shared < 0 &&
-            (company_on(registry, file, pu).jobs > 0 || is_at_work(registry, file, pu))) {
+        if (files.own >= 0 && shared < 0 &&
+            (company_on(files, pu).jobs > 0 || is_at_work(files, pu))) {
             shared = (int32_t)pu;
         }
     }
-    pin_registry_end(registry, file, false);
+    pin_registry_end(files);
     return shared;
 }
 
@@ -185,14 +190,14 @@ int32_t pin_registry_shared(const struct pin_registry *registry, const struct pr
  * `end`, looks then. The later one of two that come at once sees the other. It goes if
  * the other's byte is lower, and else waits for the other to go, for a moment: that one may have
  * been alone when it looked. So at most one stays, and one does. */
-static bool stays_alone(int file, uint64_t start, uint64_t mine, uint64_t end)
+static bool stays_alone(struct pin_files files, uint64_t start, uint64_t mine, uint64_t end)
 {
     struct flock found;
     for (int i = 0; i < MOST_LOOKS; i++) {
-        if (!find_lock(file, start, end, &found)) {
+        if (!find_lock(files, start, end, &found)) {
             return true;
         }
-        if (find_lock(file, start, mine + 1, &found)) {
+        if (find_lock(files, start, mine + 1, &found)) {
             return false;
         }
         profile_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
@@ -206,67 +211,75 @@ static unsigned purpose_of(const struct pin_registry *registry, bool is_main)
 }
 
 /* Has another process of this job the PU? */
-static bool has_fellow(const struct pin_registry *registry, int file, uint32_t pu)
+static bool has_fellow(struct pin_files files, uint32_t pu)
 {
     struct flock found;
-    const uint64_t mine = start_of_job(pu, registry->job), end = mine + (1 << JOB_SHIFT);
-    return find_lock(file, mine, end, &found) && (uint64_t)found.l_start >= mine &&
+    const uint64_t mine = start_of_job(pu, files.of->job), end = mine + (1 << JOB_SHIFT);
+    return find_lock(files, mine, end, &found) && (uint64_t)found.l_start >= mine &&
            end_of(&found) <= end;
 }
 
 /* False: another job is there. */
-static bool take_one(const struct pin_registry *registry, int file, uint32_t pu, unsigned purpose,
-                     bool beside)
+static bool take_one(struct pin_files files, uint32_t pu, unsigned purpose, bool beside)
 {
-    const uint64_t byte = byte_of(registry, pu, purpose);
-    if (registry->purpose[pu] > purpose) {
+    const uint64_t byte = byte_of(files.of, pu, purpose);
+    if (files.of->purpose[pu] > purpose) {
         return true;
     }
-    const bool may_share = beside || registry->purpose[pu] != 0 ||
-                           (registry->has_fellows && has_fellow(registry, file, pu));
-    (void)set_lock(file, F_RDLCK, byte, 1);
-    return may_share || stays_alone(file, start_of_pu(pu), byte, start_of_pu(pu + 1));
+    const bool may_share =
+        beside || files.of->purpose[pu] != 0 || (files.of->has_fellows && has_fellow(files, pu));
+    (void)set_lock(files, F_RDLCK, byte, 1);
+    return may_share || stays_alone(files, start_of_pu(pu), byte, start_of_pu(pu + 1));
 }
 
-static void note_taken(struct pin_registry *registry, uint32_t pu, unsigned purpose)
+/* Notes a lock that stays, or drops it. */
+static void note_or_drop(struct pin_registry *registry, struct pin_files files, uint32_t pu,
+                         unsigned purpose, bool stays)
 {
-    if (registry->purpose[pu] <= purpose) {
+    if (files.own < 0 || registry->purpose[pu] > purpose) {
+        return;
+    }
+    if (stays) {
         registry->purpose[pu] = (unsigned char)(purpose + 1);
+    } else {
+        (void)set_lock(files, F_UNLCK, byte_of(registry, pu, purpose), 1);
     }
 }
 
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
 {
-    const unsigned purpose = purpose_of(registry, is_main);
-    if (pu >= PROFILE_MASK_PUS || registry->purpose[pu] > purpose) {
+    static struct profile_mask one; /* a thread's stack may be small; the process's lock is held */
+    if (pu >= PROFILE_MASK_PUS || registry->purpose[pu] > purpose_of(registry, is_main)) {
         return true;
     }
-    const int file = pin_registry_begin(registry);
-    const bool is_ours = file >= 0 && take_one(registry, file, pu, purpose, beside);
-    if (is_ours) {
-        note_taken(registry, pu, purpose);
-    }
-    pin_registry_end(registry, file, is_ours);
-    return is_ours || file < 0;
+    profile_mask_add(&one, pu);
+    const bool is_ours =
+        pin_registry_take_all(registry, &one, is_main ? pu : PROFILE_MASK_PUS, beside);
+    profile_mask_remove(&one, pu);
+    return is_ours;
 }
 
 bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
                            uint32_t main_pu, bool beside)
 {
-    const int file = profile_mask_empty(pus) ? -ENOENT : pin_registry_begin(registry);
     bool all = true;
+    if (profile_mask_empty(pus)) {
+        return true;
+    }
+    const struct pin_files files = pin_registry_begin(registry);
     PROFILE_MASK_EACH(pus, pu)
     {
-        all = all && (file < 0 ||
-                      take_one(registry, file, pu, purpose_of(registry, pu == main_pu), beside));
+        all = all &&
+              (files.own < 0 || take_one(files, pu, purpose_of(registry, pu == main_pu), beside));
     }
     PROFILE_MASK_EACH(pus, pu)
     {
-        if (all && file >= 0) {
-            note_taken(registry, pu, purpose_of(registry, pu == main_pu));
-        }
+        note_or_drop(registry, files, pu, purpose_of(registry, pu == main_pu), all);
     }
-    pin_registry_end(registry, file, all);
+    if (all) {
+        pin_registry_keep(registry, files);
+    }
+    pin_registry_end(files);
     return all;
 }
 
@@ -276,61 +289,65 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
 #define LONGEST_WAIT_NS 50000000u
 #define NAP_NS 200000
 
-static bool is_complete(const struct pin_registry *registry, int file)
+static bool is_complete(struct pin_files files)
 {
     struct flock found;
-    const uint64_t at = area_of(registry, COMPLETE);
-    return find_lock(file, at, at + 1, &found);
+    const uint64_t at = area_of(files.of, COMPLETE);
+    return find_lock(files, at, at + 1, &found);
 }
 
 /* Everybody locks the same ranges from below, so the first one that anybody has is the next. */
-static bool read_taken(const struct pin_registry *registry, int file, struct profile_mask *taken)
+static bool read_taken(struct pin_files files, struct profile_mask *taken)
 {
-    const uint64_t base = area_of(registry, TAKEN), end = base + PROFILE_MASK_PUS;
+    const uint64_t base = area_of(files.of, TAKEN), end = base + PROFILE_MASK_PUS;
     struct flock found;
-    if (!is_complete(registry, file)) {
+    if (!is_complete(files)) {
         return false;
     }
     *taken = (struct profile_mask){0};
-    for (uint64_t at = base; find_lock(file, at, end, &found);) {
+    for (uint64_t at = base; find_lock(files, at, end, &found);) {
         const uint64_t behind = end_of(&found) < end ? end_of(&found) : end;
         at = (uint64_t)found.l_start > at ? (uint64_t)found.l_start : at;
         for (; at < behind; at++) {
             profile_mask_add(taken, (uint32_t)(at - base));
         }
     }
-    return is_complete(registry, file);
+    return is_complete(files);
 }
 
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken)
 {
-    const int file = pin_registry_begin(registry);
-    for (uint32_t pu = profile_mask_next(taken, 0), end; file >= 0 && pu < PROFILE_MASK_PUS;
+    const struct pin_files files = pin_registry_begin(registry);
+    for (uint32_t pu = profile_mask_next(taken, 0), end; files.own >= 0 && pu < PROFILE_MASK_PUS;
          pu = profile_mask_next(taken, end)) {
         for (end = pu + 1; end < PROFILE_MASK_PUS && profile_mask_has(taken, end); end++) {
             ;
         }
-        set_lock(file, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
+        set_lock(files, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
     }
-    if (file >= 0) {
-        set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
+    if (files.own >= 0) {
+        set_lock(files, F_RDLCK, area_of(registry, COMPLETE), 1);
     }
-    pin_registry_end(registry, file, true);
+    pin_registry_keep(registry, files);
+    pin_registry_end(files);
     registry->leads = false;
 }
 
 /* Hears the leader, or, where none does, this process is the leader. */
-static bool hears_or_leads(struct pin_registry *registry, int file, struct profile_mask *taken,
-                           bool *leads)
+static bool hears_or_leads(struct pin_registry *registry, struct pin_files files,
+                           struct profile_mask *taken, bool *leads)
 {
     const uint64_t first = area_of(registry, LEADER), mine = first + registry->process;
-    if (read_taken(registry, file, taken)) {
+    if (read_taken(files, taken)) {
         return true;
     }
-    *leads = set_lock(file, F_RDLCK, mine, 1) &&
-             stays_alone(file, first, mine, area_of(registry, COMPLETE));
+    *leads = set_lock(files, F_RDLCK, mine, 1) &&
+             stays_alone(files, first, mine, area_of(registry, COMPLETE));
+    if (!*leads) {
+        (void)set_lock(files, F_UNLCK, mine, 1);
+    }
     /* An earlier leader may have ended and left a process of this job. */
-    return *leads && read_taken(registry, file, taken);
+    return *leads && read_taken(files, taken);
 }
 
 bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
@@ -343,12 +360,15 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
         return true;
     }
     while (!leads && !told && profile_now_ns() < until) {
-        const int file = pin_registry_begin(registry);
-        if (file < 0) {
+        const struct pin_files files = pin_registry_begin(registry);
+        if (files.own < 0) {
             return true;
         }
-        told = hears_or_leads(registry, file, taken, &leads);
-        pin_registry_end(registry, file, leads);
+        told = hears_or_leads(registry, files, taken, &leads);
+        if (leads) {
+            pin_registry_keep(registry, files);
+        }
+        pin_registry_end(files);
         if (!leads && !told) {
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
@@ -376,7 +396,7 @@ int pin_registry_open(struct pin_registry *out, const char *path, const char *li
     struct flock found;
     const uint64_t here = hash_of_this_process();
     memset(out, 0, offsetof(struct pin_registry, path));
-    int file = pin_registry_find(path, library, out->path);
+    const int file = pin_registry_find(path, library, out);
     if (file < 0) {
         return file;
     }
@@ -386,9 +406,9 @@ int pin_registry_open(struct pin_registry *out, const char *path, const char *li
     out->process = here & ((1u << PROCESS_BITS) - 1);
     int rc = pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
     if (out->has_fellows) {
-        pin_registry_adopt(file);
+        pin_registry_adopt(out, file);
     }
     out->on = rc == 0;
-    pin_registry_end(out, file, false);
+    pin_registry_end((struct pin_files){.own = file, .also = -1});
     return rc;
 }

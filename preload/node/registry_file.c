@@ -21,6 +21,15 @@
 /* In the kernel's own memory, and the same for all users, whatever the node's file systems are. */
 #define KERNELS_FILE "/dev/zero"
 
+/* Containers have files, devices and most namespaces of their own, but hardly ever one of time; nor
+ * one of users, where kernels have none of time (before 5.6). Each is a file, and the first one of
+ * the kernel's has a number of its own (include/linux/proc_ns.h). */
+static const struct name_space {
+    const char *path;
+    ino_t first;
+} shared[] = {{"/proc/self/ns/time", 0xEFFFFFFAu}, {"/proc/self/ns/user", 0xEFFFFFFDu}},
+  own[] = {{"/proc/self/ns/pid", 0xEFFFFFFCu}, {"/proc/self/ns/ipc", 0xEFFFFFFFu}};
+
 #define ZFS_MAGIC 0x2fc12fc1
 
 static int open_file(const char *path, int how)
@@ -52,6 +61,32 @@ static bool is_local(int file)
     return is;
 }
 
+/* fstatat(2), of the kernel: fakeroot and its like answer for libc's. */
+static bool ask(int file, const char *path, struct stat *out)
+{
+    return profile_syscall(PROFILE_SYS_FSTATAT, file, (long)path, (long)out,
+                           path[0] ? 0 : AT_EMPTY_PATH, 0, 0) == 0;
+}
+
+/* Where /proc does not tell, it is. */
+static bool is_first(const struct name_space *it)
+{
+    struct stat about;
+    return !ask(AT_FDCWD, it->path, &about) || about.st_ino == it->first;
+}
+
+/* "": there is none. */
+static const char *shared_by_containers(void)
+{
+    struct stat about;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        if (ask(AT_FDCWD, shared[i].path, &about) && about.st_ino == shared[i].first) {
+            return shared[i].path;
+        }
+    }
+    return "";
+}
+
 /* The user's file is made if there is none. */
 static int open_users(const char *path)
 {
@@ -62,17 +97,36 @@ static int open_users(const char *path)
     return file == -EEXIST ? open_file(path, 0) : file;
 }
 
-int pin_registry_find(const char *path, const char *library, char where[PATH_MAX])
+/* The shim's own file, if locks on it are seen by all who have it. */
+static int open_installed(const char *library)
 {
-    profile_format_text(where, where + PATH_MAX, path[0] ? path : library);
-    int file = path[0] ? open_users(path) : library[0] == '/' ? open_file(library, 0) : -ENOENT;
-    if (path[0] || (file >= 0 && is_local(file))) {
-        return file;
-    }
-    if (file >= 0) {
+    const int file = library[0] == '/' ? open_file(library, 0) : -ENOENT;
+    if (file >= 0 && !is_local(file)) {
         close_file(file);
+        return -ENOENT;
     }
-    return open_file(strcpy(where, KERNELS_FILE), 0);
+    return file;
+}
+
+int pin_registry_find(const char *path, const char *library, struct pin_registry *out)
+{
+    profile_format_text(out->path, out->path + PATH_MAX, path[0] ? path : library);
+    out->also = "";
+    if (path[0]) {
+        return open_users(path);
+    }
+    const char *common = shared_by_containers();
+    const bool contained = !is_first(&own[0]) || !is_first(&own[1]);
+    int file = open_installed(library);
+    out->also = contained && common[0] ? (file >= 0 ? library : KERNELS_FILE) : common;
+    out->alone = contained && !common[0];
+    if (contained && common[0]) {
+        if (file >= 0) {
+            close_file(file);
+        }
+        return open_file(strcpy(out->path, common), 0);
+    }
+    return file >= 0 ? file : open_file(strcpy(out->path, KERNELS_FILE), 0);
 }
 
 int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
@@ -98,48 +152,88 @@ static int high_descriptor(void)
 
 /* A mapping keeps the file open without a descriptor that would be in the program's way, or closed
  * by it. It ends with the process, or when that becomes another program; no child has it. Nothing
- * is read by it. */
-static void map_file(int file)
+ * is read by it. False: this kind of file has none. */
+static bool map_file(int file)
 {
     const long at = profile_syscall(PROFILE_SYS_MMAP, 0, 1, PROT_NONE, MAP_PRIVATE, file, 0);
+    if (at < 0 && at >= -4095) {
+        return false;
+    }
     profile_syscall(SYS_madvise, at, 1, MADV_DONTFORK, 0, 0, 0);
+    return true;
 }
 
-int pin_registry_begin(const struct pin_registry *registry)
+static bool are_same(const struct stat *a, const struct stat *b)
 {
-    return registry->on ? open_file(registry->path, 0) : -ENOENT;
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-void pin_registry_end(const struct pin_registry *registry, int file, bool keep)
-{
-    if (file < 0) {
-        return;
-    }
-    if (keep && registry->over_exec) {
-        (void)profile_syscall(PROFILE_SYS_FCNTL, file, F_DUPFD, high_descriptor(), 0, 0, 0);
-    } else if (keep) {
-        map_file(file);
-    }
-    close_file(file);
-}
-
-/* fstat(2), of the kernel: fakeroot and its like answer for libc's. */
-static bool ask_file(int file, struct stat *out)
-{
-    return profile_syscall(PROFILE_SYS_FSTATAT, file, (long)"", (long)out, AT_EMPTY_PATH, 0, 0) ==
-           0;
-}
-
-void pin_registry_adopt(int file)
+/* The program may have closed it, or has another file there. */
+static bool has_kept(const struct pin_registry *registry)
 {
     struct stat here, there;
-    if (!ask_file(file, &here)) {
+    return registry->kept > 0 && ask(AT_FDCWD, registry->path, &here) &&
+           ask(registry->kept, "", &there) && are_same(&here, &there);
+}
+
+/* A descriptor that is kept has all locks, so there is but one. */
+struct pin_files pin_registry_begin(const struct pin_registry *registry)
+{
+    struct pin_files files = {.of = registry, .own = -1, .also = -1};
+    if (registry->on) {
+        files.own = has_kept(registry) ? (int)profile_syscall(PROFILE_SYS_FCNTL, registry->kept,
+                                                              F_DUPFD_CLOEXEC, 0, 0, 0, 0)
+                                       : open_file(registry->path, 0);
+    }
+    if (files.own >= 0 && registry->also[0]) {
+        files.also = open_file(registry->also, 0);
+    }
+    return files;
+}
+
+void pin_registry_keep(struct pin_registry *registry, struct pin_files files)
+{
+    if (files.own < 0 || has_kept(registry) || (!registry->over_exec && map_file(files.own))) {
         return;
     }
-    for (int kept = high_descriptor(); kept > file && ask_file(kept, &there); kept++) {
-        if (there.st_dev == here.st_dev && there.st_ino == here.st_ino) {
-            map_file(kept);
+    registry->kept = (int)profile_syscall(PROFILE_SYS_FCNTL, files.own,
+                                          registry->over_exec ? F_DUPFD : F_DUPFD_CLOEXEC,
+                                          high_descriptor(), 0, 0, 0);
+}
+
+void pin_registry_end(struct pin_files files)
+{
+    if (files.own >= 0) {
+        close_file(files.own);
+    }
+    if (files.also >= 0) {
+        close_file(files.also);
+    }
+}
+
+void pin_registry_forget(struct pin_registry *registry)
+{
+    if (has_kept(registry)) {
+        close_file(registry->kept);
+    }
+    registry->kept = 0;
+}
+
+void pin_registry_adopt(struct pin_registry *registry, int file)
+{
+    struct stat here, there;
+    if (!ask(file, "", &here)) {
+        return;
+    }
+    for (int kept = high_descriptor(); kept > file && ask(kept, "", &there); kept++) {
+        if (!are_same(&here, &there)) {
+            continue;
+        }
+        if (map_file(kept)) {
             close_file(kept);
+        } else {
+            registry->kept = kept;
+            profile_syscall(PROFILE_SYS_FCNTL, kept, F_SETFD, FD_CLOEXEC, 0, 0, 0);
         }
     }
 }

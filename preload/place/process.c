@@ -134,6 +134,8 @@ static bool main_is_bound(const struct pin_process *this)
            profile_mask_count(&now) != 1;
 }
 
+static const char alone[] = "alone in a container: other programs are not seen";
+
 /* Reads the environment, the launcher and the user's choices; once in each process. */
 static void look_around(void)
 {
@@ -161,7 +163,15 @@ static void look_around(void)
                                    pin_owner_path(&pin_here), pin_here.launcher.job);
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
                 pin_here.registry.path, strerrordesc_np(-rc));
+        pin_log(pin_here.registry.alone && pin_here.options.verbose, "%s", alone);
     }
+}
+
+/* Programs of other containers may be anywhere but on the PUs of a cpuset that is this one's. */
+static bool may_meet_unseen(void)
+{
+    return pin_here.registry.alone && !pin_here.options.force &&
+           profile_mask_count(&pin_here.allowed) >= (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* The threads that the plan is made for; 0: any number. */
@@ -250,7 +260,7 @@ static void make_plan_aside(void)
     if (first) {
         look_around();
     }
-    if (!make_plan(planning_for)) {
+    if (may_meet_unseen() || !make_plan(planning_for)) {
         atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         return;
     }
@@ -507,6 +517,7 @@ void pin_process_forked(void)
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pin_watch_forget();
     pin_look_forget();
+    pin_registry_forget(&pin_here.registry);
     pin_report_reset();
     pin_records_reset();
     atomic_store(&pin_life.state, IDLE);
@@ -537,7 +548,7 @@ static const char *why_nothing(void)
     case PLANNED:
         break;
     default:
-        return NULL;
+        return may_meet_unseen() ? alone : NULL;
     }
     if (!pin_process_left_to_user(&pin_here)) {
         return "its threads live briefly, or are helpers";

@@ -604,32 +604,53 @@ TEST(a_fellow_on_the_same_pu_is_told)
 #define USER 12345
 
 static uid_t user;
-static bool apart;
-static const char *expected;
+/* On the node; in a container to which its file is mounted read-only, and in one with a copy. */
+static enum { NODE, MOUNTED, COPY, SITES } site;
+static const char *expected; /* the file of those on the node */
 
-/* As another user, who may only read, and perhaps in namespaces of its own, with the file mounted
- * read-only. */
+static bool enter_container(void)
+{
+    if (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET |
+                CLONE_NEWCGROUP) < 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, NULL) < 0) {
+        return false;
+    }
+    if (site == COPY) {
+        library = "/dev/shm/library";
+        return close(open(library, O_WRONLY | O_CREAT, 0444)) == 0;
+    }
+    return mount(library, library, NULL, MS_BIND, NULL) == 0 &&
+           mount(NULL, library, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0;
+}
+
+/* As another user, who may only read. */
 static int take_elsewhere(void)
 {
-    if (apart && (unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC) < 0 ||
-                  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                  mount(library, library, NULL, MS_BIND, NULL) < 0 ||
-                  mount(NULL, library, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0 ||
-                  mount("none", "/dev/shm", "tmpfs", 0, NULL) < 0)) {
+    if (site != NODE && !enter_container()) {
         return -2;
     }
     if (setresuid(user, user, user) < 0) {
         return -3;
     }
     int said = take();
-    return strcmp(here.path, expected) == 0 ? said : -4;
+    return strcmp(here.path, site == NODE ? expected : "/proc/self/ns/time") == 0 ? said : -4;
 }
 
-/* Users and containers that read the same installation see each other; where it lies on a file
- * system that other nodes or containers may have, users of this node do. */
-TEST(who_reads_the_same_installation_is_seen, .loops = 2)
+static struct other start_at(int where, uid_t who)
+{
+    site = where;
+    user = who;
+    return start(take_elsewhere);
+}
+
+/* Users and containers see each other, and what is on the node in a container sees those that have
+ * its installation, also where that lies on a file system that other nodes may have. Only who has a
+ * copy does not see who is on the node. */
+TEST(whoever_runs_on_this_node_is_seen, .loops = 2 * SITES * SITES)
 {
     static const char *const kinds[] = {"tmpfs", "ramfs"};
+    const int kind = _i % 2, first = _i / 2 % SITES, second = _i / 2 / SITES;
     const char *folder = scratch_path("installation");
     if (getuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
         mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
@@ -637,28 +658,139 @@ TEST(who_reads_the_same_installation_is_seen, .loops = 2)
     }
     ck_assert_int_eq(chmod(scratch_folder(), 0755), 0);
     ck_assert_int_eq(mkdir(folder, 0755), 0);
-    ck_assert_int_eq(mount("none", folder, kinds[_i], 0, "mode=0755"), 0);
+    ck_assert_int_eq(mount("none", folder, kinds[kind], 0, "mode=0755"), 0);
     library = scratch_file("installation/library", "%s", "");
     ck_assert_int_eq(chmod(library, 0444), 0);
-    expected = _i == 0 ? library : "/dev/zero";
     path = "";
+    ck_assert_int_eq(pin_registry_open(&here, path, "", 0), 0);
+    const bool in_container = strcmp(here.path, "/dev/zero") != 0; /* this test itself */
+    expected = in_container ? here.path : kind == 0 ? library : "/dev/zero";
     wanted = PROFILE_MASK_PUS - 1; /* of the node's own programs none is there */
-    for (int i = 0; i < 2; i++) {
-        apart = i > 0;
-        user = USER;
-        struct other one = start(take_elsewhere);
-        user = USER + 1;
-        struct other two = start(take_elsewhere);
-        ck_assert_int_eq(one.said, 1);
-        ck_assert_int_eq(two.said, 0);
-        end(&two);
-        end(&one);
-        user = USER;
-        one = start(take_elsewhere);
-        ck_assert_int_eq(one.said, 1);
-        end(&one);
-    }
+    struct other one = start_at(first, USER), two = start_at(second, USER + 1);
+    ck_assert_int_eq(one.said, 1);
+    ck_assert_int_eq(two.said, !in_container && first == NODE && second == COPY);
+    end(&two);
+    end(&one);
+    one = start_at(first, USER);
+    ck_assert_int_eq(one.said, 1);
+    end(&one);
     ck_assert_int_eq(umount2(folder, MNT_DETACH), 0);
+}
+
+/* -- what is kept in a container -- */
+
+static uint32_t last(unsigned i)
+{
+    return PROFILE_MASK_PUS - 1 - i;
+}
+
+/* Takes one, two that it gets, two that it does not get, and makes children; the pid of the last
+ * child, which stays. */
+static int take_in_container(void)
+{
+    struct profile_mask two = {0}, gone = {0};
+    site = COPY;
+    path = "";
+    wanted = last(0);
+    if (!enter_container() || take() != 1) {
+        return -2;
+    }
+    profile_mask_add(&two, last(1));
+    profile_mask_add(&two, last(2));
+    profile_mask_add(&gone, last(3)); /* another's */
+    profile_mask_add(&gone, last(4));
+    if (!pin_registry_take_all(&here, &two, last(1), false) ||
+        pin_registry_take_all(&here, &gone, last(4), false) ||
+        pin_registry_take(&here, last(3), false, false) ||
+        fcntl(here.kept, F_GETFD) != FD_CLOEXEC) {
+        return -3;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        pin_registry_forget(&here);
+        pause();
+    }
+    return child;
+}
+
+/* One descriptor keeps all, but not what was not got; no child has it. */
+TEST(what_is_kept_by_a_descriptor_is_as_by_a_mapping)
+{
+    struct profile_mask all = {0}, held;
+    if (getuid() != 0) {
+        return;
+    }
+    for (unsigned i = 0; i < 5; i++) {
+        profile_mask_add(&all, last(i));
+    }
+    path = "";
+    ck_assert_int_eq(pin_registry_open(&here, path, library, 0), 0);
+    wanted = last(3);
+    struct other holder = start_at(COPY, 0), other = start(take_in_container);
+    ck_assert_int_gt(other.said, 0);
+    pin_registry_look(&here, &all, &held);
+    for (unsigned i = 0; i < 5; i++) {
+        ck_assert_int_eq(profile_mask_has(&held, last(i)), i != 4);
+    }
+    end(&other);
+    ck_assert_int_eq(kill(other.said, 0), 0);
+    pin_registry_look(&here, &all, &held);
+    ck_assert_uint_eq(profile_mask_count(&held), 1);
+    kill(other.said, SIGKILL);
+    end(&holder);
+}
+
+/* It has closed what it did not open, and has a file of its own there. */
+static int lose_descriptor(void)
+{
+    site = COPY;
+    path = "";
+    wanted = last(0);
+    if (!enter_container() || take() != 1) {
+        return -2;
+    }
+    const int kept = here.kept, its = open("/dev/null", O_RDONLY);
+    if (dup2(its, kept) != kept || !pin_registry_take(&here, last(1), false, false)) {
+        return -3;
+    }
+    pin_registry_forget(&here);
+    return here.kept == 0 && fcntl(kept, F_GETFD) == 0 ? 1 : -4;
+}
+
+TEST(a_descriptor_that_the_program_took_is_its_own)
+{
+    struct other other = {.said = 1};
+    if (getuid() == 0) {
+        other = start(lose_descriptor);
+        end(&other);
+    }
+    ck_assert_int_eq(other.said, 1);
+}
+
+static int tell_alone(void)
+{
+    return come() < 0 ? -1 : here.alone;
+}
+
+static int enter_alone(void)
+{
+    path = "";
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWTIME) < 0) {
+        return 1; /* not here */
+    }
+    const struct other inside = start(tell_alone);
+    end(&inside);
+    return inside.said;
+}
+
+/* Nothing is shared with the node: neither time nor users. */
+TEST(who_shares_nothing_knows_it)
+{
+    path = "";
+    ck_assert(pin_registry_open(&here, path, library, 0) < 0 || !here.alone);
+    const struct other other = start(enter_alone);
+    ck_assert_int_eq(other.said, 1);
+    end(&other);
 }
 
 /* A process that locks the whole shared file does not delay others: they start without the

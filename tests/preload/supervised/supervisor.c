@@ -1,7 +1,7 @@
 /* A machine that is not here, by notifications of seccomp(2). Masks are inherited as Linux does it:
  * each call that makes a thread or a process leaves the caller's mask, and new threads, in the
  * order of their numbers, take what was left. */
-#include "tests/preload/supervisor.h"
+#include "tests/preload/supervised/supervisor.h"
 
 #include <dirent.h>
 #include <errno.h>

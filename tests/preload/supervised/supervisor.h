@@ -1,7 +1,7 @@
 /* A machine that is not here: a supervisor answers what its processes ask of masks, of the PU that
  * a thread runs on, and of /proc/PID/task/TID/stat. So it knows where each thread ran. */
-#ifndef SERVET_TESTS_PRELOAD_SUPERVISOR_H
-#define SERVET_TESTS_PRELOAD_SUPERVISOR_H
+#ifndef SERVET_TESTS_PRELOAD_SUPERVISED_SUPERVISOR_H
+#define SERVET_TESTS_PRELOAD_SUPERVISED_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -17,7 +17,7 @@
 #include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/machine.h"
-#include "tests/preload/supervisor.h"
+#include "tests/preload/supervised/supervisor.h"
 
 #define MOST_JOBS 3
 #define MOST_RANKS 3

@@ -1,0 +1,195 @@
+/* Do programs of different containers, each with a copy of the shim of its own, keep apart while
+ * there are free PUs, though they start at one moment? On pretended machines, where a supervisor
+ * knows each thread's mask. Only the namespaces of processes are the node's: the supervisor goes by
+ * their numbers. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "tests/base/runner.h"
+#include "tests/base/scratch.h"
+#include "tests/preload/child.h"
+#include "tests/preload/machine.h"
+#include "tests/preload/supervised/supervisor.h"
+
+#define MOST_CONTAINERS 4
+#define MOST_THREADS 40
+#define STARTS 4
+/* Starts of 100. */
+#define MAY_SHARE 5
+
+struct container {
+    int in[2], out[2];
+};
+
+static struct start {
+    const struct machine *machine;
+    unsigned containers, team;
+    int begin[2];
+    struct container container[MOST_CONTAINERS];
+} here;
+
+/* -- in a container -- */
+
+static void need_0(int rc)
+{
+    if (rc != 0) {
+        _exit(77);
+    }
+}
+
+/* A copy of the shim, on a file system that no other container has. */
+static void enter_container(void)
+{
+    need_0(unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET));
+    need_0(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+    need_0(mount("none", "/dev/shm", "tmpfs", 0, NULL));
+    need_0(system("cp " SERVET_SHIM " /dev/shm/shim.so"));
+}
+
+/* A team, or of one thread a rank by itself. */
+static void set_environment(unsigned number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", here.team);
+    setenv("OMP_NUM_THREADS", text, 1);
+    setenv("SERVET_PROFILE", here.machine->path, 1);
+    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("LD_PRELOAD", "/dev/shm/shim.so", 1);
+    if (here.team == 1) {
+        snprintf(text, sizeof text, "job-%u", number);
+        setenv("PMIX_NAMESPACE", text, 1);
+        setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+        setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
+    }
+}
+
+static void be_container(unsigned number)
+{
+    const struct container *own = &here.container[number];
+    char byte, threads[16];
+    dup2(own->in[0], STDIN_FILENO);
+    dup2(own->out[1], STDOUT_FILENO);
+    enter_container();
+    snprintf(threads, sizeof threads, "%u", here.team - 1);
+    need_0(write(STDOUT_FILENO, "here\n", 5) != 5 || read(here.begin[0], &byte, 1) != 1);
+    for (int file = 3; file < 256; file++) {
+        close(file);
+    }
+    set_environment(number);
+    execl(PROGRAMS "/stays", "stays", here.team == 1 ? "rank" : "alone", threads, "0", "0", "0",
+          (char *)NULL);
+    _exit(127);
+}
+
+static void be_machine(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < here.containers; i++) {
+        if (fork() == 0) {
+            be_container(i);
+        }
+        close(here.container[i].out[1]);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* -- what is there -- */
+
+static void read_until(const struct container *from, const char *word, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    while (!strstr(text, word) || text[used - 1] != '\n') {
+        const ssize_t got = read(from->out[0], text + used, size - 1 - used);
+        if (got <= 0) {
+            printf("no container here: %s\n", text);
+            exit(77);
+        }
+        used += (size_t)got;
+        text[used] = '\0';
+    }
+}
+
+/* Marks its PUs; how many of them another container has. Its threads that work are bound. */
+static unsigned mark_pus(const struct container *container, uint64_t *used)
+{
+    char text[4096];
+    struct supervised all[MOST_THREADS];
+    unsigned shared = 0, workers = 0;
+    read_until(container, "ready ", text, sizeof text);
+    const uint32_t count = supervisor_threads(atoi(strstr(text, "ready ") + 6), all, MOST_THREADS);
+    for (uint32_t i = 0; i < count; i++) {
+        if ((all[i].mask & (all[i].mask - 1)) == 0) {
+            shared += (*used & all[i].mask) != 0;
+            *used |= all[i].mask;
+            workers++;
+        }
+    }
+    ck_assert_uint_eq(workers, here.team);
+    return shared;
+}
+
+/* All begin at one moment. How many PUs are shared? */
+static unsigned shared_in(const struct machine *machine, unsigned containers, unsigned team,
+                          unsigned seed)
+{
+    char text[64];
+    uint64_t used = 0;
+    unsigned shared = 0;
+    here = (struct start){.machine = machine, .containers = containers, .team = team};
+    ck_assert_int_eq(pipe(here.begin), 0);
+    for (unsigned i = 0; i < containers; i++) {
+        ck_assert(pipe(here.container[i].in) == 0 && pipe(here.container[i].out) == 0);
+    }
+    supervisor_begin((uint32_t)machine->profile->classes[0].pus.count, seed, be_machine, NULL);
+    for (unsigned i = 0; i < containers; i++) {
+        close(here.container[i].out[1]);
+        read_until(&here.container[i], "here", text, sizeof text);
+    }
+    ck_assert_int_eq((int)write(here.begin[1], "....", containers), (int)containers);
+    for (unsigned i = 0; i < containers; i++) {
+        shared += mark_pus(&here.container[i], &used);
+    }
+    supervisor_end();
+    for (unsigned i = 0; i < containers; i++) {
+        close(here.container[i].in[0]);
+        close(here.container[i].in[1]);
+        close(here.container[i].out[0]);
+    }
+    close(here.begin[0]);
+    close(here.begin[1]);
+    return shared;
+}
+
+/* Seen red: in 84 of 84 with locks on their own copies. */
+TEST(containers_keep_apart_at_one_moment)
+{
+    static const char *const sources[] = {"package:1 core:16 pu:1", "package:2 core:8 pu:2",
+                                          "package:2 core:16 pu:2"};
+    unsigned starts = 0, with_shared = 0;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct machine machine;
+        open_machine(sources[i], &machine);
+        const unsigned pus = (unsigned)machine.profile->classes[0].pus.count;
+        const unsigned teams[] = {1, 2, pus / 4, pus / 2};
+        for (unsigned k = 0; k < 8 * STARTS; k++) {
+            const unsigned containers = k % 2 ? 4 : 2, team = teams[k / 2 % 4];
+            if (containers * team <= pus) {
+                starts++;
+                with_shared += shared_in(&machine, containers, team, k) > 0;
+            }
+        }
+        close_machine(&machine);
+    }
+    printf("%u of %u starts with a shared PU\n", with_shared, starts);
+    ck_assert_uint_le(with_shared * 100, starts * MAY_SHARE);
+}
+
+TESTS()
