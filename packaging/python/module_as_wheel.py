@@ -40,7 +40,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     version, libdir = _version(), (config_settings or {}).get("libdir") or _installed()
     information = f"servet-{version}.dist-info"
     files = {
-        "servet.py": _text("profile", "libservet", "servet.py").replace("@LIBDIR@", libdir),
+        "servet.py": _text("profile", "libservet", "servet.py").replace("@LIBDIR@", libdir).replace("@VERSION@", version),
         f"{information}/METADATA": f"Metadata-Version: 2.1\nName: servet\nVersion: {version}\nLicense: BSD-3-Clause\n"
         "Summary: What Servet measured of this machine, for programs that tune themselves\nRequires-Python: >=3.7\n",
         f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: servet\nRoot-Is-Purelib: true\nTag: py3-none-any\n",

@@ -23,6 +23,7 @@ __all__ = ["Bsp", "Cache", "Device", "Error", "Profile", "Quality", "Transfer", 
 
 # Where the build put it: for a prefix that the dynamic linker does not search.
 _INSTALLED = "@LIBDIR@/libservet.so.1"
+_VERSION = "@VERSION@"
 _ORIGINS = ("declared", "measured", "inferred")
 _KINDS = ("gpu", "nic", "disk")
 
@@ -220,7 +221,7 @@ def _load():
 def _call(name, *arguments):
     function = getattr(_load(), "servet_" + name, None)
     if not function:
-        raise Error(errno.ENOSYS, f"libservet {version()} has no servet_{name}()")
+        raise Error(errno.ENOSYS, f"libservet {version()} has no servet_{name}(), which servet.py {_VERSION} asks for")
     return function(*arguments)
 
 

@@ -100,6 +100,13 @@ def refusals():
             assert error.errno == code and word in error.strerror, error
         else:
             raise AssertionError(f"{path} was opened")
+    try:
+        servet._call("of_a_later_release")
+    except servet.Error as error:
+        text = f"libservet {servet.version()} has no servet_of_a_later_release(), which servet.py {servet._VERSION} asks for"
+        assert error.strerror == text, error
+    else:
+        raise AssertionError("a function that is not there was called")
 
 
 def example_runs():
