@@ -198,7 +198,7 @@ static void sum_up(struct rows *rows, uint32_t chosen)
         const struct map_family *layer = map_latency_between(view, chosen, leaf);
         rows->sum[MAP_RULE_LATENCY][i] += layer ? layer->value : 0;
         bool beside = leaf != chosen && map_view_node(view, leaf) == node;
-        for (size_t f = 0; beside && class->families[f].rule < MAP_RULE_LATENCY; f++) {
+        for (size_t f = 0; beside && f < class->family_count; f++) {
             const struct map_family *family = &class->families[f];
             bool related = map_groups_related(&family->groups, chosen - first, leaf - first);
             rows->sum[family->rule][i] += related ? family->value : 0;
