@@ -360,8 +360,8 @@ struct servet_worth {
     uint32_t workers;        /* the smallest number that gets 95 % of what any number gets */
     double bytes_per_s;      /* that they get together, predicted from the measured curves */
     double most_bytes_per_s; /* of the number of workers that gets most */
-    /* Most workers of one group of a memory level that were measured at once, the least of all
-     * levels concerned: more of them are taken to get no more. 0: no two PUs share a level. */
+    /* Most workers of one group of a memory level that were measured at once; where groups have
+     * more PUs, the least of such levels: more are taken to get no more. 0: none is shared. */
     uint32_t measured_workers;
 };
 

@@ -42,6 +42,7 @@ static int order_class(struct map_view *view, size_t index, uint32_t *out)
 #define TOP 8.0
 #define LEGEND 484.0
 #define FONT 16
+#define OVERLAP 0.02 /* beyond what rounding leaves between two cells */
 
 struct map {
     const struct profile_class *node_class;            /* of sharing */
@@ -222,8 +223,8 @@ static void put_cells(FILE *out, const struct map *map, const double *values, do
                 }
                 any = true;
                 fprintf(out, "M%.5g %.5gh%.5gv%.5gh-%.5gz", LEFT + cell * (double)from,
-                        TOP + cell * (double)row, cell * (double)(to - from), cell,
-                        cell * (double)(to - from));
+                        TOP + cell * (double)row, cell * (double)(to - from) + OVERLAP,
+                        cell + OVERLAP, cell * (double)(to - from) + OVERLAP);
             }
         }
         fputs(any ? "\"/>\n" : "", out);

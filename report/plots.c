@@ -15,26 +15,37 @@
 
 #define FEW_POINTS 3 /* are read faster in a table */
 
+/* The lowest x of all curves that lies beyond this one; INFINITY: none. */
+static double x_beyond(const struct chart *chart, double x)
+{
+    double next = INFINITY;
+    for (size_t i = 0; i < chart->series_count; i++) {
+        for (size_t p = 0; p < chart->series[i].count; p++) {
+            const double at = chart->series[i].points[p].x;
+            next = at > x ? fmin(next, at) : next;
+        }
+    }
+    return next;
+}
+
 /* One row for each x, one column for each curve that has a name. */
 static void put_table(FILE *out, const struct chart *chart)
 {
-    const struct chart_series *longest = &chart->series[0];
     struct table table = {0};
     char text[96];
     profile_table_row(&table, "%s", chart->x.label);
     for (size_t i = 0; i < chart->series_count; i++) {
         const struct chart_series *series = &chart->series[i];
-        longest = series->count > longest->count ? series : longest;
         profile_table_cell(&table, *series->name ? series->name : chart->y.label, NULL);
     }
-    for (size_t k = 0; k < longest->count; k++) {
-        profile_chart_value(&chart->x, longest->points[k].x, text, sizeof text);
+    for (double x = x_beyond(chart, -INFINITY); isfinite(x); x = x_beyond(chart, x)) {
+        profile_chart_value(&chart->x, x, text, sizeof text);
         profile_table_row(&table, "%s", text);
         for (size_t i = 0; i < chart->series_count; i++) {
             const struct chart_series *series = &chart->series[i];
             snprintf(text, sizeof text, "-");
             for (size_t p = 0; p < series->count; p++) {
-                if (series->points[p].x == longest->points[k].x) {
+                if (series->points[p].x == x) {
                     profile_chart_value(&chart->y, series->points[p].y, text, sizeof text);
                 }
             }

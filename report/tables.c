@@ -115,7 +115,7 @@ static void put_layers(FILE *out, const struct profile_communication *found, con
     struct table table = {0};
     char caption[64], latency[96];
     snprintf(caption, sizeof caption, "Layers %s", where);
-    snprintf(latency, sizeof latency, "latency%s%.40s, one way", found->message_bytes ? " of " : "",
+    snprintf(latency, sizeof latency, "latency one way%s%.40s", found->message_bytes ? " of " : "",
              found->message_bytes ? profile_figure_bytes(found->message_bytes).text : "");
     profile_table_layers(&table, found, latency, "between");
     report_table(out, id, caption, &table);

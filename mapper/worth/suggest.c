@@ -205,8 +205,7 @@ static struct map_suggestion *add_fed(struct suggesting *s, const struct divisio
     }
     char words[96];
     struct map_suggestion *at = find_or_add(s->out, d->parts, threads);
-    snprintf(words, sizeof words,
-             "%.0f %% of the memory's bandwidth; more threads wait for one another",
+    snprintf(words, sizeof words, "for programs that memory limits: %.0f %% of its bandwidth",
              MAP_WORTH_SHARE * 100);
     say_why(at, "; ", words);
     return at;

@@ -14,19 +14,18 @@
 
 /* -- is enough known? -- */
 
-/* Do two PUs of the set share one of the groups? */
-static bool concerns(const struct profile_relation *relation, const struct profile_set *pus)
+/* PUs of the set in the group that has most of them. */
+static size_t most_members(const struct profile_relation *relation, const struct profile_set *pus)
 {
+    size_t most = 0;
     for (size_t g = 0; g < relation->group_count; g++) {
         size_t members = 0;
-        for (size_t i = 0; i < pus->count && members < 2; i++) {
+        for (size_t i = 0; i < pus->count; i++) {
             members += profile_set_has(&relation->groups[g], pus->ids[i]);
         }
-        if (members == 2) {
-            return true;
-        }
+        most = members > most ? members : most;
     }
-    return false;
+    return most;
 }
 
 /* The last worker of a level whose bandwidth was measured: of the curve, else of the pair. */
@@ -37,9 +36,9 @@ static uint32_t measured_workers(const struct profile_memory_level *level)
 }
 
 static int check_measured(const struct profile_memory *memory, const struct profile_set *allowed,
-                          uint32_t *least, struct servet_error *error)
+                          uint32_t *out, struct servet_error *error)
 {
-    *least = 0;
+    uint32_t whole = 0, part = 0; /* of levels measured up to their groups' size, and of others */
     if (!(memory->reference_bytes_per_s > 0)) {
         return profile_error(error, -ENODATA,
                              "memory bandwidth: expected to be measured "
@@ -47,21 +46,27 @@ static int check_measured(const struct profile_memory *memory, const struct prof
     }
     for (size_t l = 0; l < memory->level_count; l++) {
         const struct profile_memory_level *level = &memory->levels[l];
-        uint32_t workers = measured_workers(level);
+        const uint32_t workers = measured_workers(level);
+        const size_t members = most_members(&level->collisions, allowed);
         if (level->collisions.pair_count) {
             return profile_error(error, -ENODATA,
                                  "overhead level %zu: expected groups, it is known as single pairs",
                                  l);
         }
-        if (!concerns(&level->collisions, allowed)) {
+        if (members < 2) {
             continue;
         }
         if (!workers) {
             return profile_error(error, -ENODATA,
                                  "overhead level %zu: expected its bandwidth to be measured", l);
         }
-        *least = !*least || workers < *least ? workers : *least;
+        if (workers >= members) {
+            whole = members > whole ? (uint32_t)members : whole;
+        } else if (!part || workers < part) {
+            part = workers;
+        }
     }
+    *out = part ? part : whole;
     return 0;
 }
 

@@ -51,8 +51,8 @@ struct map_worth {
     size_t workers;          /* the smallest number that gets MAP_WORTH_SHARE of the most */
     double bytes_per_s;      /* predicted of them together */
     double most_bytes_per_s; /* predicted of the number that gets most */
-    /* Largest number of workers measured in one memory domain, the least of all levels; more are
-     * assumed to get no more. 0: no level has two of the PUs. */
+    /* Largest number of workers measured in one memory domain; where domains have more, the least
+     * of such levels: more workers are assumed to get no more. 0: no level has two of the PUs. */
     uint32_t measured_workers;
 };
 

@@ -412,7 +412,7 @@ static void assert_suggests(const char *options, const char *expected)
  * caches; and the line that starts it has these numbers. */
 TEST(ranks_and_threads_follow_what_is_shared)
 {
-    assert_suggests("--suggest" NEHALEM, "\n* 2 x 2 24.00 8.00 95 % of the memory's bandwidth");
+    assert_suggests("--suggest" NEHALEM, "\n* 2 x 2 24.00 8.00 for programs that memory limits");
     assert_suggests("--suggest" NEHALEM, "\n2 x 4 24.00 4.00 a rank for each package, NUMA node\n");
     assert_suggests("--suggest" NEHALEM, "\nmpirun -n 4 --map-by ppr:2:node env OMP_NUM_THREADS=2 "
                                          "servet-pin --mem-prior -- ./app\n");

@@ -53,6 +53,26 @@ TEST(the_smallest_number_near_the_peak_is_taken)
     ck_assert_uint_eq(pus[2], 2);
 }
 
+/* Siblings of two were measured to the end: the level of all eight was, too. */
+TEST(a_level_of_small_groups_is_no_bound)
+{
+    struct machine m;
+    struct map_worth worth;
+    struct servet_error error;
+    uint32_t pus[PUS];
+    make_machine(&m);
+    struct profile_set siblings[] = {{m.ids, 2}, {m.ids + 2, 2}, {m.ids + 4, 2}, {m.ids + 6, 2}};
+    struct profile_memory_level levels[] = {
+        {.bytes_per_s = 8e9, .collisions = {.groups = siblings, .group_count = 4}}, m.level};
+    m.node.memory.levels = levels;
+    m.node.memory.level_count = 2;
+    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    ck_assert_uint_eq(worth.measured_workers, 8);
+    levels[1].scaling_count = 4;
+    ck_assert_int_eq(map_worth(&m.node, &m.all, pus, &worth, &error), 0);
+    ck_assert_uint_eq(worth.measured_workers, 4);
+}
+
 TEST(fewer_pus_are_judged_by_themselves)
 {
     struct machine m;

@@ -190,6 +190,11 @@ json.dump(few, open(f"{folder}/few.json", "w"))
 text, root, ids = page("few.json")
 many = next(f for f in root.iter("figure") if f.get("id") == "message-concurrency")
 check([cell.text for cell in many.iter("td")] == ["1 µs", "2 µs"] and not list(many.iter("svg")), "two points are drawn")
+caches = few["node_classes"][0]["caches"]
+caches[0]["pair_ratios"], caches[1]["pair_ratios"] = [[0, 1, 1.25]], [[0, 2, 3.5]]
+json.dump(few, open(f"{folder}/few.json", "w"))
+beside = next(f for f in page("few.json")[1].iter("figure") if f.get("id") == "cache-pairs")
+check([cell.text for cell in beside.iter("td")] == ["1.25", "-", "-", "3.5"], "a table shows only the pairs of one cache")
 cells = next(f for f in root.iter("figure") if f.get("id") == "sharing-core-order")
 check("L3" in [t.text for t in cells.iter("text") if t.get("text-anchor") == "middle"], "no values in the cells of a small machine")
 
