@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload/place/options.h"
@@ -333,19 +334,23 @@ static uint64_t hash_entry(uint64_t hash, const char *text)
     return profile_hash_bytes(profile_hash_text(hash, text ? text : ""), "/", 1);
 }
 
-/* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job. */
+/* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job.
+ * Names are made of numbers of processes, which each container counts from 1. */
 static uint64_t job_of_launcher(void)
 {
     static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
                                         "PALS_APID",      "FLUX_JOB_ID",  "TORCHELASTIC_RUN_ID",
                                         "MASTER_PORT"};
     uint64_t hash = PROFILE_HASH_BEGIN;
-    char daemon[16];
+    struct stat processes = {0};
+    char daemon[48];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         hash = hash_entry(hash, pin_environment(names[i]));
     }
-    snprintf(daemon, sizeof daemon, "%d",
-             pin_is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process());
+    (void)stat("/proc/self/ns/pid", &processes);
+    snprintf(daemon, sizeof daemon, "%d %ju",
+             pin_is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process(),
+             (uintmax_t)processes.st_ino);
     return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
