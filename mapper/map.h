@@ -102,6 +102,7 @@ struct map_domain_request {
     const struct profile_set *allowed; /* as in map_request */
     const struct profile_set *taken;
     bool paper;
+    bool whole; /* no rank straddles groups that hold it, even if others then share less */
 };
 
 static inline uint32_t map_threads_of(const struct map_domain_request *request, size_t rank)

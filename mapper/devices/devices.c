@@ -281,6 +281,7 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     request.threads = threads;
     request.allowed = set;
     request.taken = &taken;
+    request.whole = c->whole;
     int rc = count ? map_domains(&c->view.profile, &request, pus, error) : 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         uint32_t *out = c->pus + c->first[ranks[i]];
@@ -463,17 +464,34 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
 static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
                           struct servet_error *error)
 {
-    size_t ranks = end - begin;
-    struct map_site *parts = map_arena_get(c->arena, c->site_count, sizeof *parts);
+    const size_t ranks = end - begin, count = c->site_count;
+    struct map_site *sites = c->sites, *parts = map_arena_get(c->arena, count, sizeof *parts);
     size_t part_count = 0;
-    if (!parts || (ranks < c->site_count
-                       ? divide_nodes(c, ranks, parts, &part_count)
-                       : divide_sites(c, c->sites, c->site_count, ranks, parts, &part_count)) < 0) {
+    if (!parts || (ranks < count ? divide_nodes(c, ranks, parts, &part_count)
+                                 : divide_sites(c, sites, count, ranks, parts, &part_count)) < 0) {
         return -ENOMEM;
     }
     c->sites = parts;
     c->site_count = part_count;
-    return place_ranks(c, begin, end, error);
+    int rc = place_ranks(c, begin, end, error);
+    c->sites = sites;
+    c->site_count = count;
+    return rc;
+}
+
+/* As without GPUs, which are dealt out afterwards. */
+static int place_then_deal(struct map_choice *c, size_t begin, size_t end,
+                           struct servet_error *error)
+{
+    size_t *ranks = map_arena_get(c->arena, end - begin, sizeof *ranks);
+    if (!ranks) {
+        return -ENOMEM;
+    }
+    for (size_t r = begin; r < end; r++) {
+        ranks[r - begin] = r;
+    }
+    int rc = map_ranks(c, &c->node->allowed, ranks, end - begin, error);
+    return rc < 0 ? rc : map_choice_deal(c, c->sites->gpus, count_gpus(c, false), begin, end);
 }
 
 /* The PUs that other programs hold. */
@@ -483,23 +501,6 @@ static void mark_taken(struct map_choice *c)
     for (size_t i = 0; i < pus->count; i++) {
         c->used[pus->ids[i]] = taken && profile_set_has(taken, c->node->first_pu + pus->ids[i]);
     }
-}
-
-/* As without GPUs, which are dealt out afterwards. */
-static int place_then_deal(struct map_choice *c, const struct map_site *gpus, size_t begin,
-                           size_t end, struct servet_error *error)
-{
-    size_t *ranks = map_arena_get(c->arena, end - begin, sizeof *ranks);
-    if (!ranks) {
-        return -ENOMEM;
-    }
-    for (size_t r = begin; r < end; r++) {
-        ranks[r - begin] = r;
-        c->holds[r] = NULL;
-    }
-    mark_taken(c);
-    int rc = map_ranks(c, &c->node->allowed, ranks, end - begin, error);
-    return rc < 0 ? rc : map_choice_deal(c, gpus->gpus, gpus->gpu_count, begin, end);
 }
 
 static bool is_better(const struct map_merit *a, const struct map_merit *b)
@@ -512,30 +513,37 @@ static bool is_better(const struct map_merit *a, const struct map_merit *b)
     return false;
 }
 
-/* Ranks lie beside their GPUs, unless they cross fewer packages, NUMA nodes, or are nearer to GPUs
- * where the same ranks lie without any, or fill the node there. */
+/* Ranks lie beside their GPUs, or, first where they fill the node, as without any: whichever way
+ * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. Where both cross, no rank
+ * straddles groups to share less. */
 static int choose_better(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     const size_t ranks = end - begin, threads = c->first[end] - c->first[begin];
-    const struct map_site gpus = {.gpus = c->sites->gpus, .gpu_count = count_gpus(c, false)};
+    const bool fills = threads >= count_free(c, &c->node->allowed, true);
     uint32_t *pus = map_arena_get(c->arena, threads, sizeof *pus);
     struct map_hold **holds = map_arena_get(c->arena, ranks, sizeof *holds);
-    struct map_merit beside, apart;
-    int rc = place_by_sites(c, begin, end, error);
-    if (rc < 0 || !pus || !holds || map_choice_weigh(c, begin, end, &beside) < 0) {
-        return rc < 0 ? rc : -ENOMEM;
+    struct map_merit best = {{1}}, merit;
+    if (!pus || !holds) {
+        return -ENOMEM;
     }
-    memcpy(pus, c->pus + c->first[begin], threads * sizeof *pus);
-    memcpy(holds, c->holds + begin, ranks * sizeof(struct map_hold *));
-    rc = place_then_deal(c, &gpus, begin, end, error);
-    if (rc < 0 || map_choice_weigh(c, begin, end, &apart) < 0) {
-        return rc < 0 ? rc : -ENOMEM;
+    for (size_t way = 0; way < 4 && (way < 2 || best.of[0] || best.of[1]); way++) {
+        const bool beside = (way % 2 == 0) != fills;
+        memset(c->holds + begin, 0, ranks * sizeof(struct map_hold *));
+        mark_taken(c);
+        c->whole = way >= 2;
+        int rc =
+            beside ? place_by_sites(c, begin, end, error) : place_then_deal(c, begin, end, error);
+        if (rc < 0 || map_choice_weigh(c, begin, end, &merit) < 0) {
+            return rc < 0 ? rc : -ENOMEM;
+        }
+        if (way == 0 || is_better(&merit, &best)) {
+            best = merit;
+            memcpy(pus, c->pus + c->first[begin], threads * sizeof *pus);
+            memcpy(holds, c->holds + begin, ranks * sizeof(struct map_hold *));
+        }
     }
-    bool fills = !count_room(c, &c->node->of->pus, true);
-    if (!is_better(&apart, &beside) && (!fills || is_better(&beside, &apart))) {
-        memcpy(c->pus + c->first[begin], pus, threads * sizeof *pus);
-        memcpy(c->holds + begin, holds, ranks * sizeof(struct map_hold *));
-    }
+    memcpy(c->pus + c->first[begin], pus, threads * sizeof *pus);
+    memcpy(c->holds + begin, holds, ranks * sizeof(struct map_hold *));
     return 0;
 }
 

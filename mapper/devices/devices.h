@@ -8,7 +8,8 @@
  *
  * Beside that the ranks are placed as without GPUs, and these dealt out among them. That is taken
  * where ranks cross fewer packages, then fewer NUMA nodes, beyond those that their own GPUs are
- * near to; then where fewer are far from their GPUs; and where they fill the node.
+ * near to; then where fewer are far from their GPUs; and where they fill the node. Where both ways
+ * cross, ranks keep to groups that hold them, though some share more then.
  *
  * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
  * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near

@@ -339,7 +339,7 @@ static int choose_regions(struct hybrid *h, const struct filling *f)
     struct map_sharing sharing = {.most = m->most[0]}, least = {.most = m->most[1]};
     uint32_t whole = f->units.order->depth;
     bool fits = f->threads <= f->item_count, good = false;
-    if (f->pack || f->ranks < 2 || !fits) {
+    if (f->pack || f->ranks < 2 || !fits || h->request->whole) {
         return place_ranks(h, f, whole);
     }
     int rc = place_ranks(h, f, 0);

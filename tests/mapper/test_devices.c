@@ -54,6 +54,8 @@ static const struct question questions[] = {
      "108: ze4.0,ze4.1; 110: ze5.0,ze5.1"},
     /* a GPU that the system puts nowhere moves nobody */
     {"no-node", 2, 4, ALL, false, NULL, "0,1,2,3: cuda0; 8,9,10,11: cuda1"},
+    /* no rank straddles packages to share memory with fewer */
+    {"no-node", 3, 2, ALL, false, NULL, "0,2: cuda0; 4,6: cuda0; 8,9: cuda1"},
     /* only one socket may be used: its GPUs first, then the others */
     {"lassen", 2, 2, ALL, false, "8-87", "8,16: cuda0; 48,56: cuda1"},
     {"lassen", 3, 2, ALL, false, "8-87", "8,16: cuda0; 48,56: cuda1; 24,32: cuda2*"},
