@@ -141,5 +141,7 @@ OF_HIP(hipMalloc, (void **at, size_t size), (at, size), -1, true)
 OF_HIP(hipMallocAsync, (void **at, size_t size, void *stream), (at, size, stream), -1, true)
 ENTRY(cuCtxCreate_v2, (void **context, unsigned flags, int device), (context, flags, device),
       driver, device, true)
+ENTRY(cuCtxCreate_v4, (void **context, void *parameters, unsigned flags, int device),
+      (context, parameters, flags, device), driver, device, true)
 ENTRY(cuDevicePrimaryCtxRetain, (void **context, int device), (context, device), driver, device,
       true)

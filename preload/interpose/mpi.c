@@ -35,7 +35,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 static void look_for_tracer(const struct pin_process *process)
 {
     const struct pin_options *options = &process->options;
-    if ((!options->trace[0] && !options->auto_priority) || process->launcher.local_rank > 0 ||
+    if ((!options->trace[0] && !options->auto_priority) || process->launcher.node_rank > 0 ||
         dlsym(RTLD_DEFAULT, "servet_trace_version")) {
         return;
     }

@@ -384,7 +384,7 @@ static void say_main(const struct pin_process *this, uint32_t pu)
     const struct pin_launcher *launcher = &this->launcher;
     if (launcher->name) {
         pin_log(this->options.verbose, "rank %u of %u on this node (%s): main thread on PU %u (%s)",
-                launcher->local_rank, launcher->local_size, launcher->name, pu, this->plan.source);
+                launcher->node_rank, launcher->node_ranks, launcher->name, pu, this->plan.source);
     } else {
         pin_log(this->options.verbose, "main thread on PU %u (%s)", pu, this->plan.source);
     }

@@ -136,7 +136,7 @@ static void print_thread(const struct output *to, const struct profile_thread_no
 {
     char rank[16] = "-", on[16];
     if (to->process->launcher.name) {
-        snprintf(rank, sizeof rank, "%u", to->process->launcher.local_rank);
+        snprintf(rank, sizeof rank, "%u", to->process->launcher.node_rank);
     }
     snprintf(on, sizeof on, "%d", line->pu);
     const struct profile_thread_said said = {

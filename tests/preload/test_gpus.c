@@ -131,6 +131,16 @@ TEST(the_gpu_of_a_rank_is_named_with_its_nearness)
     ck_assert_msg(strstr(run.out, "gpu: cuda1, near\n"), "%s%s", run.out, run.err);
 }
 
+/* Seen red: each was "rank 0 of 1", as servet-pin had given each its part. */
+TEST(a_worker_has_its_own_rank_under_servet_pin)
+{
+    struct run run = run_command("env " PLAIN "OMP_NUM_THREADS=1 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 "
+                                 "SERVET_REPORT=stderr SERVET_VERBOSE=1 " SERVET_PIN " -- " PROGRAMS
+                                 "/pthreads 1");
+    ck_assert_msg(strstr(run.err, "rank 1 of 2 on this node (torchrun)"), "%s", run.err);
+    ck_assert_msg(strstr(run.err, " rank 1 tid "), "%s", run.err);
+}
+
 static void put(const char *name, const char *text)
 {
     char path[4096];
@@ -224,6 +234,18 @@ TEST(a_process_that_takes_several_gpus_is_left, .loops = 2)
     expect_at(&run, 4, "last");
     expect_at(&run, 6, "last");
     expect_at(&run, 8, "all");
+}
+
+/* By each call that makes a context; a second device has it left, one that is not there moves
+ * nothing. */
+TEST(a_process_follows_the_context_that_it_makes, .loops = 3)
+{
+    static const char *const words[] = {"create1 main create0 main", "make1 main retain0 main",
+                                        "create7 main retain1 main"};
+    struct run run = takes("cu", "--gpus=follow", words[_i]);
+    expect_at(&run, 2, _i == 2 ? "all" : "last");
+    expect_at(&run, 4, _i == 2 ? "last" : "all");
+    ck_assert_int_eq(strstr(run.out, "refused") != NULL, _i == 2);
 }
 
 TEST(a_call_that_fails_moves_nothing)

@@ -1,17 +1,47 @@
-/* A runtime of GPUs as CUDA's or HIP's, by its functions and their versions: two devices, the
- * second one's address in capital letters, as both print it. */
+/* A runtime of GPUs as CUDA's or HIP's, by its functions and their versions, or CUDA's driver: two
+ * devices, the second one's address in capital letters, as all print it. */
 #include <stddef.h>
 #include <stdio.h>
 
 #define NAME_(a, b) a##b
 #define NAME(a, b) NAME_(a, b)
 
-int NAME(PREFIX, SetDevice)(int device);
-int NAME(PREFIX, GetDevice)(int *device);
-int NAME(PREFIX, Malloc)(void **at, size_t size);
 int NAME(PREFIX, DeviceGetPCIBusId)(char *bus, int size, int device);
 
 static int now;
+
+#ifdef DRIVER
+int cuCtxCreate_v2(void **context, unsigned flags, int device);
+int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+
+static int make(void **context, int device)
+{
+    *context = &now;
+    return device < 0 || device > 1 ? 101 : 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    return make(context, device);
+}
+
+int cuCtxCreate_v2(void **context, unsigned flags, int device)
+{
+    (void)flags;
+    return make(context, device);
+}
+
+int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device)
+{
+    (void)parameters;
+    (void)flags;
+    return make(context, device);
+}
+#else
+int NAME(PREFIX, SetDevice)(int device);
+int NAME(PREFIX, GetDevice)(int *device);
+int NAME(PREFIX, Malloc)(void **at, size_t size);
 
 int NAME(PREFIX, SetDevice)(int device)
 {
@@ -34,6 +64,8 @@ int NAME(PREFIX, Malloc)(void **at, size_t size)
     *at = &now;
     return 0;
 }
+
+#endif
 
 int NAME(PREFIX, DeviceGetPCIBusId)(char *bus, int size, int device)
 {

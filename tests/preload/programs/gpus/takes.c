@@ -1,6 +1,7 @@
 /* Takes GPUs: takes WORD... with "set0", "set1", "malloc", "thread" and "main": the last two print
- * the PUs of a new thread and of the main thread. Without a runtime (NO_RUNTIME) "ask" prints
- * whether one is found.
+ * the PUs of a new thread and of the main thread. CUDA's driver has "create0" (as CUDA 12), "make0"
+ * (as CUDA 13) and "retain0" instead. Without a runtime (NO_RUNTIME) "ask" prints whether one is
+ * found.
  *
  * The kernel's list of the PUs near a device is in NEAR0 or NEAR1: what is read of it goes by
  * open(), which is this program's own. */
@@ -52,6 +53,21 @@ static void take(const char *word)
         report_line(dlsym(RTLD_DEFAULT, "cudaMalloc") || dlsym(RTLD_DEFAULT, "hipMalloc")
                         ? "found\n"
                         : "none\n");
+    }
+}
+#elif defined DRIVER
+int cuCtxCreate_v2(void **context, unsigned flags, int device);
+int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+
+static void take(const char *word)
+{
+    void *context;
+    const int device = word[strlen(word) - 1] - '0';
+    if ((strncmp(word, "create", 6) == 0 && cuCtxCreate_v2(&context, 0, device) != 0) ||
+        (strncmp(word, "make", 4) == 0 && cuCtxCreate_v4(&context, NULL, 0, device) != 0) ||
+        (strncmp(word, "retain", 6) == 0 && cuDevicePrimaryCtxRetain(&context, device) != 0)) {
+        report_line("refused\n");
     }
 }
 #else
