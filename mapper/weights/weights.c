@@ -199,6 +199,9 @@ static void sum_up(struct rows *rows, uint32_t chosen)
         rows->sum[MAP_RULE_LATENCY][i] += layer ? layer->value : 0;
         bool beside = leaf != chosen && map_view_node(view, leaf) == node;
         for (size_t f = 0; beside && f < class->family_count; f++) {
+            if (class->families[f].rule >= MAP_RULE_LATENCY) {
+                break;
+            }
             const struct map_family *family = &class->families[f];
             bool related = map_groups_related(&family->groups, chosen - first, leaf - first);
             rows->sum[family->rule][i] += related ? family->value : 0;
