@@ -31,6 +31,7 @@ static bool find_near(const char *bus_id, struct profile_mask *out)
 static bool main_is_ours(void)
 {
     struct profile_mask now, placed = {0};
+    pin_process_note_start();
     const int32_t pu = atomic_load(&pin_life.gave_up) ? MAIN_FREE : pin_process_main_pu();
     if (pu >= 0) {
         profile_mask_add(&placed, (uint32_t)pu);

@@ -123,8 +123,11 @@ static bool is_whole(const struct profile_mask *view, size_t size, const void *s
  * thread's its mask is not ours any more. */
 static bool keeps_pu(pid_t tid, size_t size, const void *set, const void *caller)
 {
-    const struct profile_mask *view =
-        set && is_self(tid) && pin_process_active() ? pin_process_view() : NULL;
+    if (!set || !is_self(tid) || !pin_process_active()) {
+        return false;
+    }
+    pin_process_note_start();
+    const struct profile_mask *view = pin_process_view();
     return view && widens_only(caller) && is_whole(view, size, set) && pin_process_keep_pu() == 0;
 }
 

@@ -191,8 +191,8 @@ PIN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
  * A sandbox kills the program for a system call that is not on its list, and ours are on none. So
  * the threads that are in it make none from then on, and what they make runs where it likes. By
  * prctl only the calling thread goes in. A sandbox that was there when the program started, as in
- * every container, is another thing: what it refuses, it refuses with an error. A filter that is
- * NULL is a question whether the kernel has filters, and no sandbox. */
+ * every container, is another thing (base/filter.c). A filter that is NULL
+ * is a question whether the kernel has filters, and no sandbox. */
 
 PIN_EXPORT int prctl(int option, ...)
 {

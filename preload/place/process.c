@@ -33,6 +33,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/base/filter.h"
 #include "preload/base/owner.h"
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
@@ -56,10 +57,10 @@ static bool is_retired(void)
     return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
 }
 
-/* Reads the environment and the mask if that has not been done. Called by the constructor and by
+/* Reads the environment if that has not been done. Called by the constructor and by
  * every interposer: a library's constructor may create threads before ours runs (a preloaded
- * object's runs last). Opens no file. In a privileged program (AT_SECURE) it does neither, and the
- * shim does nothing for good. */
+ * object's runs last). Opens no file, and makes no call that a filter could kill for. In a
+ * privileged program (AT_SECURE) the shim does nothing for good. */
 static void start_process(void)
 {
     if (pin_life_state() != NEW) {
@@ -81,8 +82,7 @@ static void start_process(void)
     pin_owner_extend(pin_here.options.helpers, pin_here.options.workers);
     /* Needed for forks before the plan, too: the child must not take its parent for its main
      * thread. */
-    bool off = pin_here.options.disable || profile_mask_get(0, &pin_here.start) < 0 ||
-               pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
+    bool off = pin_here.options.disable || pthread_atfork(NULL, NULL, after_fork_in_child) != 0;
     atomic_store_explicit(&pin_life.state, off ? RETIRED : IDLE, memory_order_release);
 }
 
@@ -122,10 +122,27 @@ static void recall_priority(void)
             100 * pin_here.recalled.share);
 }
 
+void pin_process_note_start(void)
+{
+    const int saved = errno;
+    if (pin_life_state() != IDLE || !pin_self.is_main || pin_here.start_is_known ||
+        pin_here.start_is_lost || getpid() != pin_life.pid ||
+        atomic_exchange(&pin_life.planning, true)) {
+        return;
+    }
+    pin_here.start_is_lost = pin_filter_is_there();
+    pin_here.start_is_known = !pin_here.start_is_lost && profile_mask_get(0, &pin_here.start) == 0;
+    atomic_store(&pin_life.planning, false);
+    errno = saved;
+}
+
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool main_is_bound(const struct pin_process *this)
 {
     static struct profile_mask now; /* the lock is held */
+    if (this->start_is_lost) {
+        return true;
+    }
     if (profile_mask_get(pin_life.pid, &now) < 0 || profile_mask_equal(&now, &this->start)) {
         return false;
     }
@@ -283,12 +300,19 @@ bool pin_process_wants_plan(enum pin_comes comes)
                                         !pin_life.planned_for_team && !pin_here.launcher.name);
 }
 
-/* This may be a child that the kernel made since the start, without a word to us. */
-static void settle(void)
+/* This may be a child that the kernel made since the start, without a word to us. False: nothing
+ * can be placed. */
+static bool settle(void)
 {
+    if (!pin_filter_spares_us()) {
+        pin_log(pin_here.options.verbose,
+                "a filter (seccomp) kills for calls that placing takes: nothing is placed");
+        return false;
+    }
     pin_life.pid = getpid();
     pin_self.is_main |= profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0) == pin_life.pid;
     pin_pages_claim();
+    return pin_here.start_is_known || profile_mask_get(pin_life.pid, &pin_here.start) == 0;
 }
 
 struct pin_process *pin_process_plan(enum pin_comes comes)
@@ -299,10 +323,10 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
         return pin_life_state() == PLANNED ? &pin_here : NULL;
     }
     pin_self.inside = true;
+    if (pin_life_state() == IDLE && !settle()) {
+        atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
+    }
     if (pin_process_wants_plan(comes)) {
-        if (pin_life_state() == IDLE) {
-            settle();
-        }
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
         if (pin_pages_with_stack(make_plan_aside) < 0) {
@@ -507,6 +531,7 @@ void pin_process_forked(void)
         (pin_life_state() == PLANNED && profile_mask_get(0, &now) == 0 &&
          profile_mask_equal(&now, &pin_here.children))) {
         pin_here.start = pin_here.children;
+        pin_here.start_is_lost = false;
     }
     pin_self.is_main = true;
     pin_self.record = NULL;

@@ -31,6 +31,7 @@ struct pin_process {
     /* At the end: most pages of the options are never touched, and of the others only these at the
      * start of a program. */
     struct profile_mask start;
+    bool start_is_known, start_is_lost; /* lost: the program changed it in a filter's process */
     struct pin_options options;
 };
 
@@ -48,10 +49,14 @@ void pin_process_shut(bool everybody);
  * The lock is not held. */
 void pin_process_give_up(void);
 
+/* The program is about to change the calling thread's mask: that of the main thread is the start
+ * mask until then. errno is left alone. */
+void pin_process_note_start(void);
+
 /* Is the calling thread the main thread? */
 bool pin_process_is_main(void);
 
-/* The options and the start mask, which are there when an interposer has been called. */
+/* The options are there when an interposer has been called, the start mask with the plan. */
 const struct pin_process *pin_process_get(void);
 
 /* Guards the plan and the pools. A thread that has it does the shim's own work

@@ -13,6 +13,9 @@
  *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
  *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
+ *   odd filtered HOW CALL COMMAND…  COMMAND where this call kills, traps or answers EPERM
+ *   odd allowed [PU]      binds its main thread, where asked; the PUs of a thread and the main
+ *                         thread by /proc, and the children and SIGCHLDs that it did not ask for
  *   odd broken COMMAND…   COMMAND with a stderr whose reader has gone
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  *   odd prefork           forks before it has a thread; the child makes one, and they report as
@@ -22,6 +25,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 
@@ -162,6 +166,67 @@ static int refusing(void)
     return REFUSE(SECCOMP_RET_ERRNO | EPERM, BY_PRCTL, SYS_sched_setaffinity) ? 77 : become();
 }
 
+static int filtered(void)
+{
+    static const struct {
+        const char *name;
+        unsigned number;
+    } calls[] = {
+        {"none", SYS_acct},
+        {"sched_getaffinity", SYS_sched_getaffinity},
+        {"sched_setaffinity", SYS_sched_setaffinity},
+#ifdef SYS_fcntl64
+        {"fcntl", SYS_fcntl64},
+#else
+        {"fcntl", SYS_fcntl},
+#endif
+    };
+    const unsigned how = strcmp(arguments[0], "kill") == 0   ? SECCOMP_RET_KILL_PROCESS
+                         : strcmp(arguments[0], "trap") == 0 ? SECCOMP_RET_TRAP
+                                                             : SECCOMP_RET_ERRNO | EPERM;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (strcmp(calls[i].name, arguments[1]) == 0 && REFUSE(how, BY_PRCTL, calls[i].number)) {
+            return 77;
+        }
+    }
+    arguments += 2;
+    return become();
+}
+
+static volatile sig_atomic_t children_ended;
+
+static void count_child(int signal)
+{
+    children_ended += signal == SIGCHLD;
+}
+
+static void *say_allowed(void *whose)
+{
+    char line[256];
+    FILE *status = fopen("/proc/thread-self/status", "re");
+    while (status && fgets(line, sizeof line, status)) {
+        if (strncmp(line, "Cpus_allowed_list:", strlen("Cpus_allowed_list:")) == 0) {
+            printf("%s %s", (const char *)whose, line);
+        }
+    }
+    must(!status || fclose(status) != 0);
+    return NULL;
+}
+
+static int allowed(void)
+{
+    signal(SIGCHLD, count_child);
+    if (arguments[0]) {
+        const cpu_set_t set = only_pu(arguments[0]);
+        must(sched_setaffinity(0, sizeof set, &set));
+    }
+    run_thread(say_allowed, "thread");
+    say_allowed("main");
+    must(waitpid(-1, NULL, __WALL) != -1 || errno != ECHILD);
+    printf("%d\n", (int)children_ended);
+    return 0;
+}
+
 static int other_file(void)
 {
     close(STDERR_FILENO);
@@ -228,9 +293,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"small", small},    {"many", many},       {"refused", refused}, {"sandbox", sandbox},
-    {"vfork", by_vfork}, {"file", other_file}, {"bound", bound},     {"refusing", refusing},
-    {"broken", broken},  {"full", full},       {"prefork", prefork}, {"find", find},
+    {"small", small},       {"many", many},       {"refused", refused}, {"sandbox", sandbox},
+    {"vfork", by_vfork},    {"file", other_file}, {"bound", bound},     {"refusing", refusing},
+    {"broken", broken},     {"full", full},       {"prefork", prefork}, {"find", find},
+    {"filtered", filtered}, {"allowed", allowed},
 };
 
 int main(int argc, char **argv)

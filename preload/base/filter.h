@@ -1,0 +1,14 @@
+/* A filter of system calls (seccomp) that was there before the program. */
+#ifndef SERVET_PRELOAD_BASE_FILTER_H
+#define SERVET_PRELOAD_BASE_FILTER_H
+
+#include <stdbool.h>
+
+/* Is there one in the calling thread? True also where that cannot be known. One thread at a time
+ * asks. */
+bool pin_filter_is_there(void);
+
+/* True: there is none, or it kills for no call that placing takes. */
+bool pin_filter_spares_us(void);
+
+#endif
