@@ -42,6 +42,7 @@ static const char *const step_lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
 struct gpus {
     const struct profile_device **list;
     size_t count;
+    bool uncounted; /* the runtime's order is not known: numbers mean nothing */
 };
 
 /* -- those that may be opened -- */
@@ -95,6 +96,30 @@ static bool may_be_opened(const char *root, const struct profile_device *device)
                                                     : renders(root, device->bus_id);
 }
 
+static int by_bus(const void *a, const void *b)
+{
+    const struct profile_device *x = *(const struct profile_device *const *)a,
+                                *y = *(const struct profile_device *const *)b;
+    int order = strcmp(x->bus_id ? x->bus_id : "", y->bus_id ? y->bus_id : "");
+    return order ? order : (x > y) - (x < y);
+}
+
+/* CUDA counts by bus where CUDA_DEVICE_ORDER=PCI_BUS_ID; else the fastest comes first and only CUDA
+ * orders those of several models: a profile has its numbers where hwloc could ask it (CUDA
+ * Programming Guide, "CUDA Environment Variables"). */
+static void order_as_cuda(struct gpus *gpus)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    if (order && strcmp(order, "PCI_BUS_ID") == 0) {
+        qsort(gpus->list, gpus->count, sizeof *gpus->list, by_bus);
+        return;
+    }
+    for (size_t i = 0; i < gpus->count; i++) {
+        gpus->uncounted |= gpus->list[i]->pci_device != gpus->list[0]->pci_device &&
+                           strncmp(gpus->list[i]->name, "cuda", 4) != 0;
+    }
+}
+
 /* In the order of the runtime, as the class has them. `root` NULL: all. */
 static void find_gpus(const struct profile_class *of, uint32_t vendor, const char *root,
                       struct gpus *out)
@@ -106,6 +131,10 @@ static void find_gpus(const struct profile_class *of, uint32_t vendor, const cha
             (!root || may_be_opened(root, device))) {
             out->list[out->count++] = device;
         }
+    }
+    out->uncounted = false;
+    if (vendor == PROFILE_PCI_NVIDIA) {
+        order_as_cuda(out);
     }
 }
 
@@ -137,7 +166,7 @@ static bool add_entry(const struct gpus *from, const char *entry, struct gpus *o
             }
         }
     }
-    if (number && !tiles && strtoul(entry, NULL, 10) < from->count) {
+    if (number && !tiles && !from->uncounted && strtoul(entry, NULL, 10) < from->count) {
         out->list[out->count++] = from->list[strtoul(entry, NULL, 10)];
     }
     return out->count > before;
@@ -160,14 +189,16 @@ static int apply_list(const char *name, struct gpus *gpus, struct servet_error *
 {
     const char *value = getenv(name);
     char *copy = strdup(value), *rest = copy;
-    struct gpus found = {calloc(gpus->count + 1, sizeof *found.list), 0};
+    struct gpus found = {.list = calloc(gpus->count + 1, sizeof *found.list)};
     int rc = copy && found.list ? 0 : -ENOMEM;
     for (char *entry; rc == 0 && !hides_all(value) && (entry = strsep(&rest, ","));) {
         if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
             rc = profile_error(error, -ENOENT,
-                               "%s=%s: expected numbers or UUIDs of the %zu GPUs that this process "
-                               "may open, got '%s'",
-                               name, value, gpus->count, entry);
+                               "%s=%s: expected %s of the %zu GPUs that this process may open, "
+                               "got '%s'",
+                               name, value,
+                               gpus->uncounted ? "UUIDs, as models differ," : "numbers or UUIDs",
+                               gpus->count, entry);
         }
     }
     if (rc == 0) {
@@ -242,7 +273,7 @@ static void find_job(const struct profile_class *of, uint32_t vendor, const char
     }
     find_gpus(of, vendor, root, job);
     if (job->count <= own->count && !is_alone) {
-        struct gpus all = {job->list, 0};
+        struct gpus all = {.list = job->list};
         find_gpus(of, vendor, NULL, &all);
         job->count = all.count;
     }
@@ -314,7 +345,7 @@ static int find_own(const struct profile_class *of, const char *root, bool takes
         if (rc < 0) {
             return rc;
         }
-        if (own->count && (given || takes)) {
+        if (own->count && (given || (takes && !own->uncounted))) {
             *vendor = vendors[i];
             return 0;
         }
@@ -328,8 +359,8 @@ int pin_given_read(const struct profile_class *of, const char *root,
                    struct servet_error *error)
 {
     const bool takes = launcher->name && launcher->row->takes;
-    struct gpus own = {calloc(of->device_count + 1, sizeof *own.list), 0},
-                job = {calloc(of->device_count + 1, sizeof *job.list), 0};
+    struct gpus own = {.list = calloc(of->device_count + 1, sizeof *own.list)},
+                job = {.list = calloc(of->device_count + 1, sizeof *job.list)};
     uint32_t vendor = 0;
     struct pin_given found = {0};
     int rc = own.list && job.list ? find_own(of, root, takes, &own, &vendor, error) : -ENOMEM;

@@ -355,4 +355,36 @@ TEST(a_runtime_counts_the_gpus_that_may_be_opened, .loops = 2)
     close_machine(&machine);
 }
 
+/* By CUDA's own numbers; by bus, where the first and the last have changed places; and of two
+ * models without CUDA's numbers not at all. */
+TEST(numbers_are_those_of_cudas_order, .loops = 3)
+{
+    struct pin_launcher launcher;
+    struct pin_given given;
+    struct servet_error error;
+    be_matrix(PROFILE_PCI_NVIDIA);
+    struct profile_device *gpus = machine.profile->classes[0].devices;
+    char *bus = gpus[0].bus_id;
+    gpus[0].bus_id = gpus[3].bus_id;
+    gpus[3].bus_id = bus;
+    gpus[3].pci_device = 1;
+    memcpy(gpus[3].name, _i == 2 ? "nvml3" : "cuda3", 5);
+    setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+    setenv("CUDA_DEVICE_ORDER", _i == 1 ? "PCI_BUS_ID" : "FASTEST_FIRST", 1);
+    be_rank(0, 4, 8);
+    pin_launcher_read(false, &launcher);
+    int rc =
+        pin_given_read(&machine.profile->classes[0], scratch_folder(), &launcher, &given, &error);
+    if (_i == 2) {
+        ck_assert_int_eq(rc, -ENOENT);
+        ck_assert_str_eq(error.text, "CUDA_VISIBLE_DEVICES=0: expected UUIDs, as models differ, of "
+                                     "the 4 GPUs that this process may open, got '0'");
+    } else {
+        ck_assert_int_eq(rc, 0);
+        ck_assert_ptr_eq(given.own[0], &gpus[_i ? 3 : 0]);
+        pin_given_free(&given);
+    }
+    close_machine(&machine);
+}
+
 TESTS(.seconds = 60)
