@@ -151,9 +151,10 @@ void pin_registry_adopt(struct pin_registry *registry, int file);
 
 /* -- what is in it -- */
 
-/* Begins this process's side. `path`, `library` (which lasts): as above. `job`: the launcher's
- * number of the job, 0: this process is a job of its own. 0; what open(2) answers; -ENOLCK, -EINVAL
- * and the like: the kernel or the file system has no such locks; then it is not on. */
+/* Begins this process's side, in memory that was zeros before the first time. `path`, `library`
+ * (which lasts): as above. `job`: the launcher's number of the job, 0: this process is a job of its
+ * own. 0; what open(2) answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no
+ * such locks; then it is not on. */
 int pin_registry_open(struct pin_registry *out, const char *path, const char *library,
                       uint64_t job);
 

@@ -395,7 +395,9 @@ int pin_registry_open(struct pin_registry *out, const char *path, const char *li
 {
     struct flock found;
     const uint64_t here = hash_of_this_process();
-    memset(out, 0, offsetof(struct pin_registry, path));
+    if (out->path[0]) { /* else they are zeros, on pages that were never touched */
+        memset(out, 0, offsetof(struct pin_registry, path));
+    }
     const int file = pin_registry_find(path, library, out);
     if (file < 0) {
         return file;

@@ -179,7 +179,7 @@ static void look_around(void)
         int rc = pin_registry_open(&pin_here.registry, pin_here.options.registry,
                                    pin_owner_path(&pin_here), pin_here.launcher.job);
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
-                pin_here.registry.path, strerrordesc_np(-rc));
+                pin_here.registry.path, rc < 0 ? strerrordesc_np(-rc) : "");
         pin_log(pin_here.registry.alone && pin_here.options.verbose, "%s", alone);
     }
 }

@@ -132,10 +132,10 @@ struct cache_index {
 };
 
 struct reader {
-    struct sysfs fs;
     struct profile_class *node_class;
     struct topology_groupings groupings;
     struct cache_index caches[CACHE_INDEX_LIMIT];
+    struct sysfs fs; /* large, and hardly used: not made zeros, so that few pages are touched */
 };
 
 /* Neighbours come after one another: the last group is the likeliest. */
@@ -544,11 +544,15 @@ static int read_class(struct reader *reader)
 
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)
 {
-    struct reader *reader = calloc(1, sizeof *reader);
+    struct reader *reader = malloc(sizeof *reader);
     struct servet_profile *profile = profile_topology_new();
     int rc = reader && profile ? 0 : -ENOMEM;
-    if (rc == 0) {
+    if (reader) {
+        memset(reader, 0, offsetof(struct reader, fs));
         reader->fs.root = root;
+        reader->fs.path[0] = '\0';
+    }
+    if (rc == 0) {
         reader->node_class = &profile->classes[0];
         rc = read_class(reader);
     }
