@@ -322,7 +322,7 @@ def kernel(name, form):
     started = "exec mpirun --oversubscribe -n 2 " if form == "mpi" else "exec "
     size = "S" if name == "cg" else "W"
     return Program(f"kernel {name} {form}", (), (f"$BUILT/kernels/{name}_{form}",), f"{started}$BUILT/kernels/{name}_{form} {size}",
-                   drop=(r"(time|rate) .*\n",), leaves=form == "mpi")
+                   drop=(r"(time|rate|ranks, threads) .*\n",), leaves=form == "mpi")
 
 
 def ffmpeg(name, options):
