@@ -174,14 +174,21 @@ struct task {
     sem_t may_say, begun, go;
 };
 
+/* musl calls them on a stack that is not aligned where a thread is cancelled. */
+#if defined(__x86_64__) || defined(__i386__)
+#define ALIGNED __attribute__((force_align_arg_pointer))
+#else
+#define ALIGNED
+#endif
+
 static pthread_key_t key;
 
-static void end_of_key(void *value)
+ALIGNED static void end_of_key(void *value)
 {
     say(" key=%d", (int)(intptr_t)value);
 }
 
-static void cleanup(void *unused)
+ALIGNED static void cleanup(void *unused)
 {
     (void)unused;
     say(" cleaned");
@@ -214,8 +221,9 @@ static void *body_inside(struct task *task)
         wait_for(&task->go);
         return (void *)(intptr_t)3;
     case SPIN:
-        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+        /* In this order: sem_post() may not be left half-way. */
         sem_post(&task->begun);
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
         for (;;) {
         }
     case PAUSE:
