@@ -23,6 +23,8 @@ static struct {
     char by[192]; /* what holds the PUs */
 } whys[PIN_POOLS];
 
+static struct pin_pools seen; /* as they were when the lock was held last */
+
 /* The PUs that others have, and the processes that run there and nowhere else. */
 static void find_holders(char *out, size_t size)
 {
@@ -57,7 +59,7 @@ static void say_limits(size_t threads, char *out, size_t size)
     char pus[96];
     const size_t usable = pin_here.pools.count;
     profile_mask_format(&pin_here.plan.own, pus, sizeof pus);
-    if (pin_here.pools.rank) {
+    if (seen.rank) {
         snprintf(out, size, "%zu threads, this rank's part is PUs %s", threads, pus);
     } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
         snprintf(out, size, "%zu threads, may use PU%s %s only (taskset or cpuset)", threads,
@@ -69,7 +71,7 @@ static void say_limits(size_t threads, char *out, size_t size)
 
 static void say_cause(unsigned number, char *out, size_t size)
 {
-    const struct pin_pools *pools = &pin_here.pools;
+    const struct pin_pools *pools = &seen;
     switch (pools->pool[number].cause) {
     case PIN_CAUSE_TOO_MANY:
         say_limits(pools->pool[number].needs, out, size);
@@ -91,7 +93,7 @@ static void say_cause(unsigned number, char *out, size_t size)
 
 static const char *name_of(unsigned number)
 {
-    const char *name = pin_here.pools.pool[number].name;
+    const char *name = seen.pool[number].name;
     return name[0] ? name : "the program";
 }
 
@@ -99,7 +101,7 @@ static void say_pools(void)
 {
     char text[320];
     for (unsigned number = 0; number < PIN_POOLS; number++) {
-        const enum pin_cause cause = pin_here.pools.pool[number].cause;
+        const enum pin_cause cause = seen.pool[number].cause;
         if (cause == PIN_CAUSE_NONE || cause == whys[number].known) {
             continue;
         }
@@ -117,8 +119,8 @@ static void say_pools(void)
 static bool is_news(void)
 {
     unsigned number = 0;
-    while (number < PIN_POOLS && (pin_here.pools.pool[number].cause == PIN_CAUSE_NONE ||
-                                  pin_here.pools.pool[number].cause == whys[number].known)) {
+    while (number < PIN_POOLS && (seen.pool[number].cause == PIN_CAUSE_NONE ||
+                                  seen.pool[number].cause == whys[number].known)) {
         number++;
     }
     return number < PIN_POOLS;
@@ -127,11 +129,17 @@ static bool is_news(void)
 void pin_why_say(void)
 {
     static atomic_bool saying;
-    if ((pin_here.options.verbose || pin_here.options.report[0]) && is_news() &&
-        !atomic_exchange(&saying, true)) {
-        (void)pin_pages_with_stack(say_pools);
-        atomic_store(&saying, false);
+    if ((!pin_here.options.verbose && !pin_here.options.report[0]) ||
+        atomic_exchange(&saying, true)) {
+        return;
     }
+    pin_process_lock();
+    seen = pin_here.pools;
+    pin_process_unlock();
+    if (is_news()) {
+        (void)pin_pages_with_stack(say_pools);
+    }
+    atomic_store(&saying, false);
 }
 
 bool pin_why_report(void)
@@ -139,9 +147,10 @@ bool pin_why_report(void)
     const char *where = pin_here.options.report;
     bool any = false;
     char text[320];
+    seen = pin_here.pools; /* the program ends, maybe in a handler in a thread that has the lock */
     say_pools();
     for (unsigned number = 0; number < PIN_POOLS; number++) {
-        const struct pin_pool *pool = &pin_here.pools.pool[number];
+        const struct pin_pool *pool = &seen.pool[number];
         if (pool->cause == PIN_CAUSE_NONE) {
             continue;
         }
