@@ -43,6 +43,16 @@ TEST(the_entry_makes_a_rank, .loops = ENTRIES)
     }
 }
 
+/* Its parent, whose copy it is, stays where it was. */
+TEST(a_child_of_a_fork_that_libc_does_not_see_becomes_a_rank)
+{
+    child_run_preloaded(&child, CHANGES(RANK),
+                        ARGV("taskset", "-c", order_pair, PROGRAMS "/entries", "MPI_Init", "raw"));
+    ck_assert_int_eq(child.status, 0);
+    child_expect(&child, 0, 0, order[0]);
+    child_expect_pus(&child, 1, 0, order_pus);
+}
+
 /* In either of the ways of asking for it. */
 TEST(no_entry_is_found_where_there_is_no_library)
 {
