@@ -459,7 +459,7 @@ TEST(json_is_said_of_mappings_and_of_worth)
 TEST(worth_says_or_more_where_nothing_queued)
 {
     struct run run =
-        run_command("sed -E 's/(\"messages\": [0-9]+, \"seconds\": )[0-9.e-]+/\\11e-5/' " FIXTURES
+        run_command("sed -E 's/(\"messages\": [0-9]+, \"seconds\": )[0-9.e-]+/\\11e-5/g' " FIXTURES
                     "/two-packages-256.json");
     run = run_command(SERVET_MAP " --worth --profile %s", scratch_file("flat.json", "%s", run.out));
     ck_assert_msg(strstr(run.out, " 128 or more"), "%s%s", run.out, run.err);

@@ -253,7 +253,7 @@ static const struct refusal doubles[] = {
      "numa_access[1]: expected an order by lowest PU"},
     {"\"node\": 2", "\"node\": 1",
      "numa_access[1].node: expected the number of one of the class's NUMA nodes"},
-    {"\"node\": 2,\n       \"to_device", "\"node\": 1,\n       \"to_device",
+    {"\"node\": 2, \"to_device", "\"node\": 1, \"to_device",
      "devices[0].transfers[0].node: expected the number of one of the class's NUMA nodes"},
     {"\"transfers\": [",
      "\"transfers\": [{\"node\": 2, \"to_device_bytes_per_s\": 1, \"from_device_bytes_per_s\": 1, "
