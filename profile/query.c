@@ -8,7 +8,7 @@
 bool profile_locate(const struct servet_profile *profile, uint32_t pu, struct profile_place *place)
 {
     uint32_t first = 0, node = 0;
-    for (size_t i = 0; i < profile->node_range_count; i++) {
+    for (size_t i = 0; profile && i < profile->node_range_count; i++) {
         const struct profile_node_range *range = &profile->nodes[i];
         const struct profile_class *node_class = &profile->classes[range->class_index];
         uint32_t span = profile_class_span(node_class);

@@ -12,7 +12,7 @@ struct profile_place {
     uint32_t os_index; /* the PU within the node */
 };
 
-/* Where PU number `pu` is; false when the profile does not know it. */
+/* Where PU number `pu` is; false when the profile, which may be NULL, does not know it. */
 bool profile_locate(const struct servet_profile *profile, uint32_t pu, struct profile_place *place);
 
 /* Group that `member` is in, or NULL. */

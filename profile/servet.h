@@ -8,6 +8,7 @@
  * Every function that can fail returns 0 or a negative errno value and sets its outputs only on
  * success. The others answer 0 (or -1 where 0 is an answer) for what is not known: a PU that the
  * profile does not speak of, a cache level that a PU does not have, a figure that was not measured.
+ * Nothing is known of a profile that is NULL.
  *
  * PU numbers are OS indices on a single computer. In the profile of a cluster they are counted
  * through the nodes: node 0 has the numbers from 0 to its largest OS index, node 1 goes on from

@@ -80,7 +80,9 @@ static void say_cause(unsigned number, char *out, size_t size)
         snprintf(out, size, "%s", whys[number].by);
         break;
     case PIN_CAUSE_STRANGERS:
-        snprintf(out, size, "another program ran at an unknown place");
+        snprintf(out, size, "%zu threads, %zu PUs, beside %zu busy program%s at unknown places",
+                 pools->pool[number].needs, pools->count, pools->strangers,
+                 pools->strangers == 1 ? "" : "s");
         break;
     case PIN_CAUSE_TEAM:
         snprintf(out, size, "%zu threads, and %s's team has its PUs", pools->pool[number].needs,

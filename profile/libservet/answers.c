@@ -10,7 +10,7 @@
 static bool find_pair(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b,
                       struct profile_place *a, struct profile_place *b)
 {
-    return pu_a != pu_b && profile->measured && profile_locate(profile, pu_a, a) &&
+    return pu_a != pu_b && servet_measured(profile) && profile_locate(profile, pu_a, a) &&
            profile_locate(profile, pu_b, b) && a->node == b->node;
 }
 
@@ -47,7 +47,7 @@ static int answer_evidence(const struct profile_quality *evidence, bool there,
 uint32_t servet_cache_levels(const servet_profile *profile)
 {
     uint32_t levels = 0;
-    for (size_t i = 0; i < profile->class_count; i++) {
+    for (size_t i = 0; profile && i < profile->class_count; i++) {
         const struct profile_class *node_class = &profile->classes[i];
         uint32_t last =
             node_class->cache_count ? node_class->caches[node_class->cache_count - 1].level : 0;
@@ -199,7 +199,7 @@ static double bandwidth_at(const struct profile_place *place,
 double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint32_t workers)
 {
     struct profile_place place;
-    return workers && profile->measured && profile_locate(profile, pu, &place)
+    return workers && servet_measured(profile) && profile_locate(profile, pu, &place)
                ? bandwidth_at(&place, find_level(&place, workers), workers)
                : 0;
 }
@@ -207,7 +207,7 @@ double servet_memory_bandwidth(const servet_profile *profile, uint32_t pu, uint3
 uint32_t servet_overhead_levels(const servet_profile *profile)
 {
     uint32_t most = 0;
-    for (uint32_t node = 0; node < profile_node_count(profile); node++) {
+    for (uint32_t node = 0; node < servet_node_count(profile); node++) {
         const uint32_t count = (uint32_t)profile_node_class(profile, node)->memory.level_count;
         most = count > most ? count : most;
     }
@@ -218,7 +218,7 @@ double servet_level_bandwidth(const servet_profile *profile, uint32_t level, uin
                               uint32_t workers)
 {
     struct profile_place place;
-    if (!workers || !profile->measured || !profile_locate(profile, pu, &place)) {
+    if (!workers || !servet_measured(profile) || !profile_locate(profile, pu, &place)) {
         return 0;
     }
     const struct profile_memory *memory = &place.node_class->memory;
@@ -260,7 +260,7 @@ double servet_overhead_bandwidth(const servet_profile *profile, uint32_t pu_a, u
 {
     const struct profile_memory *memory;
     int level;
-    if (!profile->measured || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
+    if (!servet_measured(profile) || !find_collision(profile, pu_a, pu_b, &memory, &level)) {
         return 0;
     }
     /* One figure speaks for both, so that it is the lesser one; that of a level, which may be of
@@ -280,7 +280,7 @@ static const struct profile_kernel_rate *find_kernel(const servet_profile *profi
                                                      enum servet_kernel kernel,
                                                      struct profile_place *place)
 {
-    if (!profile->measured || !profile_locate(profile, pu, place)) {
+    if (!servet_measured(profile) || !profile_locate(profile, pu, place)) {
         return NULL;
     }
     const struct profile_memory *memory = &place->node_class->memory;
@@ -359,7 +359,7 @@ static const struct profile_numa_access *find_access(const servet_profile *profi
                                                      uint32_t numa_node)
 {
     struct profile_place place;
-    if (!profile->measured || !profile_locate(profile, pu, &place)) {
+    if (!servet_measured(profile) || !profile_locate(profile, pu, &place)) {
         return NULL;
     }
     for (size_t i = 0; i < place.node_class->numa_access_count; i++) {
@@ -459,7 +459,7 @@ double servet_message_seconds(const servet_profile *profile, uint32_t pu_a, uint
                               uint64_t bytes)
 {
     struct profile_link link;
-    if (!profile->measured || !profile_link_of(profile, pu_a, pu_b, &link)) {
+    if (!servet_measured(profile) || !profile_link_of(profile, pu_a, pu_b, &link)) {
         return 0;
     }
     return profile_message_seconds(link.layer, link.communication->message_bytes, (double)bytes);
@@ -506,7 +506,7 @@ double servet_messages_slower(const servet_profile *profile, uint32_t pu_a, uint
                               uint32_t messages)
 {
     struct profile_link link;
-    if (!messages || !profile->measured || !profile_link_of(profile, pu_a, pu_b, &link) ||
+    if (!messages || !servet_measured(profile) || !profile_link_of(profile, pu_a, pu_b, &link) ||
         link.layer->concurrency_count < 2) {
         return 0;
     }

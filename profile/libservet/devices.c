@@ -68,9 +68,10 @@ int servet_device_transfer(const servet_profile *profile, uint32_t pu, const cha
                            uint32_t numa_node, struct servet_transfer *out)
 {
     struct profile_place place;
-    const struct profile_transfer *row = profile->measured && profile_locate(profile, pu, &place)
-                                             ? find_transfer(place.node_class, device, numa_node)
-                                             : NULL;
+    const struct profile_transfer *row =
+        device && servet_measured(profile) && profile_locate(profile, pu, &place)
+            ? find_transfer(place.node_class, device, numa_node)
+            : NULL;
     if (!row) {
         return -ENOENT;
     }

@@ -69,12 +69,12 @@ void servet_profile_close(servet_profile *profile)
 
 int servet_measured(const servet_profile *profile)
 {
-    return profile->measured;
+    return profile && profile->measured;
 }
 
 uint32_t servet_node_count(const servet_profile *profile)
 {
-    return profile_node_count(profile);
+    return profile ? profile_node_count(profile) : 0;
 }
 
 uint32_t servet_pu_count(const servet_profile *profile)
@@ -85,7 +85,7 @@ uint32_t servet_pu_count(const servet_profile *profile)
 size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room)
 {
     size_t count = 0;
-    uint32_t nodes = profile_node_count(profile);
+    const uint32_t nodes = servet_node_count(profile);
     for (uint32_t node = 0; node < nodes; node++) {
         const struct profile_class *node_class = profile_node_class(profile, node);
         uint32_t first = profile_node_first_pu(profile, node);
@@ -99,7 +99,7 @@ size_t servet_pus(const servet_profile *profile, uint32_t *pus, size_t room)
 
 const char *servet_condition(const servet_profile *profile, const char *name)
 {
-    return profile_condition(profile, name);
+    return profile && name ? profile_condition(profile, name) : NULL;
 }
 
 /* -- supersteps -- */
@@ -108,7 +108,7 @@ int servet_bsp_parameters(const servet_profile *profile, const char *backend, ui
                           struct servet_bsp *out)
 {
     struct profile_bsp found;
-    if (!profile_bsp_at(profile, backend, processors, &found)) {
+    if (!profile || !profile_bsp_at(profile, backend, processors, &found)) {
         return -ENOENT;
     }
     *out = (struct servet_bsp){.processors = processors,
@@ -124,7 +124,7 @@ double servet_bsp_cost(const servet_profile *profile, uint32_t processors, doubl
                        double h_words)
 {
     struct profile_bsp found;
-    if (!(work_flops >= 0) || !(h_words >= 0) ||
+    if (!profile || !(work_flops >= 0) || !(h_words >= 0) ||
         !profile_bsp_at(profile, NULL, processors, &found)) {
         return 0;
     }

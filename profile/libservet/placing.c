@@ -53,6 +53,10 @@ int servet_map(const servet_profile *profile, const struct servet_map_request *r
                uint32_t *pus, struct servet_error *error)
 {
     struct profile_set allowed = {0}, taken = {0};
+    if (!profile || !request) {
+        return profile_error(error, -EINVAL, "%s: expected one, got NULL",
+                             profile ? "request" : "profile");
+    }
     if (request->priority != SERVET_MEMORY && request->priority != SERVET_COMMUNICATION) {
         return profile_error(error, -EINVAL,
                              "priority: expected SERVET_MEMORY or "
@@ -122,7 +126,7 @@ int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, 
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)
 {
     struct profile_link link;
-    return profile->measured && profile_link_of(profile, pu_a, pu_b, &link)
+    return servet_measured(profile) && profile_link_of(profile, pu_a, pu_b, &link)
                ? map_messages_worth(link.layer, NULL)
                : 0;
 }

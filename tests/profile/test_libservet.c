@@ -261,6 +261,32 @@ TEST(a_profile_is_closed_and_none_is_as_well)
     servet_profile_close(NULL);
 }
 
+TEST(of_a_profile_that_is_null_nothing_is_known)
+{
+    struct servet_quality quality;
+    struct servet_bsp bsp;
+    struct servet_worth worth;
+    struct servet_transfer transfer;
+    struct servet_error error;
+    const struct servet_map_request request = {.ranks = 1};
+    uint32_t pu = 0;
+    ck_assert_uint_eq(servet_measured(NULL) + servet_node_count(NULL) + servet_pu_count(NULL), 0);
+    ck_assert_uint_eq(servet_cache_levels(NULL) + servet_overhead_levels(NULL), 0);
+    ck_assert_uint_eq(servet_cache_bytes(NULL, 1, 0) + servet_tlb_bytes(NULL, 1, 4096, 0), 0);
+    ck_assert_uint_eq(servet_devices_near(NULL, 0, SERVET_GPU, NULL, 0), 0);
+    ck_assert_int_eq(servet_cache_quality(NULL, 1, 0, &quality), -ENOENT);
+    ck_assert_int_eq(servet_memory_quality(NULL, 0, 1, &quality), -ENOENT);
+    ck_assert_int_eq(servet_message_layer(NULL, 0, 1), -1);
+    ck_assert(!(servet_message_seconds(NULL, 0, 1, 8) > 0));
+    ck_assert(!(servet_overhead_bandwidth(NULL, 0, 1) > 0) && !servet_condition(NULL, "smt"));
+    ck_assert_int_eq(servet_bsp_parameters(NULL, NULL, 2, &bsp), -ENOENT);
+    ck_assert_int_eq(servet_device_transfer(NULL, 0, NULL, 0, &transfer), -ENOENT);
+    ck_assert_int_eq(servet_workers_worth(NULL, 0, SERVET_NODE, NULL, &worth, &error), -ENOENT);
+    ck_assert_int_eq(servet_rank_order(NULL, &pu, 1, NULL, &pu, &error), -EINVAL);
+    ck_assert_int_eq(servet_map(NULL, &request, &pu, &error), -EINVAL);
+    ck_assert_str_eq(error.text, "profile: expected one, got NULL");
+}
+
 /* Whatever figures a profile has: one that says it was not measured has no bandwidths and
  * latencies. */
 /* Can a program tell what was measured from what was taken over or only declared, and how sure it
