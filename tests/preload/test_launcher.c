@@ -203,6 +203,9 @@ TEST(a_process_of_a_worker_is_no_worker)
     here_need_two_pus();
     child_run_preloaded(&child, CHANGES(WORKER, "SERVET_VERBOSE=1"),
                         ARGV("/usr/bin/python3", "-c", LOADS, PROGRAMS "/pthreads", "1"));
+    if (strstr(child.err, "cannot be preloaded")) {
+        return; /* a Python of another architecture than the shim's */
+    }
     ck_assert_msg(strstr(child.err, "rank 1 of 2"), "%s", child.err);
     ck_assert_msg(strstr(child.out, "returncode=0"), "%s", child.out);
     ck_assert_msg(!strstr(child.out, "rank 1 of 2"), "%s", child.out);
