@@ -17,7 +17,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,6 +35,14 @@
 #include "profile/base/file.h"
 #include "profile/base/syscall.h"
 #include "profile/base/ticks.h"
+
+/* Linux 5.9's, which older headers do not have. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2
+#endif
 
 #define PERIOD_NS 500000000
 #define MOVE_EVERY_NS 1000000000u
