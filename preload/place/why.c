@@ -23,20 +23,27 @@ static struct {
     char by[192]; /* what holds the PUs */
 } whys[PIN_POOLS];
 
-static struct pin_pools seen; /* as they were when the lock was held last */
+/* As they were when the lock was held last; the PUs that others have. */
+static struct pin_pools seen;
+static struct profile_mask avoided;
 
-/* The PUs that others have, and the processes that run there and nowhere else. */
+static void take_over(void)
+{
+    seen = pin_here.pools;
+    avoided = (struct profile_mask){0};
+    for (size_t at = 0; at < seen.count; at++) {
+        if (seen.places[at].avoided) {
+            profile_mask_add(&avoided, seen.places[at].pu);
+        }
+    }
+}
+
+/* The processes that run there and nowhere else. */
 static void find_holders(char *out, size_t size)
 {
     static struct pin_neighbours there;
-    struct profile_mask avoided = {0};
     char pus[96];
     pid_t last = 0;
-    for (size_t at = 0; at < pin_here.pools.count; at++) {
-        if (pin_here.pools.places[at].avoided) {
-            profile_mask_add(&avoided, pin_here.pools.places[at].pu);
-        }
-    }
     pin_neighbours_find(&avoided, 0, &there);
     profile_mask_format(&avoided, pus, sizeof pus);
     size_t used = (size_t)snprintf(out, size, "PU%s %s held by",
@@ -136,7 +143,7 @@ void pin_why_say(void)
         return;
     }
     pin_process_lock();
-    seen = pin_here.pools;
+    take_over();
     pin_process_unlock();
     if (is_news()) {
         (void)pin_pages_with_stack(say_pools);
@@ -149,7 +156,7 @@ bool pin_why_report(void)
     const char *where = pin_here.options.report;
     bool any = false;
     char text[320];
-    seen = pin_here.pools; /* the program ends, maybe in a handler in a thread that has the lock */
+    take_over(); /* the program ends, maybe in a handler in a thread that has the lock */
     say_pools();
     for (unsigned number = 0; number < PIN_POOLS; number++) {
         const struct pin_pool *pool = &seen.pool[number];
