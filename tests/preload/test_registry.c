@@ -605,7 +605,8 @@ TEST(a_fellow_on_the_same_pu_is_told)
 
 static uid_t user;
 /* On the node; in a container to which its file is mounted read-only, and in one with a copy. */
-static enum { NODE, MOUNTED, COPY, SITES } site;
+enum { NODE, MOUNTED, COPY, SITES };
+static int site;
 static const char *expected; /* the file of those on the node */
 
 static bool enter_container(void)
