@@ -181,6 +181,9 @@ TEST(what_is_refused_is_said_and_not_too_often)
 TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
      .not_emulated = "qemu-user has no seccomp()")
 {
+#ifdef SANITIZERS
+    return; /* their runtime asks for the mask itself, and dies without the shim */
+#endif
     static const char *const calls[] = {"sched_getaffinity", "sched_setaffinity", "fcntl"};
     static const char *const ways[] = {"kill", "trap"};
     static struct child plain;
