@@ -735,7 +735,10 @@ TEST(what_is_kept_by_a_descriptor_is_as_by_a_mapping)
     }
     end(&other);
     ck_assert_int_eq(kill(other.said, 0), 0);
-    pin_registry_look(&here, &all, &held);
+    for (int look = 0; look < 1000 && profile_mask_count(&held) != 1; look++) {
+        usleep(10000); /* the child may not have run yet */
+        pin_registry_look(&here, &all, &held);
+    }
     ck_assert_uint_eq(profile_mask_count(&held), 1);
     kill(other.said, SIGKILL);
     end(&holder);
