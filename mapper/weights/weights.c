@@ -198,11 +198,8 @@ static void sum_up(struct rows *rows, uint32_t chosen)
         const struct map_family *layer = map_latency_between(view, chosen, leaf);
         rows->sum[MAP_RULE_LATENCY][i] += layer ? layer->value : 0;
         bool beside = leaf != chosen && map_view_node(view, leaf) == node;
-        for (size_t f = 0; beside && f < class->family_count; f++) {
-            if (class->families[f].rule >= MAP_RULE_LATENCY) {
-                break;
-            }
-            const struct map_family *family = &class->families[f];
+        const struct map_family *family = class->families, *end = family + class->family_count;
+        for (; beside && family < end && family->rule < MAP_RULE_LATENCY; family++) {
             bool related = map_groups_related(&family->groups, chosen - first, leaf - first);
             rows->sum[family->rule][i] += related ? family->value : 0;
         }

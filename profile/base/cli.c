@@ -103,7 +103,7 @@ static const struct argp_option *find_option(const struct argp *argp, struct pro
         if (o->name && strncmp(o->name, search->word, search->length) == 0) {
             return o;
         }
-        if (o->name && !(o->flags & OPTION_HIDDEN)) {
+        if (o->name) {
             profile_guess(search, o->name);
         }
     }
