@@ -367,8 +367,7 @@ bool pin_process_move(struct pin_thread *thread, uint64_t born_ns, int32_t from,
     bool moved = false;
     pin_process_lock();
     const bool is_same = thread ? thread->born_ns == born_ns && thread->pool < PIN_POOLS &&
-                                      atomic_load(&thread->pu) == from &&
-                                      !pin_process_thread_is_gone(thread)
+                                      atomic_load(&thread->pu) == from
                                 : pin_process_main_pu() == from;
     if (is_same && pin_pools_move(&pin_here.pools, thread, pu)) {
         moved = move_mask(thread, pu);

@@ -1,0 +1,151 @@
+/* Is a thread moved only while it is the one that the watch (SERVET_WATCH) has looked at, where it
+ * was put? The whole shim is in this program. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/place/life.h"
+#include "tests/base/runner.h"
+
+/* A thread as a look has found it. */
+struct seen {
+    struct pin_thread *record;
+    uint64_t born_ns;
+    int32_t pu;
+};
+
+static sem_t begun, go;
+
+static void *wait_to_go(void *unused)
+{
+    sem_post(&begun);
+    while (sem_wait(&go) != 0) {
+    }
+    return unused;
+}
+
+/* Its threads do not live briefly, however quickly the first of another routine ended. */
+static void *wait_too(void *unused)
+{
+    return wait_to_go(unused);
+}
+
+static void *end_without_a_word(void *unused)
+{
+    wait_to_go(unused);
+    syscall(SYS_exit, 0);
+    return unused;
+}
+
+static struct seen start(pthread_t *thread, void *(*routine)(void *))
+{
+    struct seen seen = {0};
+    ck_assert_int_eq(pthread_create(thread, NULL, routine, NULL), 0);
+    sem_wait(&begun);
+    for (uint32_t number = 1; number <= pin_record_count(); number++) {
+        struct pin_thread *record = pin_record_at(number);
+        if (record->pool < PIN_POOLS && atomic_load(&record->tid) != 0) {
+            seen = (struct seen){record, record->born_ns, atomic_load(&record->pu)};
+        }
+    }
+    ck_assert_ptr_nonnull(seen.record);
+    ck_assert_int_ge(seen.pu, 0);
+    return seen;
+}
+
+static void end(pthread_t thread)
+{
+    sem_post(&go);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+static bool moves(struct seen seen, int32_t pu)
+{
+    return pin_process_move(seen.record, seen.born_ns, seen.pu, pu);
+}
+
+static int32_t another_pu(int32_t pu)
+{
+    const struct pin_pools *pools = &pin_process_get()->pools;
+    return (int32_t)pools->places[pools->places[0].pu == (uint32_t)pu ? 1 : 0].pu;
+}
+
+static size_t places_taken(void)
+{
+    const struct pin_pools *pools = &pin_process_get()->pools;
+    size_t taken = 0;
+    for (size_t i = 0; i < pools->count; i++) {
+        taken += pools->places[i].threads;
+    }
+    return taken;
+}
+
+static void begin(void)
+{
+    sem_init(&begun, 0, 0);
+    sem_init(&go, 0, 0);
+}
+
+TEST(a_thread_that_is_where_it_was_seen_is_moved)
+{
+    pthread_t thread;
+    struct profile_mask now;
+    const struct seen seen = start(&thread, wait_to_go);
+    const int32_t other = another_pu(seen.pu);
+    ck_assert(moves(seen, other));
+    ck_assert_int_eq(profile_mask_get(atomic_load(&seen.record->tid), &now), 0);
+    ck_assert(profile_mask_count(&now) == 1 && profile_mask_has(&now, (uint32_t)other));
+    /* It is there now. */
+    ck_assert(!moves(seen, PIN_LEFT));
+    end(thread);
+    ck_assert_uint_eq(places_taken(), 0);
+}
+
+TEST(a_record_whose_thread_has_ended_takes_no_place)
+{
+    pthread_t thread;
+    const struct seen seen = start(&thread, wait_to_go);
+    end(thread);
+    ck_assert(!moves(seen, another_pu(seen.pu)));
+    ck_assert_uint_eq(places_taken(), 0);
+}
+
+TEST(a_record_that_has_become_another_threads_is_not_moved)
+{
+    pthread_t first, second;
+    const struct seen before = start(&first, wait_to_go);
+    end(first);
+    const struct seen after = start(&second, wait_too);
+    ck_assert_ptr_eq(after.record, before.record);
+    ck_assert_int_eq(after.pu, before.pu);
+    ck_assert(!moves(before, another_pu(before.pu)));
+    ck_assert_int_eq(atomic_load(&after.record->pu), after.pu);
+    end(second);
+}
+
+TEST(a_thread_that_ended_without_a_word_is_not_moved)
+{
+    pthread_t thread;
+    const struct seen seen = start(&thread, end_without_a_word);
+    sem_post(&go);
+    while (!pin_process_thread_is_gone(seen.record)) {
+        usleep(1000);
+    }
+    ck_assert(!moves(seen, another_pu(seen.pu)));
+    ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
+    pthread_detach(thread);
+}
+
+/* Two places are needed. */
+static void need_two_pus(void)
+{
+    struct profile_mask own;
+    if (profile_mask_get(0, &own) < 0 || profile_mask_count(&own) < 2) {
+        printf("skipped: one PU\n");
+        exit(77);
+    }
+}
+
+TESTS(.begin = need_two_pus, .setup = begin)
