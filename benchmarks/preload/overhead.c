@@ -147,7 +147,7 @@ static void measure_plan(const char *path, size_t rounds)
     for (uint32_t pu = 0; pu < 256; pu++) {
         profile_mask_add(&allowed, pu);
     }
-    snprintf(options.profile, sizeof options.profile, "%s", path);
+    options.profile = path;
     for (size_t i = 0; i < rounds; i++) {
         struct pin_plan plan;
         double start = now_us();

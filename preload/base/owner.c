@@ -38,7 +38,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static const char *helper_patterns = "", *worker_patterns = "";
+static const char *helper_patterns, *worker_patterns;
 
 void pin_owner_extend(const char *helpers, const char *workers)
 {
@@ -48,7 +48,7 @@ void pin_owner_extend(const char *helpers, const char *workers)
 
 static bool matches_any(const char *patterns, const char *name)
 {
-    while (*patterns) {
+    while (patterns && *patterns) {
         char pattern[256];
         size_t length = strcspn(patterns, ",");
         if (length > 0 && length < sizeof pattern) {

@@ -87,9 +87,11 @@ static void read_profile(struct choice *c, const struct pin_options *options)
 {
     struct servet_error error;
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", options->profile);
-    if ((*path || profile_find(path, sizeof path) == 0) &&
-        profile_load(path, &c->profile, &error) == 0 &&
+    const char *file = options->profile;
+    if (!file && profile_find(path, sizeof path) == 0) {
+        file = path;
+    }
+    if (file && profile_load(file, &c->profile, &error) == 0 &&
         profile_matches(c->profile, "", NULL, &error) == 0) {
         c->node_class = profile_class_here(c->profile);
     }

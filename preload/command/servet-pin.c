@@ -243,7 +243,7 @@ static void set_preloads(void)
     if (gpus && *gpus && strcmp(gpus, "0") != 0 && !options.follow) {
         cli_usage("%s=%s: expected follow", pin_option_table[PIN_GPUS].name, gpus);
     }
-    if (options.trace[0] || options.auto_priority) {
+    if (options.trace || options.auto_priority) {
         set_preload("libservet_trace.so");
     }
     if (options.follow) {
@@ -425,7 +425,7 @@ static void say_not_preloadable(const char *command)
     if (options.verbose) {
         cli_note("nothing is placed or traced: %s %s", path, why);
     }
-    if (options.report[0]) {
+    if (options.report) {
         pin_file_report(options.report,
                         pin_file_is_json(options.report) ? "\"nothing_placed\":\"the command %s\""
                                                          : "nothing was placed: the command %s",

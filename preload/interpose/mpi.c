@@ -35,13 +35,13 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 static void look_for_tracer(const struct pin_process *process)
 {
     const struct pin_options *options = &process->options;
-    if ((!options->trace[0] && !options->auto_priority) || process->launcher.node_rank > 0 ||
+    if ((!options->trace && !options->auto_priority) || process->launcher.node_rank > 0 ||
         dlsym(RTLD_DEFAULT, "servet_trace_version")) {
         return;
     }
     pin_failure("%s: libservet_trace.so is not preloaded, nothing is traced; use servet-pin, or "
                 "name both in LD_PRELOAD",
-                options->trace[0] ? "SERVET_TRACE" : "SERVET_AUTO");
+                options->trace ? "SERVET_TRACE" : "SERVET_AUTO");
 }
 
 /* The outermost entry makes the plan first; the library's own threads are kept from its PUs. */

@@ -124,7 +124,7 @@ static struct pin_thread *prepare_free(const struct birth *birth, enum profile_r
 static struct pin_thread *prepare_brief(const struct birth *birth)
 {
     const struct pin_options *options = &pin_process_get()->options;
-    const bool is_seen = options->verbose || options->report[0] || pin_process_view();
+    const bool is_seen = options->verbose || options->report || pin_process_view();
     return is_seen || pin_brief_is_sampled(birth->code)
                ? new_record(birth, PROFILE_ROLE_BRIEF, PROFILE_BY_KERNEL)
                : NULL;
@@ -350,7 +350,7 @@ static void begin_thread(struct pin_thread *thread)
     const struct pin_options *options = &pin_process_get()->options;
     struct pin_shield shield;
     if (thread->pool == PIN_POOLS && thread->born == PIN_LEFT && !options->verbose &&
-        !options->report[0]) {
+        !options->report) {
         return; /* never moved: most short-lived threads are of this kind */
     }
     pin_shield_raise(&shield);

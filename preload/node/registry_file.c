@@ -110,9 +110,9 @@ static int open_installed(const char *library)
 
 int pin_registry_find(const char *path, const char *library, struct pin_registry *out)
 {
-    profile_format_text(out->path, out->path + PATH_MAX, path[0] ? path : library);
+    profile_format_text(out->path, out->path + PATH_MAX, path ? path : library);
     out->also = "";
-    if (path[0]) {
+    if (path) {
         return open_users(path);
     }
     const char *common = shared_by_containers();

@@ -5,6 +5,7 @@
 #include "preload/place/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -122,33 +123,45 @@ static bool is_on(const char *value)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Copied, because programs that change their title write over the environment's memory. */
-static void copy_patterns(const char *value, enum pin_option_id id, struct pin_options *options,
-                          char out[PIN_PATTERNS_SIZE])
+/* Copies, because programs that change their title write over the environment's memory. Most of
+ * these pages are never touched. */
+static struct {
+    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
+    char profile[PATH_MAX], registry[PATH_MAX], report[PATH_MAX], trace[PATH_MAX];
+} copies;
+
+static const char *copy_patterns(const char *value, enum pin_option_id id,
+                                 struct pin_options *options, char copy[PIN_PATTERNS_SIZE])
 {
-    if (value && *value && !profile_format_text(out, out + PIN_PATTERNS_SIZE, value)) {
-        options->too_long = id;
+    if (!value || !*value) {
+        return NULL;
     }
+    if (!profile_format_text(copy, copy + PIN_PATTERNS_SIZE, value)) {
+        options->too_long = id;
+        return NULL;
+    }
+    return copy;
 }
 
 /* A file's name, absolute: the program may change its folder before the file is needed. Two words
  * name no file: of a report, and of a trace, which refuses it later. */
-static void copy_path(const char *value, enum pin_option_id id, struct pin_options *options,
-                      char *out)
+static const char *copy_path(const char *value, enum pin_option_id id, struct pin_options *options,
+                             char copy[PATH_MAX])
 {
-    const char *end = out + PATH_MAX;
-    char *at = out;
+    const char *end = copy + PATH_MAX;
+    char *at = copy;
     if (!value || !*value || (id != PIN_PROFILE && strcmp(value, "0") == 0)) {
-        return;
+        return NULL;
     }
     if (*value != '/' && strcmp(value, "stderr") != 0 && strcmp(value, "-") != 0 &&
-        getcwd(out, PATH_MAX)) {
-        at = profile_format_text(out + strlen(out), end, "/");
+        getcwd(copy, PATH_MAX)) {
+        at = profile_format_text(copy + strlen(copy), end, "/");
     }
     if (!profile_format_text(at, end, value)) {
         options->too_long = id;
-        out[0] = '\0';
+        return NULL;
     }
+    return copy;
 }
 
 const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN] = {
@@ -192,12 +205,12 @@ void pin_options_read(struct pin_options *out)
     out->auto_priority = is_on(values[PIN_AUTO]);
     int saved = errno;
     out->no_registry = is_zero(values[PIN_REGISTRY]);
-    copy_path(values[PIN_PROFILE], PIN_PROFILE, out, out->profile);
-    copy_path(values[PIN_REGISTRY], PIN_REGISTRY, out, out->registry);
-    copy_path(values[PIN_REPORT], PIN_REPORT, out, out->report);
-    copy_path(values[PIN_TRACE], PIN_TRACE, out, out->trace);
-    copy_patterns(values[PIN_HELPERS], PIN_HELPERS, out, out->helpers);
-    copy_patterns(values[PIN_WORKERS], PIN_WORKERS, out, out->workers);
+    out->profile = copy_path(values[PIN_PROFILE], PIN_PROFILE, out, copies.profile);
+    out->registry = copy_path(values[PIN_REGISTRY], PIN_REGISTRY, out, copies.registry);
+    out->report = copy_path(values[PIN_REPORT], PIN_REPORT, out, copies.report);
+    out->trace = copy_path(values[PIN_TRACE], PIN_TRACE, out, copies.trace);
+    out->helpers = copy_patterns(values[PIN_HELPERS], PIN_HELPERS, out, copies.helpers);
+    out->workers = copy_patterns(values[PIN_WORKERS], PIN_WORKERS, out, copies.workers);
     errno = saved;
 }
 

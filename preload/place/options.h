@@ -4,7 +4,6 @@
 #ifndef SERVET_PRELOAD_PLACE_OPTIONS_H
 #define SERVET_PRELOAD_PLACE_OPTIONS_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -63,16 +62,13 @@ struct pin_options {
         auto_priority, no_strangers, watch, follow;
     enum pin_option_id too_long; /* a text whose value was, 0: none */
     enum pin_membind membind;
-    char helpers[PIN_PATTERNS_SIZE], workers[PIN_PATTERNS_SIZE];
-    char profile[PATH_MAX]; /* "" when not set, as all texts here; files by absolute path */
-    char registry[PATH_MAX];
-    char report[PATH_MAX];
-    char trace[PATH_MAX];
+    const char *helpers, *workers;                   /* NULL when not set, as all texts here */
+    const char *profile, *registry, *report, *trace; /* files, by absolute path */
 };
 
 /* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing,
- * allocates nothing. `out` must be all zeros: writing 18 KB of them at every start of a program
- * would be five page faults. */
+ * allocates nothing. `out` must be all zeros; its
+ * texts hold until the next call. */
 void pin_options_read(struct pin_options *out);
 
 /* Says on stderr which value was too long, if one was. */

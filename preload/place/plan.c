@@ -25,7 +25,8 @@ struct planning {
     bool is_team;
     struct profile_mask may_use; /* as asked; `allowed`: what of that the profile knows */
     struct profile_set allowed, taken;
-    char path[PATH_MAX];            /* of the profile; "": there is none */
+    char found[PATH_MAX];           /* where the look-up finds a profile */
+    const char *path;               /* of the profile; NULL: there is none */
     struct servet_profile *profile; /* NULL: not read yet */
     size_t usable;                  /* PUs allowed that the profile knows */
     size_t known_workers;           /* ranks or threads that will come; 0: one by one, any number */
@@ -65,14 +66,11 @@ static int topology_profile(const struct planning *planning, const char *why, st
     return code;
 }
 
-/* Where the look-up finds a profile. */
 static void find_path(struct planning *planning)
 {
-    if (planning->options->profile[0]) {
-        profile_format_text(planning->path, planning->path + sizeof planning->path,
-                            planning->options->profile);
-    } else if (profile_find(planning->path, sizeof planning->path) < 0) {
-        planning->path[0] = '\0';
+    planning->path = planning->options->profile;
+    if (!planning->path && profile_find(planning->found, sizeof planning->found) == 0) {
+        planning->path = planning->found;
     }
 }
 
@@ -80,7 +78,7 @@ static void find_path(struct planning *planning)
 static int read_profile(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {0};
-    if (!planning->path[0]) {
+    if (!planning->path) {
         return topology_profile(planning, "no profile found", plan, &planning->profile);
     }
     if (load_profile(planning, &planning->profile, &error) == 0) {

@@ -591,7 +591,7 @@ static void say_goodbye(void)
     if (why) {
         pin_report_nothing(&pin_here.options, "placed", why);
     }
-    if (pin_here.options.trace[0] && !pin_life.called_mpi && !pin_here.options.disable) {
+    if (pin_here.options.trace && !pin_life.called_mpi && !pin_here.options.disable) {
         pin_report_nothing(&pin_here.options, "traced", "the program called no MPI_Init");
     }
     if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
@@ -603,7 +603,7 @@ static void say_goodbye(void)
 /* Its locks end with the process. */
 __attribute__((destructor)) static void destructor(void)
 {
-    bool is_asked = pin_here.options.report[0] || pin_here.options.verbose;
+    bool is_asked = pin_here.options.report || pin_here.options.verbose;
     if (!is_asked || pin_life_state() == NEW || pin_self.shut) {
         return;
     }

@@ -17,10 +17,10 @@
 
 struct pin_process {
     struct profile_mask allowed; /* its threads may use these; valid with the plan */
+    struct pin_options options;
+    struct profile_mask start;
+    bool start_is_known, start_is_lost; /* lost: the program changed it in a filter's process */
     struct pin_launcher launcher;
-    struct pin_plan plan;
-    struct pin_pools pools;
-    struct pin_registry registry;
     struct profile_mask children; /* the mask of its children: `start`, or what was there before
                                      servet-pin exported places; as above */
     bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
@@ -28,11 +28,9 @@ struct pin_process {
     bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
                              plan */
     bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */
-    /* At the end: most pages of the options are never touched, and of the others only these at the
-     * start of a program. */
-    struct profile_mask start;
-    bool start_is_known, start_is_lost; /* lost: the program changed it in a filter's process */
-    struct pin_options options;
+    struct pin_plan plan;
+    struct pin_pools pools;
+    struct pin_registry registry; /* at the end: most of its pages are never touched */
 };
 
 /* False when there is nothing to do: switched off, retired, or inside the shim's own work (a

@@ -66,7 +66,7 @@ static void begin(struct line *line, pid_t tid, enum profile_role role, int32_t 
 
 void pin_report_main(const struct pin_options *options, int32_t pu, enum profile_decider decider)
 {
-    struct line *all = options->report[0] ? get_lines() : NULL;
+    struct line *all = options->report ? get_lines() : NULL;
     if (all) {
         begin(&all[0], getpid(), PROFILE_ROLE_MAIN, pu, decider);
     }
@@ -75,7 +75,7 @@ void pin_report_main(const struct pin_options *options, int32_t pu, enum profile
 uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
                           enum profile_decider decider)
 {
-    struct line *all = options->report[0] ? get_lines() : NULL;
+    struct line *all = options->report ? get_lines() : NULL;
     uint32_t number = all ? atomic_fetch_add(&used, 1) : 0;
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
@@ -257,7 +257,7 @@ void pin_report_write(struct pin_process *process)
     char *text = NULL, host[256] = "?";
     size_t length;
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
-    if (!where[0] || !all) {
+    if (!where || !all) {
         return;
     }
     FILE *file = profile_stream_open(&text, &length);
@@ -326,7 +326,7 @@ void pin_report_nothing(const struct pin_options *options, const char *done, con
     const char *where = options->report;
     int saved = errno;
     if (!is_started_by_ours()) {
-        if (where[0]) {
+        if (where) {
             pin_file_report(
                 where, pin_file_is_json(where) ? "\"nothing_%s\":\"%s\"" : "nothing was %s: %s",
                 done, why);

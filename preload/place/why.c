@@ -138,8 +138,7 @@ static bool is_news(void)
 void pin_why_say(void)
 {
     static atomic_bool saying;
-    if ((!pin_here.options.verbose && !pin_here.options.report[0]) ||
-        atomic_exchange(&saying, true)) {
+    if ((!pin_here.options.verbose && !pin_here.options.report) || atomic_exchange(&saying, true)) {
         return;
     }
     pin_process_lock();
@@ -165,10 +164,10 @@ bool pin_why_report(void)
         }
         any = true;
         say_cause(number, text, sizeof text);
-        if (where[0] && pin_file_is_json(where)) {
+        if (where && pin_file_is_json(where)) {
             pin_file_report(where, "\"left\":\"%s\",\"cause\":\"%s\",\"why\":\"%s\"",
                             name_of(number), causes[pool->cause], text);
-        } else if (where[0]) {
+        } else if (where) {
             pin_file_report(where, "left to the kernel: threads of %s: %s", name_of(number), text);
         }
     }

@@ -83,7 +83,7 @@ static void read_options(void)
     read = true;
     pin_options_read(&pin_trace_options);
     if (pin_trace_options.disable ||
-        (!pin_trace_options.trace[0] && !pin_trace_options.auto_priority)) {
+        (!pin_trace_options.trace && !pin_trace_options.auto_priority)) {
         set_state(TRACE_OFF);
         return;
     }
@@ -125,11 +125,11 @@ static void prepare_file(void)
         return;
     }
     pin_options_say_refused(&pin_trace_options);
-    int code = path[0] ? check_file(path) : 0;
+    int code = path ? check_file(path) : 0;
     if (code < 0) {
         say_failure(code);
     }
-    writes = path[0] && code == 0;
+    writes = path && code == 0;
 }
 
 static int begin_counting(void)

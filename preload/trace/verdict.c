@@ -181,7 +181,7 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
         pin_failure("SERVET_AUTO: the verdict on this run cannot be remembered: %s",
                     strerrordesc_np(-rc));
     }
-    if (pin_trace_options.report[0]) {
+    if (pin_trace_options.report) {
         report_verdict(verdict, rc < 0 ? strerrordesc_np(-rc) : NULL);
     }
     pin_log(pin_trace_options.verbose && judged,
@@ -192,7 +192,7 @@ void pin_trace_verdict_conclude(const struct trace_verdict *verdict, uint32_t no
 void pin_trace_report_rank(void)
 {
     struct trace_rank own;
-    if (!pin_trace_options.report[0] || !pin_trace_timing) {
+    if (!pin_trace_options.report || !pin_trace_timing) {
         return;
     }
     pin_trace_own_totals(&own);

@@ -23,36 +23,46 @@ static int short_host_name(char *name, size_t size)
     return *name && !strchr(name, '/') ? 0 : -ENOENT;
 }
 
+/* Behind a folder that ends at `at`; NULL: it did not fit. */
+static int put_name(char *at, const char *end, const char *name)
+{
+    at = profile_format_text(profile_format_text(at, end, "/servet/"), end, name);
+    return profile_format_text(at, end, ".json") ? 0 : -ENAMETOOLONG;
+}
+
 static int put_path(char *path, size_t size, const char *folder, const char *name)
 {
     const char *end = path + size;
-    char *at = profile_format_text(profile_format_text(path, end, folder), end, "/servet/");
-    return profile_format_text(profile_format_text(at, end, name), end, ".json") ? 0
-                                                                                 : -ENAMETOOLONG;
+    return put_name(profile_format_text(path, end, folder), end, name);
 }
 
 /* A host's profile in $XDG_CONFIG_HOME, which counts only when absolute (XDG base directory
  * specification), else in ~/.config. No look-up in the user database: that loads modules into
  * whatever program we are in. */
-static int put_user_path(char *path, size_t size, char folder[PATH_MAX], const char *host)
+static int put_user_path(char *path, size_t size, const char *host)
 {
     const char *xdg = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-    const char *end = folder + PATH_MAX;
+    const char *end = path + size;
     const bool is_xdg = xdg && *xdg == '/';
     if (!is_xdg && (!home || !*home)) {
         return -ENOENT;
     }
-    char *at = profile_format_text(folder, end, is_xdg ? xdg : home);
-    at = profile_format_text(at, end, is_xdg ? "" : "/.config");
-    return at ? put_path(path, size, folder, host) : -ENAMETOOLONG;
+    char *at = profile_format_text(path, end, is_xdg ? xdg : home);
+    return put_name(profile_format_text(at, end, is_xdg ? "" : "/.config"), end, host);
 }
 
-/* Does the folder belong to another user, or is it not readable? su and services keep the $HOME of
- * the user who started them. */
-static bool is_anothers(const char *folder)
+/* Is the folder of the folder servet/ another user's, or not readable? su and services keep the
+ * $HOME of the user who started them. */
+static bool is_anothers(char *path)
 {
     struct stat about;
-    return stat(folder, &about) < 0 || about.st_uid != geteuid();
+    char *name = strrchr(path, '/');
+    *name = '\0';
+    char *end = strrchr(path, '/');
+    *end = '\0';
+    const bool is_own = stat(path, &about) == 0 && about.st_uid == geteuid();
+    *name = *end = '/';
+    return !is_own;
 }
 
 /* $SERVET_PROFILE; empty counts as unset. */
@@ -79,19 +89,19 @@ int profile_find_under(const char *sysconfdir, char *path, size_t size)
     if (chosen) {
         return copy_path(path, size, chosen);
     }
-    char host[HOST_NAME_MAX + 1], folder[PATH_MAX], found[PATH_MAX];
+    char host[HOST_NAME_MAX + 1];
     bool named = short_host_name(host, sizeof host) == 0;
-    if (named && put_user_path(found, sizeof found, folder, host) == 0 &&
-        (access(found, R_OK) == 0 || (exists(found) && !is_anothers(folder)))) {
-        return copy_path(path, size, found);
+    if (named && put_user_path(path, size, host) == 0 &&
+        (access(path, R_OK) == 0 || (exists(path) && !is_anothers(path)))) {
+        return 0;
     }
-    if (named && put_path(found, sizeof found, sysconfdir, host) == 0 && exists(found)) {
-        return copy_path(path, size, found);
+    if (named && put_path(path, size, sysconfdir, host) == 0 && exists(path)) {
+        return 0;
     }
-    if (put_path(found, sizeof found, sysconfdir, "profile") == 0 && exists(found)) {
-        return copy_path(path, size, found);
+    if (put_path(path, size, sysconfdir, "profile") < 0) {
+        return -ENAMETOOLONG;
     }
-    return -ENOENT;
+    return exists(path) ? 0 : -ENOENT;
 }
 
 int profile_find(char *path, size_t size)
@@ -102,10 +112,10 @@ int profile_find(char *path, size_t size)
 int profile_default_path(char *path, size_t size, struct servet_error *error)
 {
     const char *chosen = chosen_by_user();
-    char host[HOST_NAME_MAX + 1], folder[PATH_MAX];
+    char host[HOST_NAME_MAX + 1];
     int rc = chosen ? copy_path(path, size, chosen) : short_host_name(host, sizeof host);
     if (rc == 0 && !chosen) {
-        rc = put_user_path(path, size, folder, host);
+        rc = put_user_path(path, size, host);
     }
     if (rc == -ENOENT) {
         return profile_error(

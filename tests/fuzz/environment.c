@@ -33,21 +33,21 @@ const char *const fuzz_seeds[] = {
 
 extern char **environ;
 
-static void expect_ended(const char *text, size_t size)
+static void expect_shorter(const char *text, size_t size)
 {
-    fuzz_expect(strnlen(text, size) < size, "a value that ends");
+    fuzz_expect(!text || strnlen(text, size) < size, "a value that ends");
 }
 
 static void read_options(struct pin_options *options)
 {
     memset(options, 0, sizeof *options);
     pin_options_read(options);
-    expect_ended(options->helpers, sizeof options->helpers);
-    expect_ended(options->workers, sizeof options->workers);
-    expect_ended(options->profile, sizeof options->profile);
-    expect_ended(options->registry, sizeof options->registry);
-    expect_ended(options->report, sizeof options->report);
-    expect_ended(options->trace, sizeof options->trace);
+    expect_shorter(options->helpers, PIN_PATTERNS_SIZE);
+    expect_shorter(options->workers, PIN_PATTERNS_SIZE);
+    expect_shorter(options->profile, PATH_MAX);
+    expect_shorter(options->registry, PATH_MAX);
+    expect_shorter(options->report, PATH_MAX);
+    expect_shorter(options->trace, PATH_MAX);
 }
 
 static void read_launcher(bool rebind)

@@ -104,7 +104,7 @@ static void apply(void)
     struct pin_launcher launcher;
     const struct pin_device_wish wish = {.gpus = MAP_ALL_GPUS};
     memset(&options, 0, sizeof options);
-    snprintf(options.profile, sizeof options.profile, "%s", machine.path);
+    options.profile = machine.path;
     unsetenv("SERVET_BESIDE");
     mask = machine.all;
     pin_launcher_read(false, &launcher);

@@ -662,7 +662,7 @@ TEST(whoever_runs_on_this_node_is_seen, .loops = 2 * SITES * SITES)
     ck_assert_int_eq(mount("none", folder, kinds[kind], 0, "mode=0755"), 0);
     library = scratch_file("installation/library", "%s", "");
     ck_assert_int_eq(chmod(library, 0444), 0);
-    path = "";
+    path = NULL;
     ck_assert_int_eq(pin_registry_open(&here, path, "", 0), 0);
     const bool in_container = strcmp(here.path, "/dev/zero") != 0; /* this test itself */
     expected = in_container ? here.path : kind == 0 ? library : "/dev/zero";
@@ -691,7 +691,7 @@ static int take_in_container(void)
 {
     struct profile_mask two = {0}, gone = {0};
     site = COPY;
-    path = "";
+    path = NULL;
     wanted = last(0);
     if (!enter_container() || take() != 1) {
         return -2;
@@ -724,7 +724,7 @@ TEST(what_is_kept_by_a_descriptor_is_as_by_a_mapping)
     for (unsigned i = 0; i < 5; i++) {
         profile_mask_add(&all, last(i));
     }
-    path = "";
+    path = NULL;
     ck_assert_int_eq(pin_registry_open(&here, path, library, 0), 0);
     wanted = last(3);
     struct other holder = start_at(COPY, 0), other = start(take_in_container);
@@ -748,7 +748,7 @@ TEST(what_is_kept_by_a_descriptor_is_as_by_a_mapping)
 static int lose_descriptor(void)
 {
     site = COPY;
-    path = "";
+    path = NULL;
     wanted = last(0);
     if (!enter_container() || take() != 1) {
         return -2;
@@ -778,7 +778,7 @@ static int tell_alone(void)
 
 static int enter_alone(void)
 {
-    path = "";
+    path = NULL;
     if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWTIME) < 0) {
         return 1; /* not here */
     }
@@ -790,7 +790,7 @@ static int enter_alone(void)
 /* Nothing is shared with the node: neither time nor users. */
 TEST(who_shares_nothing_knows_it)
 {
-    path = "";
+    path = NULL;
     ck_assert(pin_registry_open(&here, path, library, 0) < 0 || !here.alone);
     const struct other other = start(enter_alone);
     ck_assert_int_eq(other.said, 1);
