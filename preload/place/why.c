@@ -38,6 +38,11 @@ static void take_over(void)
     }
 }
 
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* The processes that run there and nowhere else. */
 static void find_holders(char *out, size_t size)
 {
@@ -46,8 +51,8 @@ static void find_holders(char *out, size_t size)
     pid_t last = 0;
     pin_neighbours_find(&avoided, 0, &there);
     profile_mask_format(&avoided, pus, sizeof pus);
-    size_t used = (size_t)snprintf(out, size, "PU%s %s held by",
-                                   profile_mask_count(&avoided) == 1 ? "" : "s", pus);
+    size_t used =
+        (size_t)snprintf(out, size, "PU%s %s held by", plural(profile_mask_count(&avoided)), pus);
     for (size_t i = 0; i < there.count && used < size; i++) {
         if (there.each[i].bound && there.each[i].pid != last) {
             used += (size_t)snprintf(out + used, size - used, "%s process %d (%s)", last ? "," : "",
@@ -67,32 +72,35 @@ static void say_limits(size_t threads, char *out, size_t size)
     const size_t usable = pin_here.pools.count;
     profile_mask_format(&pin_here.plan.own, pus, sizeof pus);
     if (seen.rank) {
-        snprintf(out, size, "%zu threads, this rank's part is PUs %s", threads, pus);
+        snprintf(out, size, "%zu thread%s, this rank's part is PUs %s", threads, plural(threads),
+                 pus);
     } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
-        snprintf(out, size, "%zu threads, may use PU%s %s only (taskset or cpuset)", threads,
-                 usable == 1 ? "" : "s", pus);
+        snprintf(out, size, "%zu thread%s, may use PU%s %s only (taskset or cpuset)", threads,
+                 plural(threads), plural(usable), pus);
     } else {
-        snprintf(out, size, "%zu threads, %zu PU%s", threads, usable, usable == 1 ? "" : "s");
+        snprintf(out, size, "%zu thread%s, %zu PU%s", threads, plural(threads), usable,
+                 plural(usable));
     }
 }
 
 static void say_cause(unsigned number, char *out, size_t size)
 {
     const struct pin_pools *pools = &seen;
+    const size_t needs = pools->pool[number].needs;
     switch (pools->pool[number].cause) {
     case PIN_CAUSE_TOO_MANY:
-        say_limits(pools->pool[number].needs, out, size);
+        say_limits(needs, out, size);
         break;
     case PIN_CAUSE_HELD:
         snprintf(out, size, "%s", whys[number].by);
         break;
     case PIN_CAUSE_STRANGERS:
-        snprintf(out, size, "%zu threads, %zu PUs, beside %zu busy program%s at unknown places",
-                 pools->pool[number].needs, pools->count, pools->strangers,
-                 pools->strangers == 1 ? "" : "s");
+        snprintf(out, size, "%zu thread%s, %zu PU%s, beside %zu busy program%s at unknown places",
+                 needs, plural(needs), pools->count, plural(pools->count), pools->strangers,
+                 plural(pools->strangers));
         break;
     case PIN_CAUSE_TEAM:
-        snprintf(out, size, "%zu threads, and %s's team has its PUs", pools->pool[number].needs,
+        snprintf(out, size, "%zu thread%s, and %s's team has its PUs", needs, plural(needs),
                  pools->team < PIN_POOLS ? pools->pool[pools->team].name : "the rank");
         break;
     default:

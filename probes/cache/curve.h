@@ -3,8 +3,8 @@
  * A point is measured at several places in memory, because in a physically indexed cache misses
  * differ from place to place, and several times at each place, seconds apart, because interference
  * only slows down and seldom lasts. The fastest sample of a place counts, and the mean of the
- * places. The curve is the isotonic regression of the points: a larger cycle takes no less time. It is the
- * regression of the fit (fit.h), which fits such curves: one idea in two files. */
+ * places. The curve is the isotonic regression of the points: a larger cycle takes no less time. It
+ * is the regression of the fit (fit.h), which fits such curves: one idea in two files. */
 #ifndef SERVET_PROBES_CACHE_CURVE_H
 #define SERVET_PROBES_CACHE_CURVE_H
 
