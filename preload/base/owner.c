@@ -80,9 +80,10 @@ enum pin_owner pin_owner_of_name(const char *path)
     return owners[profile_owner_of(name)];
 }
 
-/* dladdr() takes the loader's lock: a thread that holds it (a constructor inside dlopen) and waits
+/* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none.
+ * dladdr() takes the loader's lock: a thread that holds it (a constructor inside dlopen) and waits
  * for another one that creates a thread would wait for ever. _dl_find_object() takes none. */
-const char *pin_owner_path(const void *address)
+static const char *path_of_code(const void *address)
 {
 #ifdef HAVE_DL_FIND_OBJECT
     struct dl_find_object found;
@@ -105,7 +106,7 @@ const char *pin_owner_path(const void *address)
 
 enum pin_owner pin_owner_of_code(const void *address, const char **dso)
 {
-    const char *path = pin_owner_path(address);
+    const char *path = path_of_code(address);
     if (dso) {
         *dso = file_name(path);
     }

@@ -30,9 +30,6 @@ enum pin_owner pin_owner_of_name(const char *path);
 enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
                                    const void **code);
 
-/* Path of the DSO that `address` lies in, "" for the main program or for code that lies in none. */
-const char *pin_owner_path(const void *address);
-
 /* Class of the code at `address`, for answering by caller. */
 enum pin_owner pin_owner_of_code(const void *address, const char **dso);
 

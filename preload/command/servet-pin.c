@@ -335,7 +335,6 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
                      const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_registry registry;
-    static char library[PATH_MAX];
     struct pin_launcher own = *launcher;
     struct profile_mask allowed;
     const struct pin_plan_request request = {.options = options,
@@ -345,8 +344,7 @@ static int make_plan(const struct pin_options *options, const struct pin_launche
                                              .allowed = &allowed};
     pin_launcher_allowed(&own, start, &allowed);
     if (!options->no_registry) {
-        find_library(shim, library);
-        (void)pin_registry_open(&registry, options->registry, library, own.job);
+        (void)pin_registry_open(&registry, options->registry, own.job);
         registry.over_exec = own.job != 0;
     }
     return pin_plan_make(&request, &registry, plan);

@@ -94,14 +94,11 @@ void pin_neighbours_find(const struct profile_mask *pus, pid_t launcher,
 /* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
  * starting on core 0.
  *
- * It is the locks on one file that every program can read and that none writes: the shim's own, or,
- * where that lies on no local file system, /dev/zero. Containers may have files alone that no other
- * one has: they lock what stands for a namespace that they share with the node. Each side also asks
- * for locks on the other's file. A process takes read locks on bytes whose place says which PU, and
- * for whom. They belong to an open file (F_OFD_SETLK), which a mapping keeps, or in a container a
- * descriptor: the kernel drops them when the process ends, however it ends, and when it becomes
- * another program; no child has them. Taking a lock is the choice, and no process waits for another
- * for longer than a moment.
+ * It is the locks on one file that every program of the node can read and that none writes: the
+ * kernel's first time namespace (registry_file.c). A process takes read locks on bytes whose place
+ * says which PU, and for whom. They belong to an open file (F_OFD_SETLK), which a descriptor keeps:
+ * the kernel drops them when the process ends, however it ends, and when it becomes another
+ * program. Taking a lock is the choice, and no process waits for another for longer than a moment.
  *
  * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
  * publishes what it counted as taken by others; the rest starts from that. */
@@ -116,7 +113,6 @@ struct pin_registry {
     uint64_t job;     /* of 34 bits */
     uint32_t process; /* of 12 bits: this one of the job */
     int kept;         /* a descriptor that keeps what was taken; below 1: none */
-    const char *also; /* another file on which others may have locks; "": none */
     bool alone;       /* in a container that shares nothing: other containers are not seen */
     unsigned char purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
     char path[PATH_MAX];                     /* where it is, or was looked for */
@@ -125,38 +121,36 @@ struct pin_registry {
 /* -- its file -- */
 
 /* The file, opened for reading; only fcntl() makes anything of it. `path`: one that the user names,
- * made if there is none; "": found, by way of `library`, the shim's own. Sets `path`, `also` and
- * `alone`. -errno. */
-int pin_registry_find(const char *path, const char *library, struct pin_registry *out);
+ * made if there is none; NULL: the node's. Sets `path` and `alone`. -errno. */
+int pin_registry_find(const char *path, struct pin_registry *out);
 
 /* fcntl(2) with a lock on these bytes. 0, -errno. */
 int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
                       struct flock *lock);
 
-/* Files that are open for a moment: on which locks are taken, and where others' are asked for too.
- * -1: not open. */
-struct pin_files {
+/* The file, open for a moment. */
+struct pin_file {
     const struct pin_registry *of;
-    int own, also;
+    int number; /* below 0: it could not be opened */
+    bool is_kept;
 };
 
-/* The files opened once more, and closed again. Locks that were taken meanwhile last as
- * long as the process after keep(). */
-struct pin_files pin_registry_begin(const struct pin_registry *registry);
-void pin_registry_keep(struct pin_registry *registry, struct pin_files files);
-void pin_registry_end(struct pin_files files);
+/* Opens it, and closes it again. Locks that were taken meanwhile last as long as the process after
+ * keep(). */
+struct pin_file pin_registry_begin(const struct pin_registry *registry);
+void pin_registry_keep(struct pin_registry *registry, struct pin_file file);
+void pin_registry_end(struct pin_file file);
 
 /* Keeps what the program before this one had kept `over_exec`. */
-void pin_registry_adopt(struct pin_registry *registry, int file);
+void pin_registry_adopt(struct pin_registry *registry, struct pin_file file);
 
 /* -- what is in it -- */
 
-/* Begins this process's side, in memory that was zeros before the first time. `path`, `library`
- * (which lasts): as above. `job`: the launcher's number of the job, 0: this process is a job of its
- * own. 0; what open(2) answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no
- * such locks; then it is not on. */
-int pin_registry_open(struct pin_registry *out, const char *path, const char *library,
-                      uint64_t job);
+/* Begins this process's side, in memory that was zeros before the first time. `path`: as above.
+ * `job`: the launcher's number of the job, 0: this process is a job of its own. 0; what open(2)
+ * answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no such locks; then it
+ * is not on. */
+int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
 
 /* In the child of a fork, which has nothing of what its parent holds. */
 void pin_registry_forget(struct pin_registry *registry);

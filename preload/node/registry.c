@@ -56,24 +56,19 @@ static uint64_t end_of(const struct flock *lock)
     return lock->l_len == 0 ? (uint64_t)INT64_MAX : (uint64_t)lock->l_start + (uint64_t)lock->l_len;
 }
 
-static bool set_lock(struct pin_files files, short type, uint64_t start, uint64_t bytes)
+static bool set_lock(struct pin_file file, short type, uint64_t start, uint64_t bytes)
 {
     struct flock lock;
-    return pin_registry_lock(files.own, F_OFD_SETLK, type, start, bytes, &lock) == 0;
+    return pin_registry_lock(file.number, F_OFD_SETLK, type, start, bytes, &lock) == 0;
 }
 
-static bool is_locked(int file, uint64_t start, uint64_t end, struct flock *out)
+/* Is there a lock on any of the bytes up to `end` that was not taken by way of `file`? It may be
+ * any one of several. */
+static bool find_lock(struct pin_file file, uint64_t start, uint64_t end, struct flock *out)
 {
-    return file >= 0 && start < end &&
-           pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, start, end - start, out) == 0 &&
+    return start < end &&
+           pin_registry_lock(file.number, F_OFD_GETLK, F_WRLCK, start, end - start, out) == 0 &&
            out->l_type != F_UNLCK;
-}
-
-/* Is there a lock on any of the bytes up to `end` that was not taken by way of `files`? Of several
- * it may be any one. */
-static bool find_lock(struct pin_files files, uint64_t start, uint64_t end, struct flock *out)
-{
-    return is_locked(files.own, start, end, out) || is_locked(files.also, start, end, out);
 }
 
 /* -- what others hold -- */
@@ -88,95 +83,94 @@ struct company {
 
 /* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. A lock that
  * is none of ours and covers more counts as one job. */
-static void count_jobs(struct pin_files files, uint64_t start, uint64_t end,
-                       struct company *company)
+static void count_jobs(struct pin_file file, uint64_t start, uint64_t end, struct company *company)
 {
     struct flock found, ignored;
-    if (company->jobs >= MOST_JOBS || !find_lock(files, start, end, &found)) {
+    if (company->jobs >= MOST_JOBS || !find_lock(file, start, end, &found)) {
         return;
     }
     const uint64_t first = (uint64_t)found.l_start > start ? (uint64_t)found.l_start : start;
     const uint64_t job = first >> JOB_SHIFT << JOB_SHIFT, behind = job + (1 << JOB_SHIFT);
-    if (job != start_of_job((uint32_t)(first >> PU_SHIFT), files.of->job)) {
+    if (job != start_of_job((uint32_t)(first >> PU_SHIFT), file.of->job)) {
         company->jobs++;
-        company->mains += find_lock(files, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
+        company->mains += find_lock(file, job + (FOR_MAIN << PROCESS_BITS), behind, &ignored);
     }
-    count_jobs(files, start, job, company);
-    count_jobs(files, end_of(&found) > behind ? end_of(&found) : behind, end, company);
+    count_jobs(file, start, job, company);
+    count_jobs(file, end_of(&found) > behind ? end_of(&found) : behind, end, company);
 }
 
-static struct company company_on(struct pin_files files, uint32_t pu)
+static struct company company_on(struct pin_file file, uint32_t pu)
 {
     struct company company = {0};
-    count_jobs(files, start_of_pu(pu), start_of_pu(pu + 1), &company);
+    count_jobs(file, start_of_pu(pu), start_of_pu(pu + 1), &company);
     return company;
 }
 
 /* By another job. */
-static bool is_held(struct pin_files files, uint32_t pu)
+static bool is_held(struct pin_file file, uint32_t pu)
 {
     struct flock any;
-    const uint64_t mine = start_of_job(pu, files.of->job);
-    if (!find_lock(files, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
+    const uint64_t mine = start_of_job(pu, file.of->job);
+    if (!find_lock(file, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
         return false;
     }
-    const bool is_mine = (uint64_t)any.l_start >= mine &&
-                         (uint64_t)any.l_start < start_of_job(pu, files.of->job + 1);
-    return !is_mine || company_on(files, pu).jobs > 0;
+    const bool is_mine =
+        (uint64_t)any.l_start >= mine && (uint64_t)any.l_start < start_of_job(pu, file.of->job + 1);
+    return !is_mine || company_on(file, pu).jobs > 0;
 }
 
 void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held)
 {
     struct flock any;
-    const struct pin_files files = pin_registry_begin(registry);
-    const bool held_at_all = files.own >= 0 && find_lock(files, 0, AREAS, &any);
+    const struct pin_file file = pin_registry_begin(registry);
+    const bool held_at_all = file.number >= 0 && find_lock(file, 0, AREAS, &any);
     *held = (struct profile_mask){0};
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (held_at_all && is_held(files, pu)) {
+        if (held_at_all && is_held(file, pu)) {
             profile_mask_add(held, pu);
         }
     }
-    pin_registry_end(files);
+    pin_registry_end(file);
 }
 
 void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
                         unsigned *mains)
 {
     struct company company = {0};
-    const struct pin_files files = pin_registry_begin(registry);
-    if (files.own >= 0 && pu < PROFILE_MASK_PUS) {
-        company = company_on(files, pu);
+    const struct pin_file file = pin_registry_begin(registry);
+    if (file.number >= 0 && pu < PROFILE_MASK_PUS) {
+        company = company_on(file, pu);
     }
-    pin_registry_end(files);
+    pin_registry_end(file);
     *jobs = company.jobs;
     *mains = company.mains;
 }
 
 /* Has a fellow a thread on the PU? */
-static bool is_at_work(struct pin_files files, uint32_t pu)
+static bool is_at_work(struct pin_file file, uint32_t pu)
 {
     struct flock found;
-    const uint64_t thread = byte_of(files.of, pu, FOR_THREADS),
-                   main = byte_of(files.of, pu, FOR_MAIN);
-    return find_lock(files, thread - files.of->process, thread, &found) ||
-           find_lock(files, thread + 1, main, &found) ||
-           find_lock(files, main + 1, start_of_job(pu, files.of->job + 1), &found);
+    const uint64_t thread = byte_of(file.of, pu, FOR_THREADS),
+                   main = byte_of(file.of, pu, FOR_MAIN);
+    return find_lock(file, thread - file.of->process, thread, &found) ||
+           find_lock(file, thread + 1, main, &found) ||
+           find_lock(file, main + 1, start_of_job(pu, file.of->job + 1), &found);
 }
 
 int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used)
 {
     int32_t shared = -1;
-    const struct pin_files files = pin_registry_begin(registry);
+    const struct pin_file file = pin_registry_begin(registry);
     PROFILE_MASK_EACH(used, pu)
     {
-        if (files.own >= 0 && shared < 0 &&
-            (company_on(files, pu).jobs > 0 || is_at_work(files, pu))) {
+        if (file.number >= 0 && shared < 0 &&
+            (company_on(file, pu).jobs > 0 || is_at_work(file, pu))) {
             shared = (int32_t)pu;
         }
     }
-    pin_registry_end(files);
+    pin_registry_end(file);
     return shared;
 }
 
@@ -190,14 +184,14 @@ int32_t pin_registry_shared(const struct pin_registry *registry, const struct pr
  * `end`, looks then. The later one of two that come at once sees the other. It goes if
  * the other's byte is lower, and else waits for the other to go, for a moment: that one may have
  * been alone when it looked. So at most one stays, and one does. */
-static bool stays_alone(struct pin_files files, uint64_t start, uint64_t mine, uint64_t end)
+static bool stays_alone(struct pin_file file, uint64_t start, uint64_t mine, uint64_t end)
 {
     struct flock found;
     for (int i = 0; i < MOST_LOOKS; i++) {
-        if (!find_lock(files, start, end, &found)) {
+        if (!find_lock(file, start, end, &found)) {
             return true;
         }
-        if (find_lock(files, start, mine + 1, &found)) {
+        if (find_lock(file, start, mine + 1, &found)) {
             return false;
         }
         profile_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
@@ -211,38 +205,38 @@ static unsigned purpose_of(const struct pin_registry *registry, bool is_main)
 }
 
 /* Has another process of this job the PU? */
-static bool has_fellow(struct pin_files files, uint32_t pu)
+static bool has_fellow(struct pin_file file, uint32_t pu)
 {
     struct flock found;
-    const uint64_t mine = start_of_job(pu, files.of->job), end = mine + (1 << JOB_SHIFT);
-    return find_lock(files, mine, end, &found) && (uint64_t)found.l_start >= mine &&
+    const uint64_t mine = start_of_job(pu, file.of->job), end = mine + (1 << JOB_SHIFT);
+    return find_lock(file, mine, end, &found) && (uint64_t)found.l_start >= mine &&
            end_of(&found) <= end;
 }
 
 /* False: another job is there. */
-static bool take_one(struct pin_files files, uint32_t pu, unsigned purpose, bool beside)
+static bool take_one(struct pin_file file, uint32_t pu, unsigned purpose, bool beside)
 {
-    const uint64_t byte = byte_of(files.of, pu, purpose);
-    if (files.of->purpose[pu] > purpose) {
+    const uint64_t byte = byte_of(file.of, pu, purpose);
+    if (file.of->purpose[pu] > purpose) {
         return true;
     }
     const bool may_share =
-        beside || files.of->purpose[pu] != 0 || (files.of->has_fellows && has_fellow(files, pu));
-    (void)set_lock(files, F_RDLCK, byte, 1);
-    return may_share || stays_alone(files, start_of_pu(pu), byte, start_of_pu(pu + 1));
+        beside || file.of->purpose[pu] != 0 || (file.of->has_fellows && has_fellow(file, pu));
+    (void)set_lock(file, F_RDLCK, byte, 1);
+    return may_share || stays_alone(file, start_of_pu(pu), byte, start_of_pu(pu + 1));
 }
 
 /* Notes a lock that stays, or drops it. */
-static void note_or_drop(struct pin_registry *registry, struct pin_files files, uint32_t pu,
+static void note_or_drop(struct pin_registry *registry, struct pin_file file, uint32_t pu,
                          unsigned purpose, bool stays)
 {
-    if (files.own < 0 || registry->purpose[pu] > purpose) {
+    if (file.number < 0 || registry->purpose[pu] > purpose) {
         return;
     }
     if (stays) {
         registry->purpose[pu] = (unsigned char)(purpose + 1);
     } else {
-        (void)set_lock(files, F_UNLCK, byte_of(registry, pu, purpose), 1);
+        (void)set_lock(file, F_UNLCK, byte_of(registry, pu, purpose), 1);
     }
 }
 
@@ -266,20 +260,20 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
     if (profile_mask_empty(pus)) {
         return true;
     }
-    const struct pin_files files = pin_registry_begin(registry);
+    const struct pin_file file = pin_registry_begin(registry);
     PROFILE_MASK_EACH(pus, pu)
     {
         all = all &&
-              (files.own < 0 || take_one(files, pu, purpose_of(registry, pu == main_pu), beside));
+              (file.number < 0 || take_one(file, pu, purpose_of(registry, pu == main_pu), beside));
     }
     PROFILE_MASK_EACH(pus, pu)
     {
-        note_or_drop(registry, files, pu, purpose_of(registry, pu == main_pu), all);
+        note_or_drop(registry, file, pu, purpose_of(registry, pu == main_pu), all);
     }
     if (all) {
-        pin_registry_keep(registry, files);
+        pin_registry_keep(registry, file);
     }
-    pin_registry_end(files);
+    pin_registry_end(file);
     return all;
 }
 
@@ -289,65 +283,65 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
 #define LONGEST_WAIT_NS 50000000u
 #define NAP_NS 200000
 
-static bool is_complete(struct pin_files files)
+static bool is_complete(struct pin_file file)
 {
     struct flock found;
-    const uint64_t at = area_of(files.of, COMPLETE);
-    return find_lock(files, at, at + 1, &found);
+    const uint64_t at = area_of(file.of, COMPLETE);
+    return find_lock(file, at, at + 1, &found);
 }
 
 /* Everybody locks the same ranges from below, so the first one that anybody has is the next. */
-static bool read_taken(struct pin_files files, struct profile_mask *taken)
+static bool read_taken(struct pin_file file, struct profile_mask *taken)
 {
-    const uint64_t base = area_of(files.of, TAKEN), end = base + PROFILE_MASK_PUS;
+    const uint64_t base = area_of(file.of, TAKEN), end = base + PROFILE_MASK_PUS;
     struct flock found;
-    if (!is_complete(files)) {
+    if (!is_complete(file)) {
         return false;
     }
     *taken = (struct profile_mask){0};
-    for (uint64_t at = base; find_lock(files, at, end, &found);) {
+    for (uint64_t at = base; find_lock(file, at, end, &found);) {
         const uint64_t behind = end_of(&found) < end ? end_of(&found) : end;
         at = (uint64_t)found.l_start > at ? (uint64_t)found.l_start : at;
         for (; at < behind; at++) {
             profile_mask_add(taken, (uint32_t)(at - base));
         }
     }
-    return is_complete(files);
+    return is_complete(file);
 }
 
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken)
 {
-    const struct pin_files files = pin_registry_begin(registry);
-    for (uint32_t pu = profile_mask_next(taken, 0), end; files.own >= 0 && pu < PROFILE_MASK_PUS;
+    const struct pin_file file = pin_registry_begin(registry);
+    for (uint32_t pu = profile_mask_next(taken, 0), end; file.number >= 0 && pu < PROFILE_MASK_PUS;
          pu = profile_mask_next(taken, end)) {
         for (end = pu + 1; end < PROFILE_MASK_PUS && profile_mask_has(taken, end); end++) {
             ;
         }
-        set_lock(files, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
+        set_lock(file, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
     }
-    if (files.own >= 0) {
-        set_lock(files, F_RDLCK, area_of(registry, COMPLETE), 1);
+    if (file.number >= 0) {
+        set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
     }
-    pin_registry_keep(registry, files);
-    pin_registry_end(files);
+    pin_registry_keep(registry, file);
+    pin_registry_end(file);
     registry->leads = false;
 }
 
 /* Hears the leader, or, where none does, this process is the leader. */
-static bool hears_or_leads(struct pin_registry *registry, struct pin_files files,
+static bool hears_or_leads(struct pin_registry *registry, struct pin_file file,
                            struct profile_mask *taken, bool *leads)
 {
     const uint64_t first = area_of(registry, LEADER), mine = first + registry->process;
-    if (read_taken(files, taken)) {
+    if (read_taken(file, taken)) {
         return true;
     }
-    *leads = set_lock(files, F_RDLCK, mine, 1) &&
-             stays_alone(files, first, mine, area_of(registry, COMPLETE));
+    *leads = set_lock(file, F_RDLCK, mine, 1) &&
+             stays_alone(file, first, mine, area_of(registry, COMPLETE));
     if (!*leads) {
-        (void)set_lock(files, F_UNLCK, mine, 1);
+        (void)set_lock(file, F_UNLCK, mine, 1);
     }
     /* An earlier leader may have ended and left a process of this job. */
-    return *leads && read_taken(files, taken);
+    return *leads && read_taken(file, taken);
 }
 
 bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
@@ -360,15 +354,15 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
         return true;
     }
     while (!leads && !told && profile_now_ns() < until) {
-        const struct pin_files files = pin_registry_begin(registry);
-        if (files.own < 0) {
+        const struct pin_file file = pin_registry_begin(registry);
+        if (file.number < 0) {
             return true;
         }
-        told = hears_or_leads(registry, files, taken, &leads);
+        told = hears_or_leads(registry, file, taken, &leads);
         if (leads) {
-            pin_registry_keep(registry, files);
+            pin_registry_keep(registry, file);
         }
-        pin_registry_end(files);
+        pin_registry_end(file);
         if (!leads && !told) {
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
@@ -391,26 +385,26 @@ static uint64_t hash_of_this_process(void)
     return profile_hash_bytes(PROFILE_HASH_BEGIN, it, sizeof it);
 }
 
-int pin_registry_open(struct pin_registry *out, const char *path, const char *library, uint64_t job)
+int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job)
 {
     struct flock found;
     const uint64_t here = hash_of_this_process();
     if (out->path[0]) { /* else they are zeros, on pages that were never touched */
         memset(out, 0, offsetof(struct pin_registry, path));
     }
-    const int file = pin_registry_find(path, library, out);
-    if (file < 0) {
-        return file;
+    const struct pin_file file = {.of = out, .number = pin_registry_find(path, out)};
+    if (file.number < 0) {
+        return file.number;
     }
     job = job ? profile_hash_bytes(PROFILE_HASH_BEGIN, &job, sizeof job) : here;
     out->job = (job ^ job >> JOB_BITS) & ((UINT64_C(1) << JOB_BITS) - 1);
     out->has_fellows = job != here;
     out->process = here & ((1u << PROCESS_BITS) - 1);
-    int rc = pin_registry_lock(file, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
+    int rc = pin_registry_lock(file.number, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
     if (out->has_fellows) {
         pin_registry_adopt(out, file);
     }
     out->on = rc == 0;
-    pin_registry_end((struct pin_files){.own = file, .also = -1});
+    pin_registry_end(file);
     return rc;
 }

@@ -470,6 +470,13 @@ static int place_among_others(struct planning *planning, struct pin_registry *re
     return rc;
 }
 
+bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_registry *registry,
+                           const struct profile_mask *allowed)
+{
+    return registry->alone && !options->force &&
+           profile_mask_count(allowed) >= (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out)
 {
@@ -480,6 +487,9 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
                                 .may_use = *request->allowed,
                                 .priority = priority_of(request->options, request->launcher)};
     struct pin_plan plan = {0};
+    if (pin_plan_meets_unseen(request->options, registry, request->allowed)) {
+        return -EXDEV;
+    }
     find_path(&planning);
     int rc = place_among_others(&planning, registry, &plan);
     profile_free(planning.profile);

@@ -50,9 +50,15 @@ uint32_t pin_plan_cores(const struct profile_class *node_class, const struct pro
 void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *pus, size_t count,
                         struct profile_mask *out);
 
+/* Programs of other containers are not seen, and may be anywhere but on the PUs of a cpuset that is
+ * this one's. */
+bool pin_plan_meets_unseen(const struct pin_options *options, const struct pin_registry *registry,
+                           const struct profile_mask *allowed);
+
 /* Makes the plan around the PUs that other jobs hold, and takes from the registry those that it is
  * sure to use. A profile that cannot be used is one line on stderr, said by the first of a node's
- * ranks, and the plan is made from the declared topology. 0 or -errno (said on stderr). */
+ * ranks, and the plan is made from the declared topology. 0; -EXDEV (not said): it would meet
+ * unseen ones; -errno (said on stderr). */
 int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *registry,
                   struct pin_plan *out);
 

@@ -176,19 +176,12 @@ static void look_around(void)
                                         .registry = &pin_here.registry,
                                         .is_gone = pin_process_thread_is_gone};
     if (!pin_here.options.no_registry) {
-        int rc = pin_registry_open(&pin_here.registry, pin_here.options.registry,
-                                   pin_owner_path(&pin_here), pin_here.launcher.job);
+        int rc =
+            pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
                 pin_here.registry.path, rc < 0 ? strerrordesc_np(-rc) : "");
         pin_log(pin_here.registry.alone && pin_here.options.verbose, "%s", alone);
     }
-}
-
-/* Programs of other containers may be anywhere but on the PUs of a cpuset that is this one's. */
-static bool may_meet_unseen(void)
-{
-    return pin_here.registry.alone && !pin_here.options.force &&
-           profile_mask_count(&pin_here.allowed) >= (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* The threads that the plan is made for; 0: any number. */
@@ -277,7 +270,7 @@ static void make_plan_aside(void)
     if (first) {
         look_around();
     }
-    if (may_meet_unseen() || !make_plan(planning_for)) {
+    if (!make_plan(planning_for)) {
         atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         return;
     }
@@ -573,7 +566,9 @@ static const char *why_nothing(void)
     case PLANNED:
         break;
     default:
-        return may_meet_unseen() ? alone : NULL;
+        return pin_plan_meets_unseen(&pin_here.options, &pin_here.registry, &pin_here.allowed)
+                   ? alone
+                   : NULL;
     }
     if (!pin_process_left_to_user(&pin_here)) {
         return "its threads live briefly, or are helpers";

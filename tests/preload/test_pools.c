@@ -262,7 +262,7 @@ static const char *path;
 static void open_registry(void)
 {
     path = path ? path : scratch_path("registry");
-    ck_assert_int_eq(pin_registry_open(&registry, path, "", 0), 0);
+    ck_assert_int_eq(pin_registry_open(&registry, path, 0), 0);
 }
 
 /* A child that has done `what` with a registry of its own, and holds what it took. */
