@@ -196,7 +196,7 @@ static int sample_pairs(struct memory_rounds *rounds, struct sampling *sampling,
 {
     struct probe *probe = rounds->probe;
     sampling->exhaustive = probe->exhaustive;
-    sampling->row = true;
+    sampling->strategy = SAMPLING_ROWS;
     sampling->probe = probe;
     sampling->spread = &rounds->spread;
     sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /

@@ -135,6 +135,7 @@ void probe_sampling_forget(struct sampling *sampling)
     memset(sampling->presumed, 0,
            probe_pair_count(sampling->pus->count) * sizeof *sampling->presumed);
     sampling->presumed_count = 1;
+    sampling->strategy = SAMPLING_ROWS;
 }
 
 void probe_sampling_free(struct sampling *sampling)

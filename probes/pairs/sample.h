@@ -100,6 +100,10 @@ typedef bool sampling_agree_function(double *values, size_t count, double spread
 /* Values of pairs that answer yes or no: an answer of yes joins two PUs as a short time does. */
 enum pair_answer { PAIR_TOGETHER, PAIR_APART };
 
+/* What is measured of a class at first: random pairs; where nothing vouches for the classes, all
+ * pairs of one PU beside them. */
+enum sampling_strategy { SAMPLING_RANDOM, SAMPLING_ROWS };
+
 struct sampling_class {
     struct concurrent_limit limit;
     bool inside; /* of refined ones: its pairs are inside of a group */
@@ -115,9 +119,9 @@ struct sampling {
     struct concurrent concurrent;
     size_t at_once; /* pairs at a time, at most; up to 1: one by one */
     sampling_agree_function *agree;
+    enum sampling_strategy strategy;
     bool exhaustive; /* every pair */
     bool cheap;      /* a pair takes milliseconds: the sample is the larger one */
-    bool row;        /* nothing vouches for the classes: all pairs of one PU beside the sample */
     bool answers;    /* values are PAIR_TOGETHER or PAIR_APART, of an equivalence */
     /* of one figure so far, which may grow as more are measured; NULL: none. Not owned */
     const double *spread;
@@ -129,7 +133,7 @@ struct sampling {
  * they are one cluster, unless `agree` is set to something else. 0 or -ENOMEM. */
 int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus,
                         const struct profile_class *declared);
-/* All pairs are of one class again. */
+/* Nothing vouches for the classes: all pairs are of one, and go by rows. */
 void probe_sampling_forget(struct sampling *sampling);
 void probe_sampling_free(struct sampling *sampling);
 

@@ -26,8 +26,7 @@
  *
  * Rows take n pairs for each group and blocks some 16 for each two, so with groups of about sqrt(n)
  * PUs some n sqrt(n) of the n^2 / 2 pairs are measured. */
-#include "probes/pairs/layers.h"
-#include "probes/pairs/sample.h"
+#include "probes/pairs/sampling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -36,21 +35,17 @@
 #include <string.h>
 
 #include "profile/base/file.h"
-#include "profile/base/random.h"
 #include "profile/base/statistics.h"
 
 /* Constant       unit            source                       without it
  * costly_factor  times log2 n    0.15 to 2 s a pair           minutes of copies and working sets
  * cheap_factor   times n log2 n  misses 1/n, above            siblings of half of the cores missed
  * SAMPLE_LEAST   pairs           a median needs three         one disturbed pair speaks for a class
- * ALL_UP_TO      pairs           those of 24 PUs, 1 s each    rows cost more than they save
  * BLOCK_LEAST    pairs           misses, above                half of a block is missed
- * BLOCK_OTHERS   pairs           beside the row of one PU     a block is judged by one PU
- * LAYERS_APART   ratio           layers.h                     groups of noise
- * GROUP_LEAST    PUs             a pair shows itself          one odd pair of times is a group */
+ * BLOCK_OTHERS   pairs           beside the row of one PU     a block is judged by one PU */
 static const double costly_factor = 4;
 static const double cheap_factor = 1.5;
-enum { SAMPLE_LEAST = 3, ALL_UP_TO = 276, BLOCK_LEAST = 16, BLOCK_OTHERS = 4, GROUP_LEAST = 4 };
+enum { SAMPLE_LEAST = 3, BLOCK_LEAST = 16, BLOCK_OTHERS = 4 };
 
 int probe_sampling_outcome_init(struct sampling_outcome *outcome, size_t pairs)
 {
@@ -78,28 +73,12 @@ bool probe_sampling_equal(double *values, size_t count, double spread)
 
 /* -- a class that is measured -- */
 
-struct sampling_run {
-    struct sampling *sampling;
-    pairs_measure_function *measure;
-    void *argument;
-    struct sampling_outcome *outcome;
-    struct random random;
-    struct pair_position *pairs; /* that are wanted, by class. Owned, as the two below */
-    size_t *first;               /* of each class in `pairs`, and the end */
-    double *values;              /* of the class, where it has some */
-    size_t value_count;
-    uint32_t class;
-    struct pair_position *members; /* of the class: `measured` ones first */
-    size_t count, measured, known; /* `known`: measured before it was turned to */
-    struct concurrent_limit limit;
-};
-
-static bool sampling_late(const struct sampling_run *run)
+bool probe_sampling_late(const struct sampling_run *run)
 {
     return run->sampling->probe && probe_late(run->sampling->probe);
 }
 
-static size_t sampling_index(const struct sampling_run *run, const struct pair_position *pair)
+size_t probe_sampling_index(const struct sampling_run *run, const struct pair_position *pair)
 {
     return probe_pair_index(run->sampling->pus->count, pair->i, pair->j);
 }
@@ -109,10 +88,10 @@ static bool sampling_is_block(const struct sampling_run *run)
     return run->class >= run->sampling->presumed_count;
 }
 
-/* Sorts the pairs that are wanted (NULL: all) by their classes, and makes room for new ones. */
-static int sampling_sort(struct sampling_run *run, const bool *wanted)
+int probe_sampling_sort(struct sampling_run *run)
 {
     const struct sampling *sampling = run->sampling;
+    const bool *wanted = run->wanted;
     const size_t n = sampling->pus->count, classes = sampling->class_count;
     size_t *first = realloc(run->first, (classes + 2) * sizeof *first);
     run->first = first ? first : run->first;
@@ -144,7 +123,7 @@ static bool sampling_agrees(struct sampling_run *run)
     const struct sampling *sampling = run->sampling;
     run->value_count = 0;
     for (size_t k = 0; k < run->measured; k++) {
-        const double value = run->outcome->values[sampling_index(run, &run->members[k])];
+        const double value = run->outcome->values[probe_sampling_index(run, &run->members[k])];
         if (!isnan(value)) {
             run->values[run->value_count++] = value;
         }
@@ -163,12 +142,12 @@ static void sampling_turn_to(struct sampling_run *run, uint32_t class, const boo
     run->limit = (struct concurrent_limit){.pairs = 1};
     for (size_t k = 0; k < run->count; k++) {
         const struct pair_position pair = run->members[k];
-        if (measured[sampling_index(run, &pair)]) {
+        if (measured[probe_sampling_index(run, &pair)]) {
             run->members[k] = run->members[run->measured];
             run->members[run->measured++] = pair;
         }
     }
-    run->known = run->measured;
+    run->known = run->least = run->measured;
     sampling_agrees(run);
 }
 
@@ -176,11 +155,12 @@ static void sampling_turn_to(struct sampling_run *run, uint32_t class, const boo
 static size_t sampling_of(const struct sampling *sampling, size_t count)
 {
     const double pus = (double)sampling->pus->count,
-                 row = sampling->row ? 2 * (double)count / pus : 0,
+                 row = sampling->strategy == SAMPLING_ROWS ? 2 * (double)count / pus : 0,
                  factor = sampling->cheap ? cheap_factor * pus : costly_factor,
                  wanted = fmax(factor * log2(pus) + row, SAMPLE_LEAST);
-    const bool all = sampling->exhaustive ||
-                     (sampling->cheap && probe_pair_count(sampling->pus->count) <= ALL_UP_TO);
+    const bool all =
+        sampling->exhaustive ||
+        (sampling->cheap && probe_pair_count(sampling->pus->count) <= SAMPLING_ALL_UP_TO);
     return all || wanted > (double)count ? count : (size_t)wanted;
 }
 
@@ -192,11 +172,12 @@ static size_t sampling_size(const struct sampling_run *run)
     const size_t some = run->known + BLOCK_OTHERS;
     size_t size = some < BLOCK_LEAST ? BLOCK_LEAST : some;
     if (!sampling_is_block(run)) {
-        return sampling_of(sampling, run->count);
+        const size_t wanted = sampling_of(sampling, run->count);
+        return wanted < run->least ? run->least : wanted;
     }
     if (sampling->answers) {
         size = run->measured + (run->value_count == 0);
-    } else if (sampling->classes[run->class].inside && run->count <= ALL_UP_TO) {
+    } else if (sampling->classes[run->class].inside && run->count <= SAMPLING_ALL_UP_TO) {
         size = run->count;
     }
     return size < run->count ? size : run->count;
@@ -209,7 +190,7 @@ static void sampling_draw(struct sampling_run *run)
     const size_t left = run->count - run->measured;
     size_t at = 0;
     random_shuffle(&run->random, others, left, sizeof *others);
-    if (!run->sampling->row || sampling_is_block(run)) {
+    if (run->sampling->strategy != SAMPLING_ROWS || sampling_is_block(run)) {
         return;
     }
     const size_t pu = left ? others->i : 0;
@@ -220,6 +201,7 @@ static void sampling_draw(struct sampling_run *run)
             others[at++] = pair;
         }
     }
+    run->least = run->measured + at;
     random_shuffle(&run->random, others, sampling_size(run) - run->measured, sizeof *others);
 }
 
@@ -229,7 +211,7 @@ static void sampling_keep(struct sampling_run *run, const double *values, size_t
 {
     struct sampling_outcome *outcome = run->outcome;
     for (size_t k = 0; k < count; k++) {
-        const size_t pair = sampling_index(run, &run->members[run->measured++]);
+        const size_t pair = probe_sampling_index(run, &run->members[run->measured++]);
         outcome->values[pair] = values[k];
         outcome->measured[pair] = true;
     }
@@ -293,11 +275,11 @@ static int sampling_measure(struct sampling_run *run, size_t to)
     int rc = 0;
     if (run->measured < to) {
         sampling_tell(run);
-        rc = sampling_late(run) || run->limit.pairs > 1 ? 0 : sampling_find_batches(run, to);
+        rc = probe_sampling_late(run) || run->limit.pairs > 1 ? 0 : sampling_find_batches(run, to);
     }
     while (rc == 0 && run->measured < to) {
         struct pair_position *batch = run->members + run->measured;
-        if (run->measured > 0 && sampling_late(run)) {
+        if (run->measured > 0 && probe_sampling_late(run)) {
             run->outcome->cut_short = true;
             return 0;
         }
@@ -314,10 +296,9 @@ static int sampling_measure(struct sampling_run *run, size_t to)
 
 /* -- verification -- */
 
-/* Asks the pair once more, alone; an undecided answer leaves the first one. */
-static int sampling_ask_again(struct sampling_run *run, const struct pair_position *pair)
+int probe_sampling_ask_again(struct sampling_run *run, const struct pair_position *pair)
 {
-    double *value = &run->outcome->values[sampling_index(run, pair)], again, figure;
+    double *value = &run->outcome->values[probe_sampling_index(run, pair)], again, figure;
     int rc = run->measure(run->argument, pair, 1, &again, &figure);
     *value = rc == 0 && !isnan(again) ? again : *value;
     return rc;
@@ -330,213 +311,12 @@ static int sampling_ask_rarer(struct sampling_run *run, bool *agrees)
     const double usual = profile_median_value(run->values, run->value_count);
     const size_t measured = run->measured;
     int rc = 0;
-    for (size_t k = 0; rc == 0 && k < measured && !sampling_late(run); k++) {
-        const double value = run->outcome->values[sampling_index(run, &run->members[k])];
+    for (size_t k = 0; rc == 0 && k < measured && !probe_sampling_late(run); k++) {
+        const double value = run->outcome->values[probe_sampling_index(run, &run->members[k])];
         const bool rare = !isnan(value) && fabs(value - usual) > 0;
-        rc = rare ? sampling_ask_again(run, &run->members[k]) : 0;
+        rc = rare ? probe_sampling_ask_again(run, &run->members[k]) : 0;
     }
     *agrees = rc == 0 && sampling_agrees(run);
-    return rc;
-}
-
-/* -- refinement -- */
-
-#define NO_GROUP UINT32_MAX
-
-struct refinement {
-    struct sampling_run *run;
-    const bool *wanted; /* NULL: all */
-    size_t n, asked;
-    uint32_t *group_of; /* by PU. Owned */
-    uint32_t groups;
-    double *row, *sorted; /* by PU; NAN: not known. Owned */
-    double limit;         /* of the last group; 0: there is none */
-};
-
-/* The value of a pair of the class that is refined; NAN: of one that is not asked about. Answers of
- * yes join two PUs and are asked twice. */
-static int refine_ask(struct refinement *r, size_t i, size_t j, double *value)
-{
-    struct sampling_run *run = r->run;
-    const struct pair_position pair = {i < j ? i : j, i < j ? j : i};
-    const size_t at = sampling_index(run, &pair);
-    double figure;
-    int rc = 0;
-    if (run->sampling->class_of[at] != run->class || (r->wanted && !r->wanted[at])) {
-        /* pairs of closer classes have their values */
-        *value = run->sampling->class_of[at] < run->class ? run->outcome->values[at] : NAN;
-        return 0;
-    }
-    if (!run->outcome->measured[at]) {
-        rc = run->measure(run->argument, &pair, 1, &run->outcome->values[at], &figure);
-        run->outcome->measured[at] = rc == 0;
-        run->outcome->measured_count += rc == 0;
-        r->asked++;
-        if (rc == 0 && run->sampling->answers && run->outcome->values[at] <= PAIR_TOGETHER) {
-            rc = sampling_ask_again(run, &pair);
-        }
-    }
-    *value = run->outcome->values[at];
-    return rc;
-}
-
-/* The values of the PU and those that are in no group. */
-static int refine_row(struct refinement *r, size_t pu, size_t *known)
-{
-    int rc = 0;
-    *known = 0;
-    for (size_t other = 0; rc == 0 && other < r->n; other++) {
-        r->row[other] = NAN;
-        if (other != pu && r->group_of[other] == NO_GROUP) {
-            rc = refine_ask(r, pu, other, &r->row[other]);
-        }
-        if (!isnan(r->row[other])) {
-            r->sorted[(*known)++] = r->row[other];
-        }
-    }
-    return rc;
-}
-
-/* Members of a group are nearer than this: the gap of the last group where the row has it too, else
- * the gap that makes a group nearest to sqrt(n) PUs. No PU lies beyond the last group, so its row
- * has no gap: then the last limit decides. 0: there is none. */
-static double refine_limit(const struct refinement *r, size_t known)
-{
-    const double wanted = sqrt((double)r->n);
-    double best = INFINITY, limit = r->limit;
-    profile_sort(r->sorted, known);
-    for (size_t i = 0; i + 1 < known; i++) {
-        const size_t size = i + 2; /* the PU of the row is one of the group */
-        const double low = r->sorted[i], high = r->sorted[i + 1],
-                     away = fabs(log((double)size / wanted));
-        if (high <= LAYERS_APART * low || size < GROUP_LEAST) {
-            continue;
-        }
-        if (low < r->limit && r->limit < high) {
-            return r->limit;
-        }
-        limit = away < best ? sqrt(low * high) : limit;
-        best = fmin(away, best);
-    }
-    return limit;
-}
-
-/* Groups all PUs. r->groups 0: there are no useful groups, or to find them is to measure all. */
-static int refine_by_rows(struct refinement *r)
-{
-    for (size_t pu = 0; pu < r->n; pu++) {
-        size_t known = 0;
-        if (r->group_of[pu] != NO_GROUP) {
-            continue;
-        }
-        int rc = refine_row(r, pu, &known);
-        if (rc < 0) {
-            return rc;
-        }
-        r->limit = refine_limit(r, known);
-        if (r->limit <= 0 || 2 * r->asked > r->run->count || sampling_late(r->run)) {
-            r->groups = 0;
-            return 0;
-        }
-        for (size_t other = 0; other < r->n; other++) {
-            if (other == pu || r->row[other] < r->limit) {
-                r->group_of[other] = r->groups;
-            }
-        }
-        r->groups++;
-    }
-    return 0;
-}
-
-/* The first answer of a member of the group that is decided; NAN: none is. */
-static int refine_ask_group(struct refinement *r, size_t pu, uint32_t group, double *answer)
-{
-    int rc = 0;
-    *answer = NAN;
-    for (size_t member = 0; rc == 0 && isnan(*answer) && member < pu; member++) {
-        rc = r->group_of[member] == group ? refine_ask(r, pu, member, answer) : 0;
-    }
-    return rc;
-}
-
-/* The same of answers, of which one speaks for a group: those next to the last one first, since
- * numbers of PUs mostly repeat. */
-static int refine_by_answers(struct refinement *r)
-{
-    for (size_t pu = 0; pu < r->n; pu++) {
-        const uint32_t last = pu > 0 ? r->group_of[pu - 1] : 0;
-        for (uint32_t g = 0; g < r->groups && r->group_of[pu] == NO_GROUP; g++) {
-            const uint32_t group = (last + g) % r->groups;
-            double answer;
-            int rc = refine_ask_group(r, pu, group, &answer);
-            if (rc < 0) {
-                return rc;
-            }
-            r->group_of[pu] = answer <= PAIR_TOGETHER ? group : NO_GROUP;
-        }
-        if (r->group_of[pu] == NO_GROUP) {
-            r->group_of[pu] = r->groups++;
-        }
-        if (2 * r->asked > r->run->count || sampling_late(r->run)) {
-            r->groups = 0;
-            return 0;
-        }
-    }
-    return 0;
-}
-
-/* The pairs of two groups, and those inside of one, are a class of their own from now on. */
-static int refine_classes(struct refinement *r)
-{
-    struct sampling *sampling = r->run->sampling;
-    const size_t all = (size_t)r->groups * r->groups;
-    uint32_t *number = malloc((all + 1) * sizeof *number);
-    if (!number) {
-        return -ENOMEM;
-    }
-    memset(number, 0xff, all * sizeof *number);
-    for (size_t i = 0, k = 0; i < r->n; i++) {
-        for (size_t j = i + 1; j < r->n; j++, k++) {
-            const uint32_t a = r->group_of[i], b = r->group_of[j];
-            uint32_t *of = &number[a < b ? a * r->groups + b : b * r->groups + a];
-            if (sampling->class_of[k] == r->run->class) {
-                *of = *of == UINT32_MAX ? (uint32_t)sampling->class_count++ : *of;
-                sampling->class_of[k] = *of;
-            }
-        }
-    }
-    int rc = sampling_sort(r->run, r->wanted);
-    for (size_t k = 0; rc == 0 && k < all; k++) {
-        if (number[k] != UINT32_MAX) {
-            sampling->classes[number[k]].inside = k / r->groups == k % r->groups;
-        }
-    }
-    free(number);
-    return rc;
-}
-
-/* Divides the class at hand into classes of its own; `*done` false: it has no groups. */
-static int sampling_refine(struct sampling_run *run, const bool *wanted, bool *done)
-{
-    const size_t n = run->sampling->pus->count;
-    struct refinement r = {.run = run,
-                           .wanted = wanted,
-                           .n = n,
-                           .group_of = malloc((n + 1) * sizeof *r.group_of),
-                           .row = malloc((n + 1) * sizeof *r.row),
-                           .sorted = malloc((n + 1) * sizeof *r.sorted)};
-    int rc = r.group_of && r.row && r.sorted ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memset(r.group_of, 0xff, n * sizeof *r.group_of);
-        rc = run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r);
-    }
-    *done = rc == 0 && r.groups > 0;
-    if (*done) {
-        rc = refine_classes(&r);
-    }
-    free(r.group_of);
-    free(r.row);
-    free(r.sorted);
     return rc;
 }
 
@@ -548,12 +328,12 @@ static void sampling_take_over(struct sampling_run *run, bool agrees)
     sampling_agrees(run);
     const double middle = profile_median_value(run->values, run->value_count);
     for (size_t k = 0; k < run->count; k++) {
-        double *value = &run->outcome->values[sampling_index(run, &run->members[k])];
+        double *value = &run->outcome->values[probe_sampling_index(run, &run->members[k])];
         *value = k >= run->measured || (agrees && isnan(*value)) ? middle : *value;
     }
 }
 
-static int sampling_run_class(struct sampling_run *run, uint32_t class, const bool *wanted)
+static int sampling_run_class(struct sampling_run *run, uint32_t class)
 {
     const struct sampling *sampling = run->sampling;
     bool refined = false;
@@ -561,9 +341,7 @@ static int sampling_run_class(struct sampling_run *run, uint32_t class, const bo
     int rc;
     bool agrees;
     sampling_turn_to(run, class, run->outcome->measured);
-    /* figures may show that nothing vouches for the class: then a row comes next; answers may be
-     * undecided */
-    do {
+    do { /* answers may be undecided */
         sampling_draw(run);
         size = sampling_size(run);
         rc = sampling_measure(run, size);
@@ -574,8 +352,8 @@ static int sampling_run_class(struct sampling_run *run, uint32_t class, const bo
     }
     run->outcome->fallbacks += !agrees && size < run->count;
     if (rc == 0 && !agrees && size < run->count && !sampling_is_block(run) &&
-        run->count > ALL_UP_TO) {
-        rc = sampling_refine(run, wanted, &refined);
+        run->count > SAMPLING_ALL_UP_TO) {
+        rc = probe_sampling_refine(run, &refined);
         sampling_turn_to(run, class, run->outcome->measured); /* rows were measured */
     }
     if (rc == 0 && !agrees && !refined) {
@@ -595,12 +373,12 @@ static void sampling_stop(struct sampling_run *run)
     free(run->values);
 }
 
-static int sampling_start(struct sampling_run *run, const bool *wanted)
+static int sampling_start(struct sampling_run *run)
 {
     const size_t pairs = probe_pair_count(run->sampling->pus->count);
     run->pairs = malloc((pairs + 1) * sizeof *run->pairs);
     run->values = malloc((pairs + 1) * sizeof *run->values);
-    return run->pairs && run->values ? sampling_sort(run, wanted) : -ENOMEM;
+    return run->pairs && run->values ? probe_sampling_sort(run) : -ENOMEM;
 }
 
 size_t probe_sampling_planned(const struct sampling *sampling, const bool *wanted)
@@ -623,6 +401,7 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
 {
     const size_t pairs = probe_pair_count(sampling->pus->count);
     struct sampling_run run = {.sampling = sampling,
+                               .wanted = wanted,
                                .measure = measure,
                                .argument = argument,
                                .outcome = outcome,
@@ -632,11 +411,11 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
     memcpy(sampling->class_of, sampling->presumed, pairs * sizeof *sampling->class_of);
     sampling->class_count = sampling->presumed_count;
     outcome->planned_count = probe_sampling_planned(sampling, wanted);
-    int rc = sampling_start(&run, wanted);
+    int rc = sampling_start(&run);
     outcome->pair_count = rc == 0 ? run.first[sampling->class_count] : 0;
     /* refinement adds classes */
     for (uint32_t class = 0; rc == 0 && class < sampling->class_count; class ++) {
-        rc = sampling_run_class(&run, class, wanted);
+        rc = sampling_run_class(&run, class);
         sampling->classes[class].limit = run.limit;
     }
     if (sampling->probe) {
@@ -670,7 +449,7 @@ int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *out
                                .argument = argument,
                                .outcome = outcome,
                                .random = {seed}};
-    int rc = sampling_start(&run, NULL);
+    int rc = sampling_start(&run);
     for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
         sampling_turn_to(&run, class, outcome->measured);
         rc = measure ? sampling_again(&run, class) : 0;

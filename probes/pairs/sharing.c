@@ -21,8 +21,6 @@ struct sharing_question {
     double done;
     uint32_t number;  /* of the level, where it is declared; 0: it is not */
     double *decisive; /* by probe_pair_index(): the ratio; 0: none counts. Owned */
-    bool trusting;    /* the declaration says which pairs agree */
-    bool refuted;     /* and is wrong */
 };
 
 /* -- what is declared -- */
@@ -72,10 +70,9 @@ static double sharing_conclude(struct sharing_question *question,
     return probe_sharing_verdict(decisive, question->bar.threshold);
 }
 
-/* A pair that shares and is declared not to, when it is asked again too, refutes the declaration:
- * no class of pairs is known to agree. One that is declared to share and does not has the classes
- * that follow asked with a row. One pair may suffer from interference:
- * where there is no time to ask others, sharing is not measured. */
+/* -ECANCELED: the answer contradicts the declaration, when the pair is asked again too. Then no
+ * class of pairs is known to agree. One pair may suffer from interference: where there is no time
+ * to ask others, sharing is not measured. */
 static int hold_against_declared(struct sharing_question *question,
                                  const struct pair_position *pair, double *answer)
 {
@@ -84,17 +81,14 @@ static int hold_against_declared(struct sharing_question *question,
     if (!(fabs(said - *answer) > 0)) { /* nothing is said, or the same */
         return 0;
     }
-    if (probe_late(question->probe)) {
-        return -ETIME;
+    int rc = probe_late(question->probe)
+                 ? -ETIME
+                 : probe_sharing_try(question->probe, &question->bar, pair, 1, &trials);
+    if (rc < 0) {
+        return rc;
     }
-    if (said <= PAIR_TOGETHER) {
-        question->sampling->row = true;
-        return 0;
-    }
-    int rc = probe_sharing_try(question->probe, &question->bar, pair, 1, &trials);
-    *answer = rc == 0 ? sharing_conclude(question, pair, &trials) : NAN;
-    question->refuted = *answer <= PAIR_TOGETHER;
-    return question->refuted ? -ECANCELED : rc;
+    *answer = sharing_conclude(question, pair, &trials);
+    return fabs(said - *answer) > 0 ? -ECANCELED : 0;
 }
 
 static int sharing_ask(void *argument, const struct pair_position *pairs, size_t count,
@@ -105,11 +99,13 @@ static int sharing_ask(void *argument, const struct pair_position *pairs, size_t
     struct sharing_trials trials[CONCURRENT_MOST];
     probe_tell(question->probe, question->done, "sharing of %zu KiB by PUs %u and %u",
                question->bar.bytes >> 10, pus->ids[pairs->i], pus->ids[pairs->j]);
+    const struct sampling *sampling = question->sampling;
+    const bool trusting = sampling->strategy == SAMPLING_RANDOM && !sampling->exhaustive;
     int rc = probe_sharing_try(question->probe, &question->bar, pairs, count, trials);
     for (size_t k = 0; k < count && rc == 0; k++) {
         answers[k] = sharing_conclude(question, &pairs[k], &trials[k]);
         figures[k] = trials[k].seconds / (double)(trials[k].count + trials[k].voids);
-        rc = question->trusting ? hold_against_declared(question, &pairs[k], &answers[k]) : 0;
+        rc = trusting ? hold_against_declared(question, &pairs[k], &answers[k]) : 0;
     }
     return rc;
 }
@@ -163,19 +159,16 @@ static int sharing_pairs(struct sharing_question *question, const bool *wanted,
                          struct sampling_outcome *outcome)
 {
     struct sampling *sampling = question->sampling;
-    const size_t pairs = probe_pair_count(sampling->pus->count);
-    question->trusting = !sampling->exhaustive;
     int rc = probe_sampling_run(sampling, wanted, ++question->probe->seed, sharing_ask, question,
                                 outcome);
-    question->trusting = false;
-    if (question->refuted) {
+    if (rc == -ECANCELED) {
         probe_sampling_forget(sampling);
-        memset(question->decisive, 0, pairs * sizeof *question->decisive);
-        sampling->row = true;
+        memset(question->decisive, 0,
+               probe_pair_count(sampling->pus->count) * sizeof *question->decisive);
         rc = probe_sampling_run(sampling, wanted, ++question->probe->seed, sharing_ask, question,
                                 outcome);
     }
-    const bool unknown = sampling->row || question->refuted || outcome->fallbacks > 0;
+    const bool unknown = sampling->strategy == SAMPLING_ROWS || outcome->fallbacks > 0;
     return rc == 0 && outcome->cut_short && unknown ? -ETIME : rc;
 }
 
@@ -227,7 +220,7 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
                                                              (MEMORY_SHARES * bytes));
         /* Where a cache is not declared, no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        sampling->row |= number == 0;
+        sampling->strategy = number == 0 ? SAMPLING_ROWS : sampling->strategy;
         level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
         rc = sharing_decide(&question, outer, &outcome);
     }

@@ -324,7 +324,7 @@ TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
     struct sampling sampling;
     ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
-    sampling.row = true;
+    sampling.strategy = SAMPLING_ROWS;
     sampling.agree = probe_sampling_equal;
     ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), 2 * HALVED);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -518,7 +518,7 @@ static size_t asked_for_answers(struct answering world, bool row, uint64_t seed)
     struct sampling sampling;
     world.times = calloc(ANSWERING_PAIRS, 1);
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
-    sampling.row = row;
+    sampling.strategy = row ? SAMPLING_ROWS : SAMPLING_RANDOM;
     sampling.agree = probe_sampling_equal;
     sampling.answers = true;
     ck_assert_int_eq(probe_sampling_run(&sampling, NULL, seed, answer, &world, &outcome), 0);

@@ -1,0 +1,212 @@
+/* Refinement: PUs are put into groups by what their pairs say, and the pairs of two groups, and those
+ * inside of one, are classes from then on (sampling.c). */
+#include "probes/pairs/layers.h"
+#include "probes/pairs/sampling.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/base/statistics.h"
+
+/* Constant       unit            source                       without it
+ * LAYERS_APART   ratio           layers.h                     groups of noise
+ * GROUP_LEAST    PUs             a pair shows itself          one odd pair of times is a group */
+enum { GROUP_LEAST = 4 };
+
+#define NO_GROUP UINT32_MAX
+
+struct refinement {
+    struct sampling_run *run;
+    size_t n, asked;
+    uint32_t *group_of; /* by PU. Owned */
+    uint32_t groups;
+    double *row, *sorted; /* by PU; NAN: not known. Owned */
+    double limit;         /* of the last group; 0: there is none */
+};
+
+/* The value of a pair of the class that is refined; NAN: of one that is not asked about. Answers of
+ * yes join two PUs and are asked twice. */
+static int refine_ask(struct refinement *r, size_t i, size_t j, double *value)
+{
+    struct sampling_run *run = r->run;
+    const struct pair_position pair = {i < j ? i : j, i < j ? j : i};
+    const size_t at = probe_sampling_index(run, &pair);
+    double figure;
+    int rc = 0;
+    if (run->sampling->class_of[at] != run->class || (run->wanted && !run->wanted[at])) {
+        /* pairs of closer classes have their values */
+        *value = run->sampling->class_of[at] < run->class ? run->outcome->values[at] : NAN;
+        return 0;
+    }
+    if (!run->outcome->measured[at]) {
+        rc = run->measure(run->argument, &pair, 1, &run->outcome->values[at], &figure);
+        run->outcome->measured[at] = rc == 0;
+        run->outcome->measured_count += rc == 0;
+        r->asked++;
+        if (rc == 0 && run->sampling->answers && run->outcome->values[at] <= PAIR_TOGETHER) {
+            rc = probe_sampling_ask_again(run, &pair);
+        }
+    }
+    *value = run->outcome->values[at];
+    return rc;
+}
+
+/* The values of the PU and those that are in no group. */
+static int refine_row(struct refinement *r, size_t pu, size_t *known)
+{
+    int rc = 0;
+    *known = 0;
+    for (size_t other = 0; rc == 0 && other < r->n; other++) {
+        r->row[other] = NAN;
+        if (other != pu && r->group_of[other] == NO_GROUP) {
+            rc = refine_ask(r, pu, other, &r->row[other]);
+        }
+        if (!isnan(r->row[other])) {
+            r->sorted[(*known)++] = r->row[other];
+        }
+    }
+    return rc;
+}
+
+/* Members of a group are nearer than this: the gap of the last group where the row has it too, else
+ * the gap that makes a group nearest to sqrt(n) PUs. No PU lies beyond the last group, so its row
+ * has no gap: then the last limit decides. 0: there is none. */
+static double refine_limit(const struct refinement *r, size_t known)
+{
+    const double wanted = sqrt((double)r->n);
+    double best = INFINITY, limit = r->limit;
+    profile_sort(r->sorted, known);
+    for (size_t i = 0; i + 1 < known; i++) {
+        const size_t size = i + 2; /* the PU of the row is one of the group */
+        const double low = r->sorted[i], high = r->sorted[i + 1],
+                     away = fabs(log((double)size / wanted));
+        if (high <= LAYERS_APART * low || size < GROUP_LEAST) {
+            continue;
+        }
+        if (low < r->limit && r->limit < high) {
+            return r->limit;
+        }
+        limit = away < best ? sqrt(low * high) : limit;
+        best = fmin(away, best);
+    }
+    return limit;
+}
+
+/* Groups all PUs. r->groups 0: there are no useful groups, or to find them is to measure all. */
+static int refine_by_rows(struct refinement *r)
+{
+    for (size_t pu = 0; pu < r->n; pu++) {
+        size_t known = 0;
+        if (r->group_of[pu] != NO_GROUP) {
+            continue;
+        }
+        int rc = refine_row(r, pu, &known);
+        if (rc < 0) {
+            return rc;
+        }
+        r->limit = refine_limit(r, known);
+        if (r->limit <= 0 || 2 * r->asked > r->run->count || probe_sampling_late(r->run)) {
+            r->groups = 0;
+            return 0;
+        }
+        for (size_t other = 0; other < r->n; other++) {
+            if (other == pu || r->row[other] < r->limit) {
+                r->group_of[other] = r->groups;
+            }
+        }
+        r->groups++;
+    }
+    return 0;
+}
+
+/* The first answer of a member of the group that is decided; NAN: none is. */
+static int refine_ask_group(struct refinement *r, size_t pu, uint32_t group, double *answer)
+{
+    int rc = 0;
+    *answer = NAN;
+    for (size_t member = 0; rc == 0 && isnan(*answer) && member < pu; member++) {
+        rc = r->group_of[member] == group ? refine_ask(r, pu, member, answer) : 0;
+    }
+    return rc;
+}
+
+/* The same of answers, of which one speaks for a group: those next to the last one first, since
+ * numbers of PUs mostly repeat. */
+static int refine_by_answers(struct refinement *r)
+{
+    for (size_t pu = 0; pu < r->n; pu++) {
+        const uint32_t last = pu > 0 ? r->group_of[pu - 1] : 0;
+        for (uint32_t g = 0; g < r->groups && r->group_of[pu] == NO_GROUP; g++) {
+            const uint32_t group = (last + g) % r->groups;
+            double answer;
+            int rc = refine_ask_group(r, pu, group, &answer);
+            if (rc < 0) {
+                return rc;
+            }
+            r->group_of[pu] = answer <= PAIR_TOGETHER ? group : NO_GROUP;
+        }
+        if (r->group_of[pu] == NO_GROUP) {
+            r->group_of[pu] = r->groups++;
+        }
+        if (2 * r->asked > r->run->count || probe_sampling_late(r->run)) {
+            r->groups = 0;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* The pairs of two groups, and those inside of one, are a class of their own from now on. */
+static int refine_classes(struct refinement *r)
+{
+    struct sampling *sampling = r->run->sampling;
+    const size_t all = (size_t)r->groups * r->groups;
+    uint32_t *number = malloc((all + 1) * sizeof *number);
+    if (!number) {
+        return -ENOMEM;
+    }
+    memset(number, 0xff, all * sizeof *number);
+    for (size_t i = 0, k = 0; i < r->n; i++) {
+        for (size_t j = i + 1; j < r->n; j++, k++) {
+            const uint32_t a = r->group_of[i], b = r->group_of[j];
+            uint32_t *of = &number[a < b ? a * r->groups + b : b * r->groups + a];
+            if (sampling->class_of[k] == r->run->class) {
+                *of = *of == UINT32_MAX ? (uint32_t)sampling->class_count++ : *of;
+                sampling->class_of[k] = *of;
+            }
+        }
+    }
+    int rc = probe_sampling_sort(r->run);
+    for (size_t k = 0; rc == 0 && k < all; k++) {
+        if (number[k] != UINT32_MAX) {
+            sampling->classes[number[k]].inside = k / r->groups == k % r->groups;
+        }
+    }
+    free(number);
+    return rc;
+}
+
+int probe_sampling_refine(struct sampling_run *run, bool *done)
+{
+    const size_t n = run->sampling->pus->count;
+    struct refinement r = {.run = run,
+                           .n = n,
+                           .group_of = malloc((n + 1) * sizeof *r.group_of),
+                           .row = malloc((n + 1) * sizeof *r.row),
+                           .sorted = malloc((n + 1) * sizeof *r.sorted)};
+    int rc = r.group_of && r.row && r.sorted ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memset(r.group_of, 0xff, n * sizeof *r.group_of);
+        rc = run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r);
+    }
+    *done = rc == 0 && r.groups > 0;
+    if (*done) {
+        rc = refine_classes(&r);
+    }
+    free(r.group_of);
+    free(r.row);
+    free(r.sorted);
+    return rc;
+}
