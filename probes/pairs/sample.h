@@ -100,8 +100,8 @@ typedef bool sampling_agree_function(double *values, size_t count, double spread
 /* Values of pairs that answer yes or no: an answer of yes joins two PUs as a short time does. */
 enum pair_answer { PAIR_TOGETHER, PAIR_APART };
 
-/* What is measured of a class at first: random pairs; where nothing vouches for the classes, all
- * pairs of one PU beside them. */
+/* A class begins with random pairs; where nothing vouches for the classes, with all pairs of one PU
+ * beside them. */
 enum sampling_strategy { SAMPLING_RANDOM, SAMPLING_ROWS };
 
 struct sampling_class {

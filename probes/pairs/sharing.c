@@ -19,24 +19,24 @@ struct sharing_question {
     struct sharing_bar bar;
     struct probe_sharing_level *level;
     double done;
-    uint32_t number;  /* of the level, where it is declared; 0: it is not */
+    uint32_t number;  /* of the level, and of the declared cache in whose place it is */
     double *decisive; /* by probe_pair_index(): the ratio; 0: none counts. Owned */
 };
 
 /* -- what is declared -- */
 
-/* The numbers of the declared caches in whose place the measured levels are, as `pu` sees them; 0:
- * nothing is declared of that one. `declared` may be NULL. */
-static void declared_levels(const struct profile_class *declared, uint32_t pu,
-                            const struct probe_cache *caches, uint32_t numbers[CACHE_LEVELS_MAX])
+/* A PU that has the caches. */
+static const uint32_t *first_holder(const struct probe *probe)
 {
-    struct probe_cache_pairing pairs;
-    probe_cache_pair(caches, declared, &pu, &pairs);
-    for (size_t i = 0; i < caches->count; i++) {
-        /* One of a wholly different size takes the place of the declared one of its number. */
-        const uint32_t number = pairs.declared[i] ? pairs.declared[i]->level : pairs.numbers[i];
-        numbers[i] = declared && profile_cache_of(declared, number, pu) ? number : 0;
-    }
+    return probe->holders && probe->holders[0] ? probe->holders[0]->ids : probe->machine->pus.ids;
+}
+
+/* The declared cache of the PU in whose place the level is; NULL: none is. */
+static const struct profile_cache *declared_one(const struct sharing_question *question,
+                                                uint32_t pu)
+{
+    const struct profile_class *declared = question->probe->declared;
+    return declared ? profile_cache_of(declared, question->number, pu) : NULL;
 }
 
 /* PAIR_TOGETHER, PAIR_APART, or NAN: nothing is declared. */
@@ -45,8 +45,7 @@ static double declaration_of(const struct sharing_question *question,
 {
     const uint32_t *ids = question->probe->machine->pus.ids, a = ids[position->i],
                    b = ids[position->j];
-    const struct profile_cache *cache =
-        question->number ? profile_cache_of(question->probe->declared, question->number, a) : NULL;
+    const struct profile_cache *cache = declared_one(question, a);
     return !cache ? NAN : profile_related(&cache->sharing, a, b) ? PAIR_TOGETHER : PAIR_APART;
 }
 
@@ -220,7 +219,9 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
                                                              (MEMORY_SHARES * bytes));
         /* Where a cache is not declared, no pair is known to be like another: where caches are
          * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        sampling->strategy = number == 0 ? SAMPLING_ROWS : sampling->strategy;
+        if (!declared_one(&question, *first_holder(probe))) {
+            sampling->strategy = SAMPLING_ROWS;
+        }
         level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
         rc = sharing_decide(&question, outer, &outcome);
     }
@@ -236,9 +237,8 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     const struct profile_set *pus = &probe->machine->pus;
     struct sampling sampling;
     size_t pairs = probe_pair_count(pus->count);
-    uint32_t first = probe->holders && probe->holders[0] ? probe->holders[0]->ids[0] : pus->ids[0];
-    uint32_t numbers[CACHE_LEVELS_MAX];
-    declared_levels(probe->declared, first, caches, numbers);
+    struct probe_cache_pairing pairing;
+    probe_cache_pair(caches, probe->declared, first_holder(probe), &pairing);
     bool *outer = malloc(pairs + 1);
     int rc = probe_sampling_init(&sampling, pus, probe->declared);
     rc = outer ? rc : -ENOMEM;
@@ -252,7 +252,7 @@ int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct 
     for (size_t i = caches->count; i-- > 0 && rc == 0;) {
         result.levels[i].spread = -1;
         leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
-        rc = test_level(&sampling, caches, i, numbers[i], outer, &result.levels[i]);
+        rc = test_level(&sampling, caches, i, pairing.numbers[i], outer, &result.levels[i]);
     }
     free(outer);
     probe_sampling_free(&sampling);

@@ -277,20 +277,26 @@ static bool has(const struct profile_cache *cache, uint32_t pu)
     return cache->pus.count == 0 || profile_set_has(&cache->pus, pu);
 }
 
+static bool are_of_two(const struct kinds *kinds, uint32_t a, uint32_t b)
+{
+    return probe_kinds_find(kinds, a) != probe_kinds_find(kinds, b);
+}
+
 /* PUs of several kinds share one: an L3 of all. Caches that are alike but not shared are each
  * kind's own: who shares one of them differs, and so may what is left of it. */
 static bool is_common(const struct profile_cache *cache, const struct kinds *kinds)
 {
+    bool common = false;
     for (size_t i = 0; i < cache->sharing.group_count; i++) {
         const struct profile_set *group = &cache->sharing.groups[i];
         for (size_t member = 1; member < group->count; member++) {
-            if (probe_kinds_find(kinds, group->ids[member]) !=
-                probe_kinds_find(kinds, group->ids[0])) {
-                return true;
-            }
+            common |= are_of_two(kinds, group->ids[0], group->ids[member]);
         }
     }
-    return false;
+    for (size_t i = 0; i < cache->sharing.pair_count; i++) {
+        common |= are_of_two(kinds, cache->sharing.pairs[i].a, cache->sharing.pairs[i].b);
+    }
+    return common;
 }
 
 /* Caches of two kinds of which nothing is declared may be one where both are the last, and may be
@@ -395,6 +401,10 @@ static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
         for (size_t member = 0; member < group->count; member++) {
             holds[probe_kinds_find(kinds, group->ids[member])] = true;
         }
+    }
+    for (size_t i = 0; i < cache->sharing.pair_count; i++) {
+        holds[probe_kinds_find(kinds, cache->sharing.pairs[i].a)] = true;
+        holds[probe_kinds_find(kinds, cache->sharing.pairs[i].b)] = true;
     }
     for (size_t kind = 0; kind < kinds->count; kind++) {
         kinds_of += holds[kind];

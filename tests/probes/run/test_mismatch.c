@@ -1,5 +1,5 @@
 /* Does the note of a cache give a measured size that is not the declared one, and one of the three
- * reasons where it holds? */
+ * reasons where it holds? Is a cache that kinds of cores share one where answers contradict? */
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +84,27 @@ static const struct {
 TEST(a_size_that_is_not_the_declared_one_is_named, .loops = sizeof cases / sizeof *cases)
 {
     ck_assert_str_eq(note_of(&cases[_i].of), cases[_i].note);
+}
+
+/* Nothing is declared of the cache, and no group of PUs shares it without a contradiction. */
+TEST(a_cache_of_two_kinds_is_one_where_only_pairs_are_listed)
+{
+    struct profile_class node_class = {0};
+    uint32_t fast[] = {0, 1}, slow[] = {2, 3};
+    const struct kinds kinds = {.pus = {{fast, 2}, {slow, 2}}, .count = 2};
+    const struct profile_pair pairs[] = {{0, 1}, {1, 2}, {2, 3}};
+    struct kind_results results[] = {
+        {.caches = {.count = 1, .levels = {{.size_bytes = 11 * MIB}}}, .sharing = {.count = 1}},
+        {.caches = {.count = 1, .levels = {{.size_bytes = 11 * MIB}}}, .sharing = {.count = 1}}};
+    struct profile_relation *sharing = &results[0].sharing.levels[0].sharing;
+    sharing->pair_count = sizeof pairs / sizeof *pairs;
+    sharing->pairs = memcpy(malloc(sizeof pairs), pairs, sizeof pairs);
+    ck_assert_int_eq(
+        probe_result_set_caches(&node_class, &kinds, results, &(struct measured_on){0}), 0);
+    ck_assert_uint_eq(node_class.cache_count, 1);
+    ck_assert_uint_eq(node_class.caches[0].pus.count, 0);
+    ck_assert_uint_eq(node_class.caches[0].sharing.pair_count, sizeof pairs / sizeof *pairs);
+    probe_result_free_caches(&node_class);
 }
 
 TESTS()
