@@ -52,6 +52,11 @@ int probe_cache_miss_shares(const struct cache_shape *shape, const double *worki
  * over in the same order. */
 double probe_cache_set_miss(enum cache_policy policy, uint32_t ways, double lines);
 
+/* Pseudo-LRU of up to 64 ways: the bits of a tree's nodes, or of the ways where those are no power
+ * of two. The way was used; the way whose line goes. */
+void probe_cache_plru_touch(uint64_t *bits, uint32_t ways, uint32_t way);
+uint32_t probe_cache_plru_victim(uint64_t bits, uint32_t ways);
+
 /* P(1 + X > K), X ~ B(pages - 1, K * PS / CS): the share of pages whose set is too full, by which
  * --method paper predicts misses (Section III-A2). A page shares its set with X others: seen from
  * the loaded page, X + 1 are there. With the X of the formula as printed sizes come out a part in K

@@ -58,47 +58,50 @@ static double random_played(uint32_t lines, uint32_t ways)
 
 /* -- pseudo-LRU: no formula is known, so one set is played through -- */
 
-struct plru {
-    uint32_t ways;
-    uint64_t lines[WAYS_MAX]; /* number + 1; 0: empty */
-    uint64_t bits;            /* of the tree's nodes, or of the ways */
-    bool tree;
-};
-
-static void plru_touch(struct plru *set, uint32_t way)
+static bool is_tree(uint32_t ways)
 {
-    if (!set->tree) {
-        set->bits |= UINT64_C(1) << way;
-        if (set->bits == (UINT64_C(1) << set->ways) - 1) {
-            set->bits = UINT64_C(1) << way;
-        }
+    return (ways & (ways - 1)) == 0;
+}
+
+void probe_cache_plru_touch(uint64_t *bits, uint32_t ways, uint32_t way)
+{
+    if (!is_tree(ways)) {
+        const uint64_t mine = UINT64_C(1) << way;
+        *bits |= mine;
+        *bits = *bits == (UINT64_C(1) << ways) - 1 ? mine : *bits;
         return;
     }
     uint64_t node = 1;
-    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
+    for (uint32_t half = ways / 2; half > 0; half /= 2) {
         bool right = way & half;
-        set->bits = right ? set->bits & ~(UINT64_C(1) << node) : set->bits | UINT64_C(1) << node;
+        *bits = right ? *bits & ~(UINT64_C(1) << node) : *bits | UINT64_C(1) << node;
         node = 2 * node + right;
     }
 }
 
-static uint32_t plru_victim(const struct plru *set)
+uint32_t probe_cache_plru_victim(uint64_t bits, uint32_t ways)
 {
     uint32_t way = 0;
-    if (!set->tree) {
-        while (way + 1 < set->ways && set->bits >> way & 1) {
+    if (!is_tree(ways)) {
+        while (way + 1 < ways && bits >> way & 1) {
             way++;
         }
         return way;
     }
     uint64_t node = 1;
-    for (uint32_t half = set->ways / 2; half > 0; half /= 2) {
-        bool right = set->bits >> node & 1;
+    for (uint32_t half = ways / 2; half > 0; half /= 2) {
+        bool right = bits >> node & 1;
         way += right ? half : 0;
         node = 2 * node + right;
     }
     return way;
 }
+
+struct plru {
+    uint32_t ways;
+    uint64_t lines[WAYS_MAX]; /* number + 1; 0: empty */
+    uint64_t bits;
+};
 
 static bool plru_visit(struct plru *set, uint64_t line)
 {
@@ -110,10 +113,10 @@ static bool plru_visit(struct plru *set, uint64_t line)
     if (!hit) {
         for (way = 0; way < set->ways && set->lines[way] != 0; way++) {
         }
-        way = way < set->ways ? way : plru_victim(set);
+        way = way < set->ways ? way : probe_cache_plru_victim(set->bits, set->ways);
         set->lines[way] = line;
     }
-    plru_touch(set, way);
+    probe_cache_plru_touch(&set->bits, set->ways, way);
     return hit;
 }
 
@@ -122,7 +125,7 @@ static bool plru_visit(struct plru *set, uint64_t line)
 static double plru_played(uint32_t lines, uint32_t ways)
 {
     enum { WARM_TURNS = 16, TURNS = 16 };
-    struct plru set = {.ways = ways, .tree = (ways & (ways - 1)) == 0};
+    struct plru set = {.ways = ways};
     uint32_t misses = 0;
     for (uint32_t turn = 0; turn < WARM_TURNS + TURNS; turn++) {
         for (uint64_t line = 1; line <= lines; line++) {

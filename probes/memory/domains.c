@@ -14,7 +14,6 @@ static const double one_core_share = 0.6;
 
 /* -- levels -- */
 
-/* 1: it is a level now and belongs to `sets`; 0: it is one already, or lies across one. */
 int probe_sets_insert(struct sets *sets, const struct domain *domain)
 {
     size_t place = 0;
@@ -48,9 +47,8 @@ void probe_sets_drop(struct sets *sets, size_t index)
             (sets->count - index) * sizeof *sets->levels);
 }
 
-/* Two PUs that get together what one gets alone are hardware threads of one core, or as good as
- * that: from now on one of them works. A few of them may be known by their pair, or be the only
- * ones that are declared; then those of all come in their place. */
+/* A few threads of cores may be known by their pair, or be the only ones that are declared; then
+ * those of all come in their place. */
 int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double share_of_two)
 {
     struct partition cores;
@@ -179,9 +177,11 @@ static int search_all(struct sets *sets, const struct partition *candidates, siz
 static int try_machine(struct sets *sets)
 {
     struct partition all;
-    int rc =
-        probe_partition_one(sets->pus->count, &all) == 0 ? probe_sets_try(sets, &all) : -ENOMEM;
-    probe_partition_free(&all);
+    int rc = probe_partition_one(sets->pus->count, &all);
+    if (rc == 0) {
+        rc = probe_sets_try(sets, &all);
+        probe_partition_free(&all);
+    }
     return rc;
 }
 
@@ -338,9 +338,10 @@ static int find_levels(struct sets *sets, const struct profile_relation *const *
         made += usable && rc == 0;
     }
     if (rc == 0) {
-        rc = settle_cores(sets, memory, partitions, made) == 0
-                 ? measure_domains(sets, partitions, made)
-                 : -ENOMEM;
+        rc = settle_cores(sets, memory, partitions, made);
+    }
+    if (rc == 0) {
+        rc = measure_domains(sets, partitions, made);
     }
     for (size_t i = 0; i < made; i++) {
         probe_partition_free(&partitions[i]);

@@ -315,12 +315,14 @@ static int measure_memory(struct probe *probe, struct probe_memory *result)
     struct memory_rounds rounds;
     struct sampling_outcome outcome;
     int rc = probe_memory_rounds_init(&rounds, probe, result->array_bytes);
-    if (rc == 0) {
-        rc = probe_sampling_outcome_init(&outcome, pairs) == 0
-                 ? measure_levels(&rounds, &outcome, result)
-                 : -ENOMEM;
-        probe_sampling_outcome_free(&outcome);
+    if (rc < 0) {
+        return rc;
     }
+    rc = probe_sampling_outcome_init(&outcome, pairs);
+    if (rc == 0) {
+        rc = measure_levels(&rounds, &outcome, result);
+    }
+    probe_sampling_outcome_free(&outcome);
     probe_memory_rounds_free(&rounds);
     return rc;
 }

@@ -74,13 +74,17 @@ int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *c
         }
         rc = list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs);
     }
-    if (rc == 0 && probe_partition_dissolve(&units, keep) == 0 &&
-        probe_partition_groups(&units, pus, out) == 0) {
+    if (rc == 0) {
+        rc = probe_partition_dissolve(&units, keep);
+    }
+    if (rc == 0) {
+        rc = probe_partition_groups(&units, pus, out);
+    }
+    if (rc == 0) {
         out->pairs = pairs.pairs;
         out->pair_count = pairs.pair_count;
     } else {
         free(pairs.pairs);
-        rc = -ENOMEM;
     }
     probe_partition_free(&units);
     free(bound);

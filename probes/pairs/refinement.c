@@ -1,5 +1,5 @@
-/* Refinement: PUs are put into groups by what their pairs say, and the pairs of two groups, and those
- * inside of one, are classes from then on (sampling.c). */
+/* Refinement: PUs are put into groups by their pairs. The pairs of two groups, and those inside of
+ * one, are classes from then on (sampling.c). */
 #include "probes/pairs/layers.h"
 #include "probes/pairs/sampling.h"
 

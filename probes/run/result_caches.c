@@ -495,9 +495,10 @@ int probe_result_set_caches(struct profile_class *node_class, const struct kinds
         const struct measured_on here = {kinds->pus[kind].ids[0], where->guest, where->busy};
         const size_t from = made.cache_count;
         struct profile_class view;
-        rc = view_of(node_class, kinds, kind, &view) == 0
-                 ? add_levels(&view, &results[kind], &here, &made)
-                 : -ENOMEM;
+        rc = view_of(node_class, kinds, kind, &view);
+        if (rc == 0) {
+            rc = add_levels(&view, &results[kind], &here, &made);
+        }
         if (rc == 0 && kinds->count > 1) {
             rc = place_caches(node_class, kinds, kind, from, &made);
         }

@@ -338,18 +338,25 @@ static struct measured_on where_measured(const struct servet_profile *profile)
                                 .busy = probe_conditions_others_ran(profile)};
 }
 
+static int assemble_caches(struct probe_results *results, const struct servet_profile *profile)
+{
+    const struct measured_on where = where_measured(profile);
+    struct kind_results *of = results->of;
+    int rc = probe_result_set_caches(results->node_class, &results->kinds, of, &where);
+    if (rc == 0) {
+        rc = probe_result_set_cache_curve(results->node_class, &of->caches.curve);
+    }
+    return rc < 0 ? rc
+                  : probe_result_set_tlb(results->node_class, &of->caches,
+                                         results->probe.machine->page_bytes);
+}
+
 static int assemble(const struct probe_run *run, struct probe_results *results,
                     const struct servet_profile *profile)
 {
-    const struct measured_on where = where_measured(profile);
     int rc = probe_topology_restrict(results->node_class, &run->machine->pus);
     if (rc == 0 && (run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
-        struct kind_results *of = results->of;
-        rc = probe_result_set_caches(results->node_class, &results->kinds, of, &where) == 0 &&
-                     probe_result_set_cache_curve(results->node_class, &of->caches.curve) == 0
-                 ? probe_result_set_tlb(results->node_class, &of->caches,
-                                        results->probe.machine->page_bytes)
-                 : -ENOMEM;
+        rc = assemble_caches(results, profile);
     }
     if (rc == 0 && (results->done & PROBE_MEMORY)) {
         rc = results->memory.searched

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/cache/model.h"
+
 /* DRRIP: 2-bit predictions; a line comes in as "long" (2), by the thrash-resistant half as
  * "distant" (3) but for one in 32; one row in 32 always follows the one, one in 32 the other
  * policy, and the rest whichever missed less. */
@@ -144,50 +146,6 @@ uint32_t probe_sim_ways_reserve(struct sim_ways *ways, uint64_t line)
     return slot;
 }
 
-static bool has_tree(const struct sim_ways *ways)
-{
-    return ways->kind->policy == SIM_TREE_PLRU && (ways->kind->ways & (ways->kind->ways - 1)) == 0;
-}
-
-/* Points every node on the way to `way` away from it. */
-static void tree_touch(struct sim_ways *ways, size_t slot, uint32_t way)
-{
-    uint32_t node = 1;
-    for (uint32_t half = ways->kind->ways / 2; half > 0; half /= 2) {
-        bool right = way & half;
-        if (right) {
-            ways->trees[slot] &= ~(UINT64_C(1) << node);
-        } else {
-            ways->trees[slot] |= UINT64_C(1) << node;
-        }
-        node = 2 * node + right;
-    }
-}
-
-static uint32_t tree_victim(const struct sim_ways *ways, size_t slot)
-{
-    uint32_t node = 1, way = 0;
-    for (uint32_t half = ways->kind->ways / 2; half > 0; half /= 2) {
-        bool right = ways->trees[slot] >> node & 1;
-        way += right ? half : 0;
-        node = 2 * node + right;
-    }
-    return way;
-}
-
-static void bits_touch(struct sim_ways *ways, size_t slot, uint32_t way)
-{
-    uint8_t *marks = &ways->marks[(size_t)slot * ways->kind->ways];
-    marks[way] = 1;
-    for (uint32_t i = 0; i < ways->kind->ways; i++) {
-        if (!marks[i]) {
-            return;
-        }
-    }
-    memset(marks, 0, ways->kind->ways);
-    marks[way] = 1;
-}
-
 static void to_front(uint64_t *lines, uint32_t way)
 {
     uint64_t line = lines[way];
@@ -202,11 +160,7 @@ static void touch_way(struct sim_ways *ways, size_t slot, uint32_t way)
         to_front(&ways->lines[(size_t)slot * ways->kind->ways], way);
         return;
     case SIM_TREE_PLRU:
-        if (has_tree(ways)) {
-            tree_touch(ways, slot, way);
-        } else {
-            bits_touch(ways, slot, way);
-        }
+        probe_cache_plru_touch(&ways->trees[slot], ways->kind->ways, way);
         return;
     case SIM_AGED:
         set_age(ways, slot, way, 0);
@@ -264,16 +218,8 @@ static uint32_t victim(struct sim_ways *ways, size_t slot)
     case SIM_ADAPTIVE:
         return adaptive_victim(ways, slot);
     default:
-        break;
+        return probe_cache_plru_victim(ways->trees[slot], count);
     }
-    if (has_tree(ways)) {
-        return tree_victim(ways, slot);
-    }
-    uint32_t way = 0;
-    while (way + 1 < count && ways->marks[(size_t)slot * count + way]) {
-        way++;
-    }
-    return way;
 }
 
 /* Which rows lead is a matter of a hash: a stride would visit leaders of one kind only. */

@@ -243,8 +243,8 @@ struct sim_ways {
     uint32_t *slot_of; /* by row (sets * slices), + 1; 0: none */
     uint32_t *row_of;  /* by slot, as all below */
     uint64_t *lines;   /* `ways` of each; LRU: most recent first */
-    uint8_t *marks;    /* by line: reference bit or re-reference prediction */
-    uint64_t *trees;   /* the bits of tree-PLRU */
+    uint8_t *marks;    /* by line: re-reference prediction */
+    uint64_t *trees;   /* the bits of pseudo-LRU */
     size_t used, room; /* slots */
     int32_t duel;      /* which of the two policies of SIM_ADAPTIVE loses less */
     uint32_t seed;
