@@ -365,7 +365,7 @@ _Static_assert(offsetof(struct pin_thread, pu) == offsetof(struct profile_thread
                "then the PU");
 
 /* The start routine to hand to the library: begin, run the program's, give the place back. C11
- * threads are POSIX threads here and in musl: their result is the number in the pointer. */
+ * threads are POSIX threads in glibc and in musl: their result is the number in the pointer. */
 static void *thread_main(void *argument)
 {
     struct pin_thread *thread = argument;
@@ -384,6 +384,11 @@ static void *thread_main(void *argument)
     pthread_cleanup_pop(1);
     pin_shield_lower(&shield);
     return result;
+}
+
+static int standard_main(void *argument)
+{
+    return (int)(intptr_t)thread_main(argument);
 }
 
 /* -- birth -- */
@@ -485,25 +490,32 @@ static void lose_place(struct pin_thread *thread, int error)
     pin_process_unlock();
 }
 
-/* The thread of a birth that is ours. 0 or an error number. */
+/* By the function that the program called: musl's C11 threads begin with other signals. What that
+ * returns. */
+static int make_plainly(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
+{
+    return birth->is_c11 ? PIN_LIBC(thrd_create)((thrd_t *)thread, standard_main, ours)
+                         : PIN_LIBC(pthread_create)(thread, birth->attributes, thread_main, ours);
+}
+
+/* The thread of a birth that is ours. As make_plainly(). */
 static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
 {
     pthread_attr_t own;
-    const bool has_own = make_attributes(birth, ours, &own);
-    int rc =
-        PIN_LIBC(pthread_create)(thread, has_own ? &own : birth->attributes, thread_main, ours);
-    if (has_own) {
+    int refused = 0;
+    if (make_attributes(birth, ours, &own)) {
+        refused = PIN_LIBC(pthread_create)(thread, &own, thread_main, ours);
         PIN_LIBC(pthread_attr_destroy)(&own);
-    }
-    if (has_own && rc != 0 && rc != EAGAIN) {
-        const int refused = rc;
-        lose_place(ours, refused);
-        rc = PIN_LIBC(pthread_create)(thread, birth->attributes, thread_main, ours);
-        /* Else it was not the mask. The kernel refuses all other masks, too. */
-        if (rc == 0 && refused == EPERM) {
-            pin_failure("cannot pin threads: %s", strerrordesc_np(refused));
-            pin_process_give_up();
+        if (refused == 0) {
+            return 0;
         }
+        lose_place(ours, refused);
+    }
+    const int rc = make_plainly(thread, birth, ours);
+    /* Else it was not the mask. The kernel refuses all other masks, too. */
+    if (rc == 0 && refused == EPERM) {
+        pin_failure("cannot pin threads: %s", strerrordesc_np(refused));
+        pin_process_give_up();
     }
     if (rc != 0) {
         end_thread(ours, false);
@@ -537,7 +549,7 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     if (!ours) {
         return PIN_LIBC(thrd_create)(thread, start, argument);
     }
-    return make(thread, &birth, ours) == 0 ? thrd_success : thrd_error;
+    return make((pthread_t *)thread, &birth, ours);
 }
 
 static void look_again(void)
