@@ -8,184 +8,22 @@
  * One thread at a time writes, so that the lines' order is the seed's. No line has an address, a
  * time or a process's number. It needs libc alone, of any kind: functions that not all have are
  * weak. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
-extern pid_t _Fork(void) __attribute__((weak));
+#include "tests/preload/calls/calls.h"
+
 extern int pthread_attr_setaffinity_np(pthread_attr_t *, size_t, const cpu_set_t *)
     __attribute__((weak));
 extern int pthread_clockjoin_np(pthread_t, void **, clockid_t, const struct timespec *)
     __attribute__((weak));
 
-enum { KEPT_ERRNO = 77, STACK_BYTES = 256 << 10, FILES_MOST = 64 };
-
-static uint64_t state;
-static char *program;
-
-static uint32_t draw(uint32_t below)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 33) % below;
-}
-
-static void say(const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    (void)!write(STDOUT_FILENO, line, (size_t)length);
-}
-
-/* -- what is seen -- */
-
-static void say_mask(const char *whose, pid_t tid)
-{
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    const int rc = sched_getaffinity(tid, sizeof mask, &mask);
-    say(" %s=", whose);
-    for (size_t pu = 0; rc == 0 && pu < CPU_SETSIZE; pu++) {
-        if (CPU_ISSET(pu, &mask)) {
-            say("%zu,", pu);
-        }
-    }
-}
-
-/* As the kernel has it: nothing stands in for a file. */
-static void say_status(const char *field)
-{
-    char line[4096];
-    FILE *file = fopen("/proc/thread-self/status", "re");
-    while (file && fgets(line, sizeof line, file)) {
-        if (strncmp(line, field, strlen(field)) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            say(" %s", line);
-        }
-    }
-    if (file) {
-        fclose(file);
-    }
-}
-
-/* The one that keeps the locks of this process (servet_pin(7)). */
-static bool is_registry(int file)
-{
-    struct stat here, there;
-    return fstat(file, &here) == 0 && stat("/proc/self/ns/time", &there) == 0 &&
-           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-}
-
-static void say_files(bool is_child)
-{
-    say(" files=");
-    for (int file = 3; file < FILES_MOST; file++) {
-        if (fcntl(file, F_GETFD) >= 0 && (is_child || !is_registry(file))) {
-            say("%d,", file);
-        }
-    }
-    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    say(" next=%d", next);
-    close(next);
-}
-
-/* Threads of this process by the kernel, but for the one that watches (servet_pin(7)). */
-static int threads_alive(void)
-{
-    struct dirent *entry;
-    int count = 0;
-    DIR *folder = opendir("/proc/self/task");
-    while (folder && (entry = readdir(folder))) {
-        char path[300], name[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
-        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
-        if (file) {
-            count += fgets(name, sizeof name, file) && strcmp(name, "servet-watch\n") != 0;
-            fclose(file);
-        }
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    return count;
-}
-
-/* Those that end take a moment, and the one that watches has no name when it begins. */
-static void say_alive(int expected)
-{
-    for (int i = 0; i < 20000 && threads_alive() != expected; i++) {
-        usleep(500);
-    }
-    say(" alive=%d", threads_alive());
-}
-
-static void say_self(void)
-{
-    struct sched_param parameter = {0};
-    int policy = -1;
-    sigset_t blocked;
-    unsigned long signals = 0;
-    pthread_getschedparam(pthread_self(), &policy, &parameter);
-    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-    for (int signal = 1; signal < 32; signal++) {
-        signals |= sigismember(&blocked, signal) == 1 ? 1ul << signal : 0;
-    }
-    say(" policy=%d/%d blocked=%lx", policy, parameter.sched_priority, signals);
-}
-
-static void say_stack(void)
-{
-    pthread_attr_t own;
-    size_t stack = 0, guard = 0;
-    void *address;
-    int detached = -1;
-    if (pthread_getattr_np(pthread_self(), &own) == 0) {
-        pthread_attr_getstack(&own, &address, &stack);
-        pthread_attr_getguardsize(&own, &guard);
-        pthread_attr_getdetachstate(&own, &detached);
-        pthread_attr_destroy(&own);
-        const bool is_there =
-            (char *)&own > (char *)address && (char *)&own < (char *)address + stack;
-#ifndef __GLIBC__
-        stack &=
-            ~(size_t)4095; /* above it musl has the TLS of all objects, the shim's 56 bytes too */
-#endif
-        say(" stack=%zu/%zu/%d/%d", stack, guard, detached, is_there);
-    }
-}
-
 /* -- threads -- */
-
-enum { RETURN, EXIT, WAIT, SPIN, PAUSE, NEST, LEAVE, ENDS };
-
-struct task {
-    int how;
-    sem_t may_say, begun, go;
-};
 
 /* musl calls them on a stack that is not aligned where a thread is cancelled. */
 #if defined(__x86_64__) || defined(__i386__)
@@ -209,7 +47,7 @@ ALIGNED static void cleanup(void *unused)
 
 static void *body(void *argument);
 
-static void prepare(struct task *task, int how)
+void prepare(struct task *task, int how)
 {
     *task = (struct task){.how = how};
     sem_init(&task->may_say, 0, 0);
@@ -281,7 +119,7 @@ static void *body(void *argument)
     return result;
 }
 
-static int start(pthread_t *thread, const pthread_attr_t *attributes, struct task *task)
+int start(pthread_t *thread, const pthread_attr_t *attributes, struct task *task)
 {
     errno = KEPT_ERRNO;
     const int rc = pthread_create(thread, attributes, body, task);
@@ -292,7 +130,7 @@ static int start(pthread_t *thread, const pthread_attr_t *attributes, struct tas
     return rc;
 }
 
-static void finish(pthread_t thread)
+void finish(pthread_t thread)
 {
     void *result = NULL;
     errno = KEPT_ERRNO;
@@ -487,153 +325,6 @@ static void with_attributes(void)
     munmap(stack, STACK_BYTES);
 }
 
-/* -- processes -- */
-
-static void end_child(pid_t child)
-{
-    int status = -1;
-    if (child > 0) {
-        const pid_t ended = waitpid(child, &status, 0);
-        say(" ended=%d status=%x", ended == child, status);
-    } else {
-        say(" fork=%d errno=%d", (int)child, errno);
-    }
-    say(" none=%d/%d", (int)waitpid(-1, &status, WNOHANG), errno);
-}
-
-/* A child says all that it sees, and may make a thread. */
-static int child_life(const char *kind, bool makes_threads)
-{
-    struct task task;
-    pthread_t thread;
-    say(" {%s errno=%d", kind, errno);
-    say_mask("mask", 0);
-    say_status("Cpus_allowed_list:");
-    say_self();
-    say_files(true);
-    if (makes_threads) {
-        prepare(&task, RETURN);
-        if (start(&thread, NULL, &task) == 0) {
-            finish(thread);
-        }
-    }
-    say_alive(1);
-    say("}");
-    return 40;
-}
-
-static int cloned_life(void *makes_threads)
-{
-    return child_life("clone", makes_threads != NULL);
-}
-
-static void forked(void)
-{
-    static char stack[STACK_BYTES] __attribute__((aligned(64)));
-    const bool makes_threads = draw(2);
-    pid_t child = -1;
-    errno = KEPT_ERRNO;
-    switch (draw(5)) {
-    case 0:
-        child = fork();
-        if (child == 0) {
-            exit(child_life("fork", makes_threads));
-        }
-        break;
-    case 1:
-        child = vfork();
-        if (child == 0) {
-            _exit(41);
-        }
-        break;
-    case 2:
-        child = _Fork ? _Fork() : fork();
-        if (child == 0) {
-            _exit(child_life("_Fork", false));
-        }
-        break;
-    case 3:
-        child = clone(cloned_life, stack + sizeof stack, SIGCHLD, NULL);
-        break;
-    default:
-        child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-        if (child == 0) {
-            _exit(child_life("raw", false));
-        }
-    }
-    end_child(child);
-}
-
-static void *forking_body(void *unused)
-{
-    (void)unused;
-    forked();
-    return NULL;
-}
-
-/* From a thread that may have a PU of its own. */
-static void forked_by_a_thread(void)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, forking_body, NULL) == 0) {
-        finish(thread);
-    }
-}
-
-static void executed(void)
-{
-    char *const words[] = {program, "child", NULL};
-    const bool by_vfork = draw(2);
-    const pid_t child = by_vfork ? vfork() : fork();
-    if (child == 0) {
-        execv("/proc/self/exe", words);
-        _exit(1);
-    }
-    end_child(child);
-}
-
-static void *executing_body(void *unused)
-{
-    (void)unused;
-    executed();
-    return NULL;
-}
-
-static void executed_by_a_thread(void)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, executing_body, NULL) == 0) {
-        finish(thread);
-    }
-}
-
-static void limited(void)
-{
-    const rlim_t files = 4 + draw(12);
-    const bool makes_first = draw(2);
-    const pid_t child = fork();
-    if (child == 0) {
-        struct task task;
-        pthread_t thread;
-        const struct rlimit limit = {files, files};
-        prepare(&task, RETURN);
-        if (makes_first && start(&thread, NULL, &task) == 0) {
-            finish(thread);
-        }
-        say(" limit=%d", setrlimit(RLIMIT_NOFILE, &limit));
-        if (!makes_first && start(&thread, NULL, &task) == 0) {
-            finish(thread);
-        }
-        int opened = 0;
-        while (open("/dev/null", O_RDONLY) >= 0) {
-            opened++;
-        }
-        say(" opened=%d errno=%d", opened, errno);
-        _exit(0);
-    }
-    end_child(child);
-}
-
 /* -- signals -- */
 
 static volatile sig_atomic_t caught;
@@ -781,7 +472,6 @@ static const struct {
 
 int main(int count, char **words)
 {
-    program = words[0];
     if (count == 2) {
         pthread_key_create(&key, end_of_key);
         return child_life("exec", true);
@@ -789,7 +479,7 @@ int main(int count, char **words)
     if (count != 3) {
         return 2;
     }
-    state = strtoull(words[1], NULL, 10) * 2654435761u + 88172645463325252u;
+    draw_state = strtoull(words[1], NULL, 10) * 2654435761u + 88172645463325252u;
     const unsigned long calls = strtoul(words[2], NULL, 10);
     pthread_key_create(&key, end_of_key);
     for (unsigned long i = 0; i < calls; i++) {
