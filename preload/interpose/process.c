@@ -144,16 +144,13 @@ PIN_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, arguments, environment);
 }
 
-/* The child comes back too, and keeps the mask that it got. */
+/* The child comes back too, and keeps the mask that it got. To a program that asks whether there is
+ * such a function, ours is there where libc has none: then it is fork(). */
 PIN_EXPORT pid_t _Fork(void)
 {
     pid_t (*real)(void) = PIN_LIBC(_Fork);
-    if (!real) {
-        errno = ENOSYS;
-        return -1;
-    }
     bool unpinned = pin_process_active() && pin_process_unpin_thread();
-    pid_t child = real();
+    pid_t child = real ? real() : fork();
     if (child == 0) {
         (void)pin_process_active(); /* its copy of ours begins anew */
     }
