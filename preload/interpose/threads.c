@@ -490,8 +490,8 @@ static void lose_place(struct pin_thread *thread, int error)
     pin_process_unlock();
 }
 
-/* By the function that the program called: musl's C11 threads begin with other signals. What that
- * returns. */
+/* By the function that the program called, with its result: musl's C11 threads begin with other
+ * signals. */
 static int make_plainly(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
 {
     return birth->is_c11 ? PIN_LIBC(thrd_create)((thrd_t *)thread, standard_main, ours)
