@@ -1,4 +1,4 @@
-/* What is seen of a thread and its process: masks, signals, policies, stacks, files. */
+/* A thread and its process as the kernel shows them: masks, signals, policies, stacks, files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
