@@ -1,5 +1,5 @@
 /* Do programs of the node and of containers, each with a copy of the shim of its own, keep apart
- * while there are free PUs, though they start at one moment? On pretended machines, where a
+ * while there are free PUs, at one moment and one after the other? On pretended machines, where a
  * supervisor knows each thread's mask. Only the namespaces of processes are the node's: the
  * supervisor goes by their numbers. All have a namespace of time that is no other program's. */
 #include <fcntl.h>
@@ -23,13 +23,12 @@
 #define MAY_SHARE 5
 
 struct container {
-    int in[2], out[2];
+    int begin[2], in[2], out[2];
 };
 
 static struct start {
     const struct machine *machine;
     unsigned containers, team;
-    int begin[2];
     struct container container[MOST_CONTAINERS];
 } here;
 
@@ -79,7 +78,7 @@ static void be_container(unsigned number)
         enter_container();
     }
     snprintf(threads, sizeof threads, "%u", here.team - 1);
-    need_0(write(STDOUT_FILENO, "here\n", 5) != 5 || read(here.begin[0], &byte, 1) != 1);
+    need_0(write(STDOUT_FILENO, "here\n", 5) != 5 || read(own->begin[0], &byte, 1) != 1);
     for (int file = 3; file < 256; file++) {
         close(file);
     }
@@ -140,40 +139,51 @@ static unsigned mark_pus(const struct container *container, uint64_t *used)
     return shared;
 }
 
-/* All begin at one moment. How many PUs are shared? */
-static unsigned shared_in(const struct machine *machine, unsigned containers, unsigned team,
-                          unsigned seed)
+static void begin(unsigned number)
+{
+    ck_assert_int_eq(write(here.container[number].begin[1], ".", 1), 1);
+}
+
+/* `here` says which; all begin `at_once`, or each where the one before is at work. How many PUs are
+ * shared? */
+static unsigned shared_pus(unsigned seed, bool at_once)
 {
     char text[64];
     uint64_t used = 0;
     unsigned shared = 0;
-    here = (struct start){.machine = machine, .containers = containers, .team = team};
-    ck_assert_int_eq(pipe(here.begin), 0);
-    for (unsigned i = 0; i < containers; i++) {
-        ck_assert(pipe(here.container[i].in) == 0 && pipe(here.container[i].out) == 0);
+    for (unsigned i = 0; i < here.containers; i++) {
+        struct container *container = &here.container[i];
+        ck_assert(pipe(container->begin) == 0 && pipe(container->in) == 0 &&
+                  pipe(container->out) == 0);
     }
-    supervisor_begin((uint32_t)machine->profile->classes[0].pus.count, seed, be_machine, NULL);
-    for (unsigned i = 0; i < containers; i++) {
+    supervisor_begin((uint32_t)here.machine->profile->classes[0].pus.count, seed, be_machine, NULL);
+    for (unsigned i = 0; i < here.containers; i++) {
         close(here.container[i].out[1]);
         read_until(&here.container[i], "here", text, sizeof text);
     }
-    ck_assert_int_eq((int)write(here.begin[1], "....", containers), (int)containers);
-    for (unsigned i = 0; i < containers; i++) {
+    for (unsigned i = 0; at_once && i < here.containers; i++) {
+        begin(i);
+    }
+    for (unsigned i = 0; i < here.containers; i++) {
+        if (!at_once) {
+            begin(i);
+        }
         shared += mark_pus(&here.container[i], &used);
     }
     supervisor_end();
-    for (unsigned i = 0; i < containers; i++) {
-        close(here.container[i].in[0]);
-        close(here.container[i].in[1]);
-        close(here.container[i].out[0]);
+    for (unsigned i = 0; i < here.containers; i++) {
+        const struct container *container = &here.container[i];
+        const int open[] = {container->begin[0], container->begin[1], container->in[0],
+                            container->in[1], container->out[0]};
+        for (size_t k = 0; k < sizeof open / sizeof *open; k++) {
+            close(open[k]);
+        }
     }
-    close(here.begin[0]);
-    close(here.begin[1]);
     return shared;
 }
 
 /* Seen red: with locks on their own copies. */
-TEST(containers_keep_apart_at_one_moment, .loops = 3)
+TEST(containers_keep_apart_whenever_they_start, .loops = 3)
 {
     static const char *const sources[] = {"package:1 core:16 pu:1", "package:2 core:8 pu:2",
                                           "package:2 core:16 pu:2"};
@@ -183,10 +193,11 @@ TEST(containers_keep_apart_at_one_moment, .loops = 3)
     const unsigned pus = (unsigned)machine.profile->classes[0].pus.count;
     const unsigned teams[] = {1, 2, pus / 4, pus / 2};
     for (unsigned k = 0; k < 8 * STARTS; k++) {
-        const unsigned containers = k % 2 ? 4 : 2, team = teams[k / 2 % 4];
-        if (containers * team <= pus) {
+        here = (struct start){
+            .machine = &machine, .containers = k % 2 ? 4 : 2, .team = teams[k / 2 % 4]};
+        if (here.containers * here.team <= pus) {
             starts++;
-            with_shared += shared_in(&machine, containers, team, k) > 0;
+            with_shared += shared_pus(k, k / 8 != 1) > 0;
         }
     }
     close_machine(&machine);
