@@ -29,15 +29,11 @@ bool pin_filter_is_there(void)
  * filter first and refuses these arguments after that. A child that is killed leaves no core. */
 static void try_calls(void)
 {
-    static const int calls[] = {SYS_sched_getaffinity,
-                                SYS_sched_setaffinity,
-                                PROFILE_SYS_FCNTL,
-                                SYS_getdents64,
-                                SYS_readlinkat,
-                                SYS_uname,
-                                SYS_tgkill,
-                                SYS_set_mempolicy,
-                                SYS_madvise};
+    static const int calls[] = {
+        SYS_sched_getaffinity, SYS_sched_setaffinity, PROFILE_SYS_FCNTL, PROFILE_SYS_FSTATAT,
+        SYS_getdents64,        SYS_readlinkat,        SYS_uname,         SYS_tgkill,
+        SYS_set_mempolicy,     SYS_madvise,
+    };
     profile_syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         profile_syscall(calls[i], -1, -1, -1, -1, -1, -1);

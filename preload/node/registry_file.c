@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "profile/base/format_safe.h"
 #include "profile/base/syscall.h"
