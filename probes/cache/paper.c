@@ -54,11 +54,6 @@ static uint64_t mode_of(const struct tentative *best, size_t count)
     return count ? best[winner].bytes : 0;
 }
 
-static uint64_t next_tentative(uint64_t bytes)
-{
-    return bytes < (1u << 20) ? bytes * 2 : bytes + (1u << 20);
-}
-
 /* The size whose binomial miss rates are nearest to those of points [first, last]. */
 static uint64_t probabilistic(const struct cache_curve *curve, size_t first, size_t last)
 {
@@ -72,7 +67,7 @@ static uint64_t probabilistic(const struct cache_curve *curve, size_t first, siz
     }
     const double overhead = slowest - hit;
     for (uint64_t bytes = 64u << 10; bytes <= (uint64_t)(2 * curve->bytes[last]);
-         bytes = next_tentative(bytes)) {
+         bytes += bytes < step_bytes ? bytes : step_bytes) {
         for (size_t w = 0; w < WAYS; w++) {
             double divergence = 0;
             for (size_t i = first; i <= last; i++) {

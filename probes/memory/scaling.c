@@ -67,11 +67,6 @@ static uint32_t add_kind(const struct probe *probe, const struct profile_set *gr
     return most;
 }
 
-static uint32_t next_workers(uint32_t workers)
-{
-    return workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
-}
-
 /* More workers than before that get less suffered from interference: they are asked again once, and
  * the better figure counts. */
 static int measure_point(struct probe *probe, size_t bytes, const uint32_t *pus, double before,
@@ -113,7 +108,7 @@ static int measure_curve(struct probe *probe, size_t bytes, const uint32_t *orde
             level->scaling[level->scaling_count++] = point;
             before = point.bytes_per_s;
         }
-        uint32_t next = next_workers(workers);
+        uint32_t next = workers < ALL_UP_TO ? workers + 1 : workers + workers / 4;
         workers = next > count && workers < count ? (uint32_t)count : next;
     }
     /* the curve ends here, too */

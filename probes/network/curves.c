@@ -125,11 +125,9 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
             continue;
         }
         const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
-        int rc = find_pairs(survey, network, i, edge, pairs, &count) == 0
-                     ? probe_message_curve(probe, &pair, layer)
-                     : -ENOMEM;
+        int rc = find_pairs(survey, network, i, edge, pairs, &count);
         if (rc == 0) {
-            rc = probe_message_concurrency(probe, network->message_bytes, pairs, count, layer);
+            rc = probe_message_curves(probe, network->message_bytes, &pair, pairs, count, layer);
         }
         if (rc < 0) {
             return rc;

@@ -7,11 +7,6 @@
 #include "probes/pairs/layers.h"
 #include "probes/pairs/sample.h"
 
-static uint32_t *class_at(struct sampling *sampling, size_t i, size_t j)
-{
-    return &sampling->presumed[probe_pair_index(sampling->pus->count, i, j)];
-}
-
 /* The pairs inside of these groups are of the class, unless they are of a closer one. */
 static void mark_groups(struct sampling *sampling, const struct profile_set *groups, size_t count,
                         uint32_t class)
@@ -22,8 +17,10 @@ static void mark_groups(struct sampling *sampling, const struct profile_set *gro
             const size_t i = profile_set_position(pus, groups[g].ids[a]);
             for (size_t b = a + 1; i < pus->count && b < groups[g].count; b++) {
                 const size_t j = profile_set_position(pus, groups[g].ids[b]);
-                if (j<pus->count && * class_at(sampling, i, j)> class) {
-                    *class_at(sampling, i, j) = class;
+                uint32_t *of =
+                    j < pus->count ? &sampling->presumed[probe_pair_index(pus->count, i, j)] : NULL;
+                if (of && *of > class) {
+                    *of = class;
                 }
             }
         }

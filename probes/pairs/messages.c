@@ -282,8 +282,8 @@ static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
     return 0;
 }
 
-int probe_message_curve(struct probe *probe, const struct profile_pair *pair,
-                        struct profile_layer *layer)
+static int measure_curve(struct probe *probe, const struct profile_pair *pair,
+                         struct profile_layer *layer)
 {
     enum { POINTS_MAX = 32, CURVE_LEAST = 2 }; /* of fewer points nothing is interpolated */
     double about_s = layer->seconds;
@@ -337,9 +337,14 @@ static int disjoint_pairs(const struct profile_set *pus, const double *pair_seco
     return 0;
 }
 
-int probe_message_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                              size_t count, struct profile_layer *layer)
+int probe_message_curves(struct probe *probe, size_t bytes, const struct profile_pair *pair,
+                         const struct profile_pair *pairs, size_t count,
+                         struct profile_layer *layer)
 {
+    int rc = measure_curve(probe, pair, layer);
+    if (rc < 0) {
+        return rc;
+    }
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
     if (!layer->concurrency) {
         return -ENOMEM;
@@ -347,7 +352,7 @@ int probe_message_concurrency(struct probe *probe, size_t bytes, const struct pr
     for (size_t messages = 1; messages <= count && !probe_late(probe);
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
         struct probe_settled slowest;
-        int rc = exchange_settled(probe, bytes, layer->seconds, pairs, messages, &slowest);
+        rc = exchange_settled(probe, bytes, layer->seconds, pairs, messages, &slowest);
         if (rc < 0) {
             return rc;
         }
@@ -373,12 +378,10 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         double high = i + 1 < result->layer_count
                           ? sqrt(result->layers[i + 1].seconds * layer->seconds)
                           : INFINITY;
-        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count) == 0
-                     ? probe_message_curve(probe, &pair, layer)
-                     : -ENOMEM;
-        count = count < most ? count : most;
+        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count);
         if (rc == 0) {
-            rc = probe_message_concurrency(probe, result->message_bytes, pairs, count, layer);
+            rc = probe_message_curves(probe, result->message_bytes, &pair, pairs,
+                                      count < most ? count : most, layer);
         }
         free(pairs);
         if (rc < 0) {

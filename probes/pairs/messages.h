@@ -33,12 +33,11 @@ enum { PROBE_MESSAGE_BATCHES = 5 };
  * takes at most about so long. */
 #define PROBE_MESSAGE_BATCH_S 0.002
 
-/* Into `layer`: its curve by message size, on the pair, and that by messages at a time, on the
- * first 1, 2, 4 ... of the pairs. They end where the probe is late. 0 or -errno. */
-int probe_message_curve(struct probe *probe, const struct profile_pair *pair,
-                        struct profile_layer *layer);
-int probe_message_concurrency(struct probe *probe, size_t bytes, const struct profile_pair *pairs,
-                              size_t count, struct profile_layer *layer);
+/* Into `layer`: its curve by message size, on the pair, and that of so many bytes by messages at a
+ * time, on the first 1, 2, 4 ... of the pairs. They end where the probe is late. 0 or -errno. */
+int probe_message_curves(struct probe *probe, size_t bytes, const struct profile_pair *pair,
+                         const struct profile_pair *pairs, size_t count,
+                         struct profile_layer *layer);
 /* One pair, once, one way. 0 or the machine's -errno. */
 int probe_message_pair(struct probe *probe, size_t bytes, const struct profile_pair *pair,
                        double *seconds);

@@ -34,15 +34,9 @@ static const double kept_from_s = 2;
 /* Starting the ranks of MPI, and their first messages; ranks wait awake, so each needs its PU. */
 static const double ranks_s = 0.5;
 
-/* Seconds here for each second that an idle machine takes. */
-static double pace_of(const struct probe_run *run)
-{
-    return probe_machine_pace(run->machine);
-}
-
 static double end_of(const struct probe_run *run)
 {
-    const double budget_s = run->budget_s, pace = pace_of(run),
+    const double budget_s = run->budget_s, pace = probe_machine_pace(run->machine),
                  over_s = fmin(over_share * pace, over_most) * budget_s;
     return fmax(budget_s + over_s - writing_s * pace, budget_s / 2);
 }
@@ -93,7 +87,7 @@ static struct rest rest_after(const struct probe_run *run, unsigned probe)
     struct rest rest = {0};
     for (size_t i = 0; i < STEPS; i++) {
         const bool after = 1u << i > probe && is_asked(run, 1u << i);
-        rest.least_s += after ? steps[i].least_s * pace_of(run) : 0;
+        rest.least_s += after ? steps[i].least_s * probe_machine_pace(run->machine) : 0;
         rest.share += after ? steps[i].share : 0;
     }
     return rest;
@@ -106,7 +100,7 @@ double probe_budget_left(const struct probe_results *results)
 
 bool probe_budget_fits_ranks(const struct probe_run *run, const struct probe_results *results)
 {
-    return ranks_s * pace_of(run) < probe_budget_left(results);
+    return ranks_s * probe_machine_pace(run->machine) < probe_budget_left(results);
 }
 
 void probe_budget_grant(const struct probe_run *run, struct probe_results *results, unsigned probe,
@@ -116,13 +110,13 @@ void probe_budget_grant(const struct probe_run *run, struct probe_results *resul
     const struct rest rest = rest_after(run, probe);
     const double now = probe_elapsed(&results->probe), left_s = probe_budget_left(results),
                  share_s = left_s * step->share / (step->share + rest.share),
-                 granted_s =
-                     fmax(fmin(share_s, left_s - rest.least_s), step->least_s * pace_of(run));
+                 granted_s = fmax(fmin(share_s, left_s - rest.least_s),
+                                  step->least_s * probe_machine_pace(run->machine));
     if (results->until_s > 0) {
         results->probe.deadline = now + granted_s / of;
     }
     if (run->machine->until_s > 0) { /* operations that are late take nothing from later steps */
-        const double after_s = step->after_s * pace_of(run);
+        const double after_s = step->after_s * probe_machine_pace(run->machine);
         run->machine->until_s = fmax(end_of(run) - rest.least_s, now + granted_s) - after_s;
     }
 }
@@ -132,7 +126,7 @@ static bool is_too_long(const struct probe_run *run, const struct probe_results 
                         unsigned probe)
 {
     const double now = probe_elapsed(&results->probe),
-                 least_s = step_of(probe)->least_s * pace_of(run);
+                 least_s = step_of(probe)->least_s * probe_machine_pace(run->machine);
     if (run->budget_s < kept_from_s || run->probes == probe) {
         return run->probes != probe && now > results->until_s;
     }

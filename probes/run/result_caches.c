@@ -395,7 +395,8 @@ static void narrow_ratios(struct profile_cache *cache)
 static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
 {
     bool holds[KINDS_MAX] = {false};
-    size_t count = 0, kinds_of = 0;
+    size_t count = 0;
+    int rc = 0;
     for (size_t i = 0; i < cache->sharing.group_count; i++) {
         const struct profile_set *group = &cache->sharing.groups[i];
         for (size_t member = 0; member < group->count; member++) {
@@ -407,24 +408,16 @@ static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
         holds[probe_kinds_find(kinds, cache->sharing.pairs[i].b)] = true;
     }
     for (size_t kind = 0; kind < kinds->count; kind++) {
-        kinds_of += holds[kind];
-        count += holds[kind] ? kinds->pus[kind].count : 0;
+        count += holds[kind];
     }
-    if (kinds_of == kinds->count) {
-        return 0;
-    }
-    uint32_t *ids = malloc((count + 1) * sizeof *ids);
-    if (!ids) {
-        return -ENOMEM;
-    }
-    count = 0;
-    for (size_t kind = 0; kind < kinds->count; kind++) {
-        for (size_t i = 0; holds[kind] && i < kinds->pus[kind].count; i++) {
-            ids[count++] = kinds->pus[kind].ids[i];
+    for (size_t kind = 0; rc == 0 && count < kinds->count && kind < kinds->count; kind++) {
+        struct profile_set more;
+        rc = holds[kind] ? profile_set_union(&cache->pus, &kinds->pus[kind], &more) : 0;
+        if (rc == 0 && holds[kind]) {
+            profile_set_free(&cache->pus);
+            cache->pus = more;
         }
     }
-    int rc = profile_set_from_array(ids, count, &cache->pus);
-    free(ids);
     return rc;
 }
 

@@ -26,7 +26,8 @@ double probe_sim_noisy(struct sim *sim, double seconds)
     return seconds * factor;
 }
 
-void probe_sim_pass(struct sim *sim, size_t workers, double seconds)
+/* An operation of so many workers that would take so long if they had their PUs to themselves. */
+static void sim_pass(struct sim *sim, size_t workers, double seconds)
 {
     sim->clock_s += seconds * (1 + sim->noise.others);
     sim->times.ran += seconds * (double)workers;
@@ -44,9 +45,9 @@ static int sim_traverse(struct machine *machine, const struct machine_traversal 
         seconds_per_access[i] = probe_sim_noisy(sim, seconds_per_access[i]);
     }
     double nodes = (double)(what->bytes / what->stride_bytes);
-    probe_sim_pass(sim, count,
-                   operation_seconds + nodes * slowest * what->warm_passes / warm_speedup +
-                       timed_loads * slowest);
+    sim_pass(sim, count,
+             operation_seconds + nodes * slowest * what->warm_passes / warm_speedup +
+                 timed_loads * slowest);
     return rc;
 }
 
@@ -270,9 +271,9 @@ static int copy(struct machine *machine, const struct machine_copy *what, const 
         slowest = fmin(slowest, bytes_per_s[i]);
         bytes_per_s[i] = 1 / probe_sim_noisy(sim, 1 / bytes_per_s[i]);
     }
-    probe_sim_pass(sim, count,
-                   operation_seconds +
-                       (what->passes + 0.2) * 2 * (double)machine_copy_pass(what) / slowest);
+    sim_pass(sim, count,
+             operation_seconds +
+                 (what->passes + 0.2) * 2 * (double)machine_copy_pass(what) / slowest);
     return 0;
 }
 
@@ -350,8 +351,8 @@ static int sim_exchange(struct machine *machine, const struct machine_exchange *
         }
         slowest = fmax(slowest, exact);
     }
-    probe_sim_pass(sim, 2 * count,
-                   operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1));
+    sim_pass(sim, 2 * count,
+             operation_seconds + 2 * slowest * what->round_trips * (what->batches + 1));
     return 0;
 }
 
@@ -388,7 +389,7 @@ static void copy_rounds(struct sim *sim, const struct sim_transfer *of,
         out->to_device_bytes_per_s[out->rounds] = MACHINE_TRANSFER_BYTES / to;
         out->from_device_bytes_per_s[out->rounds] = MACHINE_TRANSFER_BYTES / from;
         out->seconds[out->rounds] = latency;
-        probe_sim_pass(sim, 1, to + from + latency);
+        sim_pass(sim, 1, to + from + latency);
     }
 }
 

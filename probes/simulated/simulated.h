@@ -224,8 +224,6 @@ const struct sim_layer *probe_sim_layer_of(const struct sim *sim, const struct p
                                            size_t *group);
 /* As late as the machine's noise makes what would take so long. */
 double probe_sim_noisy(struct sim *sim, double seconds);
-/* An operation of so many workers that would take so long if they had their PUs to themselves. */
-void probe_sim_pass(struct sim *sim, size_t workers, double seconds);
 
 /* -- cache -- */
 
