@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mapper/devices/devices.h"
+#include "preload/base/filter.h"
 #include "preload/command/devices.h"
 #include "preload/command/preloadable.h"
 #include "preload/command/quota.h"
@@ -523,7 +524,7 @@ static bool say_untuned(const struct servet_error *why, char *const *arguments, 
 
 /* The ranks are the launcher's, threads the user's where OMP_NUM_THREADS is set; the rest is as it
  * was fastest with these. False: the fastest was not to place. */
-static bool apply_tuned(char **argv)
+static bool apply_tuned(char **argv, bool may_place)
 {
     static struct pin_options options;
     char path[PATH_MAX], number[16];
@@ -534,7 +535,7 @@ static bool apply_tuned(char **argv)
     pin_launcher_read(options.rebind, &launcher);
     struct pin_tuned tuned = {.ranks = launcher.name ? launcher.node_ranks : 0,
                               .threads = pin_plan_threads()};
-    if (!launcher.name && profile_mask_get(0, &mask) == 0) {
+    if (may_place && !launcher.name && profile_mask_get(0, &mask) == 0) {
         tuned.pus = (uint32_t)profile_mask_count(&mask);
     }
     if (pin_tuned_find(argv[0], argv + 1, &tuned, path, &why) < 0) {
@@ -563,6 +564,16 @@ static bool apply_tuned(char **argv)
         set_variable(pin_option_table[PIN_MEMBIND].name, pin_tuned_memories[tuned.memory]);
     }
     return true;
+}
+
+/* The program runs as without this command, for the shim in it finds the same. */
+static void say_filtered(void)
+{
+    static struct pin_options options;
+    pin_options_read(&options);
+    if (options.verbose) {
+        cli_note("a filter (seccomp) kills for calls that placing takes: nothing is placed");
+    }
 }
 
 static void keep_to_quota(void)
@@ -626,12 +637,17 @@ int main(int argc, char **argv)
     }
     set_variables(&request);
     check_local(&request);
-    if (!request.tuned || apply_tuned(argv + first)) {
-        if (!request.no_quota) {
+    const bool may_place = pin_filter_spares_us();
+    if (!request.tuned || apply_tuned(argv + first, may_place)) {
+        if (may_place && !request.no_quota) {
             keep_to_quota();
         }
         set_preloads();
-        place_rank(&request, program);
+        if (may_place) {
+            place_rank(&request, program);
+        } else {
+            say_filtered();
+        }
         say_not_preloadable(program);
     }
     execvp(program, argv + first);

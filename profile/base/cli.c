@@ -61,8 +61,9 @@ void cli_note(const char *format, ...)
  * other way round, so that using it fails as it did before. */
 static void hold_standard_streams(void)
 {
+    struct stat status;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0) {
+        if (fstat(fd, &status) < 0) {
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
         }
     }

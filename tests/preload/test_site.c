@@ -188,8 +188,9 @@ TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
     static const char *const ways[] = {"kill", "trap"};
     static struct child plain;
     for (size_t way = 0; way < 2; way++) {
-        const char *const *argv = ARGV(PROGRAM, "filtered", ways[way], calls[_i], PROGRAM,
-                                       "allowed", _i == 1 ? NULL : order_text[1]);
+        const char *mask = _i == 1 ? NULL : order_text[1];
+        const char *const *argv =
+            ARGV(PROGRAM, "filtered", ways[way], calls[_i], PROGRAM, "allowed", mask);
         child_run(&plain, NULL, argv);
         ck_assert_int_eq(plain.status, 0);
         child_run_preloaded(&child, CHANGES(registry, report), argv);
@@ -199,6 +200,12 @@ TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
         child_run_preloaded(&child, CHANGES(registry, RANK), argv);
         expect_success();
         ck_assert_str_eq(child.out, plain.out);
+        child_run(&child, CHANGES(registry, RANK),
+                  ARGV(PROGRAM, "filtered", ways[way], calls[_i], SERVET_PIN, "-v", PROGRAM,
+                       "allowed", mask));
+        expect_success();
+        ck_assert_str_eq(child.out, plain.out);
+        ck_assert_uint_eq(child_lines(child.err, "servet-pin: a filter (seccomp) kills"), 1);
     }
 }
 
