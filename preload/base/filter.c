@@ -32,7 +32,7 @@ static void try_calls(void)
     static const int calls[] = {
         SYS_sched_getaffinity, SYS_sched_setaffinity, PROFILE_SYS_FCNTL, PROFILE_SYS_FSTATAT,
         SYS_getdents64,        SYS_readlinkat,        SYS_uname,         SYS_tgkill,
-        SYS_set_mempolicy,     SYS_madvise,
+        SYS_set_mempolicy,     SYS_migrate_pages,     SYS_madvise,
     };
     profile_syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {

@@ -21,7 +21,8 @@ static void end_child(pid_t child)
     } else {
         say(" fork=%d errno=%d", (int)child, errno);
     }
-    say(" none=%d/%d", (int)waitpid(-1, &status, WNOHANG), errno);
+    const int none = (int)waitpid(-1, &status, WNOHANG);
+    say(" none=%d/%d", none, errno);
 }
 
 /* A child says all that it sees, and may make a thread. */
