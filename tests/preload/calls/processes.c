@@ -88,20 +88,24 @@ void forked(void)
     end_child(child);
 }
 
-static void *forking_body(void *unused)
+static void *body_of(void *what)
 {
-    (void)unused;
-    forked();
+    (*(void (**)(void))what)();
     return NULL;
 }
 
 /* From a thread that may have a PU of its own. */
-void forked_by_a_thread(void)
+static void by_a_thread(void (*what)(void))
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, forking_body, NULL) == 0) {
+    if (pthread_create(&thread, NULL, body_of, &what) == 0) {
         finish(thread);
     }
+}
+
+void forked_by_a_thread(void)
+{
+    by_a_thread(forked);
 }
 
 void executed(void)
@@ -116,19 +120,9 @@ void executed(void)
     end_child(child);
 }
 
-static void *executing_body(void *unused)
-{
-    (void)unused;
-    executed();
-    return NULL;
-}
-
 void executed_by_a_thread(void)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, executing_body, NULL) == 0) {
-        finish(thread);
-    }
+    by_a_thread(executed);
 }
 
 void limited(void)
