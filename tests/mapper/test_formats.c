@@ -50,7 +50,7 @@ static const struct language languages[] = {
     {"slurm-mask", "mask_cpu:", "", ',', true, false, true},
 };
 
-/* Formats that name no PUs; json is read in test_servet_map.c. */
+/* Formats that name no PUs; json is in golden/formats.golden. */
 static const char *const others[] = {"devices",  "json",        "host",
                                      "hostfile", "hydra-hosts", "slurm-hosts"};
 
