@@ -230,13 +230,11 @@ void bench_compare_exceptions(const struct results *results)
     {
         confirmed_ones += json_is_true(json_object_get(exception, "confirmed"));
     }
-    fprintf(
-        results->text,
-        "servet slower than the best of the others beyond the interval: %zu of %zu programs%s\n",
-        confirmed_ones, json_array_size(results->comparisons),
-        json_array_size(results->exceptions) > confirmed_ones
-            ? ", and in these that were not confirmed:"
-            : "");
+    fprintf(results->text, "programs for which another way is faster: %zu of %zu%s\n",
+            confirmed_ones, json_array_size(results->comparisons),
+            json_array_size(results->exceptions) > confirmed_ones
+                ? ", and in these that were not confirmed:"
+                : "");
     json_array_foreach(results->exceptions, i, exception)
     {
         const json_t *again = json_object_get(json_object_get(exception, "again"), "slowdown");

@@ -10,7 +10,7 @@
 #include "profile/base/cli.h"
 #include "profile/topology/topology.h"
 
-/* -- verdicts, tables, JSON -- */
+/* -- verdicts -- */
 
 /* The same of two of its series that have figures; the interval says 95 % only from
  * BENCH_LEAST_ROUNDS on. */
@@ -26,21 +26,136 @@ static struct verdict verdict_between(const struct comparison *comparison,
     return verdict;
 }
 
-bool bench_verdict(const struct comparison *comparison, struct verdict *out)
+/* The first series with figures, of servet's or of the others'; NULL: there is none. */
+static const struct series *first_of(const struct comparison *comparison, bool ours)
 {
-    *out = (struct verdict){.best = bench_measure_best(comparison, false)};
-    for (size_t i = 0; i < comparison->count && !out->ours; i++) {
+    for (size_t i = 0; i < comparison->count; i++) {
         const struct series *series = &comparison->series[i];
-        if (!series->left_out && bench_comparator_ours(series->comparator)) {
-            out->ours = series;
+        if (!series->left_out && bench_comparator_ours(series->comparator) == ours) {
+            return series;
         }
     }
-    if (!out->ours || !out->best || comparison->rounds < BENCH_LEAST_ROUNDS) {
+    return NULL;
+}
+
+bool bench_verdict(const struct comparison *comparison, struct verdict *out)
+{
+    const struct series *ours = first_of(comparison, true),
+                        *best = bench_measure_best(comparison, false);
+    if (!ours || !best || comparison->rounds < BENCH_LEAST_ROUNDS) {
         return false;
     }
-    *out = verdict_between(comparison, out->ours, out->best);
+    *out = verdict_between(comparison, ours, best);
     return true;
 }
+
+/* Whether a comparator leaves the choice of PUs to the system's scheduler. mpirun binds ranks by
+ * itself up to two. */
+static bool leaves_threads_free(const struct comparator *comparator, const struct program *program)
+{
+    return strcmp(comparator->name, "bind-none") == 0 ||
+           (strcmp(comparator->name, "default") == 0 && program->ranks == 0);
+}
+
+static size_t workers(const struct comparison *comparison)
+{
+    const struct program *program = comparison->program;
+    size_t ranks = program->ranks ? program->ranks : 1,
+           threads = program->threads ? program->threads : 1;
+    return ranks * threads * comparison->conditions.jobs;
+}
+
+/* Whether another of servet's priorities is not slower than the best of the others. */
+static bool other_priority_is_not(const struct comparison *comparison,
+                                  const struct verdict *verdict)
+{
+    const struct series *best = bench_measure_best(comparison, true);
+    if (!best || best == verdict->ours) {
+        return false;
+    }
+    const struct verdict other = verdict_between(comparison, best, verdict->best);
+    return !other.slower;
+}
+
+/* More than servet-pin and the shim take to start a program on a machine at work. */
+#define START_SECONDS 0.02
+
+const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict)
+{
+    size_t pus = bench_tools_pus(), count = workers(comparison);
+    bool free_threads = leaves_threads_free(verdict->best->comparator, comparison->program);
+    if (!comparison->metric->expression &&
+        verdict->ours->median - verdict->best->median < START_SECONDS) {
+        return "a run is so short that the start of servet-pin counts";
+    }
+    if (comparison->conditions.load_pus && free_threads) {
+        return "a pinned thread stays beside the background job, from which the system moves its "
+               "own";
+    }
+    if (count > pus && free_threads) {
+        return "more threads than PUs: the system moves threads to PUs that fall idle, pinned ones "
+               "stay";
+    }
+    if (count > pus) {
+        return "more threads than PUs: who shares a PU with whom decides, not the cores";
+    }
+    if (other_priority_is_not(comparison, verdict)) {
+        return "the other priority is not slower: the program wants that one";
+    }
+    if (count == pus) {
+        return "every PU has one thread under both: which one is on which is all that differs";
+    }
+    if (free_threads) {
+        return "threads that the system may move do better than on the PUs that were chosen";
+    }
+    return "other PUs were chosen: SERVET_VERBOSE=1 and servet-map --explain say which and why";
+}
+
+/* An interval within that much of 1 is no gain: a user would not see it. */
+#define ALIKE 0.05
+
+/* Did servet help, against the first of the others, which is what runs without it? NULL: one of the
+ * two has no figures. */
+static const char *answer(const struct comparison *comparison, struct verdict *out)
+{
+    const struct series *ours = first_of(comparison, true), *before = first_of(comparison, false);
+    if (!ours || !before) {
+        return NULL;
+    }
+    *out = verdict_between(comparison, ours, before);
+    const struct interval in = out->interval;
+    return comparison->rounds < BENCH_LEAST_ROUNDS     ? "undecided"
+           : in.high < 1                               ? "helped"
+           : in.low > 1                                ? "slower"
+           : in.low > 1 - ALIKE && in.high < 1 + ALIKE ? "did not help"
+                                                       : "undecided";
+}
+
+static void print_answer(FILE *out, const struct comparison *comparison)
+{
+    struct verdict verdict;
+    const char *word = answer(comparison, &verdict), *why = "";
+    if (!word) {
+        return;
+    }
+    if (comparison->rounds < BENCH_LEAST_ROUNDS) {
+        fprintf(out, "  %s: it takes %d rounds\n", word, BENCH_LEAST_ROUNDS);
+        return;
+    }
+    if (strcmp(word, "undecided") == 0) {
+        why = ": more rounds, or an idle machine";
+    } else if (strcmp(word, "did not help") == 0 && workers(comparison) <= bench_tools_pus()) {
+        why = ", because a PU was free for every thread";
+    }
+    const bool higher = comparison->metric->higher;
+    const struct interval in = verdict.interval;
+    fprintf(out, "  %s: %.3g of the %s of %s, between %.3g and %.3g%s\n", word,
+            higher ? 1 / verdict.ratio : verdict.ratio,
+            comparison->metric->expression ? "figure" : "time", verdict.best->comparator->name,
+            higher ? 1 / in.high : in.low, higher ? 1 / in.low : in.high, why);
+}
+
+/* -- tables, JSON -- */
 
 static void print_program(FILE *out, const struct comparison *comparison)
 {
@@ -76,6 +191,7 @@ struct bench_span bench_span(struct interval interval, size_t rounds, int digits
 void bench_table(FILE *out, const struct comparison *comparison)
 {
     print_program(out, comparison);
+    print_answer(out, comparison);
     fprintf(out, "  %-12s %12s  %-25s %8s  %s\n", "", "median", "95 % interval", "ratio",
             "95 % interval");
     for (size_t i = 0; i < comparison->count; i++) {
@@ -88,15 +204,6 @@ void bench_table(FILE *out, const struct comparison *comparison)
         struct bench_span ratio = bench_span(s->ratio_interval, comparison->rounds, 4);
         fprintf(out, "  %-12s %12.6g  %-24s  %8.3f  %s\n", s->comparator->name, s->median,
                 median.text, s->ratio, ratio.text);
-    }
-    struct verdict verdict;
-    if (bench_verdict(comparison, &verdict)) {
-        fprintf(out, "  %s / %s (best of the others): %.3f [%.3f, %.3f], %s\n",
-                verdict.ours->comparator->name, verdict.best->comparator->name, verdict.ratio,
-                verdict.interval.low, verdict.interval.high,
-                verdict.slower ? "SLOWER beyond the interval" : "not slower beyond the interval");
-    } else if (comparison->rounds < BENCH_LEAST_ROUNDS) {
-        fprintf(out, "  no intervals and no verdict: they need %d rounds\n", BENCH_LEAST_ROUNDS);
     }
     fprintf(out, "\n");
 }
@@ -152,6 +259,10 @@ json_t *bench_json(const struct comparison *comparison)
     }
     json_object_set_new(object, "comparators", list);
     struct verdict verdict;
+    const char *result = answer(comparison, &verdict);
+    if (result) {
+        json_object_set_new(object, "result", json_string(result));
+    }
     if (bench_verdict(comparison, &verdict)) {
         json_object_set_new(object, "verdict",
                             json_pack("{s:s,s:s,s:o,s:o,s:b}", "servet",
@@ -182,61 +293,4 @@ json_t *bench_json_machine(void)
         json_object_set_new(machine, "cpu_quota", json_real(quota));
     }
     return machine;
-}
-
-/* -- reasons -- */
-
-/* Whether a comparator leaves the choice of PUs to the system's scheduler. mpirun binds ranks by
- * itself up to two. */
-static bool leaves_threads_free(const struct comparator *comparator, const struct program *program)
-{
-    return strcmp(comparator->name, "bind-none") == 0 ||
-           (strcmp(comparator->name, "default") == 0 && program->ranks == 0);
-}
-
-static size_t workers(const struct comparison *comparison)
-{
-    const struct program *program = comparison->program;
-    size_t ranks = program->ranks ? program->ranks : 1,
-           threads = program->threads ? program->threads : 1;
-    return ranks * threads * comparison->conditions.jobs;
-}
-
-/* Whether another of servet's priorities is not slower than the best of the others. */
-static bool other_priority_is_not(const struct comparison *comparison,
-                                  const struct verdict *verdict)
-{
-    const struct series *best = bench_measure_best(comparison, true);
-    if (!best || best == verdict->ours) {
-        return false;
-    }
-    const struct verdict other = verdict_between(comparison, best, verdict->best);
-    return !other.slower;
-}
-
-const char *bench_reason(const struct comparison *comparison, const struct verdict *verdict)
-{
-    size_t pus = bench_tools_pus(), count = workers(comparison);
-    bool free_threads = leaves_threads_free(verdict->best->comparator, comparison->program);
-    if (comparison->conditions.load_pus && free_threads) {
-        return "a pinned thread stays beside the background job, from which the system moves its "
-               "own";
-    }
-    if (count > pus && free_threads) {
-        return "more threads than PUs: the system moves threads to PUs that fall idle, pinned ones "
-               "stay";
-    }
-    if (count > pus) {
-        return "more threads than PUs: who shares a PU with whom decides, not the cores";
-    }
-    if (other_priority_is_not(comparison, verdict)) {
-        return "the other priority is not slower: the program wants that one";
-    }
-    if (count == pus) {
-        return "every PU has one thread under both: which one is on which is all that differs";
-    }
-    if (free_threads) {
-        return "threads that the system may move do better than on the PUs that were chosen";
-    }
-    return "other PUs were chosen: SERVET_VERBOSE=1 and servet-map --explain say which and why";
 }

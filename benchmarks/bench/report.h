@@ -7,8 +7,7 @@
 
 #include "benchmarks/bench/measure.h"
 
-/* The comparison in words, and the verdict: is servet slower than the best of the others, beyond
- * the interval? */
+/* First in words, whether servet helped; then every figure. */
 void bench_table(FILE *out, const struct comparison *comparison);
 
 /* How servet (its first priority that was run, memory unless chosen otherwise) stands beside the
