@@ -466,12 +466,12 @@ static struct unsettled devices_of(const struct profile_class *node_class)
     return of;
 }
 
-bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
-                                size_t size)
+/* By probe, as probe_run_names lists them. */
+static void gather_unsettled(const struct servet_profile *profile,
+                             struct unsettled of[static PROBE_NAMES])
 {
     const struct profile_class *node_class = &profile->classes[0];
-    struct unsettled caches = {0}, sharing = {0}, memory = {0}, messages = messages_of(profile),
-                     devices = devices_of(node_class);
+    struct unsettled caches = {0}, sharing = {0}, memory = {0};
     for (size_t i = 0; i < node_class->cache_count; i++) {
         widen_quality(&caches, &node_class->caches[i].quality);
         sharing.cut_short |= node_class->caches[i].sharing_quality.cut_short;
@@ -480,22 +480,50 @@ bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned l
     for (size_t i = 0; i < node_class->memory.level_count; i++) {
         widen_quality(&memory, &node_class->memory.levels[i].quality);
     }
-    const bool apart = memory.beside_others || messages.beside_others ||
-                       fmax(fmax(caches.spread, devices.spread),
-                            fmax(memory.spread, messages.spread)) > PROFILE_SETTLED_SPREAD;
-    const bool cut =
-        caches.cut_short || sharing.cut_short || memory.cut_short || messages.cut_short;
+    of[0] = caches;
+    of[1] = sharing;
+    of[2] = memory;
+    of[3] = messages_of(profile);
+    of[4] = devices_of(node_class);
+}
+
+static bool lies_apart(const struct unsettled *of)
+{
+    return of->beside_others || of->spread > PROFILE_SETTLED_SPREAD;
+}
+
+unsigned probe_conditions_loosened(const struct servet_profile *old,
+                                   const struct servet_profile *profile)
+{
+    struct unsettled before[PROBE_NAMES], now[PROBE_NAMES];
+    unsigned probes = 0;
+    gather_unsettled(old, before);
+    gather_unsettled(profile, now);
+    for (size_t i = 0; i < PROBE_NAMES && probe_conditions_others_ran(profile); i++) {
+        probes |= lies_apart(&now[i]) && !lies_apart(&before[i]) ? 1u << i : 0;
+    }
+    return probes;
+}
+
+bool probe_conditions_unsettled(const struct servet_profile *profile, unsigned left_out, char *text,
+                                size_t size)
+{
+    struct unsettled of[PROBE_NAMES];
+    bool apart = false, cut = false;
     FILE *to = fmemopen(text, size - 1, "w");
     text[0] = text[size - 1] = '\0';
     if (!to) {
         return false;
     }
-    add_unsettled(to, "cache", &caches);
-    add_unsettled(to, "sharing", &sharing);
-    add_moved(to, node_class);
-    add_unsettled(to, "memory", &memory);
-    add_unsettled(to, "message", &messages);
-    add_unsettled(to, "device", &devices);
+    gather_unsettled(profile, of);
+    for (size_t i = 0; i < PROBE_NAMES; i++) {
+        add_unsettled(to, probe_run_names[i], &of[i]);
+        apart |= lies_apart(&of[i]);
+        cut |= of[i].cut_short;
+        if (1u << i == PROBE_SHARING) {
+            add_moved(to, &profile->classes[0]);
+        }
+    }
     if (left_out) {
         fprintf(to, "%snot measured:%s", probe_separator(to, ", "),
                 probe_run_list(left_out, ' ').text);

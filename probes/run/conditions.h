@@ -44,6 +44,11 @@ void probe_conditions_add(struct conditions *to, const char *key, const char *fo
 /* Did other programs run before or while it was measured, as its conditions say? */
 bool probe_conditions_others_ran(const struct servet_profile *profile);
 
+/* Probes whose figures are settled in the old profile and not in the new one, which was measured
+ * while other programs ran. */
+unsigned probe_conditions_loosened(const struct servet_profile *old,
+                                   const struct servet_profile *profile);
+
 /* Which figures of the profile a second run might not confirm, because their rounds lie more than a
  * fifth apart, the budget cut them short or left them out, or a virtual machine's PUs shared
  * caches otherwise than declared, and how to measure them again: "memory (spread 41 %), message

@@ -111,8 +111,8 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
 
 /* One line per figure on `out`, the verdict on the last one. `mpi`: messages may be measured
  * through MPI.
- * 1: it still does; 0: it does not (other machine, other figures, or nothing in it was measured);
- * -errno with the reason. */
+ * 1: it still does, or other programs ran and nothing can be said; 0: it does not (other machine,
+ * other figures, or nothing in it was measured); -errno with the reason. */
 int probe_verify_pairs(struct machine *machine, const struct servet_profile *profile, bool mpi,
                        FILE *out, struct servet_error *error);
 

@@ -82,7 +82,7 @@ static const struct argp_option table[] = {
      0},
     {"check", OPTION_CHECK, "FILE", OPTION_ARG_OPTIONAL,
      "Measure a sample (within 5 s) and say whether the profile still describes this machine: "
-     "status 0 yes, 1 no",
+     "status 0 yes, or too busy to say; 1 no",
      0},
     {"cluster", OPTION_CLUSTER, NULL, 0,
      "Under mpirun or srun: measure all nodes of the job and the network between them (--cluster "
@@ -277,20 +277,26 @@ static void save_partial(const struct servet_profile *profile, const char *path,
              partial);
 }
 
-/* A part of a profile in place of a whole one: are there figures at that path which this run has
- * left out? */
-static bool loses_figures(unsigned left_out, const char *path)
+/* What the profile at that path has, and this one has not or less settled: why, or NULL. A profile of
+ * another machine has nothing to lose. */
+static const char *lost_figures(const struct servet_profile *profile, unsigned left_out,
+                                const char *path)
 {
     struct servet_profile *old;
-    if (!left_out || path[0] == '\0' || profile_load(path, &old, NULL) < 0) {
-        return false;
+    if (path[0] == '\0' || profile_load(path, &old, NULL) < 0) {
+        return NULL;
     }
     const struct profile_class *of = &old->classes[0];
-    const bool loses = (left_out & PROBE_CACHE && of->cache_curve_count) ||
-                       (left_out & PROBE_MEMORY && of->memory.reference_bytes_per_s > 0) ||
-                       (left_out & PROBE_MESSAGE && of->communication.layer_count);
+    const unsigned has = (of->cache_curve_count ? PROBE_CACHE : 0) |
+                         (of->memory.reference_bytes_per_s > 0 ? PROBE_MEMORY : 0) |
+                         (of->communication.layer_count ? PROBE_MESSAGE : 0);
+    const bool same = old->topology_signature && profile->topology_signature &&
+                      strcmp(old->topology_signature, profile->topology_signature) == 0,
+               looser = same && has & probe_conditions_loosened(old, profile);
     profile_free(old);
-    return loses;
+    return has & left_out ? "--budget: no time was left for figures that the profile has"
+           : looser       ? "other programs ran: the profile's figures are settled, these are not"
+                          : NULL;
 }
 
 static const struct argp_child more_options[] = {
@@ -399,8 +405,9 @@ static int settle_run(const struct options *options, struct probe_run *run, int 
         save_partial(profile, path, error->text);
         return cli_finish(CLI_FAILED);
     }
-    if (!options->run.force && loses_figures(run->left_out, path)) {
-        save_partial(profile, path, "--budget: no time was left for figures that the profile has");
+    const char *lost = options->run.force ? NULL : lost_figures(profile, run->left_out, path);
+    if (lost) {
+        save_partial(profile, path, lost);
         return cli_finish(CLI_FAILED);
     }
     save_profile(options, profile, run, path);

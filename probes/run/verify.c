@@ -3,12 +3,16 @@
 #include "probes/run/run.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/times.h>
 
 #include "probes/cache/probe.h"
 #include "probes/memory/rates.h"
 #include "probes/pairs/messages.h"
+#include "profile/base/mask.h"
 #include "profile/base/statistics.h"
+#include "profile/base/ticks.h"
 #include "profile/query.h"
 #include "profile/text/text.h"
 
@@ -17,13 +21,41 @@ enum { ATTEMPTS = 4 };
 /* Beyond the caches, but small enough to be measured in a fraction of a second. */
 static const uint64_t largest_sample = 128u << 20;
 
+static bool is_native(const struct machine *machine)
+{
+    return strcmp(machine->name, "native") == 0;
+}
+
 struct sample {
     struct probe probe;
     const struct profile_class *node_class;
     uint32_t pu;
     FILE *out;
     size_t measured, changed;
+    double others_s; /* of other programs, when it began */
 };
+
+/* Beside other programs that had as much of the PUs on average a figure that differs is no news. A
+ * machine at rest does with some hundredths. */
+static const double others_least = 0.25;
+
+/* Time of the PUs that other programs have had since the machine started: not the guard's, for
+ * those on other PUs take bandwidth, too. */
+static double others_s(void)
+{
+    struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
+    struct tms own = {0};
+    double busy = 0;
+    if (ticks && profile_ticks_get(ticks, PROFILE_MASK_PUS) == 0) {
+        for (size_t i = 0; i < PROFILE_MASK_PUS; i++) {
+            busy += (double)(ticks[i].all - ticks[i].idle);
+        }
+    }
+    free(ticks);
+    times(&own);
+    busy -= (double)(own.tms_utime + own.tms_stime + own.tms_cutime + own.tms_cstime);
+    return busy * 1e-9 * PROFILE_TICK_NS;
+}
 
 typedef int measure_function(struct sample *sample, uint64_t bytes, double *value);
 
@@ -166,7 +198,7 @@ static int ask_messages(struct sample *sample, bool mpi)
         return 0;
     }
     struct machine *machine = sample->probe.machine, messenger;
-    bool threads = strcmp(machine->name, "native") != 0 || layer->quality.through_threads;
+    bool threads = !is_native(machine) || layer->quality.through_threads;
     if (!threads && !mpi) {
         fputs("left out  message: it was measured through MPI\n", sample->out);
         return 0;
@@ -199,6 +231,15 @@ static int verdict(struct sample *sample)
         fputs("no: there is nothing in the profile that can be measured again\n", sample->out);
         return 0;
     }
+    const double others =
+        (others_s() - sample->others_s) / fmax(probe_machine_elapsed(sample->probe.machine), 1e-3);
+    if (sample->changed && is_native(sample->probe.machine) && others > others_least) {
+        fprintf(sample->out,
+                "too busy to say: %zu of %zu figures differ, and other programs had %.1f PUs "
+                "meanwhile\n",
+                sample->changed, sample->measured, others);
+        return 1;
+    }
     if (sample->changed) {
         fprintf(sample->out,
                 "no: %zu of %zu figures changed; servet-probe measures the machine anew\n",
@@ -214,7 +255,7 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
                        FILE *out, struct servet_error *error)
 {
     struct servet_error why;
-    bool native = strcmp(machine->name, "native") == 0;
+    const bool native = is_native(machine);
     if (native && profile_matches(profile, "", &machine->pus, &why) < 0) {
         fprintf(out, "no: %s\n", why.text);
         return 0;
@@ -224,7 +265,8 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
     struct sample sample = {.probe = {.machine = machine, .seed = 1},
                             .node_class = node_class ? node_class : &profile->classes[0],
                             .pu = machine->pus.ids[0],
-                            .out = out};
+                            .out = out,
+                            .others_s = others_s()};
     const char *data = sample.node_class->communication.message_data;
     sample.probe.unwritten = data && strcmp(data, "unwritten") == 0;
     int rc = profile->measured ? ask_caches(&sample) : 0;

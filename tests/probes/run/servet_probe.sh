@@ -60,6 +60,10 @@ if [ -r /proc/self/schedstat ]; then
         sleep 0.05
     done
     "$probe" --cpuset "$allowed" --probes memory -o "$folder/busy.json" 2>"$folder/err" || fail "beside a busy task"
+    # a figure that differs then is no news
+    sed 's/"reference_bytes_per_s": /&9/' "$folder/busy.json" >"$folder/other.json"
+    "$probe" --cpuset "$allowed" --check="$folder/other.json" >"$folder/out" || fail "busy, yet: $(cat "$folder/out")"
+    grep -q '^too busy to say: 1 of 1 figures differ' "$folder/out" || fail "too busy, yet: $(cat "$folder/out")"
     # ranks of an MPI program are watched as our own threads are
     "$probe" -q --probes message -o "$folder/ranks.json" 2>"$folder/ranks.err"
     kill $hog

@@ -464,3 +464,21 @@ TEST(who_was_alone_is_not_told_to_wait_until_nothing_else_runs, .loops = 6)
     }
     free(profile.conditions);
 }
+
+/* A machine that was busy is a reason to keep what is settled; one that is so by itself is not. */
+TEST(settled_figures_are_not_given_up_for_those_of_a_busy_machine)
+{
+    struct profile_class before = {.memory.quality = {.origin = PROFILE_MEASURED, .spread = 0.1}},
+                         now = {.memory.quality = {.origin = PROFILE_MEASURED, .spread = 0.5}};
+    struct servet_profile old = {.classes = &before, .class_count = 1},
+                          profile = {.classes = &now, .class_count = 1};
+    ck_assert_uint_eq(probe_conditions_loosened(&old, &profile), 0);
+    profile.conditions = &(struct profile_condition){"busy", "other tasks ran"};
+    profile.condition_count = 1;
+    ck_assert_uint_eq(probe_conditions_loosened(&old, &profile), PROBE_MEMORY);
+    before.memory.quality.spread = 0.3;
+    ck_assert_uint_eq(probe_conditions_loosened(&old, &profile), 0);
+    before.memory.quality.spread = 0.1;
+    now.memory.quality = (struct profile_quality){.origin = PROFILE_MEASURED, .cut_short = true};
+    ck_assert_uint_eq(probe_conditions_loosened(&old, &profile), 0);
+}
