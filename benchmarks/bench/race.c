@@ -180,11 +180,25 @@ bool bench_race_equal(const struct race *race, size_t candidate)
             best->interval.low <= one->interval.high);
 }
 
+/* Is the first, which ran before, no worse than that one, as far as intervals show? */
+static bool first_stays(const struct race *race, size_t other)
+{
+    const struct racer *first = &race->racers[0], *one = &race->racers[other];
+    return first->rounds && first->state <= RACE_BEHIND &&
+           (first->rounds < BENCH_LEAST_ROUNDS || one->rounds < BENCH_LEAST_ROUNDS ||
+            first->interval.low <= one->interval.high);
+}
+
 size_t bench_race_choice(const struct race *race)
 {
-    size_t choice = bench_race_best(race);
-    for (size_t i = 0; choice != SIZE_MAX && i < race->count; i++) {
-        if (bench_race_equal(race, i) && race->simpler(race->context, i, choice)) {
+    const size_t best = bench_race_best(race);
+    size_t choice = best;
+    if (best != SIZE_MAX && first_stays(race, best)) {
+        return 0;
+    }
+    for (size_t i = 0; best != SIZE_MAX && i < race->count; i++) {
+        if (bench_race_equal(race, i) && !first_stays(race, i) &&
+            race->simpler(race->context, i, choice)) {
             choice = i;
         }
     }

@@ -61,7 +61,9 @@ size_t bench_race_best(const struct race *race);
 /* Nothing tells it from the best: it is that, or both have intervals, and these overlap. */
 bool bench_race_equal(const struct race *race, size_t candidate);
 
-/* The simplest of those; SIZE_MAX: none has a value. */
+/* The first, unless another is measurably better, by BENCH_LEAST_ROUNDS of both and intervals that
+ * lie apart: then the simplest of those that are, and that nothing tells from the best. SIZE_MAX:
+ * none has a value. */
 size_t bench_race_choice(const struct race *race);
 
 #endif

@@ -298,22 +298,15 @@ static void print_row(const struct tuning *t, size_t candidate)
            *remark.text ? 26 : 0, bench_span(gain.interval, gain.rounds, 3).text, remark.text);
 }
 
-/* Is the line that is kept faster than that of before? */
+/* Why the line that is kept is kept. */
 static void print_verdict(const struct tuning *t)
 {
     const struct gain gain = gain_of(t, t->winner);
-    const bool higher = t->request->metric.higher;
     if (t->winner == 0) {
-        printf("as before: of the others none is faster beyond the intervals\n");
-    } else if (gain.rounds < BENCH_LEAST_ROUNDS) {
-        printf("kept / before: no verdict, it needs %d rounds of both\n", BENCH_LEAST_ROUNDS);
-    } else {
-        const bool above = gain.interval.low > 1, below = gain.interval.high < 1;
-        printf("kept / before: %.3f [%.3f, %.3f], %s\n", gain.ratio, gain.interval.low,
-               gain.interval.high,
-               !above && !below  ? "cannot be distinguished"
-               : above == higher ? "faster beyond the interval"
-                                 : "slower beyond the interval");
+        printf("as it is: no other is measurably better\n");
+    } else if (gain.rounds) {
+        printf("kept / before: %.3f [%.3f, %.3f]\n", gain.ratio, gain.interval.low,
+               gain.interval.high);
     }
 }
 

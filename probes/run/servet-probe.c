@@ -277,8 +277,8 @@ static void save_partial(const struct servet_profile *profile, const char *path,
              partial);
 }
 
-/* What the profile at that path has, and this one has not or less settled: why, or NULL. A profile of
- * another machine has nothing to lose. */
+/* Figures of the profile at that path that this one lacks, or has less settled: why, or NULL. A
+ * profile of another machine has no settled ones to lose. */
 static const char *lost_figures(const struct servet_profile *profile, unsigned left_out,
                                 const char *path)
 {

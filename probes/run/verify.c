@@ -35,8 +35,8 @@ struct sample {
     double others_s; /* of other programs, when it began */
 };
 
-/* Beside other programs that had as much of the PUs on average a figure that differs is no news. A
- * machine at rest does with some hundredths. */
+/* PUs that other programs had on average: from so many on, a figure that differs is no news. A
+ * machine at rest has some hundredths. */
 static const double others_least = 0.25;
 
 /* Time of the PUs that other programs have had since the machine started: not the guard's, for

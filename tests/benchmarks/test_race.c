@@ -193,6 +193,25 @@ TEST(of_those_that_are_alike_every_search_keeps_the_simplest)
     ck_assert_msg(best[1] < 9, "%zu %zu %zu", best[1], best[2], best[3]);
 }
 
+/* The first, which ran before, stays where no other is measurably better, however simple: neither
+ * by luck, nor for want of time. */
+TEST(what_ran_before_stays_unless_another_is_better)
+{
+    size_t kept = 0;
+    for (unsigned draw = 0; draw < 20; draw++) {
+        struct simulated s = {.seconds = {1, 1, 1, 1}, .count = 4, .random = {draw}, .noise = 0.03};
+        struct race race = raced(&s);
+        kept += bench_race_choice(&race) == 0;
+        s = (struct simulated){.seconds = {1, 0.5}, .count = 2, .over_after = 11};
+        race = raced(&s);
+        ck_assert_uint_eq(bench_race_choice(&race), 0);
+        s = (struct simulated){.seconds = {1, 0.5}, .count = 2, .over_after = 13};
+        race = raced(&s);
+        ck_assert_uint_eq(bench_race_choice(&race), 1);
+    }
+    ck_assert_msg(kept >= 19, "%zu of 20", kept);
+}
+
 /* Of the best's six runs the third is bad, so that it stays undecided, and any other: medians
  * decide. Its run of the first round is made twice. */
 TEST(bad_runs_decide_nothing)

@@ -107,21 +107,21 @@ TEST(the_fastest_is_kept_and_used)
     ck_assert_str_eq(json_string_value(json_object_get(root, "metric")), "figure ([0-9.]+)");
 }
 
-/* Nothing tells them apart: the system's own placement and the fewest threads are kept, and that it
- * is no gain is said. The table has what the user ran before. */
-TEST(what_is_alike_is_kept_simple)
+/* Nothing tells them apart, or there was no time to tell: the line stays as it is, with as many
+ * threads as before. */
+TEST(what_is_alike_stays_as_it_is, .loops = 2)
 {
-    script("app", "echo figure 2");
-    struct run run = tune(FIGURE "-- %s/app", folder);
     cpu_set_t set;
-    bool several = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
-    expect(&run, 0, "as before, ", "");
-    expect(&run, 0, "cannot be distinguished\n", "");
-    expect(&run, 0,
-           several ? "kept / before: 1.000 [1.000, 1.000], cannot be distinguished\n"
-                   : "as before: of the others none is faster",
-           "");
-    expect(&run, 0, "keep: env OMP_NUM_THREADS=1 /", "");
+    char keep[64];
+    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    snprintf(keep, sizeof keep, "keep: env OMP_NUM_THREADS=%d /", CPU_COUNT(&set));
+    script("app", "%s",
+           _i ? "sleep 0.4; [ -e first ] && echo figure 1 || echo figure 2; >first"
+              : "echo figure 2");
+    struct run run = tune("--budget %d " FIGURE "-- %s/app", _i ? 3 : 600, folder);
+    expect(&run, 0, "as before, kept\n", "");
+    expect(&run, 0, "\nas it is: no other is measurably better\n", "");
+    expect(&run, 0, keep, "");
 }
 
 /* A short look, or one on fewer PUs, does not replace what is better founded. */
