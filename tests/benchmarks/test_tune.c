@@ -115,7 +115,7 @@ TEST(what_is_alike_stays_as_it_is, .loops = 2)
     char keep[64];
     ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
     snprintf(keep, sizeof keep, "keep: env OMP_NUM_THREADS=%d /", CPU_COUNT(&set));
-    script("app", "%s",
+    script("app", "cd %s; %s", folder,
            _i ? "sleep 0.4; [ -e first ] && echo figure 1 || echo figure 2; >first"
               : "echo figure 2");
     struct run run = tune("--budget %d " FIGURE "-- %s/app", _i ? 3 : 600, folder);
