@@ -105,13 +105,7 @@ static struct traffic_choice place_best(struct map_view *view, const struct map_
     uint32_t *placed = map_needed(map_arena_get(&view->arena, matrix->ranks, sizeof *placed));
     struct traffic_choice choice = {.placer = MAP_RANK_ORDER};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        if (!map_placer_built(placer)) {
-            continue;
-        }
-        int rc = map_place_ranks(view, placer, matrix, given, placed, &choice.seconds[placer]);
-        if (rc < 0) {
-            cli_fail(rc == -EFAULT ? "Scotch crashed on this matrix" : "out of memory");
-        }
+        map_done(map_place_ranks(view, placer, matrix, given, placed, &choice.seconds[placer]));
         if (placer == MAP_RANK_ORDER || choice.seconds[placer] < choice.seconds[choice.placer]) {
             choice.placer = placer;
             memcpy(best, placed, matrix->ranks * sizeof *best);
@@ -128,10 +122,8 @@ static void explain_traffic(FILE *out, const struct traffic_choice *choice,
             : view->profile->measured ? " (layers x bytes, latencies were not measured)"
                                       : " (layers x bytes, nothing was measured)");
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        if (map_placer_built(placer)) {
-            fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
-                    placer == choice->placer ? " (taken)" : "");
-        }
+        fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
+                placer == choice->placer ? " (taken)" : "");
     }
     fputc('\n', out);
 }

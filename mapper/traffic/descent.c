@@ -1,8 +1,9 @@
-/* Ranks are cut level by level, as the machine is built: the dearest boundary, the network, first.
+/* Ranks are cut in two, and the halves again, where the machine is: at the dearest boundary, the
+ * network, first.
  *
  * Within a level all groups are equally far from one another (pairs of one layer have one latency),
- * so that each cut is a plain graph partition into parts of given sizes, and the whole costs n log
- * n on any machine, also where the chosen PUs do not form a regular tree. */
+ * so that each cut is a plain graph partition into two parts of given sizes, and the whole costs
+ * n log n on any machine, also where the chosen PUs do not form a regular tree. */
 #include "mapper/traffic/traffic.h"
 
 #include <errno.h>
@@ -17,124 +18,151 @@
 /* A round that saves less than this part of the time is the last. */
 #define WORTH_A_ROUND 1e-3
 
-/* -- cutting by growth -- */
+/* Passes over a cut, and moves without a gain after which a pass ends. */
+#define MOST_PASSES 8
+#define MOST_IDLE_MOVES 128
 
-/* A heap of ranks by their bytes to the growing part, the lowest number on ties. */
+/* Ranks of one side that may move to the other, the one that saves most bytes first, the lowest
+ * number on ties. */
 struct heap {
-    uint32_t *items, *at; /* at[r]: where rank r stands, MAP_NONE: nowhere */
-    double *bytes;
-    uint32_t count;
+    uint32_t *items, count;
 };
 
-static bool before(const struct heap *heap, uint32_t a, uint32_t b)
+struct descent {
+    struct map_traffic *t;
+    uint32_t *ranks;   /* all ranks; those of one part lie together */
+    uint32_t *leaves;  /* the places; those of one group lie together */
+    uint32_t *parting; /* by leaf: the outermost level that parts it from the one before it;
+                          MAP_NONE: none does */
+    uint32_t *room;    /* as long, for sorting */
+    /* The subgraph at hand: some ranks, numbered from 0, and what they send to one another. */
+    uint32_t *local;           /* by rank: its number; MAP_NONE: not in it */
+    size_t *start;             /* by number, and one more: where its partners begin */
+    struct map_entry *entries; /* from number to number */
+    /* Its cut. */
+    uint8_t *side;  /* 0 or 1 */
+    double *saving; /* bytes over the cut that a move to the other side saves */
+    uint32_t *at;   /* where it stands in its side's heap; MAP_NONE: it does not move */
+    struct heap heaps[2];
+    uint32_t *moved; /* in this pass, in order */
+};
+
+/* -- the heaps -- */
+
+static bool saves_more(const struct descent *d, uint32_t a, uint32_t b)
 {
-    if (heap->bytes[a] > heap->bytes[b] || heap->bytes[a] < heap->bytes[b]) {
-        return heap->bytes[a] > heap->bytes[b];
+    if (d->saving[a] > d->saving[b] || d->saving[a] < d->saving[b]) {
+        return d->saving[a] > d->saving[b];
     }
     return a < b;
 }
 
-static void set_item(struct heap *heap, uint32_t at, uint32_t rank)
+static void set_item(struct descent *d, struct heap *heap, uint32_t at, uint32_t item)
 {
-    heap->items[at] = rank;
-    heap->at[rank] = at;
+    heap->items[at] = item;
+    d->at[item] = at;
 }
 
-static void rise(struct heap *heap, uint32_t at)
+/* Puts an item where it belongs, from the hole at `at`. */
+static void sift(struct descent *d, struct heap *heap, uint32_t at, uint32_t item)
 {
-    uint32_t rank = heap->items[at];
-    while (at > 0 && before(heap, rank, heap->items[(at - 1) / 2])) {
-        set_item(heap, at, heap->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
+    for (; at > 0 && saves_more(d, item, heap->items[(at - 1) / 2]); at = (at - 1) / 2) {
+        set_item(d, heap, at, heap->items[(at - 1) / 2]);
     }
-    set_item(heap, at, rank);
-}
-
-static uint32_t take_first(struct heap *heap)
-{
-    uint32_t first = heap->items[0], last = heap->items[--heap->count], at = 0;
-    heap->at[first] = MAP_NONE;
-    while (heap->count && 2 * at + 1 < heap->count) {
-        uint32_t child = 2 * at + 1;
-        if (child + 1 < heap->count && before(heap, heap->items[child + 1], heap->items[child])) {
-            child++;
-        }
-        if (!before(heap, heap->items[child], last)) {
+    for (uint32_t child = 2 * at + 1; child < heap->count; child = 2 * at + 1) {
+        child +=
+            child + 1 < heap->count && saves_more(d, heap->items[child + 1], heap->items[child]);
+        if (!saves_more(d, heap->items[child], item)) {
             break;
         }
-        set_item(heap, at, heap->items[child]);
+        set_item(d, heap, at, heap->items[child]);
         at = child;
     }
+    set_item(d, heap, at, item);
+}
+
+static uint32_t take_first(struct descent *d, struct heap *heap)
+{
+    uint32_t first = heap->items[0], last = heap->items[--heap->count];
     if (heap->count) {
-        set_item(heap, at, last);
+        sift(d, heap, 0, last);
     }
+    d->at[first] = MAP_NONE;
     return first;
 }
 
-static void add_bytes(struct heap *heap, uint32_t rank, double bytes)
+/* All items of the subgraph may move. */
+static void fill_heaps(struct descent *d, uint32_t count)
 {
-    heap->bytes[rank] += bytes;
-    if (heap->at[rank] == MAP_NONE) {
-        set_item(heap, heap->count++, rank);
+    d->heaps[0].count = d->heaps[1].count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct heap *heap = &d->heaps[d->side[i]];
+        sift(d, heap, heap->count++, i);
     }
-    rise(heap, heap->at[rank]);
 }
 
-struct descent {
-    struct map_traffic *t;
-    uint32_t *ranks;  /* all ranks; those of one part lie together */
-    uint32_t *leaves; /* the places; those of one group lie together */
-    uint32_t *room;   /* as long, for sorting */
-    uint32_t *sizes;  /* of the parts at hand */
-    /* The subgraph at hand: some ranks, numbered from 0, and what they send to one another. */
-    uint32_t *local;           /* by rank: its number; MAP_NONE: not in it */
-    uint32_t *part;            /* by number; MAP_NONE: in none yet */
-    uint32_t fresh;            /* the lowest number that may still be in none */
-    size_t *start;             /* by number, and one more: where its partners begin */
-    struct map_entry *entries; /* from number to number */
-    struct heap heap;          /* of the cut at hand */
-};
+/* -- cutting -- */
 
-/* The rank with the most bytes to part p, else the lowest that is in none, is in it now. */
-static void grow_side(struct descent *d, uint32_t p)
+static void move_over(struct descent *d, uint32_t item)
 {
-    while (d->heap.count == 0 && d->part[d->fresh] != MAP_NONE) {
-        d->fresh++;
-    }
-    uint32_t rank = d->heap.count ? take_first(&d->heap) : d->fresh;
-    d->part[rank] = p;
-    for (size_t e = d->start[rank]; e < d->start[rank + 1]; e++) {
-        if (d->part[d->entries[e].to] == MAP_NONE) {
-            add_bytes(&d->heap, d->entries[e].to, d->entries[e].bytes);
+    const uint8_t to = d->side[item] ^= 1;
+    d->saving[item] = -d->saving[item];
+    for (size_t e = d->start[item]; e < d->start[item + 1]; e++) {
+        const uint32_t other = d->entries[e].to;
+        d->saving[other] += (d->side[other] == to ? -2 : 2) * d->entries[e].bytes;
+        if (d->at[other] != MAP_NONE) {
+            sift(d, &d->heaps[d->side[other]], d->at[other], other);
         }
     }
 }
 
-/* Cuts the `count` ranks of the subgraph into `parts` parts of exactly sizes[p] ranks (their sum is
- * the count), so that few bytes go between parts: one after the other, each grown from the lowest
- * rank that is left, next always the rank with the most bytes to the part. n log n. */
-static void cut_by_growth(struct descent *d, uint32_t count, const uint32_t *sizes, uint32_t parts)
+/* Side 0 grows from nothing to `size` ranks; next is always the one that leaves the fewest bytes
+ * between the sides, which begins in a corner. */
+static void cut_by_growth(struct descent *d, uint32_t count, uint32_t size)
 {
-    struct heap *heap = &d->heap;
-    d->fresh = 0;
-    memset(heap->at, 0xff, count * sizeof *heap->at);
-    memset(heap->bytes, 0, count * sizeof *heap->bytes);
-    memset(d->part, 0xff, count * sizeof *d->part);
-    for (uint32_t p = 0; p < parts; p++) {
-        for (uint32_t n = 0; n < sizes[p]; n++) {
-            grow_side(d, p);
-        }
-        while (heap->count) { /* what touches this part is free for the next */
-            heap->bytes[heap->items[--heap->count]] = 0;
-            heap->at[heap->items[heap->count]] = MAP_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        d->side[i] = 1;
+        d->saving[i] = 0;
+        for (size_t e = d->start[i]; e < d->start[i + 1]; e++) {
+            d->saving[i] -= d->entries[e].bytes;
         }
     }
+    fill_heaps(d, count);
+    for (uint32_t n = 0; n < size; n++) {
+        move_over(d, take_first(d, &d->heaps[1]));
+    }
+}
+
+/* Ranks change sides in pairs, each once, the best ones first even where that costs bytes; the pass
+ * then goes back to its best moment (Kernighan and Lin 1970, with the heaps of Fiduccia and
+ * Mattheyses 1982). True: it saved bytes. */
+static bool improve_cut(struct descent *d, uint32_t count)
+{
+    uint32_t moves = 0, best_moves = 0;
+    double saved = 0, best = 0;
+    fill_heaps(d, count);
+    while (d->heaps[0].count && d->heaps[1].count && moves - best_moves < MOST_IDLE_MOVES) {
+        for (int side = 0; side < 2; side++) {
+            const uint32_t item = take_first(d, &d->heaps[side]);
+            saved += d->saving[item];
+            move_over(d, item);
+            d->moved[moves++] = item;
+        }
+        if (saved > best) {
+            best = saved;
+            best_moves = moves;
+        }
+    }
+    while (moves > best_moves) {
+        move_over(d, d->moved[--moves]);
+    }
+    return best > 0;
 }
 
 /* -- the machine, level by level -- */
 
 /* Levels in all: layers between nodes, the node itself, the layers of the class with the most. */
-size_t map_count_levels(const struct map_view *view)
+static size_t count_levels(const struct map_view *view)
 {
     size_t most = 0;
     for (size_t c = 0; c < view->class_count; c++) {
@@ -151,7 +179,7 @@ static const struct map_groups *layer_groups(const struct map_class *class, size
 }
 
 /* By a number above all groups where it is alone. */
-uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf)
+static uint64_t group_at(const struct map_view *view, size_t level, uint32_t leaf)
 {
     uint32_t node = map_view_node(view, leaf), group = MAP_NONE, item = leaf;
     if (level < view->network_count) {
@@ -176,9 +204,9 @@ static int by_groups(const void *a, const void *b, void *context)
 {
     const struct map_view *view = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    size_t levels = map_count_levels(view);
+    size_t levels = count_levels(view);
     for (size_t level = 0; level < levels; level++) {
-        uint64_t p = map_group_at(view, level, x), q = map_group_at(view, level, y);
+        uint64_t p = group_at(view, level, x), q = group_at(view, level, y);
         if (p != q) {
             return p < q ? -1 : 1;
         }
@@ -186,28 +214,7 @@ static int by_groups(const void *a, const void *b, void *context)
     return x < y ? -1 : x > y;
 }
 
-void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count)
-{
-    qsort_r(leaves, count, sizeof *leaves, by_groups, view);
-}
-
-/* Counts the leaves [begin, end) of each group that they lie in; returns how many groups. */
-static uint32_t count_groups(struct descent *d, size_t level, uint32_t begin, uint32_t end)
-{
-    uint64_t before = 0;
-    uint32_t parts = 0;
-    for (uint32_t i = begin; i < end; i++) {
-        uint64_t group = map_group_at(d->t->view, level, d->leaves[i]);
-        if (i == begin || group != before) {
-            d->sizes[parts++] = 0;
-        }
-        d->sizes[parts - 1]++;
-        before = group;
-    }
-    return parts;
-}
-
-/* -- cutting -- */
+/* -- level by level -- */
 
 /* The subgraph at hand is that of the ranks [begin, end). */
 static void take_subgraph(struct descent *d, uint32_t begin, uint32_t end)
@@ -233,44 +240,46 @@ static void take_subgraph(struct descent *d, uint32_t begin, uint32_t end)
     }
 }
 
-/* Ranks of part 0 first, then those of part 1, …, in ascending order within each. */
-static void sort_ranks(struct descent *d, uint32_t begin, uint32_t end, uint32_t parts)
+/* Where [begin, end) is cut: at the outermost level that parts it, nearest to the middle. `end`:
+ * nowhere, it is one group on all levels. */
+static uint32_t find_cut(const struct descent *d, uint32_t begin, uint32_t end)
 {
-    uint32_t at = begin;
-    memcpy(d->room + begin, d->ranks + begin, (end - begin) * sizeof *d->ranks);
-    for (uint32_t p = 0; p < parts; p++) {
-        uint32_t size = d->sizes[p];
-        d->sizes[p] = at;
-        at += size;
+    uint32_t level = MAP_NONE, best = end;
+    int64_t nearest = 0;
+    for (uint32_t i = begin + 1; i < end; i++) {
+        const int64_t off = llabs(2 * (int64_t)i - begin - end);
+        if (d->parting[i] < level || (d->parting[i] == level && best < end && off < nearest)) {
+            level = d->parting[i];
+            best = i;
+            nearest = off;
+        }
     }
+    return best;
+}
+
+/* The ranks of side 0 first, in their order on each side. */
+static void sort_ranks(struct descent *d, uint32_t begin, uint32_t middle, uint32_t end)
+{
+    uint32_t at[2] = {begin, middle};
+    memcpy(d->room + begin, d->ranks + begin, (end - begin) * sizeof *d->ranks);
     for (uint32_t i = begin; i < end; i++) {
-        d->ranks[d->sizes[d->part[i - begin]]++] = d->room[i];
+        d->ranks[at[d->side[i - begin]]++] = d->room[i];
     }
 }
 
-static int descend(struct descent *d, size_t level, uint32_t begin, uint32_t end)
+static void descend(struct descent *d, uint32_t begin, uint32_t end)
 {
-    if (end - begin <= 1 || level == map_count_levels(d->t->view)) {
-        return 0;
+    const uint32_t middle = find_cut(d, begin, end);
+    if (middle == end) {
+        return;
     }
-    uint32_t parts = count_groups(d, level, begin, end);
-    if (parts == 1) {
-        return descend(d, level + 1, begin, end);
-    }
-    uint32_t *sizes = calloc(parts, sizeof *sizes);
-    if (!sizes) {
-        return -ENOMEM;
-    }
-    memcpy(sizes, d->sizes, parts * sizeof *sizes);
     take_subgraph(d, begin, end);
-    cut_by_growth(d, end - begin, sizes, parts);
-    sort_ranks(d, begin, end, parts);
-    int rc = 0;
-    for (uint32_t p = 0, at = begin; rc == 0 && p < parts; at += sizes[p++]) {
-        rc = descend(d, level + 1, at, at + sizes[p]);
+    cut_by_growth(d, end - begin, middle - begin);
+    for (int pass = 0; pass < MOST_PASSES && improve_cut(d, end - begin); pass++) {
     }
-    free(sizes);
-    return rc;
+    sort_ranks(d, begin, middle, end);
+    descend(d, begin, middle);
+    descend(d, middle, end);
 }
 
 /* -- changing places -- */
@@ -368,38 +377,52 @@ int map_improve_nearby(struct map_traffic *t)
     return 0;
 }
 
+/* The leaves, sorted, and the levels that part them. */
+static void sort_leaves(struct descent *d, uint32_t count)
+{
+    struct map_view *view = d->t->view;
+    const size_t levels = count_levels(view);
+    memcpy(d->leaves, d->t->leaves, count * sizeof *d->leaves);
+    qsort_r(d->leaves, count, sizeof *d->leaves, by_groups, view);
+    for (uint32_t i = 1; i < count; i++) {
+        size_t level = 0;
+        while (level < levels &&
+               group_at(view, level, d->leaves[i - 1]) == group_at(view, level, d->leaves[i])) {
+            level++;
+        }
+        d->parting[i] = level < levels ? (uint32_t)level : MAP_NONE;
+    }
+}
+
 int map_place_by_descent(struct map_traffic *t)
 {
     struct map_arena *arena = &t->view->arena;
-    uint32_t ranks = t->matrix->ranks;
-    size_t entries = t->matrix->start[ranks];
+    const uint32_t ranks = t->matrix->ranks;
     struct descent d = {
         .t = t,
         .ranks = map_arena_get(arena, ranks, sizeof *d.ranks),
         .leaves = map_arena_get(arena, ranks, sizeof *d.leaves),
-        .local = map_arena_get(arena, ranks, sizeof *d.local),
-        .part = map_arena_get(arena, ranks, sizeof *d.part),
+        .parting = map_arena_get(arena, ranks, sizeof *d.parting),
         .room = map_arena_get(arena, ranks, sizeof *d.room),
-        .sizes = map_arena_get(arena, ranks, sizeof *d.sizes),
+        .local = map_arena_get(arena, ranks, sizeof *d.local),
         .start = map_arena_get(arena, (size_t)ranks + 1, sizeof *d.start),
-        .entries = map_arena_get(arena, entries, sizeof *d.entries),
-        .heap = {.items = map_arena_get(arena, ranks, sizeof *d.heap.items),
-                 .at = map_arena_get(arena, ranks, sizeof *d.heap.at),
-                 .bytes = map_arena_get(arena, ranks, sizeof *d.heap.bytes)},
+        .entries = map_arena_get(arena, t->matrix->start[ranks], sizeof *d.entries),
+        .side = map_arena_get(arena, ranks, sizeof *d.side),
+        .saving = map_arena_get(arena, ranks, sizeof *d.saving),
+        .at = map_arena_get(arena, ranks, sizeof *d.at),
+        .heaps = {{map_arena_get(arena, ranks, sizeof *d.heaps->items), 0},
+                  {map_arena_get(arena, ranks, sizeof *d.heaps->items), 0}},
+        .moved = map_arena_get(arena, ranks, sizeof *d.moved),
     };
     if (arena->is_short) {
         return -ENOMEM;
     }
     for (uint32_t r = 0; r < ranks; r++) {
         d.ranks[r] = r;
-        d.leaves[r] = t->leaves[r];
         d.local[r] = MAP_NONE;
     }
-    map_sort_by_groups(t->view, d.leaves, ranks);
-    int rc = descend(&d, 0, 0, ranks);
-    if (rc < 0) {
-        return rc;
-    }
+    sort_leaves(&d, ranks);
+    descend(&d, 0, ranks);
     for (uint32_t i = 0; i < ranks; i++) {
         t->place[d.ranks[i]] = d.leaves[i];
     }

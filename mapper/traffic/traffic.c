@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "mapper/worth/worth.h"
-#include "profile/base/child.h"
 #include "profile/query.h"
 
 /* Rounds of swaps; each looks at all pairs of ranks. Gains after the third were nowhere seen. */
@@ -85,7 +84,7 @@ static int place_greedily(struct map_traffic *t)
     return 0;
 }
 
-const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy", "Scotch"};
+const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy"};
 
 /* -- the time of a message -- */
 
@@ -123,29 +122,6 @@ double map_traffic_total(const struct map_traffic *t)
     return seconds / 2; /* every pair was seen from both ends */
 }
 
-#ifdef SERVET_SCOTCH
-static const bool scotch_built = true;
-#else
-static const bool scotch_built = false;
-
-int map_place_by_scotch(struct map_traffic *t)
-{
-    (void)t;
-    return -ENOTSUP;
-}
-#endif
-
-bool map_placer_built(enum map_placer placer)
-{
-    return placer != MAP_SCOTCH || scotch_built;
-}
-
-static int place_by_scotch(void *traffic)
-{
-    struct map_traffic *t = traffic;
-    return t->matrix->threads ? place_many(t) : map_place_by_scotch(t);
-}
-
 /* Leaves become their numbers in t->leaves, each once. Several regions may begin on one leaf, and
  * keep their size. */
 static int number_places(struct map_traffic *t)
@@ -179,11 +155,8 @@ int map_place_ranks(struct map_view *view, enum map_placer placer, const struct 
     int rc = 0;
     if (placer == MAP_RANK_ORDER) {
         memcpy(out, leaves, matrix->ranks * sizeof *out);
-    } else if (placer == MAP_GREEDY) {
-        rc = place_greedily(&t);
     } else {
-        /* Scotch crashes when memory runs out, and on some degenerate graphs. */
-        rc = profile_child_call(place_by_scotch, &t, out, matrix->ranks * sizeof *out);
+        rc = place_greedily(&t);
     }
     if (rc == 0 && seconds) {
         *seconds = map_traffic_total(&t);

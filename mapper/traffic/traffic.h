@@ -67,25 +67,17 @@ static inline bool map_traffic_exchangeable(const struct map_traffic *traffic, u
 /* Do the two ranks save time in each other's place? Then they are there. */
 bool map_traffic_exchange(struct map_traffic *traffic, uint32_t a, uint32_t b);
 
-/* Scotch's mapping onto the leaves where they form a regular tree, with every rank on a leaf of its
- * own; else as map_place_by_descent(). 0, -ENOTSUP (not in this build), -ENOMEM. */
-int map_place_by_scotch(struct map_traffic *traffic);
-
 /* Places ranks by who talks to whom: which rank on which of the PUs that the weights have chosen.
  *
  * The predicted time of a pair is that of one message with all its bytes, by the curve of the layer
  * between the two PUs; the total is the sum over pairs. It says how much communication a placement
  * costs, not how long the program waits. */
 
-enum map_placer { MAP_RANK_ORDER, MAP_GREEDY, MAP_SCOTCH, MAP_PLACERS };
+enum map_placer { MAP_RANK_ORDER, MAP_GREEDY, MAP_PLACERS };
 extern const char *const map_placer_names[MAP_PLACERS];
 
-/* Some placer of this build (Scotch is optional)? */
-bool map_placer_built(enum map_placer placer);
-
 /* Places by one placer: rank r is best on leaves[out[r]], each of `leaves` (matrix->ranks of them)
- * used once. `seconds` (may be NULL) gets the predicted total. 0; -ENOTSUP (not in this build);
- * -ENOMEM. */
+ * used once. `seconds` (may be NULL) gets the predicted total. 0 or -ENOMEM. */
 int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
                     const uint32_t *leaves, uint32_t *out, double *seconds);
 
@@ -94,22 +86,12 @@ double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, 
 
 /* -- descent -- */
 
-/* Places all ranks: on each level of the machine (layers between nodes, nodes, layers inside them,
- * from the slowest down) they are cut into as many parts as the leaves lie in groups. Then ranks
- * change places with others near their partners while that saves time. 0 or -ENOMEM. */
+/* Places all ranks: they are cut in two at the outermost level of the machine whose groups part the
+ * leaves (layers between nodes, nodes, layers inside them), and the halves again. Then ranks change
+ * places with others near their partners while that saves time. 0 or -ENOMEM. */
 int map_place_by_descent(struct map_traffic *traffic);
 
 /* Ranks change places with others near their partners while that saves time. 0 or -ENOMEM. */
 int map_improve_nearby(struct map_traffic *traffic);
-
-/* The levels of the machine, 0 the outermost: layers between nodes, the node, layers inside it. */
-size_t map_count_levels(const struct map_view *view);
-
-/* The group of a leaf on a level. Groups of different nodes may have one number: nodes are
- * separated before. A leaf in no group is alone. */
-uint64_t map_group_at(const struct map_view *view, size_t level, uint32_t leaf);
-
-/* Leaves of one group lie together, on each level. */
-void map_sort_by_groups(struct map_view *view, uint32_t *leaves, size_t count);
 
 #endif

@@ -11,7 +11,6 @@ class Servet(MesonPackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="Probes of messages, clusters and BSP parameters")
-    variant("scotch", default=False, description="Place ranks by a communication matrix with Scotch")
     variant("tests", default=False, description="Build the test suites")
 
     depends_on("c", type="build")
@@ -21,14 +20,12 @@ class Servet(MesonPackage):
     depends_on("numactl")
     depends_on("jansson@2.12:")
     depends_on("mpi", when="+mpi")
-    depends_on("scotch", when="+scotch")
     depends_on("check@0.15:", type="build", when="+tests")
 
     def meson_args(self):
         enabled = {True: "enabled", False: "disabled"}
         return [
             f"-Dmpi={enabled[self.spec.satisfies('+mpi')]}",
-            f"-Dscotch={enabled[self.spec.satisfies('+scotch')]}",
             f"-Dtests={str(self.spec.satisfies('+tests')).lower()}",
             "-Dbenchmarks=false",
         ]

@@ -1,6 +1,6 @@
 /* Placing, for programs: the mapper's answers behind servet.h. Nothing is decided here; PU numbers
  * are checked and translated, so that a program and servet-map(1) that ask one question get one
- * answer. Only the mapper's core is linked: no MPI, no Scotch. */
+ * answer. Only the mapper's core is linked: no MPI. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

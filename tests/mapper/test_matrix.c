@@ -15,14 +15,6 @@
 
 #define MOST 64
 
-#ifdef WITH_SCOTCH
-#include <scotch.h>
-
-#define GMAP_SIDE 16
-#define GMAP_RANKS (GMAP_SIDE * GMAP_SIDE)
-#define GMAP_EDGES (4 * GMAP_RANKS)
-#endif
-
 static double bytes_between(const struct map_matrix *matrix, uint32_t a, uint32_t b)
 {
     for (size_t i = matrix->start[a]; i < matrix->start[a + 1]; i++) {
@@ -226,9 +218,6 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
     }
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         bool used[MOST_IN_RING] = {false};
-        if (!map_placer_built(placer)) {
-            continue;
-        }
         ck_assert_int_eq(map_place_ranks(view, placer, &matrix, leaves, placed, &seconds[placer]),
                          0);
         for (uint32_t r = 0; r < ranks; r++) {
@@ -279,9 +268,6 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
         double seconds[MAP_PLACERS] = {0};
         for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
             bool used[MOST] = {false};
-            if (!map_placer_built(placer)) {
-                continue;
-            }
             ck_assert_int_eq(
                 map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
             double sum = 0; /* pair by pair, as the profile says it */
@@ -307,42 +293,49 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
     }
 }
 
+/* A grid of SIDE x SIDE ranks, at most 64, whose numbers are shuffled. */
+static void make_shuffled_grid(struct random_source *random, uint32_t side, double size,
+                               struct map_matrix *out)
+{
+    enum { MOST_RANKS = 64 * 64 };
+    static uint32_t number[MOST_RANKS], from[2 * MOST_RANKS], to[2 * MOST_RANKS];
+    static double bytes[2 * MOST_RANKS];
+    const uint32_t ranks = side * side;
+    size_t edges = 0;
+    shuffle(random, number, ranks);
+    for (uint32_t i = 0; i < ranks; i++) {
+        uint32_t beside[] = {i % side + 1 < side ? i + 1 : i, i + side < ranks ? i + side : i};
+        for (size_t n = 0; n < 2; n++) {
+            from[edges] = number[i];
+            to[edges] = number[beside[n]];
+            bytes[edges++] = size;
+        }
+    }
+    make_matrix(ranks, from, to, bytes, edges, out);
+}
+
 /* A shuffled grid of 4,096 ranks on 512 nodes of 8: cut level by level it is much better than as it
- * came, each rank has a place of its own, and the greedy way and Scotch both get there. */
+ * came, and each rank has a place of its own. */
 TEST(thousands_of_ranks_are_cut_level_by_level)
 {
     enum { SIDE = 64, RANKS = SIDE * SIDE };
     struct run larger =
         run_command("sed -e '/\"nodes\"/s/8/512/g' -e '/\"network\"/,$s/0-7/0-511/' " FIXTURES
                     "/nehalem-8-nodes.json");
-    static uint32_t number[RANKS], from[2 * RANKS], to[2 * RANKS], leaves[RANKS], placed[RANKS];
-    static double bytes[2 * RANKS];
+    static uint32_t leaves[RANKS], placed[RANKS];
     struct random_source random = {7};
-    shuffle(&random, number, RANKS);
     for (uint32_t i = 0; i < RANKS; i++) {
         leaves[i] = i;
-    }
-    size_t edges = 0;
-    for (uint32_t i = 0; i < RANKS; i++) {
-        uint32_t beside[] = {i % SIDE + 1 < SIDE ? i + 1 : i, i + SIDE < RANKS ? i + SIDE : i};
-        for (size_t n = 0; n < 2; n++) {
-            from[edges] = number[i];
-            to[edges] = number[beside[n]];
-            bytes[edges++] = 8192;
-        }
     }
     struct map_matrix matrix;
     struct map_view view;
     struct servet_profile *profile = parsed(larger.out);
-    make_matrix(RANKS, from, to, bytes, edges, &matrix);
+    make_shuffled_grid(&random, SIDE, 8192, &matrix);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     double seconds[MAP_PLACERS] = {0};
     for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
         static bool used[RANKS];
         memset(used, 0, sizeof used);
-        if (!map_placer_built(placer)) {
-            continue;
-        }
         ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]),
                          0);
         for (uint32_t r = 0; r < RANKS; r++) {
@@ -361,96 +354,34 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
     map_matrix_free(&matrix);
 }
 
-#ifdef WITH_SCOTCH
-/* Result of scotch_gmap with one thread: the total of its mapping onto packages x L3 x cores, whose
- * leaves are ours in order; a negative number where it puts two ranks on one leaf. */
-static double total_of_gmap(struct map_view *view, const struct map_matrix *matrix,
-                            const SCOTCH_Num sizes[3], const uint32_t *leaves)
+/* A shuffled grid on caches of 16 cores: four of its quarters on a package, of 4 x 4 ranks on a
+ * cache, is the best there is. Cuts as they have grown are 1.05 of it. */
+TEST(a_shuffled_grid_becomes_blocks)
 {
-    static SCOTCH_Num start[GMAP_RANKS + 1], with[GMAP_EDGES], load[GMAP_EDGES], part[GMAP_RANKS];
-    static uint32_t place[GMAP_RANKS];
-    static const SCOTCH_Num costs[] = {3, 2, 1};
-    size_t edges = matrix->start[matrix->ranks];
-    SCOTCH_Graph graph, bound;
-    SCOTCH_Context context;
-    SCOTCH_Strat strategy;
-    SCOTCH_Arch arch;
-    for (uint32_t r = 0; r <= matrix->ranks; r++) {
-        start[r] = (SCOTCH_Num)matrix->start[r];
-    }
-    for (size_t e = 0; e < edges; e++) {
-        with[e] = (SCOTCH_Num)matrix->entries[e].to;
-        load[e] = (SCOTCH_Num)matrix->entries[e].bytes;
-    }
-    SCOTCH_randomReset();
-    ck_assert(SCOTCH_graphInit(&graph) == 0 && SCOTCH_graphInit(&bound) == 0 &&
-              SCOTCH_stratInit(&strategy) == 0 && SCOTCH_archInit(&arch) == 0 &&
-              SCOTCH_archTleaf(&arch, 3, sizes, costs) == 0 && SCOTCH_contextInit(&context) == 0 &&
-              SCOTCH_contextThreadSpawn(&context, 1, NULL) == 0 &&
-              SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)matrix->ranks, start, NULL, NULL, NULL,
-                                (SCOTCH_Num)edges, with, load) == 0 &&
-              SCOTCH_contextBindGraph(&context, &graph, &bound) == 0 &&
-              SCOTCH_graphMap(&bound, &arch, &strategy, part) == 0);
-    SCOTCH_graphExit(&bound);
-    SCOTCH_contextExit(&context);
-    SCOTCH_graphExit(&graph);
-    SCOTCH_archExit(&arch);
-    SCOTCH_stratExit(&strategy);
-    bool used[GMAP_RANKS] = {false};
-    for (uint32_t r = 0; r < matrix->ranks; r++) {
-        if (used[part[r]]) {
-            return -1;
-        }
-        used[part[r]] = true;
-        place[r] = leaves[part[r]];
-    }
-    struct map_traffic traffic = {.view = view, .matrix = matrix, .place = place};
-    return map_traffic_total(&traffic);
-}
-
-/* A torus of SIDE x SIDE ranks whose numbers are shuffled and whose edges weigh 1, 2 or 3. */
-static void make_shuffled_torus(struct random_source *random, struct map_matrix *out)
-{
-    uint32_t number[GMAP_RANKS], from[2 * GMAP_RANKS], to[2 * GMAP_RANKS];
-    double bytes[2 * GMAP_RANKS];
-    shuffle(random, number, GMAP_RANKS);
-    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
-        uint32_t row = i / GMAP_SIDE * GMAP_SIDE, beside = row + (i + 1) % GMAP_SIDE;
-        from[2 * i] = from[2 * i + 1] = number[i];
-        to[2 * i] = number[beside];
-        to[2 * i + 1] = number[(i + GMAP_SIDE) % GMAP_RANKS];
-        bytes[2 * i] = 1 + random_below(random, 3);
-        bytes[2 * i + 1] = 1 + random_below(random, 3);
-    }
-    make_matrix(GMAP_RANKS, from, to, bytes, 2 * GMAP_RANKS, out);
-}
-
-TEST(scotch_is_never_worse_than_scotch_gmap)
-{
-    static const SCOTCH_Num sizes[] = {4, 4, 16};
+    enum { SIDE = 16, RANKS = SIDE * SIDE, BYTES = 8192, SEEDS = 10 };
+    /* 384 pairs in a cache, 64 in a package, 32 across. */
+    const double best = (384 * 1 + 64 * 2 + 32 * 3) * (double)BYTES;
+    double sum = 0;
     struct servet_profile *profile = described("package:4 l3:4 core:16 pu:1");
     struct map_view view;
-    uint32_t leaves[GMAP_RANKS], placed[GMAP_RANKS], held = 0;
+    uint32_t leaves[RANKS], placed[RANKS];
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    for (uint32_t i = 0; i < GMAP_RANKS; i++) {
+    for (uint32_t i = 0; i < RANKS; i++) {
         leaves[i] = i;
     }
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         struct map_matrix matrix;
         double seconds;
-        make_shuffled_torus(&random, &matrix);
-        double theirs = total_of_gmap(&view, &matrix, sizes, leaves);
-        ck_assert_int_eq(map_place_ranks(&view, MAP_SCOTCH, &matrix, leaves, placed, &seconds), 0);
-        ck_assert_msg(theirs < 0 || seconds <= theirs * (1 + 1e-9),
-                      "seed %lu: %.9g, scotch_gmap %.9g", (unsigned long)seed, seconds, theirs);
-        held += theirs >= 0;
+        make_shuffled_grid(&random, SIDE, BYTES, &matrix);
+        ck_assert_int_eq(map_place_ranks(&view, MAP_GREEDY, &matrix, leaves, placed, &seconds), 0);
+        sum += seconds / best;
         map_matrix_free(&matrix);
     }
-    ck_assert_uint_ge(held, 20);
+    ck_assert_msg(sum <= 1.03 * SEEDS, "%g of the best", sum / SEEDS);
     map_view_free(&view);
+    profile_free(profile);
 }
-#endif
 
 TEST(messages_take_what_the_curve_says)
 {
