@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "profile/base/nearness.h"
+#include "profile/base/record.h"
 #include "report/report.h"
 
 enum { MOST_GPUS = 64, BUS_SIZE = 32 };
@@ -76,10 +77,8 @@ static void print_gpu(const struct report_place *place, const char *name,
     const char *word = near && profile_mask_get(place->pid, &now) == 0
                            ? profile_nearness(&now, near)
                            : "at an unknown place";
-    fprintf(place->out,
-            place->json ? "{\"host\":\"%s\",\"pid\":%d,\"gpu\":\"%s\",\"nearness\":\"%s\"}\n"
-                        : "%s %d gpu: %s, %s\n",
-            place->host, (int)place->pid, name, word);
+    profile_record_print(place->out, place->json, place->pid, "gpu: {gpu}, {nearness}",
+                         PROFILE_FACTS(profile_text("gpu", name), profile_text("nearness", word)));
 }
 
 void report_live_gpus(const struct report_place *place, const char *beside)

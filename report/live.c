@@ -9,6 +9,7 @@
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/base/nearness.h"
+#include "profile/base/record.h"
 #include "profile/base/thread_role.h"
 #include "report/report.h"
 
@@ -71,7 +72,7 @@ static char *read_rank(pid_t pid, char *out, size_t size)
 struct output {
     FILE *out;
     bool json;
-    const char *host, *rank;
+    const char *rank;
     enum profile_decider bound_by; /* who bound the threads that have no record of the shim's */
     struct profile_roles roles;
     struct profile_mask seen, shared;
@@ -82,7 +83,6 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
     struct output *to = argument;
     int32_t given;
     const struct profile_thread_said said = {
-        .host = to->host,
         .rank = to->rank,
         .role = profile_role_of(&to->roles, now, &given),
         .pus = now->allowed,
@@ -101,15 +101,13 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
 
 int report_live_print(FILE *out, bool json, pid_t pid)
 {
-    char host[256] = "?", rank[16], pus[256];
-    gethostname(host, sizeof host - 1);
+    char rank[16], pus[256];
     char *beside = read_rank(pid, rank, sizeof rank);
-    struct output to = {.out = out, .json = json, .host = host, .rank = rank};
+    struct output to = {.out = out, .json = json, .rank = rank};
     to.bound_by = shim_is_loaded(pid) ? PROFILE_BY_SERVET : PROFILE_BY_OTHERS;
     profile_roles_read(pid, &to.roles);
     const int rc = profile_affinity_of_threads(pid, print_thread, &to) ? 0 : -errno;
-    const struct report_place place = {
-        .out = out, .json = json, .host = host, .root = "", .pid = pid};
+    const struct report_place place = {.out = out, .json = json, .root = "", .pid = pid};
     if (rc == 0) {
         report_live_gpus(&place, beside);
     }
@@ -120,13 +118,11 @@ int report_live_print(FILE *out, bool json, pid_t pid)
     }
     const uint32_t first = profile_mask_next(&to.shared, 0);
     profile_mask_format(&to.shared, pus, sizeof pus);
-    if (json) {
-        fprintf(out, "{\"host\":\"%s\",\"pid\":%d,\"shared_pu\":%d}\n", host, (int)pid,
-                first < PROFILE_MASK_PUS ? (int)first : -1);
-    } else if (profile_mask_empty(&to.shared)) {
-        fprintf(out, "%s %d check: no two workers share a PU\n", host, (int)pid);
-    } else {
-        fprintf(out, "%s %d check: workers share PU %s\n", host, (int)pid, pus);
-    }
+    profile_record_print(
+        out, json, pid,
+        first < PROFILE_MASK_PUS ? "check: workers share PU {shared_pus}"
+                                 : "check: no two workers share a PU",
+        PROFILE_FACTS(profile_number("shared_pu", first < PROFILE_MASK_PUS ? (int)first : -1),
+                      profile_text("shared_pus", pus)));
     return 0;
 }

@@ -90,7 +90,7 @@ int report_live_print(FILE *out, bool json, pid_t pid);
 struct report_place {
     FILE *out;
     bool json;
-    const char *host, *root; /* root: of /proc and /sys */
+    const char *root; /* of /proc and /sys */
     pid_t pid;
 };
 /* Prints the GPUs that it has, and whether its main thread is near. `beside`: its SERVET_BESIDE, or

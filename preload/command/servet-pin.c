@@ -23,6 +23,7 @@
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
+#include "profile/base/record.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -424,12 +425,8 @@ static void say_not_preloadable(const char *command)
     if (options.verbose) {
         cli_note("nothing is placed or traced: %s %s", path, why);
     }
-    if (options.report) {
-        pin_file_report(options.report,
-                        pin_file_is_json(options.report) ? "\"nothing_placed\":\"the command %s\""
-                                                         : "nothing was placed: the command %s",
-                        why);
-    }
+    pin_record(options.report, false, "nothing was placed: the command {nothing_placed}",
+               PROFILE_FACTS(profile_text("nothing_placed", why)));
 }
 
 /* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/base/file.h"
+#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 
 /* -- signals and lines -- */
@@ -216,19 +218,25 @@ bool pin_file_is_json(const char *where)
     return ends_in(where, ".json") || ends_in(where, ".jsonl");
 }
 
-void pin_file_report(const char *where, const char *format, ...)
+void pin_record(const char *where, bool verbose, const char *sentence,
+                const struct profile_fact *facts)
 {
-    const bool json = pin_file_is_json(where);
-    char text[1024], host[256] = "?";
-    (void)gethostname(host, sizeof host - 1);
-    int length = snprintf(text, sizeof text, json ? "{\"host\":\"%s\",\"pid\":%d," : "%s %d ", host,
-                          (int)getpid());
-    va_list values;
-    va_start(values, format);
-    length += vsnprintf(text + length, sizeof text - (size_t)length, format, values);
-    va_end(values);
-    snprintf(text + length, sizeof text - (size_t)length, json ? "}\n" : "\n");
-    pin_file_append("SERVET_REPORT", where, text, strlen(text));
+    char *text;
+    size_t length;
+    FILE *out = verbose ? profile_stream_open(&text, &length) : NULL;
+    if (out) {
+        profile_record_say(out, sentence, facts);
+        fclose(out);
+        pin_log(text, "%s", text);
+        free(text);
+    }
+    out = where ? profile_stream_open(&text, &length) : NULL;
+    if (out) {
+        profile_record_print(out, pin_file_is_json(where), getpid(), sentence, facts);
+        fclose(out);
+        pin_file_append("SERVET_REPORT", where, text ? text : "", length);
+        free(text);
+    }
 }
 
 static int check_own(int file, size_t size)

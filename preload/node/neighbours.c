@@ -3,6 +3,7 @@
 #include "preload/node/node.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,17 +34,6 @@ static bool descends_from(pid_t pid, pid_t ancestor)
     return false;
 }
 
-/* A program calls itself what it likes; it is printed as text and as JSON. */
-static void copy_name(const char *from, char to[PIN_NEIGHBOUR_NAME])
-{
-    size_t i = 0;
-    for (; from[i] && i < PIN_NEIGHBOUR_NAME - 1; i++) {
-        const bool plain = from[i] >= ' ' && from[i] <= '~' && from[i] != '"' && from[i] != '\\';
-        to[i] = plain ? from[i] : '?';
-    }
-    to[i] = '\0';
-}
-
 static void see_thread(const struct profile_thread_now *now, void *argument)
 {
     const struct search *search = argument;
@@ -64,7 +54,7 @@ static void see_thread(const struct profile_thread_now *now, void *argument)
                                        .pu = (uint32_t)pu,
                                        .bound = now->only_pu >= 0,
                                        .fellow = descends_from(now->pid, search->launcher)};
-        copy_name(now->name, next->name);
+        snprintf(next->name, sizeof next->name, "%.15s", now->name);
     }
 }
 

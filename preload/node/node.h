@@ -48,10 +48,11 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
 /* Does the name of a report ask for JSON lines? */
 bool pin_file_is_json(const char *where);
 
-/* One line of SERVET_REPORT about this process: `format` behind the host and the process, or, where
- * JSON is asked for, the members of an object. */
-void pin_file_report(const char *where, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* A record about this process (profile/base/record.h): in the report `where`, NULL: none, and with
+ * `verbose` on stderr. */
+struct profile_fact;
+void pin_record(const char *where, bool verbose, const char *sentence,
+                const struct profile_fact *facts);
 
 /* Reads at most `size` - 1 bytes of a regular file of the calling user that no other user can write
  * to, not through a link in its last part. 0; -EPERM: another user's; -EFBIG; -errno. */

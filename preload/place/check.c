@@ -10,6 +10,7 @@
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
+#include "profile/base/record.h"
 
 /* The jobs that this process was laid over when its first worker came. */
 static struct {
@@ -21,9 +22,9 @@ static struct {
 /* Both at the end; apart, because a stack may be small. */
 static struct pin_neighbours now;
 
-static bool is_json(void)
+static void report(const char *sentence, const struct profile_fact *facts)
 {
-    return pin_file_is_json(pin_here.options.report);
+    pin_record(pin_here.options.report, false, sentence, facts);
 }
 
 static pid_t launcher_process(void)
@@ -66,12 +67,14 @@ static void find_laid(void)
 {
     char pus[256];
     laid.hidden = (struct profile_mask){0};
+    pin_process_lock();
     PROFILE_MASK_EACH(&pin_here.plan.avoid, pu)
     {
         if (profile_mask_has(&pin_here.plan.own, pu)) {
             profile_mask_add(&laid.hidden, pu);
         }
     }
+    pin_process_unlock();
     pin_neighbours_find(&laid.hidden, launcher_process(), &laid.over);
     keep_holders(&laid.over, &laid.hidden);
     for (size_t i = 0; i < laid.over.count; i++) {
@@ -125,17 +128,16 @@ static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t coun
         if (all[i].pu == (int32_t)pu && meets_any(&all[i], all, count)) {
             threads++;
             used += used + 16 < sizeof tids
-                        ? (size_t)snprintf(tids + used, sizeof tids - used, "%s%d",
-                                           used ? (is_json() ? "," : ", ") : "", (int)all[i].tid)
+                        ? (size_t)snprintf(tids + used, sizeof tids - used, "%s%d", used ? "," : "",
+                                           (int)all[i].tid)
                         : 0;
         }
     }
     if (threads > 0) {
-        pin_file_report(pin_here.options.report,
-                        is_json() ? "\"shared_pu\":%u,\"with\":\"thread\",\"threads\":%zu,"
-                                    "\"tids\":[%s]"
-                                  : "check: PU %u was shared by %zu threads of this process (%s)",
-                        pu, threads, tids);
+        report("check: PU {shared_pu} was shared by {threads} threads of this process ({tids})",
+               PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "thread"),
+                             profile_number("threads", (double)threads),
+                             {.key = "tids", .kind = PROFILE_LIST, .text = tids}));
     }
     return threads > 0;
 }
@@ -144,14 +146,13 @@ static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t coun
 
 static void say_neighbour(const struct pin_neighbour *it)
 {
-    pin_file_report(pin_here.options.report,
-                    is_json() ? "\"shared_pu\":%u,\"with\":\"%s\",\"other_pid\":%d,"
-                                "\"other_name\":\"%s\""
-                              : "check: PU %u was shared with %s %d (%s)",
-                    it->pu,
-                    is_json() ? (it->fellow ? "fellow" : "process")
-                              : (it->fellow ? "a fellow of this job, process" : "process"),
-                    (int)it->pid, it->name);
+    report(it->fellow ? "check: PU {shared_pu} was shared with process {other_pid} ({other_name}), "
+                        "of this job"
+                      : "check: PU {shared_pu} was shared with process {other_pid} ({other_name})",
+           PROFILE_FACTS(profile_number("shared_pu", it->pu),
+                         profile_text("with", it->fellow ? "fellow" : "process"),
+                         profile_number("other_pid", it->pid),
+                         profile_text("other_name", it->name)));
 }
 
 static bool runs_there(uint32_t pu, const struct pin_worker *workers, size_t count)
@@ -202,16 +203,13 @@ static size_t say_hidden(uint32_t pu)
     if (jobs == 0) {
         return 0;
     }
-    pin_file_report(pin_here.options.report,
-                    is_json() ? "\"shared_pu\":%u,\"with\":\"job\""
-                              : "check: PU %u was shared with another job, which /proc hides",
-                    pu);
+    report("check: PU {shared_pu} was shared with another {with}, which /proc hides",
+           PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "job")));
     return 1;
 }
 
 void pin_check_write(const struct pin_worker *workers, size_t count)
 {
-    const bool whole_node = pin_here.registry.on;
     struct profile_mask pus = {0};
     size_t said = 0;
     for (size_t i = 0; i < count; i++) {
@@ -223,10 +221,10 @@ void pin_check_write(const struct pin_worker *workers, size_t count)
         said += say_threads(pu, workers, count) + say_hidden(pu);
     }
     if (said == 0) {
-        pin_file_report(pin_here.options.report,
-                        is_json() ? "\"shared_pu\":-1,\"scope\":\"%s\""
-                                  : "check: no two workers shared a PU (%s)",
-                        is_json() ? (whole_node ? "node" : "proc")
-                                  : (whole_node ? "on this node" : "as far as /proc shows"));
+        const bool node = pin_here.registry.on;
+        report(node ? "check: no two workers shared a PU (on this {scope})"
+                    : "check: no two workers shared a PU (as far as /{scope} shows)",
+               PROFILE_FACTS(profile_number("shared_pu", -1),
+                             profile_text("scope", node ? "node" : "proc")));
     }
 }

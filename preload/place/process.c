@@ -44,6 +44,7 @@
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
 #include "profile/base/launchers.h"
+#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 
 struct pin_process pin_here;
@@ -116,10 +117,9 @@ static void recall_priority(void)
 {
     pin_here.recalled_priority =
         pin_priority_cache_apply(&pin_here.options, NULL, &pin_here.recalled);
-    pin_log(pin_here.recalled_priority && pin_here.options.verbose,
-            "%s priority, for the run before was in MPI for %.0f %% of its time",
-            pin_here.recalled.communication ? "communication" : "memory",
-            100 * pin_here.recalled.share);
+    if (pin_here.recalled_priority) {
+        pin_report_choice(NULL, pin_here.options.verbose, &pin_here.recalled);
+    }
 }
 
 void pin_process_note_start(void)
@@ -584,10 +584,13 @@ static void say_goodbye(void)
 {
     const char *why = pin_why_report() ? NULL : why_nothing();
     if (why) {
-        pin_report_nothing(&pin_here.options, "placed", why);
+        pin_report_once("nothing was placed: {nothing_placed}",
+                        PROFILE_FACTS(profile_text("nothing_placed", why)));
     }
     if (pin_here.options.trace && !pin_life.called_mpi && !pin_here.options.disable) {
-        pin_report_nothing(&pin_here.options, "traced", "the program called no MPI_Init");
+        pin_report_once(
+            "nothing was traced: {nothing_traced}",
+            PROFILE_FACTS(profile_text("nothing_traced", "the program called no MPI_Init")));
     }
     if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
         pin_report_write(&pin_here);

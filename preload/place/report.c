@@ -21,6 +21,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/nearness.h"
+#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 #include "profile/base/thread_role.h"
 
@@ -122,7 +123,6 @@ static bool is_known(const struct line *all, uint32_t count, pid_t tid)
 struct output {
     FILE *file;
     bool json;
-    const char *host;
     const struct pin_process *process;
     struct line *lines;
     uint32_t lines_used;
@@ -140,7 +140,6 @@ static void print_thread(const struct output *to, const struct profile_thread_no
     }
     snprintf(on, sizeof on, "%d", line->pu);
     const struct profile_thread_said said = {
-        .host = to->host,
         .rank = rank,
         .role = line->role,
         .decider = line->decider,
@@ -208,31 +207,31 @@ static void print_other(const struct profile_thread_now *now, void *argument)
     }
 }
 
-/* What SERVET_AUTO made of the run before. */
-static void say_choice(const char *where, const struct pin_priority_cache *recalled)
+void pin_report_choice(const char *where, bool verbose, const struct pin_priority_cache *recalled)
 {
-    const char *priority = recalled->communication ? "communication" : "memory";
-    if (pin_file_is_json(where)) {
-        pin_file_report(where, "\"priority\":\"%s\",\"because_share_in_mpi\":%.4f", priority,
-                        recalled->share);
-    } else {
-        pin_file_report(where, "auto: %s priority, for the run before was in MPI for %.0f %%",
-                        priority, 100 * recalled->share);
-    }
+    pin_record(where, verbose,
+               "auto: {priority} priority, for the run before was in MPI for "
+               "{because_share_in_mpi} of its time",
+               PROFILE_FACTS(
+                   profile_text("priority", recalled->communication ? "communication" : "memory"),
+                   profile_figure("because_share_in_mpi", PROFILE_SHARE, recalled->share)));
 }
 
 /* The tier that SERVET_MEMBIND asks for, and whether its part of it was enough. */
 static void say_memory(const char *where, enum pin_membind tier, const struct pin_memory *memory)
 {
-    const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
-    if (share && pin_file_is_json(where)) {
-        pin_file_report(
-            where, "\"memory\":\"%s\",\"nodes\":\"%s\",\"share_bytes\":%llu,\"peak_bytes\":%llu",
-            pin_membind_words[tier], memory->text, share, peak);
-    } else if (share) {
-        pin_file_report(where, "memory: %s (nodes %s), at most %llu MiB of a share of %llu MiB%s",
-                        pin_membind_words[tier], memory->text, peak >> 20, share >> 20,
-                        peak > share ? ": it does not fit" : "");
+    const double peak = (double)pin_memory_peak(), share = (double)memory->share_bytes;
+    if (share > 0) {
+        pin_record(where, false,
+                   peak > share
+                       ? "memory: {memory} (nodes {nodes}), at most {peak_bytes} of a share "
+                         "of {share_bytes}: it does not fit"
+                       : "memory: {memory} (nodes {nodes}), at most {peak_bytes} of a share "
+                         "of {share_bytes}",
+                   PROFILE_FACTS(profile_text("memory", pin_membind_words[tier]),
+                                 profile_text("nodes", memory->text),
+                                 profile_figure("share_bytes", PROFILE_BYTES, share),
+                                 profile_figure("peak_bytes", PROFILE_BYTES, peak)));
     }
 }
 
@@ -242,19 +241,16 @@ static void say_gpus(const char *where, const struct profile_mask *own)
     struct profile_mask near;
     char name[64];
     while (profile_next_beside(&at, name, sizeof name, &near)) {
-        const char *word = profile_nearness(own, &near);
-        if (pin_file_is_json(where)) {
-            pin_file_report(where, "\"gpu\":\"%s\",\"nearness\":\"%s\"", name, word);
-        } else {
-            pin_file_report(where, "gpu: %s, %s", name, word);
-        }
+        pin_record(where, false, "gpu: {gpu}, {nearness}",
+                   PROFILE_FACTS(profile_text("gpu", name),
+                                 profile_text("nearness", profile_nearness(own, &near))));
     }
 }
 
 void pin_report_write(struct pin_process *process)
 {
     const char *where = process->options.report;
-    char *text = NULL, host[256] = "?";
+    char *text = NULL;
     size_t length;
     struct line *all = atomic_load_explicit(&lines, memory_order_acquire);
     if (!where || !all) {
@@ -264,11 +260,9 @@ void pin_report_write(struct pin_process *process)
     if (!file) {
         return;
     }
-    gethostname(host, sizeof host - 1);
     const uint32_t begun = atomic_load(&used);
     struct output to = {.file = file,
                         .json = pin_file_is_json(where),
-                        .host = host,
                         .process = process,
                         .lines = all,
                         .lines_used = begun < PIN_REPORT_THREADS ? begun : PIN_REPORT_THREADS};
@@ -283,8 +277,9 @@ void pin_report_write(struct pin_process *process)
         print_line(&to, &all[i]);
     }
     (void)profile_affinity_of_threads(getpid(), print_other, &to);
-    if (begun > to.lines_used && !to.json) {
-        fprintf(file, "%s %d and %u threads more\n", host, (int)getpid(), begun - to.lines_used);
+    if (begun > to.lines_used) {
+        profile_record_print(file, to.json, getpid(), "and {more_threads} threads more",
+                             PROFILE_FACTS(profile_number("more_threads", begun - to.lines_used)));
     }
     if (fclose(file) == 0) {
         pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);
@@ -297,7 +292,7 @@ void pin_report_write(struct pin_process *process)
     say_gpus(where, &process->plan.own);
     say_memory(where, process->options.membind, &process->plan.memory);
     if (process->recalled_priority) {
-        say_choice(where, &process->recalled);
+        pin_report_choice(where, false, &process->recalled);
     }
 }
 
@@ -321,17 +316,11 @@ static bool is_started_by_ours(void)
     return found;
 }
 
-void pin_report_nothing(const struct pin_options *options, const char *done, const char *why)
+void pin_report_once(const char *sentence, const struct profile_fact *facts)
 {
-    const char *where = options->report;
     int saved = errno;
     if (!is_started_by_ours()) {
-        if (where) {
-            pin_file_report(
-                where, pin_file_is_json(where) ? "\"nothing_%s\":\"%s\"" : "nothing was %s: %s",
-                done, why);
-        }
-        pin_log(options->verbose, "nothing was %s: %s", done, why);
+        pin_record(pin_here.options.report, pin_here.options.verbose, sentence, facts);
     }
     errno = saved;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "preload/place/options.h"
+#include "preload/place/priority_cache.h"
 #include "profile/base/affinity_of_process.h"
 
 struct pin_process;
@@ -35,8 +36,12 @@ void pin_report_reset(void);
 /* Writes the report. Called once, when the process ends. */
 void pin_report_write(struct pin_process *process);
 
-/* Says on stderr (SERVET_VERBOSE) and in the report why nothing was `done` ("placed", "traced") in
- * this process. Only of the program that was asked about: not of those that it starts in turn. */
-void pin_report_nothing(const struct pin_options *options, const char *done, const char *why);
+/* What SERVET_AUTO made of the run before, in the report `where`, or NULL, and on stderr. */
+void pin_report_choice(const char *where, bool verbose, const struct pin_priority_cache *recalled);
+
+/* A record, in the report and on stderr (SERVET_VERBOSE), of the program that was asked about: not
+ * of those that it starts in turn. */
+struct profile_fact;
+void pin_report_once(const char *sentence, const struct profile_fact *facts);
 
 #endif

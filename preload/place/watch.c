@@ -33,6 +33,7 @@
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 #include "profile/base/ticks.h"
 
@@ -385,11 +386,12 @@ void pin_watch_forget(void)
 void pin_watch_report(const char *where)
 {
     if (atomic_load(&watch.on)) {
-        pin_file_report(
-            where,
-            pin_file_is_json(where)
-                ? "\"watch\":{\"moved\":%u,\"loosened\":%u,\"tightened\":%u}"
-                : "watch: %u moves to idle PUs, %u times left to the kernel, %u times back",
-            atomic_load(&watch.moved), atomic_load(&watch.loosened), atomic_load(&watch.tightened));
+        pin_record(where, false,
+                   "watch: {moved} moves to idle PUs, {loosened} times left to the kernel, "
+                   "{tightened} times back",
+                   PROFILE_FACTS(profile_figure("watch", PROFILE_INSIDE, 0),
+                                 profile_number("moved", atomic_load(&watch.moved)),
+                                 profile_number("loosened", atomic_load(&watch.loosened)),
+                                 profile_number("tightened", atomic_load(&watch.tightened))));
     }
 }

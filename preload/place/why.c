@@ -4,11 +4,14 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
+#include "profile/base/launchers.h"
+#include "profile/base/record.h"
 
 /* As the JSON's "cause". */
 static const char *const causes[] = {
@@ -23,13 +26,15 @@ static struct {
     char by[192]; /* what holds the PUs */
 } whys[PIN_POOLS];
 
-/* As they were when the lock was held last; the PUs that others have. */
+/* As they were when the lock was held last; the process's PUs, and those that others have. */
 static struct pin_pools seen;
-static struct profile_mask avoided;
+static struct profile_mask own, avoided;
+static atomic_bool saying;
 
 static void take_over(void)
 {
     seen = pin_here.pools;
+    own = pin_here.plan.own;
     avoided = (struct profile_mask){0};
     for (size_t at = 0; at < seen.count; at++) {
         if (seen.places[at].avoided) {
@@ -65,15 +70,16 @@ static void find_holders(char *out, size_t size)
     }
 }
 
-/* The PUs that a process has, where they are not all of the node. */
+/* The PUs that a process has, where they are not all of the node, and by whose word. */
 static void say_limits(size_t threads, char *out, size_t size)
 {
     char pus[96];
-    const size_t usable = pin_here.pools.count;
-    profile_mask_format(&pin_here.plan.own, pus, sizeof pus);
-    if (seen.rank) {
-        snprintf(out, size, "%zu thread%s, this rank's part is PUs %s", threads, plural(threads),
-                 pus);
+    const struct pin_launcher *launcher = &pin_here.launcher;
+    const size_t usable = seen.count;
+    profile_mask_format(&own, pus, sizeof pus);
+    if (launcher->name) {
+        snprintf(out, size, "%zu thread%s, this %s's part is PU%s %s", threads, plural(threads),
+                 launcher->row->workers ? "worker" : "rank", plural(usable), pus);
     } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
         snprintf(out, size, "%zu thread%s, may use PU%s %s only (taskset or cpuset)", threads,
                  plural(threads), plural(usable), pus);
@@ -114,9 +120,18 @@ static const char *name_of(unsigned number)
     return name[0] ? name : "the program";
 }
 
-static void say_pools(void)
+static void say_pool(unsigned number, const char *where, bool verbose)
 {
     char text[320];
+    say_cause(number, text, sizeof text);
+    pin_record(where, verbose, "left to the kernel: threads of {left}: {why}",
+               PROFILE_FACTS(profile_text("left", name_of(number)),
+                             profile_text("cause", causes[seen.pool[number].cause]),
+                             profile_text("why", text)));
+}
+
+static void say_pools(void)
+{
     for (unsigned number = 0; number < PIN_POOLS; number++) {
         const enum pin_cause cause = seen.pool[number].cause;
         if (cause == PIN_CAUSE_NONE || cause == whys[number].known) {
@@ -126,9 +141,7 @@ static void say_pools(void)
         if (cause == PIN_CAUSE_HELD) {
             find_holders(whys[number].by, sizeof whys[number].by);
         }
-        say_cause(number, text, sizeof text);
-        pin_log(pin_here.options.verbose && !whys[number].said,
-                "threads of %s are left to the kernel: %s", name_of(number), text);
+        say_pool(number, NULL, pin_here.options.verbose && !whys[number].said);
         whys[number].said = true;
     }
 }
@@ -145,7 +158,6 @@ static bool is_news(void)
 
 void pin_why_say(void)
 {
-    static atomic_bool saying;
     if ((!pin_here.options.verbose && !pin_here.options.report) || atomic_exchange(&saying, true)) {
         return;
     }
@@ -160,23 +172,13 @@ void pin_why_say(void)
 
 bool pin_why_report(void)
 {
-    const char *where = pin_here.options.report;
     bool any = false;
-    char text[320];
     take_over(); /* the program ends, maybe in a handler in a thread that has the lock */
     say_pools();
     for (unsigned number = 0; number < PIN_POOLS; number++) {
-        const struct pin_pool *pool = &seen.pool[number];
-        if (pool->cause == PIN_CAUSE_NONE) {
-            continue;
-        }
-        any = true;
-        say_cause(number, text, sizeof text);
-        if (where && pin_file_is_json(where)) {
-            pin_file_report(where, "\"left\":\"%s\",\"cause\":\"%s\",\"why\":\"%s\"",
-                            name_of(number), causes[pool->cause], text);
-        } else if (where) {
-            pin_file_report(where, "left to the kernel: threads of %s: %s", name_of(number), text);
+        if (seen.pool[number].cause != PIN_CAUSE_NONE) {
+            any = true;
+            say_pool(number, pin_here.options.report, false);
         }
     }
     return any;
@@ -184,8 +186,6 @@ bool pin_why_report(void)
 
 void pin_why_reset(void)
 {
-    for (unsigned number = 0; number < PIN_POOLS; number++) {
-        whys[number].known = PIN_CAUSE_NONE;
-        whys[number].said = false;
-    }
+    memset(whys, 0, sizeof whys);
+    atomic_store(&saying, false);
 }

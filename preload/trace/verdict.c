@@ -11,6 +11,7 @@
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
+#include "profile/base/record.h"
 #include "profile/base/statistics.h"
 
 /* -- how long -- */
@@ -130,26 +131,27 @@ static const char *const why_not[] = {
 static void report_verdict(const struct trace_verdict *verdict, const char *error)
 {
     const struct pin_priority_cache *what = &verdict->what;
-    const char *priority = what->communication ? "communication" : "memory";
-    if (pin_file_is_json(pin_trace_options.report)) {
-        pin_file_report(pin_trace_options.report,
-                        "\"auto\":{\"least_share_in_mpi\":%.4f,\"limit\":%.2f,\"ranks\":%d,"
-                        "\"seconds\":%.6g,\"priority\":\"%s\",\"remembered\":%s}",
-                        what->share, verdict->limit, what->ranks, verdict->seconds,
-                        verdict->judged == TRACE_JUDGED ? priority : "undecided",
-                        error ? "false" : "true");
-    } else if (verdict->judged != TRACE_JUDGED) {
-        pin_file_report(pin_trace_options.report, "auto: undecided: %s", why_not[verdict->judged]);
-    } else {
-        pin_file_report(
-            pin_trace_options.report,
-            "auto: %s: of %d ranks in %.3g s, the one that waited least was in MPI for %.0f %% "
-            "(limit %.0f %%); %s%s%s",
-            what->communication ? "communication intensive" : "memory bound or computing",
-            what->ranks, verdict->seconds, 100 * what->share, 100 * verdict->limit,
-            error ? "not remembered: " : "next time: ", error ? error : priority,
-            error ? "" : " priority");
-    }
+    const bool judged = verdict->judged == TRACE_JUDGED;
+    const char *why = judged ? error : why_not[verdict->judged];
+    pin_record(
+        pin_trace_options.report, false,
+        !judged ? "auto: {priority}: {why}"
+        : error ? "auto: {program}: of {ranks} ranks in {seconds}, the one that waited least was "
+                  "in MPI for {least_share_in_mpi} (limit {limit}); not remembered: {why}"
+                : "auto: {program}: of {ranks} ranks in {seconds}, the one that waited least was "
+                  "in MPI for {least_share_in_mpi} (limit {limit}); next time: {priority} priority",
+        PROFILE_FACTS(profile_figure("auto", PROFILE_INSIDE, 0),
+                      profile_text("program", what->communication ? "communication intensive"
+                                                                  : "memory bound or computing"),
+                      profile_figure("least_share_in_mpi", PROFILE_SHARE, what->share),
+                      profile_figure("limit", PROFILE_SHARE, verdict->limit),
+                      profile_number("ranks", what->ranks),
+                      profile_figure("seconds", PROFILE_SECONDS, verdict->seconds),
+                      profile_text("priority", !judged               ? "undecided"
+                                               : what->communication ? "communication"
+                                                                     : "memory"),
+                      profile_figure("remembered", PROFILE_FLAG, !why),
+                      profile_text("why", why ? why : "")));
 }
 
 static int remember(const struct pin_priority_cache *what)
@@ -197,19 +199,14 @@ void pin_trace_report_rank(void)
     }
     pin_trace_own_totals(&own);
     const struct trace_times *times = &own.times;
-    if (pin_file_is_json(pin_trace_options.report)) {
-        pin_file_report(
-            pin_trace_options.report,
-            "\"mpi\":{\"rank\":%d,\"ranks\":%d,\"seconds\":%.6g,\"in_mpi_seconds\":%.6g,"
-            "\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
-            pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds, times->inside,
-            own.messages, own.bytes);
-    } else {
-        pin_file_report(pin_trace_options.report,
-                        "mpi: rank %d of %d: %.3g s after MPI_Init, %.0f %% of it in MPI, %" PRIu64
-                        " messages of %" PRIu64 " bytes sent",
-                        pin_trace_counts.rank, pin_trace_counts.ranks, times->seconds,
-                        times->seconds > 0 ? 100 * times->inside / times->seconds : 0, own.messages,
-                        own.bytes);
-    }
+    pin_record(pin_trace_options.report, false,
+               "mpi: rank {rank} of {ranks}: {seconds} after MPI_Init, {in_mpi_seconds} of it in "
+               "MPI, {messages} messages of {bytes} bytes sent",
+               PROFILE_FACTS(profile_figure("mpi", PROFILE_INSIDE, 0),
+                             profile_number("rank", pin_trace_counts.rank),
+                             profile_number("ranks", pin_trace_counts.ranks),
+                             profile_figure("seconds", PROFILE_SECONDS, times->seconds),
+                             profile_figure("in_mpi_seconds", PROFILE_SECONDS, times->inside),
+                             profile_number("messages", (double)own.messages),
+                             profile_number("bytes", (double)own.bytes)));
 }

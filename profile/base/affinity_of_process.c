@@ -10,6 +10,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
+#include "profile/base/record.h"
 
 #define TICK_NS 10000000u
 
@@ -111,45 +112,6 @@ static void find_node(int32_t pu, char *out, size_t size)
     }
 }
 
-/* Names come from the program and may hold anything. */
-static void print_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte < 0x20 || byte == '"' || byte == '\\' || byte >= 0x7f) {
-            fprintf(out, "\\u%04x", byte);
-        } else {
-            fputc(byte, out);
-        }
-    }
-    fputc('"', out);
-}
-
-static void print_member(FILE *out, const char *name, const char *text, const char *after)
-{
-    fprintf(out, "\"%s\":", name);
-    print_string(out, text);
-    fputs(after, out);
-}
-
-/* The same as text: "\\n" and "\\x1b" for what would break the line or be obeyed by a terminal. */
-static void escape(const char *text, char *out, size_t size)
-{
-    size_t used = 0;
-    for (; *text && used + sizeof "\\xff" < size; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '\n') {
-            used += (size_t)snprintf(out + used, size - used, "\\n");
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            used += (size_t)snprintf(out + used, size - used, "\\x%02x", byte);
-        } else {
-            out[used++] = (char)byte;
-        }
-    }
-    out[used] = '\0';
-}
-
 static const char *const roles[] = {"main",   "worker", "thread", "brief",
                                     "helper", "watch",  "unknown"};
 static const char *const deciders[] = {"servet", "kernel", "program", "user", "others"};
@@ -161,23 +123,14 @@ void profile_affinity_print(FILE *out, bool json, const struct profile_thread_no
     read_number("/sys/devices/system/cpu/cpu%d/topology/core_id", now->last_pu, core, sizeof core);
     read_number("/sys/devices/system/cpu/cpu%d/cache/index3/id", now->last_pu, l3, sizeof l3);
     find_node(now->last_pu, node, sizeof node);
-    if (!json) {
-        char name[4 * sizeof now->name + 1];
-        escape(now->name, name, sizeof name);
-        fprintf(out, "%s %d rank %s tid %d %s %s PU %s last %d core %s L3 %s NUMA %s by %s\n",
-                said->host, (int)now->pid, said->rank, (int)now->tid, name, roles[said->role],
-                said->pus, now->last_pu, core, l3, node, deciders[said->decider]);
-        return;
-    }
-    fprintf(out, "{\"pid\":%d,\"tid\":%d,\"last_pu\":%d,", (int)now->pid, (int)now->tid,
-            now->last_pu);
-    print_member(out, "host", said->host, ",");
-    print_member(out, "local_rank", said->rank, ",");
-    print_member(out, "name", now->name, ",");
-    print_member(out, "role", roles[said->role], ",");
-    print_member(out, "pus", said->pus, ",");
-    print_member(out, "core", core, ",");
-    print_member(out, "l3", l3, ",");
-    print_member(out, "numa", node, ",");
-    print_member(out, "decided_by", deciders[said->decider], "}\n");
+    profile_record_print(
+        out, json, now->pid,
+        "rank {local_rank} tid {tid} {name} {role} PU {pus} last {last_pu} core "
+        "{core} L3 {l3} NUMA {numa} by {decided_by}",
+        PROFILE_FACTS(profile_text("local_rank", said->rank), profile_number("tid", now->tid),
+                      profile_text("name", now->name), profile_text("role", roles[said->role]),
+                      profile_text("pus", said->pus), profile_number("last_pu", now->last_pu),
+                      profile_text("core", core), profile_text("l3", l3),
+                      profile_text("numa", node),
+                      profile_text("decided_by", deciders[said->decider])));
 }

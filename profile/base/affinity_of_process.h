@@ -57,14 +57,13 @@ enum profile_decider {
 
 /* Facts on a thread that the kernel does not know. */
 struct profile_thread_said {
-    const char *host, *rank; /* rank: on its node, "-" where it is none */
+    const char *rank; /* on its node, "-" where it is none */
     enum profile_role role;
     enum profile_decider decider;
     const char *pus; /* that it may run on */
 };
 
-/* One line of a report: host, pid, local rank, tid, name, role, PUs, last PU, core/L3/NUMA of that,
- * decided by; or the same as a JSON object. */
+/* The record of a thread. */
 void profile_affinity_print(FILE *out, bool json, const struct profile_thread_now *now,
                             const struct profile_thread_said *said);
 

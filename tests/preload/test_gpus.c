@@ -158,7 +158,7 @@ TEST(the_kernel_says_which_gpu_a_process_has)
     char name[64], pus[16], expected[256], *text = NULL;
     size_t size;
     here(&first, &last);
-    struct report_place place = {.host = "h", .root = scratch_folder(), .pid = getpid()};
+    struct report_place place = {.root = scratch_folder(), .pid = getpid()};
     snprintf(name, sizeof name, "proc/%d/fdinfo/5", (int)place.pid);
     put(name, "pos:\t0\ndrm-driver:\tamdgpu\ndrm-pdev:\t0000:41:00.0\ndrm-memory-vram:\t0 KiB\n");
     snprintf(name, sizeof name, "proc/%d/fdinfo/6", (int)place.pid);
@@ -168,9 +168,9 @@ TEST(the_kernel_says_which_gpu_a_process_has)
     place.out = open_memstream(&text, &size);
     report_live_gpus(&place, "1 0/2 cuda0=0");
     fclose(place.out);
-    snprintf(expected, sizeof expected, "h %d gpu: 0000:c1:00.0, %s\n", (int)place.pid,
+    snprintf(expected, sizeof expected, " %d gpu: 0000:c1:00.0, %s\n", (int)place.pid,
              first == last ? "near" : "partly near");
-    ck_assert_str_eq(text, expected);
+    ck_assert_str_eq(strchr(text, ' '), expected);
     free(text);
 }
 

@@ -77,7 +77,7 @@ TEST(the_process_that_holds_a_pu_is_named, .not_emulated = "the emulator has a t
              scratch_folder(), scratch_folder());
     child_run(&child, NULL, ARGV("taskset", "-c", order_pair, "sh", "-c", command));
     ck_assert_msg(child.status == 0, "%d %s", child.status, child.err);
-    snprintf(expected, sizeof expected, "left to the kernel: PU %u held by ", order[1]);
+    snprintf(expected, sizeof expected, "threads of the program: PU %u held by ", order[1]);
     const char *held = strstr(child.err, expected);
     ck_assert_msg(held && strstr(held, "(spin)"), "no \"%s\" in %s", expected, child.err);
     const char *laid = strstr(child.err, ": laid over process ");
@@ -159,29 +159,56 @@ TEST(the_roles_of_threads_that_run_are_those_of_their_code, .not_emulated = "rol
 }
 #endif
 
+/* Lines of a report in JSON that have the member; with `text` those where it is this. */
+static int count_members(const char *path, const char *key, const char *text)
+{
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        json_t *object = json_loads(line, 0, NULL), *value = json_object_get(object, key);
+        ck_assert_msg(object, "not JSON: %s", line);
+        count += value &&
+                 (!text || (json_is_string(value) && strcmp(json_string_value(value), text) == 0));
+        json_decref(object);
+    }
+    fclose(file);
+    return count;
+}
+
 TEST(a_json_report_is_appended_to)
 {
     const char *path = scratch_path("report.json");
-    char change[96], line[4096];
-    int threads = 0, checks = 0;
+    char change[96];
     snprintf(change, sizeof change, "SERVET_REPORT=%s", path);
     for (int i = 0; i < 2; i++) {
         child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAMS "/pthreads", "1"));
         ck_assert_str_eq(child.err, "");
     }
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof line, file)) {
-        json_t *object = json_loads(line, 0, NULL);
-        ck_assert_msg(object, "not JSON: %s", line);
-        const char *decided = json_string_value(json_object_get(object, "decided_by"));
-        threads += decided && strcmp(decided, "servet") == 0;
-        checks += json_object_get(object, "shared_pu") != NULL;
-        json_decref(object);
-    }
-    fclose(file);
-    ck_assert_int_eq(threads, 2);
-    ck_assert_int_ge(checks, 2);
+    ck_assert_int_eq(count_members(path, "decided_by", "servet"), 2);
+    ck_assert_int_ge(count_members(path, "shared_pu", NULL), 2);
+}
+
+/* Seen red: the quote ended the string, and JSON had no word on threads beyond those that have a
+ * line. */
+TEST(a_report_in_json_has_what_the_text_has)
+{
+    char command[1024];
+    snprintf(command, sizeof command,
+             "cd %s && cp $(find " PROGRAMS " -name libomp-stub.so) 'li\"b.so' && "
+             "echo | LD_PRELOAD=" CHILD_PRELOAD ":$PWD/'li\"b.so' SERVET_REPORT=named.json "
+             "taskset -c %s " PROGRAMS "/stays alone 2 0 0 0 && for report in many.json many; do "
+             "LD_PRELOAD=" CHILD_PRELOAD " SERVET_REPORT=$report " PROGRAMS "/churn end 4200; done "
+             "&& tail many",
+             scratch_folder(), order_text[0]);
+    child_run(&child, NULL, ARGV("sh", "-c", command));
+    ck_assert_msg(child.status == 0, "%d %s", child.status, child.err);
+    ck_assert_int_eq(count_members(scratch_path("named.json"), "left", "li\"b.so"), 1);
+    ck_assert_int_eq(count_members(scratch_path("many.json"), "more_threads", NULL), 1);
+    child_says(&child, " and 107 threads more\n");
+    child_run(&child, NULL, ARGV("grep", "-c", "tid", scratch_path("many")));
+    ck_assert_int_eq(count_members(scratch_path("many.json"), "tid", NULL), atoi(child.out));
 }
 
 TEST(a_report_that_cannot_be_written_is_one_line)
