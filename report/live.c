@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/launchers.h"
@@ -13,67 +12,68 @@
 #include "profile/base/thread_role.h"
 #include "report/report.h"
 
-static bool shim_is_loaded(pid_t pid)
+static void find_libraries(pid_t pid, bool *shim, bool *runtime)
 {
     char path[64], line[4096];
-    bool found = false;
+    *shim = *runtime = false;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "r");
-    while (maps && !found && fgets(line, sizeof line, maps)) {
-        found = strstr(line, "libservet_pin.so");
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps)) {
+        const char *name = strrchr(line, '/');
+        *shim = *shim || strstr(line, "libservet_pin.so");
+        *runtime = *runtime || (name && profile_owner_of(name + 1) == PROFILE_OWNER_RUNTIME);
     }
     if (maps) {
         fclose(maps);
     }
-    return found;
 }
 
-/* The value of a variable in an environment of `length` bytes, which a 0 ends; NULL. */
-static const char *value_of(const char *environment, size_t length, const char *name)
+static bool is_set(pid_t pid, const char *name)
 {
-    size_t known = strlen(name);
-    for (const char *at = environment; at < environment + length; at += strlen(at) + 1) {
-        if (strncmp(at, name, known) == 0 && at[known] == '=') {
-            return at + known + 1;
-        }
+    char *value = profile_variable_of(pid, name);
+    const bool set = value && *value && strcmp(value, "0") != 0;
+    free(value);
+    return set;
+}
+
+/* Who has bound the main thread, and OpenMP threads that have no PU of the shim's. The shim and
+ * servet-pin export places that are not the user's. */
+static enum profile_decider who_bound(pid_t pid)
+{
+    bool shim, runtime, places = false;
+    find_libraries(pid, &shim, &runtime);
+    for (const char *const *name = profile_users_places; *name; name++) {
+        places = places || is_set(pid, *name);
     }
-    return NULL;
+    const bool ours = shim && (is_set(pid, "SERVET_FORCE") || is_set(pid, "SERVET_RANK"));
+    return runtime && places && !ours ? PROFILE_BY_USER
+           : shim                     ? PROFILE_BY_SERVET
+                                      : PROFILE_BY_OTHERS;
 }
 
 /* Local rank from the environment the process was started with, in the order of the shim; "-" when
- * it has none or may not be read. The result is its SERVET_BESIDE, to be freed, or NULL. */
-static char *read_rank(pid_t pid, char *out, size_t size)
+ * it has none or may not be read. */
+static void read_rank(pid_t pid, char *out, size_t size)
 {
-    char path[64], *all = NULL;
-    size_t room = 0;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    ssize_t length = file ? getdelim(&all, &room, EOF, file) : -1;
-    const char *value = NULL;
-    for (size_t i = 0; length > 0 && i < PROFILE_LAUNCHERS && !value; i++) {
+    char *value = NULL;
+    for (size_t i = 0; i < PROFILE_LAUNCHERS && !value; i++) {
         const struct profile_launcher *launcher = &profile_launchers[i];
-        if (!launcher->also || value_of(all, (size_t)length, launcher->also)) {
-            value = value_of(all, (size_t)length, launcher->rank);
-        }
+        char *also = launcher->also ? profile_variable_of(pid, launcher->also) : NULL;
+        value = also || !launcher->also ? profile_variable_of(pid, launcher->rank) : NULL;
+        free(also);
     }
-    const char *named = value && (*value < '0' || *value > '9')
-                            ? value_of(all, (size_t)length, value)
-                            : NULL; /* SERVET_LOCAL_RANK may name another variable */
+    /* SERVET_LOCAL_RANK may name another variable */
+    char *named = value && (*value < '0' || *value > '9') ? profile_variable_of(pid, value) : NULL;
     snprintf(out, size, "%.12s", named ? named : value ? value : "-");
-    const char *found = length > 0 ? value_of(all, (size_t)length, PROFILE_BESIDE) : NULL;
-    char *beside = found ? strdup(found) : NULL;
-    free(all);
-    if (file) {
-        fclose(file);
-    }
-    return beside;
+    free(named);
+    free(value);
 }
 
 struct output {
     FILE *out;
     bool json;
     const char *rank;
-    enum profile_decider bound_by; /* who bound the threads that have no record of the shim's */
+    enum profile_decider bound_by;
     struct profile_roles roles;
     struct profile_mask seen, shared;
 };
@@ -82,14 +82,18 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
 {
     struct output *to = argument;
     int32_t given;
+    const enum profile_role role = profile_role_of(&to->roles, now, &given);
+    const bool main = now->tid == now->pid,
+               users = (main || role == PROFILE_ROLE_WORKER) && to->bound_by == PROFILE_BY_USER;
     const struct profile_thread_said said = {
         .rank = to->rank,
-        .role = profile_role_of(&to->roles, now, &given),
+        .role = role,
         .pus = now->allowed,
-        .decider = now->only_pu < 0        ? PROFILE_BY_KERNEL
-                   : given == now->only_pu ? PROFILE_BY_SERVET
-                   : now->tid == now->pid  ? to->bound_by
-                                           : PROFILE_BY_OTHERS,
+        .decider = now->only_pu >= 0 && given == now->only_pu ? PROFILE_BY_SERVET
+                   : users                                    ? PROFILE_BY_USER
+                   : now->only_pu < 0                         ? PROFILE_BY_KERNEL
+                   : main                                     ? to->bound_by
+                                                              : PROFILE_BY_OTHERS,
     };
     const int32_t pu = said.role == PROFILE_ROLE_HELPER ? -1 : profile_thread_pu(now);
     if (pu >= 0) {
@@ -102,9 +106,10 @@ static void print_thread(const struct profile_thread_now *now, void *argument)
 int report_live_print(FILE *out, bool json, pid_t pid)
 {
     char rank[16], pus[256];
-    char *beside = read_rank(pid, rank, sizeof rank);
+    char *beside = profile_variable_of(pid, PROFILE_BESIDE);
+    read_rank(pid, rank, sizeof rank);
     struct output to = {.out = out, .json = json, .rank = rank};
-    to.bound_by = shim_is_loaded(pid) ? PROFILE_BY_SERVET : PROFILE_BY_OTHERS;
+    to.bound_by = who_bound(pid);
     profile_roles_read(pid, &to.roles);
     const int rc = profile_affinity_of_threads(pid, print_thread, &to) ? 0 : -errno;
     const struct report_place place = {.out = out, .json = json, .root = "", .pid = pid};

@@ -514,7 +514,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     if (own.name) {
         pin_launcher_allowed(&own, &start, &allowed);
     }
-    const bool users = pin_users_places_set() && !options->force;
+    const bool users = pin_users_places() && !options->force;
     bool bound = own.name && (own.binding == PIN_USERS_CHOICE || own.local_size == 1);
     bool given =
         wish->gpus && ((own.name && (own.row->takes || own.contradicts)) || gpus_are_given(&c));

@@ -485,7 +485,7 @@ static void place_rank(const struct request *request, const char *command)
     if (!launcher.name || pin_places_read(&launcher, &before)) {
         return; /* no rank, or servet-pin in front of servet-pin */
     }
-    if (pin_users_places_set() && !options.force) {
+    if (pin_users_places() && !options.force) {
         return;
     }
     if (launcher.row->workers) {

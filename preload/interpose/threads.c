@@ -211,13 +211,13 @@ static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_u
     const size_t wanted = process->places_exported && birth->asked >= 0
                               ? pin_pools_place_of(&process->pools, (uint32_t)birth->asked)
                               : PIN_NO_PLACE;
+    if (pin_process_left_to_user(process)) {
+        pin_process_say_main_stays(process);
+        return birth->chosen ? NULL : prepare_free(birth, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
+    }
     if (wanted == PIN_NO_PLACE && !force && birth->chosen) {
         note_kept(process, birth->dso);
         return NULL;
-    }
-    if (pin_process_left_to_user(process)) {
-        pin_process_say_main_stays(process);
-        return prepare_free(birth, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
     }
     if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound(process)) {
         pin_process_say_main_stays(process);

@@ -9,16 +9,20 @@
 
 #include "preload/place/options.h"
 #include "profile/base/file.h"
+#include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
 
 static const char places_name[] = "OMP_PLACES", bind_name[] = "OMP_PROC_BIND";
 /* Thread i of a team on place i. */
 static const char bind_value[] = "close";
 
-bool pin_users_places_set(void)
+const char *pin_users_places(void)
 {
-    return pin_is_set(places_name) || pin_is_set(bind_name) || pin_is_set("GOMP_CPU_AFFINITY") ||
-           pin_is_set("KMP_AFFINITY");
+    const char *const *name = profile_users_places;
+    while (*name && !pin_is_set(*name)) {
+        name++;
+    }
+    return *name;
 }
 
 /* "{2},{0},{3}": every PU of the plan once. */

@@ -13,9 +13,9 @@
 #include "preload/place/launcher.h"
 #include "preload/place/plan.h"
 
-/* Has the user placed OpenMP threads by OMP_PLACES and the like? What was exported for any rank
- * exported counts too. */
-bool pin_users_places_set(void);
+/* The variable by which the user has placed OpenMP threads (OMP_PLACES and the like), NULL: none.
+ * What was exported for any rank counts too. */
+const char *pin_users_places(void);
 
 /* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use
  * `before`. 0 or -ENOMEM. */

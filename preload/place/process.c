@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,7 +166,7 @@ static void look_around(void)
         pin_here.children = pin_here.start;
     }
     pin_launcher_allowed(&pin_here.launcher, &pin_here.children, &pin_here.allowed);
-    pin_here.users_choice = !pin_here.places_exported && pin_users_places_set();
+    pin_here.users_choice = pin_here.places_exported ? NULL : pin_users_places();
     if (pin_here.users_choice && pin_owner_runtime_loaded()) {
         pin_process_openmp_found();
     }
@@ -411,7 +412,7 @@ static void say_main(const struct pin_process *this, uint32_t pu)
 static const char *main_stays_for(const struct pin_process *this)
 {
     if (pin_process_left_to_user(this)) {
-        return "the environment's OpenMP variables";
+        return this->users_choice;
     }
     return !this->options.force && main_is_bound(this) ? "the program" : NULL;
 }
@@ -552,6 +553,7 @@ static void after_fork_in_child(void)
 /* Why no thread has been placed; NULL: some were, or a line has said it. */
 static const char *why_nothing(void)
 {
+    static char text[128];
     if (atomic_load_explicit(&pin_life.placed, memory_order_relaxed)) {
         return NULL;
     }
@@ -573,11 +575,9 @@ static const char *why_nothing(void)
     if (!pin_process_left_to_user(&pin_here)) {
         return "its threads live briefly, or are helpers";
     }
-    return pin_here.launcher.node_ranks > 1
-               ? "OMP_PLACES, OMP_PROC_BIND or the runtime's own variable is set, the same for all "
-                 "ranks of this node (--force overrides it)"
-               : "OMP_PLACES, OMP_PROC_BIND or the runtime's own variable is set (--force "
-                 "overrides it)";
+    snprintf(text, sizeof text, "%s is set%s (--force overrides it)", pin_here.users_choice,
+             pin_here.launcher.node_ranks > 1 ? ", the same for all ranks of this node" : "");
+    return text;
 }
 
 static void say_goodbye(void)

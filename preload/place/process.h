@@ -27,7 +27,7 @@ struct pin_process {
     struct pin_priority_cache recalled;
     bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
                              plan */
-    bool users_choice;    /* OMP_PLACES and the like: OpenMP threads are left alone */
+    const char *users_choice; /* OMP_PLACES or the like is set, so OpenMP threads are left alone */
     struct pin_plan plan;
     struct pin_pools pools;
     struct pin_registry registry; /* at the end: most of its pages are never touched */

@@ -199,8 +199,11 @@ static void print_other(const struct profile_thread_now *now, void *argument)
     struct output *to = argument;
     const bool watch = strcmp(now->name, PIN_WATCH_NAME) == 0;
     struct line line = {.tid = now->tid, .pu = -1};
-    line.decider = now->only_pu < 0 ? PROFILE_BY_KERNEL : PROFILE_BY_OTHERS;
     line.role = watch ? PROFILE_ROLE_WATCH : profile_role_of(&to->roles, now, &line.last_pu);
+    line.decider = line.role == PROFILE_ROLE_WORKER && pin_process_left_to_user(to->process)
+                       ? PROFILE_BY_USER
+                   : now->only_pu < 0 ? PROFILE_BY_KERNEL
+                                      : PROFILE_BY_OTHERS;
     if (!is_known(to->lines, to->lines_used, now->tid)) {
         print_thread(to, now, &line);
         add_worker(&line, now, to);
@@ -299,21 +302,10 @@ void pin_report_write(struct pin_process *process)
 /* Has the parent been started under the shim? */
 static bool is_started_by_ours(void)
 {
-    static const char preload[] = "LD_PRELOAD=";
-    char path[64], *variable = NULL;
-    size_t size = 0;
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
-    FILE *file = fopen(path, "re");
-    while (file && !found && getdelim(&variable, &size, '\0', file) > 0) {
-        found = strncmp(variable, preload, sizeof preload - 1) == 0 &&
-                strstr(variable, "libservet_pin.so");
-    }
-    free(variable);
-    if (file) {
-        fclose(file);
-    }
-    return found;
+    char *preload = profile_variable_of(getppid(), "LD_PRELOAD");
+    const bool ours = preload && strstr(preload, "libservet_pin.so");
+    free(preload);
+    return ours;
 }
 
 void pin_report_once(const char *sentence, const struct profile_fact *facts)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +36,27 @@ static inline bool profile_first_line(const char *path, char *line, size_t size)
     bool there = profile_read_small(path, line, size);
     line[strcspn(line, "\n")] = '\0';
     return there;
+}
+
+/* The value of a variable in the environment that a process was started with, to be freed; NULL: it
+ * has none, or may not be read. */
+static inline char *profile_variable_of(pid_t pid, const char *name)
+{
+    char path[64], *entry = NULL;
+    size_t room = 0;
+    const size_t length = strlen(name);
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&entry, &room, '\0', file) > 0) {
+        found = strncmp(entry, name, length) == 0 && entry[length] == '=';
+    }
+    char *value = found ? strdup(entry + length + 1) : NULL;
+    free(entry);
+    if (file) {
+        fclose(file);
+    }
+    return value;
 }
 
 /* Fields of /proc/PID/stat, counted as proc(5) does. The name before them, in parentheses, may hold

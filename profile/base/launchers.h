@@ -85,6 +85,10 @@ static const struct profile_launcher profile_launchers[] = {
     {.name = "PMI", .rank = "PMI_RANK", .size = "PMI_SIZE"},
 };
 
+/* Variables by which users place the threads of OpenMP runtimes. */
+static const char *const profile_users_places[] = {"OMP_PLACES", "OMP_PROC_BIND",
+                                                   "GOMP_CPU_AFFINITY", "KMP_AFFINITY", NULL};
+
 #define PROFILE_LAUNCHERS (sizeof profile_launchers / sizeof profile_launchers[0])
 
 #endif

@@ -130,6 +130,25 @@ TEST(a_users_own_places_win)
     }
 }
 
+/* Seen red: "left to the kernel: the program gave a mask", by kernel and by others. */
+TEST(the_users_variable_is_named_for_each_thread)
+{
+    static const char *const set[] = {"OMP_PROC_BIND=close", "OMP_PROC_BIND=spread",
+                                      "OMP_PLACES=threads", "GOMP_CPU_AFFINITY=0-1"};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        char expected[128];
+        child_run_preloaded(&child, CHANGES("OMP_NUM_THREADS=2", set[i], "SERVET_REPORT=stderr"),
+                            ARGV(program));
+        snprintf(expected, sizeof expected, " nothing was placed: %.*s is set (--force",
+                 (int)strcspn(set[i], "="), set[i]);
+        ck_assert_msg(strstr(child.err, expected) && !strstr(child.err, "left to the kernel"),
+                      "no \"%s\" alone in\n%s", expected, child.err);
+        ck_assert_msg(strstr(child.err, " main PU ") && strstr(child.err, " worker PU ") &&
+                          !strstr(child.err, " by kernel\n") && !strstr(child.err, " by others\n"),
+                      "%s", child.err);
+    }
+}
+
 TEST(force_overrules_the_users_places)
 {
     child_run_preloaded(&child,

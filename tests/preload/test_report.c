@@ -150,6 +150,11 @@ TEST(the_roles_of_threads_that_run_are_those_of_their_code, .not_emulated = "rol
     expect_live(" stays thread PU ", " by others");
     expect_live(" stays helper PU ", " by others");
     ck_assert_msg(strstr(child.out, " check: no two workers share a PU\n"), "%s", child.out);
+    look_at_live("OMP_PROC_BIND=close LD_PRELOAD=" CHILD_PRELOAD
+                 " taskset -c $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')");
+    expect_live(" stays main PU ", " by user");
+    expect_live(" stays worker PU ", " by user");
+    expect_live(" stays thread PU ", " by others");
     look_at_live(
         "SERVET_REGISTRY=0 SERVET_STRANGERS=0 OMP_NUM_THREADS=2 LD_PRELOAD=" CHILD_PRELOAD);
     expect_live(" stays main PU ", " by servet");
