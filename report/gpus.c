@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "profile/base/nearness.h"
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 #include "report/report.h"
 
 enum { MOST_GPUS = 64, BUS_SIZE = 32 };

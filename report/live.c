@@ -8,8 +8,8 @@
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/base/nearness.h"
-#include "profile/base/record.h"
 #include "profile/base/thread_role.h"
+#include "profile/text/record.h"
 #include "report/report.h"
 
 static void find_libraries(pid_t pid, bool *shim, bool *runtime)
@@ -28,15 +28,17 @@ static void find_libraries(pid_t pid, bool *shim, bool *runtime)
     }
 }
 
+/* Switches of ours are off with 0. */
 static bool is_set(pid_t pid, const char *name)
 {
     char *value = profile_variable_of(pid, name);
-    const bool set = value && *value && strcmp(value, "0") != 0;
+    const bool set =
+        value && *value && (strcmp(value, "0") != 0 || strncmp(name, "SERVET_", 7) != 0);
     free(value);
     return set;
 }
 
-/* Who has bound the main thread, and OpenMP threads that have no PU of the shim's. The shim and
+/* The one that bound the main thread, and OpenMP threads without a PU of the shim. The shim and
  * servet-pin export places that are not the user's. */
 static enum profile_decider who_bound(pid_t pid)
 {

@@ -23,7 +23,7 @@
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 
 /* As a shell, env(1) and nohup(1): found but not executable, not found. */
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "profile/base/file.h"
-#include "profile/base/record.h"
 #include "profile/base/syscall.h"
+#include "profile/text/record.h"
 
 /* -- signals and lines -- */
 

@@ -48,7 +48,7 @@ void pin_file_append(const char *variable, const char *where, const char *text, 
 /* Does the name of a report ask for JSON lines? */
 bool pin_file_is_json(const char *where);
 
-/* A record about this process (profile/base/record.h): in the report `where`, NULL: none, and with
+/* A record about this process (profile/text/record.h): in the report `where`, NULL: none, and with
  * `verbose` on stderr. */
 struct profile_fact;
 void pin_record(const char *where, bool verbose, const char *sentence,

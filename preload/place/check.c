@@ -10,7 +10,7 @@
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 
 /* The jobs that this process was laid over when its first worker came. */
 static struct {
@@ -22,7 +22,7 @@ static struct {
 /* Both at the end; apart, because a stack may be small. */
 static struct pin_neighbours now;
 
-static void report(const char *sentence, const struct profile_fact *facts)
+static void note_shared(const char *sentence, const struct profile_fact *facts)
 {
     pin_record(pin_here.options.report, false, sentence, facts);
 }
@@ -134,10 +134,11 @@ static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t coun
         }
     }
     if (threads > 0) {
-        report("check: PU {shared_pu} was shared by {threads} threads of this process ({tids})",
-               PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "thread"),
-                             profile_number("threads", (double)threads),
-                             {.key = "tids", .kind = PROFILE_LIST, .text = tids}));
+        note_shared(
+            "check: PU {shared_pu} was shared by {threads} threads of this process ({tids})",
+            PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "thread"),
+                          profile_number("threads", (double)threads),
+                          {.key = "tids", .kind = PROFILE_LIST, .text = tids}));
     }
     return threads > 0;
 }
@@ -146,13 +147,13 @@ static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t coun
 
 static void say_neighbour(const struct pin_neighbour *it)
 {
-    report(it->fellow ? "check: PU {shared_pu} was shared with process {other_pid} ({other_name}), "
-                        "of this job"
-                      : "check: PU {shared_pu} was shared with process {other_pid} ({other_name})",
-           PROFILE_FACTS(profile_number("shared_pu", it->pu),
-                         profile_text("with", it->fellow ? "fellow" : "process"),
-                         profile_number("other_pid", it->pid),
-                         profile_text("other_name", it->name)));
+    note_shared(
+        it->fellow ? "check: PU {shared_pu} was shared with process {other_pid} ({other_name}), "
+                     "of this job"
+                   : "check: PU {shared_pu} was shared with process {other_pid} ({other_name})",
+        PROFILE_FACTS(profile_number("shared_pu", it->pu),
+                      profile_text("with", it->fellow ? "fellow" : "process"),
+                      profile_number("other_pid", it->pid), profile_text("other_name", it->name)));
 }
 
 static bool runs_there(uint32_t pu, const struct pin_worker *workers, size_t count)
@@ -203,8 +204,8 @@ static size_t say_hidden(uint32_t pu)
     if (jobs == 0) {
         return 0;
     }
-    report("check: PU {shared_pu} was shared with another {with}, which /proc hides",
-           PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "job")));
+    note_shared("check: PU {shared_pu} was shared with another {with}, which /proc hides",
+                PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "job")));
     return 1;
 }
 
@@ -222,9 +223,9 @@ void pin_check_write(const struct pin_worker *workers, size_t count)
     }
     if (said == 0) {
         const bool node = pin_here.registry.on;
-        report(node ? "check: no two workers shared a PU (on this {scope})"
-                    : "check: no two workers shared a PU (as far as /{scope} shows)",
-               PROFILE_FACTS(profile_number("shared_pu", -1),
-                             profile_text("scope", node ? "node" : "proc")));
+        note_shared(node ? "check: no two workers shared a PU (on this {scope})"
+                         : "check: no two workers shared a PU (as far as /{scope} shows)",
+                    PROFILE_FACTS(profile_number("shared_pu", -1),
+                                  profile_text("scope", node ? "node" : "proc")));
     }
 }

@@ -14,7 +14,7 @@
 #include "preload/place/plan.h"
 
 /* The variable by which the user has placed OpenMP threads (OMP_PLACES and the like), NULL: none.
- * What was exported for any rank counts too. */
+ * Exported places of any rank count too. */
 const char *pin_users_places(void);
 
 /* Sets OMP_PLACES, OMP_PROC_BIND and SERVET_RANK in the environment of this process, which may use

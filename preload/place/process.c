@@ -45,8 +45,8 @@
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
 #include "profile/base/launchers.h"
-#include "profile/base/record.h"
 #include "profile/base/syscall.h"
+#include "profile/text/record.h"
 
 struct pin_process pin_here;
 struct pin_life pin_life = {.main_pu = MAIN_FREE};

@@ -21,9 +21,9 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/nearness.h"
-#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 #include "profile/base/thread_role.h"
+#include "profile/text/record.h"
 
 struct line {
     atomic_bool begun, ended;

@@ -33,9 +33,9 @@
 #include "preload/place/watch.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
-#include "profile/base/record.h"
 #include "profile/base/syscall.h"
 #include "profile/base/ticks.h"
+#include "profile/text/record.h"
 
 /* Linux 5.9's, which older headers do not have. */
 #ifndef SYS_close_range

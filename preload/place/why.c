@@ -11,7 +11,7 @@
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "profile/base/launchers.h"
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 
 /* As the JSON's "cause". */
 static const char *const causes[] = {

@@ -11,8 +11,8 @@
 
 #include "preload/node/node.h"
 #include "profile/base/clock.h"
-#include "profile/base/record.h"
 #include "profile/base/statistics.h"
+#include "profile/text/record.h"
 
 /* -- how long -- */
 

@@ -10,7 +10,7 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 
 #define TICK_NS 10000000u
 

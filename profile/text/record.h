@@ -1,7 +1,7 @@
 /* A record of a report (SERVET_REPORT, `servet-show --live`): facts, and one sentence that says
  * them. As text it is the sentence, as JSON an object with the facts as members. */
-#ifndef SERVET_PROFILE_BASE_RECORD_H
-#define SERVET_PROFILE_BASE_RECORD_H
+#ifndef SERVET_PROFILE_TEXT_RECORD_H
+#define SERVET_PROFILE_TEXT_RECORD_H
 
 #include <stdbool.h>
 #include <stdio.h>

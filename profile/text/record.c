@@ -1,6 +1,6 @@
 /* A record of a report. Texts are names of threads, programs and files, and may hold anything:
  * nothing in them ends a line, is obeyed by a terminal, or is JSON. */
-#include "profile/base/record.h"
+#include "profile/text/record.h"
 
 #include <string.h>
 #include <unistd.h>
