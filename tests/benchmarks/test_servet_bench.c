@@ -321,29 +321,6 @@ TEST(the_launcher_follows_the_programs_mpi)
 }
 #endif
 
-static const char *const wrong[] = {
-    "",
-    "--kernels -- /bin/true",
-    "--rounds 0 -- /bin/true",
-    "--comparators nonsense -- /bin/true",
-    "--comparators , -- /bin/true",
-    "--metric ( -- /bin/true",
-    "--npb /nonexistent",
-    "--npb /proc/self/fd",
-    "--jobs x -- /bin/true",
-    "--rounds 1 --comparators default --plot /tmp/plot.txt -- /bin/true",
-    "-- /nonexistent/program",
-    "--kernels --metric x",
-    "--kernels --plot /tmp/one.svg",
-    "--rounds 1 --plot /proc/none/here -- /bin/true",
-    "--output /tmp/x -- /bin/true",
-};
-
-TEST(bad_usage_is_one_line_and_status_2, .loops = (sizeof wrong / sizeof *wrong))
-{
-    expect_refused("", SERVET_BENCH " %s", wrong[_i]);
-}
-
 /* Other programs under the shim on this machine must not decide what a test sees. */
 static void begin(void)
 {

@@ -353,39 +353,6 @@ TEST(entries_that_do_not_hold_are_said_and_left)
 }
 #endif
 
-static const struct {
-    const char *line, *names;
-} wrong[] = {
-    {"--tune", "a program"},
-    {"--tune -r 2 -- /bin/true", "{ranks}"},
-    {"--tune -t 2 -- /bin/true", "--threads"},
-    {"--tune --rounds 3 -- /bin/true", "--rounds"},
-    {"--tune --load 0 --comparators default -- /bin/true", "--comparators"},
-    {"--tune --budget never -- /bin/true", "never"},
-    {"--tune --kernels", "--tune"},
-    {"--tune -- /nonexistent/program", "/nonexistent/program"},
-    {"--tune -- mpirun -n 2 /bin/true", "{ranks}"},
-    {"--tune -- /usr/bin/srun /bin/true", "{ranks}"},
-    {"--tune -- env X=1 mpirun -n 2 /bin/true", "{ranks}"},
-    {"--tune --higher -- /bin/true", "--metric"},
-    {"--tune -- mpirun -n {ranks} servet-pin -m -- /bin/true", "without it"},
-    {"--tune -- env X=1 " SERVET_PIN " -- /bin/true", "without it"},
-    {"--tune -- env LD_PRELOAD=/usr/lib/libservet_pin.so /bin/true", "without it"},
-    {"--tune -- mpirun -n {ranks} --bind-to none no-such-program", "behind {ranks}"},
-};
-
-TEST(bad_usage_is_one_line_and_status_2, .loops = (sizeof wrong / sizeof *wrong))
-{
-    expect_refused(wrong[_i].names, SERVET_BENCH " %s", wrong[_i].line);
-}
-
-TEST(tuned_excludes_what_it_chooses)
-{
-    expect_refused("--tuned", SERVET_PIN " --tuned -m -- /bin/true");
-    expect_refused("--tuned", SERVET_PIN " --tuned --auto -- /bin/true");
-    expect_refused("{threads}", SERVET_PIN " --tuned -- /bin/true {threads}");
-}
-
 /* Other programs under the shim on this machine must not decide what a test sees. */
 static void begin(void)
 {

@@ -67,43 +67,6 @@ TEST(both_formats_say_the_same)
     }
 }
 
-TEST(wrong_matrices_are_one_line_and_status_2)
-{
-    const char *cases[][2] = {
-        {"", "one row per rank"},
-        {"1 2\n3\n", ":2: expected as many numbers"},
-        {"1 2\n3 4 5\n", ":2: expected as many numbers"},
-        {"1 2\n", "as many rows as columns"},
-        {"1 2\n3 4\n5 6\n", ":3: expected as many rows"},
-        {"1 x\n3 4\n", ":1: expected numbers"},
-        {"1 -2\n3 4\n", "not negative"},
-        {"1 nan\n3 4\n", "not negative"},
-        {"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", "coordinate"},
-        {"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n",
-         ":2: expected 'ranks ranks entries'"},
-        {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "the file ends early"},
-        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
-         ":3: expected 'row column bytes'"},
-        {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1\n2 1 1\n", "no more entries"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *path = scratch_file("matrix", "%s", cases[i][0]);
-        char named[256];
-        snprintf(named, sizeof named, "%s%s", *cases[i][1] == ':' ? path : "", cases[i][1]);
-        expect_refused(named, SERVET_MAP " --topology pu:4 --matrix %s", path);
-    }
-}
-
-TEST(options_around_the_matrix_are_checked)
-{
-    const char *path = scratch_file("matrix", "0 1\n1 0\n");
-    expect_refused("/nonexistent/m", SERVET_MAP " --topology pu:4 --matrix /nonexistent/m");
-    expect_refused("--matrix", SERVET_MAP " --topology pu:4 --matrix /");
-    expect_refused("", SERVET_MAP " --topology pu:4 -n 3 --matrix %s", path);
-    expect_refused("", SERVET_MAP " --topology pu:4 -r 3 -t 2 --matrix %s", path);
-    expect_refused("", SERVET_MAP " --topology pu:4 -r 3 -t 1,2,1 --matrix %s", path);
-}
-
 TEST(partners_end_side_by_side)
 {
     /* 0 talks to 3 and 1 to 2; the L3 of the Nehalem is shared by 0,2 and 1,3 but rank order would

@@ -257,15 +257,6 @@ TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
     close_machine(&machine);
 }
 
-TEST(a_gpu_that_is_not_there_is_named)
-{
-    struct run run = run_command("env OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 "
-                                 "LOCAL_RANK=4 LOCAL_WORLD_SIZE=4 " SERVET_PIN " -- true");
-    ck_assert_int_eq(run.status, 0);
-    ck_assert_str_eq(run.err, "servet-pin: LOCAL_RANK=4: expected a local rank below the size that "
-                              "LOCAL_WORLD_SIZE gives\n");
-}
-
 /* -- workers of torchrun -- */
 
 /* Nothing is hidden from a worker, and it has all PUs near its GPU. */

@@ -273,8 +273,6 @@ TEST(ranks_and_bound_processes_do_not_follow)
     ck_assert_int_eq(run.status, 0);
     expect_at(&run, 1, "first");
     expect_at(&run, 3, "first");
-    expect_refused("SERVET_GPUS=near: expected follow",
-                   "env SERVET_GPUS=near " SERVET_PIN " -- true");
 }
 
 TESTS(.seconds = 60)

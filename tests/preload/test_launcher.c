@@ -226,18 +226,6 @@ TEST(the_user_names_the_variables)
     child_says(&child, "Cpus_allowed_list:\t%s\n", order_text[0]);
 }
 
-TEST(variables_without_a_number_are_refused)
-{
-    expect_refused("--local-rank: expected the name of a variable with the local rank, got "
-                   "'JOB_SLOT', which is not set",
-                   SERVET_PIN " --local-rank=JOB_SLOT --local-size=2 -- true");
-    expect_refused("--local-size: expected a number from 1, or the name of a variable with it, got "
-                   "'0'",
-                   "env JOB_SLOT=0 " SERVET_PIN " --local-rank=JOB_SLOT --local-size=0 -- true");
-    expect_refused("--local-rank: expected --local-size with it",
-                   "env JOB_SLOT=0 " SERVET_PIN " --local-rank=JOB_SLOT -- true");
-}
-
 /* A mistake in the environment must not cost the program seconds. */
 TEST(absurd_numbers_cost_nothing)
 {

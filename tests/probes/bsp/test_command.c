@@ -155,21 +155,6 @@ TEST(a_step_of_one_measures_every_h)
 TEST(bad_input_is_one_line_and_touches_nothing)
 {
     static const char *const cases[][2] = {
-        {"--bsp --p 0", "--p: expected numbers from 1 to"},
-        {"--bsp --p 1,100000", "got 100000"},
-        {"--bsp --p 2-1", "--p: expected a list"},
-        {"--bsp --h 5", "--h: expected LOW-HIGH"},
-        {"--bsp --h 9-10", "--h: expected LOW-HIGH"},
-        {"--bsp --h 0-99999999999", "--h: expected LOW-HIGH"},
-        {"--bsp --runs 2", "--runs: expected an integer from 3"},
-        {"--bsp --backend pvm", "--backend: expected names out of threads, mpi, got 'pvm'"},
-        {"--bsp --plot /nonexistent", "--plot: expected a folder"},
-        {"--bsp --plot /dev/null", "--plot: expected a folder"},
-        {"--runs 3", "--runs: expected --bsp with it"},
-        {"--bsp --h 0-96:0", "--h: expected a step from 1 to 48"},
-        {"--bsp --h 0-96:49", "--h: expected a step from 1 to 48"},
-        {"--bsp --h 0-96:", "--h: expected a step from 1 to 48"},
-        {"--bsp --h 0-4194304:1", "--h: expected a step from 64 to"},
         {"--bsp --machine simulated:/nonexistent", "/nonexistent: No such file"},
         {"--bsp --machine simulated:" MACHINES "/dempsey.json -o none.json",
          "--bsp: expected a machine whose description has `bsp`, the one of dempsey has none"},
@@ -177,7 +162,6 @@ TEST(bad_input_is_one_line_and_touches_nothing)
          "--backend: expected none with a simulated machine"},
         {"--bsp --machine simulated:" MACHINES "/cartesius.json --p 33 -o none.json",
          "--p: expected numbers from 1 to 32"},
-        {"--bsp", "profile.json:"},
     };
     /* Damaged, but a profile: what is none is refused before anything else. */
     static const char precious[] = "{\"servet_profile\": precious}";

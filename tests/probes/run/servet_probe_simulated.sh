@@ -5,40 +5,19 @@
 # shellcheck source=probe_command.sh
 . "$(dirname "$0")/probe_command.sh"
 
-refused 2 "probes" --probes cache,disk
-refused 2 "did you mean 'cache'?" --probes cach
-refused 2 "cpuset" --cpuset 3-1
-refused 2 "--largest" --largest 4X
-refused 2 "--largest" --largest 1K
 refused 2 "machine" --machine remote
 refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
 refused 2 "Is a directory" --machine "simulated:$folder"
-refused 2 "got 7000" --cpuset 7000
-refused 1 "cannot write" -o /nonexistent/folder/profile.json
-refused 2 "unexpected" extra
 refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"
-refused 2 "got 'a?b'" --method "a
-b"
-# a place that cannot be written is refused before anything is measured, not after
-refused 2 "--output" --output=
-mkdir "$folder/a-folder"
-refused 2 "not a regular file" -o "$folder/a-folder"
-refused 2 "not a regular file" -o /dev/full
-mkfifo "$folder/a-pipe"
-refused 2 "not a regular file" -o "$folder/a-pipe"
-refused 1 "cannot write" -o "$folder/$(printf '%0250d' 0)" # its temporary file would have too long a name
-refused 1 "name too long" -o "$(printf '%05000d' 0)"
 echo '{"servet_machine": 1' >"$folder/torn.json"
 refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 
-# the folder of the profile is made, and none above it
+# the folder of the profile is made
 "$probe" -q --machine "simulated:$machines/athlon-3200.json" --probes all --budget 1m -o "$folder/all.json" ||
     fail "--probes all --budget 1m"
 "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/etc/profile.json" ||
     fail "a folder that is missing is not made"
 [ -s "$folder/etc/profile.json" ] || fail "no profile in the folder that was made"
-refused 1 "No such file" -o "$folder/no/such/profile.json"
-[ ! -e "$folder/no" ] || fail "folders above the profile's are made"
 
 # a simulated machine, end to end, through the default place
 "$probe" --machine "simulated:$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
@@ -48,6 +27,15 @@ for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388
     '"numa_access":' '"method": "copies, pages of 4 KiB, arrays of 32 MiB"' '"measured": true' '"machine": "simulated"' '"cache_curve":' '"seconds_per_access":'; do
     grep -q "$expected" "$profile" || fail "$expected is not in the profile"
 done
+
+# a part of a profile replaces no whole one, unless it is forced to
+part() { "$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/whole.json" "$@" 2>"$folder/err"; }
+cp "$profile" "$folder/whole.json"
+part && fail "a part of a profile: status 0"
+grep -q -- '--budget: no time was left' "$folder/err" || fail "a part of a profile: $(cat "$folder/err")"
+cmp -s "$profile" "$folder/whole.json" && [ -s "$folder/whole.json.partial" ] || fail "a part of a profile replaced a whole one"
+part --force || fail "a part of a profile, --force: $(cat "$folder/err")"
+cmp -s "$profile" "$folder/whole.json" && fail "--force: the whole profile is still there"
 
 # a declared size that was not measured is kept and named: sizes of the paper's method double up to 2 MiB
 sed 's/"size_bytes": 262144/"size_bytes": 262144, "declared_size_bytes": 393216/' "$machines/two-packages.json" >"$folder/odd.json"
@@ -93,8 +81,6 @@ else
 fi
 
 # events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
-refused 2 "progress" --progress=xml
-refused 2 "descriptor" --progress=json:77
 "$probe" -q --machine "simulated:$machines/two-packages.json" --progress=json:3 -o "$folder/events.json" \
     3>"$folder/events" 2>"$folder/err" || fail "events: $(cat "$folder/err")"
 for name in cache sharing memory message; do
