@@ -1,4 +1,4 @@
-"""Makes a wheel of profile/libservet/servet.py (PEP 517 and 427), with nothing but Python itself.
+"""Makes a wheel of profile/libservet/servet.py.in (PEP 517 and 427), with nothing but Python itself.
 
 The module and the release are those of the sources around this folder. `-C libdir=FOLDER` (pip 23.1) says where
 libservet.so.1 is, if neither the dynamic linker nor pkg-config finds it.
@@ -9,10 +9,16 @@ import hashlib
 import os
 import re
 import subprocess
+import sys
 import zipfile
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
+_PROFILE = os.path.join(_ROOT, "profile")
+
+sys.path.insert(0, os.path.join(_PROFILE, "libservet"))
+sys.dont_write_bytecode = True
+from bindings import bindings  # noqa: E402
 
 
 def _text(*path):
@@ -40,7 +46,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     version, libdir = _version(), (config_settings or {}).get("libdir") or _installed()
     information = f"servet-{version}.dist-info"
     files = {
-        "servet.py": _text("profile", "libservet", "servet.py").replace("@LIBDIR@", libdir).replace("@VERSION@", version),
+        "servet.py": bindings(f"{_PROFILE}/servet.h", f"{_PROFILE}/libservet/servet.py.in", {"LIBDIR": libdir, "VERSION": version}),
         f"{information}/METADATA": f"Metadata-Version: 2.1\nName: servet\nVersion: {version}\nLicense: BSD-3-Clause\n"
         "Summary: What Servet measured of this machine, for programs that tune themselves\nRequires-Python: >=3.7\n",
         f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: servet\nRoot-Is-Purelib: true\nTag: py3-none-any\n",

@@ -25,16 +25,27 @@ def complete():
     functions = {name: 0 if arguments == "void" else arguments.count(",") + 1 for name, arguments in declared}
     assert len(functions) > 30, functions
     known = {"servet_" + name: len(arguments) for name, (_, arguments) in servet._FUNCTIONS.items()}
-    # len(Profile.pus) says it.
-    known["servet_pu_count"] = 1
     for name, count in functions.items():
         assert known.get(name) == count, f"servet.py: {name}() takes {count} arguments, not {known.get(name)}"
     with open(fortran, encoding="utf-8") as file:
-        listed = dict(re.findall(r"(servet_\w+)\(([^)]*)\) bind\(c\)", file.read()))
+        module = file.read()
+    listed = dict(re.findall(r"(servet_\w+)\(([^)]*)\) bind\(c\)", module))
     for name, count in functions.items():
-        if name != "servet_version":  # a C string: of little use there
-            assert name in listed, f"servet.f90: no {name}()"
-            assert (listed[name].count(",") + 1 if listed[name] else 0) == count, f"servet.f90: {name}() takes {count} arguments"
+        assert name in listed, f"servet.f90: no {name}()"
+        assert (listed[name].count(",") + 1 if listed[name] else 0) == count, f"servet.f90: {name}() takes {count} arguments"
+    # Numbers, lists, what may be left out, and what a request begins as.
+    for line in (
+        "integer(c_int64_t), intent(inout), optional :: low_bytes",
+        "integer(c_int32_t), intent(inout), optional :: workers",
+        "real(c_double), intent(in), optional :: traffic(*)",
+        "character(kind=c_char), intent(in), optional :: backend(*)",
+        "character(kind=c_char), intent(in) :: device(*)",
+        "type(servet_quality), intent(inout) :: out",
+        "type(c_ptr), intent(out) :: profile",
+        "integer(c_int32_t) :: ranks = 1",
+        "integer(c_int), parameter :: servet_measured_here = 1",
+    ):
+        assert f" {line}\n" in module, f"servet.f90: no {line}"
 
 
 def answers():
