@@ -130,6 +130,15 @@ static bool are_given(const struct runtime *runtime)
     return given;
 }
 
+static bool has_gpus(const struct choice *c)
+{
+    size_t i = 0;
+    while (i < c->node_class->device_count && c->node_class->devices[i].kind != PROFILE_GPU) {
+        i++;
+    }
+    return i < c->node_class->device_count;
+}
+
 /* Has the user or the batch system said which of this node's GPUs the rank has? */
 static bool gpus_are_given(const struct choice *c)
 {
@@ -498,6 +507,9 @@ static void go_beside(struct choice *c, const struct profile_mask *allowed,
     free(of_job.devices);
 }
 
+/* A process that no launcher has started, to which GPUs were given. */
+static const struct profile_launcher by_itself = {.name = "one process"};
+
 void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
                        struct pin_launcher *launcher)
 {
@@ -517,8 +529,14 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
     const bool users = pin_users_places() && !options->force;
     bool bound = own.name && (own.binding == PIN_USERS_CHOICE || own.local_size == 1);
     bool given =
-        wish->gpus && ((own.name && (own.row->takes || own.contradicts)) || gpus_are_given(&c));
+        wish->gpus &&
+        ((own.name && ((own.row->takes && has_gpus(&c)) || own.contradicts)) || gpus_are_given(&c));
     c.mistaken = own.name && own.contradicts;
+    if (given && !own.name) {
+        own = (struct pin_launcher){
+            .name = by_itself.name, .row = &by_itself, .local_size = 1, .node_ranks = 1};
+        c.launcher = &own;
+    }
     if (given && !c.mistaken && read_given(&c) && own.binding != PIN_USERS_CHOICE &&
         own.local_size == own.node_ranks && !users) {
         go_beside(&c, &allowed, options);

@@ -41,9 +41,13 @@ enum {
 
 struct request {
     const char *values[PIN_OPTION_COUNT]; /* for the variables; NULL: not asked for */
-    bool tuned, no_quota, variables;
+    bool tuned, no_quota, variables, dry_run;
     struct pin_device_wish devices;
 };
+
+/* As the environment says, with what the command line adds to it. */
+static struct pin_options options;
+static struct pin_launcher launcher, planned; /* planned: by whose mask the plan was made */
 
 /* Which variable each option sets. */
 static const struct {
@@ -76,6 +80,8 @@ static const struct argp_option choices[] = {
      "Choose the priority by what the last run of an MPI program was like", 0},
     {"watch", KEY_WATCH, NULL, 0,
      "While the command runs, move threads that wait for their PU to one that idles", 0},
+    {"dry-run", CLI_FLAG(struct request, dry_run), NULL, 0,
+     "Say where the ranks would go, as --verbose does, and start nothing", 0},
     {"tuned", CLI_FLAG(struct request, tuned), NULL, 0,
      "Use the threads and the placement that servet-bench --tune found to be the fastest", 0},
     {"no-quota", CLI_FLAG(struct request, no_quota), NULL, 0,
@@ -239,8 +245,6 @@ static void set_preload(const char *name)
  * calls for GPUs. */
 static void set_preloads(void)
 {
-    static struct pin_options options;
-    pin_options_read(&options);
     const char *gpus = getenv(pin_option_table[PIN_GPUS].name);
     if (gpus && *gpus && strcmp(gpus, "0") != 0 && !options.follow) {
         cli_usage("%s=%s: expected follow", pin_option_table[PIN_GPUS].name, gpus);
@@ -273,9 +277,21 @@ static void set_profile(const char *profile)
                  realpath(profile, absolute) ? absolute : profile);
 }
 
-/* Takes them away, or the shim in the program would say it once more. One rank of each node
- * speaks. */
-static void refuse_misspelt(bool speaks)
+static void read_environment(void)
+{
+    options = (struct pin_options){0};
+    pin_options_read(&options);
+    pin_launcher_read(options.rebind, &launcher);
+}
+
+/* One rank of each node does. */
+static bool speaks(void)
+{
+    return launcher.node_rank == 0;
+}
+
+/* Takes them away, or the shim in the program would say it once more. */
+static void refuse_misspelt(void)
 {
     for (char **variable = environ; *variable;) {
         const char *right;
@@ -288,7 +304,7 @@ static void refuse_misspelt(bool speaks)
         if (!name || unsetenv(name) < 0) {
             cli_fail("%s", strerror(errno));
         }
-        if (speaks) {
+        if (speaks()) {
             cli_note("%s: not known, did you mean %s?", name, right);
         }
         free(name);
@@ -313,51 +329,47 @@ static void set_variables(const struct request *request)
     }
 }
 
-/* Said by one rank of each node. */
-static void check_membind(const struct request *request, const struct pin_options *options,
-                          const struct pin_launcher *launcher)
+static void check_membind(const struct request *request)
 {
     const char *name =
         request->values[PIN_MEMBIND] ? "--membind" : pin_option_table[PIN_MEMBIND].name;
-    const bool unknown = options->membind == PIN_MEMBIND_UNKNOWN;
+    const bool unknown = options.membind == PIN_MEMBIND_UNKNOWN;
     if (!unknown &&
-        (options->membind < PIN_MEMBIND_FAST || !pin_plan_lacks_tier(options, launcher))) {
+        (options.membind < PIN_MEMBIND_FAST || !pin_plan_lacks_tier(&options, &launcher))) {
         return;
     }
-    if (launcher->node_rank > 0) {
+    if (!speaks()) {
         exit(CLI_USAGE);
     }
     if (unknown) {
         cli_usage("%s: " PIN_MEMBIND_EXPECTED, name);
     }
-    cli_usage("%s=%s: " PIN_MEMORY_ALIKE, name, pin_membind_words[options->membind]);
+    cli_usage("%s=%s: " PIN_MEMORY_ALIKE, name, pin_membind_words[options.membind]);
 }
 
-static int make_plan(const struct pin_options *options, const struct pin_launcher *launcher,
-                     const struct profile_mask *start, struct pin_plan *plan)
+static int make_plan(const struct profile_mask *start, struct pin_plan *plan)
 {
     static struct pin_registry registry;
-    struct pin_launcher own = *launcher;
     struct profile_mask allowed;
-    const struct pin_plan_request request = {.options = options,
-                                             .launcher = &own,
+    const struct pin_plan_request request = {.options = &options,
+                                             .launcher = &planned,
                                              .threads = pin_plan_threads(),
                                              .is_team = true,
                                              .allowed = &allowed};
-    pin_launcher_allowed(&own, start, &allowed);
-    if (!options->no_registry) {
-        (void)pin_registry_open(&registry, options->registry, own.job);
-        registry.over_exec = own.job != 0;
+    planned = launcher;
+    pin_launcher_allowed(&planned, start, &allowed);
+    if (!options.no_registry) {
+        (void)pin_registry_open(&registry, options.registry, planned.job);
+        registry.over_exec = planned.job != 0;
     }
     return pin_plan_make(&request, &registry, plan);
 }
 
-static void export_places(const struct pin_launcher *launcher, const struct profile_mask *start,
-                          const struct pin_plan *plan)
+static void export_places(const struct profile_mask *start, const struct pin_plan *plan)
 {
     int code = profile_mask_set(0, &plan->own);
     if (code == 0) {
-        code = pin_places_export(launcher, start, plan);
+        code = pin_places_export(&launcher, start, plan);
     }
     if (code == 0) {
         return;
@@ -414,14 +426,12 @@ static void check_local(const struct request *request)
 /* Such a command runs as without this one: -v and the report give the reason. */
 static void say_not_preloadable(const char *command)
 {
-    static struct pin_options options;
     char path[PATH_MAX];
     const char *why =
         find_command(command, path, sizeof path) ? pin_why_not_preloadable(path) : NULL;
     if (!why) {
         return;
     }
-    pin_options_read(&options);
     if (options.verbose) {
         cli_note("nothing is placed or traced: %s %s", path, why);
     }
@@ -431,89 +441,146 @@ static void say_not_preloadable(const char *command)
 
 /* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known
  * here. */
-static bool priority_is_known(struct pin_options *options, const char *command)
+static bool priority_is_known(const char *command)
 {
     char path[PATH_MAX];
     struct pin_priority_cache recalled;
-    if (!options->auto_priority || options->mem_prior || options->comm_prior) {
+    if (!options.auto_priority || options.mem_prior || options.comm_prior) {
         return true;
     }
     return find_command(command, path, sizeof path) &&
-           pin_priority_cache_apply(options, path, &recalled);
+           pin_priority_cache_apply(&options, path, &recalled);
 }
 
 /* A worker that the user has not bound starts on its part of the node. Places are not exported: a
  * runtime would bind the main thread to the first, and what it starts would be born there. */
-static void give_part(struct pin_options *options, struct pin_launcher *launcher)
+static void give_part(const struct profile_mask *start, const struct pin_plan *plan)
 {
-    struct profile_mask start;
-    struct pin_plan plan;
-    options->no_registry = true; /* parts are the same whatever other jobs hold */
-    if (launcher->binding == PIN_USERS_CHOICE || profile_mask_get(0, &start) < 0 ||
-        make_plan(options, launcher, &start, &plan) < 0) {
+    if (profile_mask_set(0, &plan->own) == 0 && !profile_mask_equal(&plan->own, start)) {
+        pin_launcher_mark_own(&launcher, "");
+    }
+}
+
+/* ", 2 ranks a NUMA node", where all that have PUs of the ranks have as many. */
+static void add_nodes(const struct profile_class *here, const struct profile_mask *pus, char *out,
+                      size_t size)
+{
+    const size_t ranks = launcher.node_ranks;
+    size_t nodes = 0, least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < here->numa_count; i++) {
+        size_t count = 0;
+        for (size_t k = 0; k < here->numa[i].pus.count; k++) {
+            count += profile_mask_has(pus, here->numa[i].pus.ids[k]);
+        }
+        nodes += count > 0;
+        least = count && count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    if (nodes > 1 && least == most && ranks % nodes == 0) {
+        snprintf(out, size, ", %zu rank%s a NUMA node", ranks / nodes, ranks > nodes ? "s" : "");
+    } else if (nodes > 1 && least == most && nodes % ranks == 0) {
+        snprintf(out, size, ", %zu NUMA nodes a rank", nodes / ranks);
+    }
+}
+
+/* The whole job on this node, as `mpirun --report-bindings` shows it. */
+static void say_ranks(const struct pin_plan *plan)
+{
+    struct servet_profile *here;
+    struct servet_error error;
+    struct profile_set set;
+    const uint32_t ranks = launcher.node_ranks, each = pin_plan_threads();
+    const bool apart = launcher.row->workers || planned.local_size < ranks;
+    const struct profile_mask *pus = apart ? &plan->own : &plan->held;
+    const size_t count = profile_mask_count(pus), most = (apart ? 1 : ranks) * (each ? each : 1);
+    char list[256], threads[32] = "", nodes[64] = "", crowd[64] = "";
+    if (!options.verbose || !speaks() || profile_mask_to_set(pus, &set) < 0 ||
+        profile_from_sysfs("", &here, &error) < 0) {
         return;
     }
-    if (profile_mask_set(0, &plan.own) == 0 && !profile_mask_equal(&plan.own, &start)) {
-        pin_launcher_mark_own(launcher, "");
+    profile_mask_format(pus, list, sizeof list);
+    if (each > 1) {
+        snprintf(threads, sizeof threads, " x %u threads", each);
     }
-    pin_plan_free(&plan);
+    if (most > count) {
+        snprintf(crowd, sizeof crowd, ", up to %zu threads a PU", (most + count - 1) / count);
+    }
+    if (!apart) {
+        add_nodes(&here->classes[0], pus, nodes, sizeof nodes);
+    }
+    const uint32_t cores = pin_plan_cores(&here->classes[0], &set);
+    cli_note("%u %s%s%s (%s)%s %u core%s (PU %s)%s%s", ranks,
+             launcher.row->workers ? "worker" : "rank", ranks == 1 ? "" : "s", threads,
+             launcher.name, apart ? ", each on its own part, the first on" : " on", cores,
+             cores == 1 ? "" : "s", list, nodes, crowd);
+    profile_set_free(&set);
+    profile_free(here);
 }
 
 /* If the environment says that this process is a rank, and the user has not placed OpenMP threads
  * (or SERVET_FORCE is on): makes the rank's plan from the SERVET_* variables as the shim in it
  * will, exports its places (place.h), and moves this process onto the plan's PUs. Else, and
  * where that fails (one line on stderr), nothing is changed: the program runs under the shim alone.
- * `command` is what will be executed; SERVET_AUTO remembers it. */
-static void place_rank(const struct request *request, const char *command)
+ * `command` is what will be executed; SERVET_AUTO remembers it. Returns why not, NULL: said. */
+static const char *place_rank(const struct request *request, const char *command)
 {
-    static struct pin_options options;
-    struct pin_launcher launcher;
     struct profile_mask start, before;
     struct pin_plan plan;
-    pin_options_read(&options);
-    pin_launcher_read(options.rebind, &launcher);
-    refuse_misspelt(launcher.node_rank == 0);
+    const char *users = options.force ? NULL : pin_users_places();
+    refuse_misspelt();
     if (options.disable) {
-        return;
+        return "nothing is placed: SERVET_DISABLE is set";
     }
     if (launcher.contradicts) {
         cli_note("%s=%u: expected a local rank below the size that %s gives", launcher.row->rank,
                  launcher.node_rank, launcher.row->size);
     }
-    check_membind(request, &options, &launcher);
+    check_membind(request);
     pin_devices_apply(&request->devices, &options, &launcher);
-    if (!launcher.name || pin_places_read(&launcher, &before)) {
-        return; /* no rank, or servet-pin in front of servet-pin */
+    if (launcher.name && pin_places_read(&launcher, &before)) {
+        return NULL; /* servet-pin in front of servet-pin */
     }
-    if (pin_users_places() && !options.force) {
-        return;
+    if (users) {
+        static char text[96];
+        snprintf(text, sizeof text,
+                 "OpenMP threads stay where %s wants them (--force overrides it)", users);
+        return text;
+    }
+    if (!launcher.name) {
+        return "one process: its threads are placed as it makes them";
+    }
+    if (!launcher.row->workers && !priority_is_known(command)) {
+        return "ranks are placed as they begin: the command is not the program";
+    }
+    options.no_registry |= launcher.row->workers; /* parts are the same whatever other jobs hold */
+    if (launcher.row->workers && launcher.binding == PIN_USERS_CHOICE) {
+        return "workers stay where they were bound";
+    }
+    if (profile_mask_get(0, &start) < 0 || make_plan(&start, &plan) < 0) {
+        return NULL;
     }
     if (launcher.row->workers) {
-        give_part(&options, &launcher);
-        return;
+        give_part(&start, &plan);
+    } else {
+        export_places(&start, &plan);
     }
-    if (!priority_is_known(&options, command)) {
-        return;
-    }
-    if (profile_mask_get(0, &start) < 0 || make_plan(&options, &launcher, &start, &plan) < 0) {
-        return;
-    }
-    export_places(&launcher, &start, &plan);
+    say_ranks(&plan);
     pin_plan_free(&plan);
+    return NULL;
 }
 
 /* -- tuned -- */
 
 /* Without an entry the program runs as it would without the option: a batch job must not fail for a
  * file that is missing. */
-static bool say_untuned(const struct servet_error *why, char *const *arguments, bool speaks)
+static bool say_untuned(const struct servet_error *why, char *const *arguments)
 {
     for (; *arguments; arguments++) {
         if (pin_tuned_is_open(*arguments)) {
             cli_usage("--tuned: %s, expected it to be: '%s' has no number", why->text, *arguments);
         }
     }
-    if (speaks) {
+    if (speaks()) {
         cli_note("--tuned: %s (servet-bench --tune does it): placed as without it", why->text);
     }
     return true;
@@ -523,22 +590,18 @@ static bool say_untuned(const struct servet_error *why, char *const *arguments, 
  * was fastest with these. False: the fastest was not to place. */
 static bool apply_tuned(char **argv, bool may_place)
 {
-    static struct pin_options options;
     char path[PATH_MAX], number[16];
-    struct pin_launcher launcher;
     struct profile_mask mask;
     struct servet_error why;
-    pin_options_read(&options);
-    pin_launcher_read(options.rebind, &launcher);
     struct pin_tuned tuned = {.ranks = launcher.name ? launcher.node_ranks : 0,
                               .threads = pin_plan_threads()};
     if (may_place && !launcher.name && profile_mask_get(0, &mask) == 0) {
         tuned.pus = (uint32_t)profile_mask_count(&mask);
     }
     if (pin_tuned_find(argv[0], argv + 1, &tuned, path, &why) < 0) {
-        return say_untuned(&why, argv + 1, launcher.node_rank == 0);
+        return say_untuned(&why, argv + 1);
     }
-    if (options.verbose && launcher.node_rank == 0) {
+    if (options.verbose && speaks()) {
         cli_note("--tuned: threads %u, placement %s%s%s (%s)", tuned.threads,
                  pin_tuned_names[tuned.placement], tuned.memory ? ", memory " : "",
                  tuned.memory ? pin_tuned_memories[tuned.memory] : "", path);
@@ -560,28 +623,8 @@ static bool apply_tuned(char **argv, bool may_place)
     if (tuned.memory != PIN_TUNED_FIRST_TOUCH && options.membind == PIN_MEMBIND_NONE) {
         set_variable(pin_option_table[PIN_MEMBIND].name, pin_tuned_memories[tuned.memory]);
     }
+    read_environment();
     return true;
-}
-
-/* The program runs as without this command, for the shim in it finds the same. */
-static void say_filtered(void)
-{
-    static struct pin_options options;
-    pin_options_read(&options);
-    if (options.verbose) {
-        cli_note("a filter (seccomp) kills for calls that placing takes: nothing is placed");
-    }
-}
-
-static void keep_to_quota(void)
-{
-    static struct pin_options options;
-    struct pin_launcher launcher;
-    pin_options_read(&options);
-    pin_launcher_read(options.rebind, &launcher);
-    if (!options.disable) {
-        pin_quota_apply(&launcher, options.verbose && launcher.node_rank == 0);
-    }
 }
 
 /* A program of this folder is looked for in the PATH alone; of a script that is there the kernel
@@ -632,20 +675,27 @@ int main(int argc, char **argv)
     if (trace && (!*trace || strcmp(trace, "-") == 0)) {
         cli_usage("--trace: '%s', expected the name of a file", trace);
     }
+    request.values[PIN_VERBOSE] = request.dry_run ? "1" : request.values[PIN_VERBOSE];
     set_variables(&request);
     check_local(&request);
+    read_environment();
     const bool may_place = pin_filter_spares_us();
     if (!request.tuned || apply_tuned(argv + first, may_place)) {
-        if (may_place && !request.no_quota) {
-            keep_to_quota();
+        if (may_place && !request.no_quota && !options.disable) {
+            pin_quota_apply(&launcher, options.verbose && speaks());
         }
         set_preloads();
-        if (may_place) {
-            place_rank(&request, program);
-        } else {
-            say_filtered();
-        }
         say_not_preloadable(program);
+        /* Under such a filter the program runs as without this command: the shim finds the same. */
+        const char *why =
+            may_place ? place_rank(&request, program)
+                      : "a filter (seccomp) kills for calls that placing takes: nothing is placed";
+        if (why && options.verbose && speaks()) {
+            cli_note("%s", why);
+        }
+    }
+    if (request.dry_run) {
+        return CLI_OK;
     }
     execvp(program, argv + first);
     int error = errno;

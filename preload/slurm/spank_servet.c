@@ -179,8 +179,9 @@ static void preload_shim(spank_t spank)
 static char *ask_servet_pin(char **environment, size_t *size)
 {
     char *const arguments[] = {
-        "servet-pin", gpus ? "--gpus" : "--nics", nics ? "--nics" : "--gpus", "--",
-        "/bin/cat",   "/proc/self/environ",       "/proc/self/status",        NULL};
+        "servet-pin",   gpus ? "--gpus" : "--nics", nics ? "--nics" : "--gpus", "--",
+        "/usr/bin/env", "--unset=LD_PRELOAD", /* it is silent */
+        "/bin/cat",     "/proc/self/environ",       "/proc/self/status",        NULL};
     char *answer = NULL;
     int ends[2], status = -1;
     if (pipe2(ends, O_CLOEXEC) < 0) {

@@ -159,6 +159,19 @@ TEST(a_rank_lies_beside_the_gpu_that_it_was_given, .loops = 3)
     close_machine(&machine);
 }
 
+/* Seen red: only ranks were moved. */
+TEST(a_process_by_itself_lies_beside_the_gpu_that_it_was_given)
+{
+    struct profile_mask before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+    apply();
+    expect_beside(2, NODE_PUS, &before);
+    ck_assert_ptr_nonnull(strstr(getenv("SERVET_BESIDE"), "cuda2="));
+    ck_assert_str_eq(getenv("CUDA_VISIBLE_DEVICES"), "2");
+    close_machine(&machine);
+}
+
 /* In blocks and in turn. */
 TEST(ranks_that_share_a_gpu_share_the_pus_near_it, .loops = 4)
 {

@@ -85,6 +85,28 @@ TEST(the_process_that_holds_a_pu_is_named, .not_emulated = "the emulator has a t
     ck_assert_msg(laid && strstr(laid, expected), "no \"%s\" in %s", expected, child.err);
 }
 
+/* Seen red: -v had no line for the job, and two threads of a rank on one PU went unsaid. */
+TEST(the_job_is_told_in_one_line, .not_emulated = "cores are not known")
+{
+    static const char *const option[] = {"--dry-run", "-v"};
+    char expected[256], changes[64];
+    for (int i = 0; i < 4; i++) {
+        snprintf(changes, sizeof changes, "OMPI_COMM_WORLD_LOCAL_RANK=%d", i / 2);
+        child_run(&child, CHANGES("OMP_NUM_THREADS=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2", changes),
+                  ARGV("taskset", "-c", order_pair, SERVET_PIN, option[i % 2], "echo", "ran"));
+        ck_assert_int_eq(child.status, 0);
+        ck_assert_str_eq(child.out, i % 2 ? "ran\n" : "");
+        ck_assert_uint_eq(child_lines(child.err, "servet-pin: "), i < 2);
+        snprintf(expected, sizeof expected, "servet-pin: 2 ranks x 2 threads (Open MPI) on ");
+        ck_assert_uint_eq(child_lines(child.err, expected), i < 2);
+        ck_assert_msg(i >= 2 || strstr(child.err, "), up to 2 threads a PU\n"), "%s", child.err);
+    }
+    child_run(&child, CHANGES("OMP_PROC_BIND=close", RANK), ARGV(SERVET_PIN, "--dry-run", "false"));
+    ck_assert_int_eq(child.status, 0);
+    ck_assert_str_eq(child.err, "servet-pin: OpenMP threads stay where OMP_PROC_BIND wants them "
+                                "(--force overrides it)\n");
+}
+
 /* Seen red: servet-pin -v ran it without a word. */
 TEST(a_command_that_cannot_be_preloaded_is_told)
 {
