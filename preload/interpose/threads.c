@@ -267,16 +267,18 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
  * left alone. */
 static struct pin_thread *prepare_thread(struct birth *birth)
 {
-    if (!pin_process_active()) {
-        return NULL;
-    }
     int saved = errno;
     bool gives_up = false;
     struct pin_shield shield;
     struct pin_thread *thread = NULL;
-    birth->owner = pin_owner_of_thread(birth->start, birth->argument, &birth->dso, &birth->code);
-    if (pin_process_get()->options.force || !pin_owner_program_is_managed()) {
-        pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
+    if (!pin_process_active()) {
+        return NULL;
+    }
+    pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
+    if (pin_process_settle() &&
+        (pin_process_get()->options.force || !pin_owner_program_is_managed())) {
+        birth->owner =
+            pin_owner_of_thread(birth->start, birth->argument, &birth->dso, &birth->code);
         if (birth->owner == PIN_RUNTIME) {
             pin_process_openmp_found();
         }
@@ -287,8 +289,8 @@ static struct pin_thread *prepare_thread(struct birth *birth)
         if (gives_up) {
             give_up(birth);
         }
-        pin_shield_lower(&shield);
     }
+    pin_shield_lower(&shield);
     errno = saved;
     return thread;
 }

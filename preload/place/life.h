@@ -21,7 +21,8 @@ struct pin_life {
     atomic_bool placed;    /* some thread has ever been put on a PU */
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
-    atomic_bool planning;  /* some thread makes a plan */
+    atomic_bool settled;   /* it is known whether calls may be made */
+    atomic_bool planning;  /* some thread finds that out, or makes a plan */
     atomic_bool planned_for_team;
     bool memory_is_put, called_mpi;
     pid_t pid; /* not a vfork child's */

@@ -59,10 +59,18 @@ static bool is_retired(void)
     return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
 }
 
+/* The calling thread's number as libc has it: no call asks the kernel. In the child of a vfork() it
+ * is its parent's, whose memory it is. */
+static pid_t known_number(void)
+{
+    clockid_t clock;
+    return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? ~(clock >> 3) : getpid();
+}
+
 /* Reads the environment if that has not been done. Called by the constructor and by
  * every interposer: a library's constructor may create threads before ours runs (a preloaded
- * object's runs last). Opens no file, and makes no call that a filter could kill for. In a
- * privileged program (AT_SECURE) the shim does nothing for good. */
+ * object's runs last). Its one call of the kernel is one of the loader's (fstat), which no filter
+ * kills for. In a privileged program (AT_SECURE) the shim does nothing for good. */
 static void start_process(void)
 {
     if (pin_life_state() != NEW) {
@@ -76,7 +84,7 @@ static void start_process(void)
     }
     pin_self.is_main = true;
     pin_pages_start();
-    pin_life.pid = getpid();
+    pin_life.pid = known_number();
     int saved = errno;
     pin_log_start();
     errno = saved;
@@ -294,13 +302,13 @@ bool pin_process_wants_plan(enum pin_comes comes)
                                         !pin_life.planned_for_team && !pin_here.launcher.name);
 }
 
-/* This may be a child that the kernel made since the start, without a word to us. False: nothing
- * can be placed. */
-static bool settle(void)
+/* This may be a child that the kernel made since the start, without a word to us. */
+static bool try_to_settle(void)
 {
     if (!pin_filter_spares_us()) {
-        pin_log(pin_here.options.verbose,
-                "a filter (seccomp) kills for calls that placing takes: nothing is placed");
+        if (pin_here.options.verbose) { /* without the process's number, which is such a call */
+            pin_failure("a filter (seccomp) kills for calls that placing takes: nothing is placed");
+        }
         return false;
     }
     pin_life.pid = getpid();
@@ -309,17 +317,34 @@ static bool settle(void)
     return pin_here.start_is_known || profile_mask_get(pin_life.pid, &pin_here.start) == 0;
 }
 
+bool pin_process_settle(void)
+{
+    const bool outside = pin_self.inside;
+    if (pin_life_state() != IDLE || atomic_load(&pin_life.settled)) {
+        return !is_retired();
+    }
+    if (atomic_exchange(&pin_life.planning, true)) {
+        return false;
+    }
+    pin_self.inside = true;
+    if (!try_to_settle()) {
+        atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
+    }
+    pin_self.inside = outside;
+    atomic_store(&pin_life.settled, true);
+    atomic_store(&pin_life.planning, false);
+    return !is_retired();
+}
+
 struct pin_process *pin_process_plan(enum pin_comes comes)
 {
     const bool outside = pin_self.inside;
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
-    if (!pin_process_wants_plan(comes) || atomic_exchange(&pin_life.planning, true)) {
+    if (!pin_process_settle() || !pin_process_wants_plan(comes) ||
+        atomic_exchange(&pin_life.planning, true)) {
         return pin_life_state() == PLANNED ? &pin_here : NULL;
     }
     pin_self.inside = true;
-    if (pin_life_state() == IDLE && !settle()) {
-        atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
-    }
     if (pin_process_wants_plan(comes)) {
         pin_life.planned_for_team = comes != PIN_REST_COMES;
         planning_for = comes;
@@ -514,7 +539,7 @@ void pin_process_narrow_main(struct pin_process *this)
 /* The child of a fork has one thread, on the mask the process was started with, and starts afresh:
  * it is another process, and what others hold has changed. (The old plan's memory is left, for
  * another thread may have been at it.) A sandbox is inherited. */
-void pin_process_forked(void)
+static void begin_anew(pid_t pid)
 {
     if (pin_self.shut || is_retired()) {
         atomic_store(&pin_life.state, RETIRED);
@@ -531,8 +556,10 @@ void pin_process_forked(void)
     pin_self.record = NULL;
     pin_self.told = 0;
     pin_self.inside = false;
-    pin_life = (struct pin_life){.main_pu = MAIN_FREE, .pid = getpid(), .state = NEW};
-    pin_pages_claim();
+    pin_life = (struct pin_life){.main_pu = MAIN_FREE, .pid = pid, .state = NEW};
+    if (!pin_pages_are_ours()) {
+        pin_pages_claim();
+    }
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pin_watch_forget();
     pin_look_forget();
@@ -542,11 +569,17 @@ void pin_process_forked(void)
     atomic_store(&pin_life.state, IDLE);
 }
 
+void pin_process_forked(void)
+{
+    begin_anew(getpid());
+}
+
 /* Another library's handler may have made a thread before. */
 static void after_fork_in_child(void)
 {
-    if (getpid() != pin_life.pid || !pin_pages_are_ours()) {
-        pin_process_forked();
+    const pid_t pid = known_number();
+    if (pid != pin_life.pid || !pin_pages_are_ours()) {
+        begin_anew(pid);
     }
 }
 

@@ -70,6 +70,9 @@ enum pin_comes {
     PIN_RANK_COMES, /* the main thread, as a rank */
 };
 
+/* Finds out, once, whether the shim may make calls (base/filter.h). False: it may not, or another
+ * thread is at it: nothing is placed. */
+bool pin_process_settle(void);
 /* Is there a plan? */
 bool pin_process_is_planned(void);
 /* Is a plan to be made, or made anew for a team whose number of threads is known? */

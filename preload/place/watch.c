@@ -38,9 +38,6 @@
 #include "profile/text/record.h"
 
 /* Linux 5.9's, which older headers do not have. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE 2
 #endif

@@ -31,6 +31,14 @@
 #define PROFILE_SYS_FCNTL SYS_fcntl
 #endif
 
+/* Newer than some headers, with one number everywhere. */
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 /* As many parameters as the kernel takes: the number of the call and six arguments. */
 static inline long profile_syscall(long number, long a, long b, long c, long d, long e, long f)
 {

@@ -34,6 +34,37 @@ TEST(nothing_happens_before_the_first_thread)
     ck_assert_ptr_nonnull(strstr(child.err, "libservet_pin.so"));
 }
 
+/* How often a shell that forks, under this library, made each call, those of the loader's mappings
+ * apart, "name count" each; and how often it asked what a file is. */
+static char *count_calls(const char *library, int *questions)
+{
+    char variable[512];
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", library);
+    child_run(&child, CHANGES("LC_ALL=C"),
+              ARGV("sh", "-c",
+                   "strace -f -c -E \"$1\" sh -c '(:); :' 2>&1 | awk '"
+                   "$NF ~ /stat/ {questions += $4} "
+                   "$NF !~ /stat|^(mmap|munmap|mprotect|total)$/ && $4 > 0 {print $NF, $4} "
+                   "END {print questions}' | sort",
+                   "sh", variable));
+    ck_assert_msg(child.status == 0 && child_lines(child.out, "read ") == 1, "%s", child.out);
+    *questions = atoi(child.out); /* numbers come first */
+    return kept(strdup(strchr(child.out, '\n')));
+}
+
+/* But for a question what stderr is, which the loader asks of each library, too. Seen red: getpid()
+ * at the start and in each child. */
+TEST(no_call_is_made_before_the_first_thread, .starts_programs = true)
+{
+    int questions, questions_of_ours;
+    if (!is_installed("strace")) {
+        return;
+    }
+    const char *empty = count_calls(PROGRAMS "/libentries_stub.so", &questions);
+    ck_assert_str_eq(count_calls(SERVET_SHIM, &questions_of_ours), empty);
+    ck_assert_int_eq(questions_of_ours, questions + 1);
+}
+
 TEST(nothing_but_libc_is_linked)
 {
     if (!is_installed("objdump")) {

@@ -177,55 +177,6 @@ TEST(what_is_refused_is_said_and_not_too_often)
     ck_assert_uint_eq(lines, child_lines(child.err, ""));
 }
 
-/* A filter that was there before the program (of a service), as systemd's SystemCallFilter. */
-TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
-     .not_emulated = "qemu-user has no seccomp()")
-{
-#ifdef SANITIZERS
-    return; /* their runtime asks for the mask itself, and dies without the shim */
-#endif
-    static const char *const calls[] = {"sched_getaffinity", "sched_setaffinity", "fcntl"};
-    static const char *const ways[] = {"kill", "trap"};
-    static struct child plain;
-    for (size_t way = 0; way < 2; way++) {
-        const char *mask = _i == 1 ? NULL : order_text[1];
-        const char *const *argv =
-            ARGV(PROGRAM, "filtered", ways[way], calls[_i], PROGRAM, "allowed", mask);
-        child_run(&plain, NULL, argv);
-        ck_assert_int_eq(plain.status, 0);
-        child_run_preloaded(&child, CHANGES(registry, report), argv);
-        expect_success();
-        ck_assert_str_eq(child.out, plain.out);
-        ck_assert_str_eq(child.err, "");
-        child_run_preloaded(&child, CHANGES(registry, RANK), argv);
-        expect_success();
-        ck_assert_str_eq(child.out, plain.out);
-        child_run(&child, CHANGES(registry, RANK),
-                  ARGV(PROGRAM, "filtered", ways[way], calls[_i], SERVET_PIN, "-v", PROGRAM,
-                       "allowed", mask));
-        expect_success();
-        ck_assert_str_eq(child.out, plain.out);
-        ck_assert_uint_eq(child_lines(child.err, "servet-pin: a filter (seccomp) kills"), 1);
-    }
-}
-
-/* As a container's: what it refuses otherwise is an error. */
-TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user has no seccomp()")
-{
-    static struct child plain;
-    child_run_preloaded(&plain, CHANGES(registry), ARGV(PROGRAM, "allowed"));
-    child_run_preloaded(&child, CHANGES(registry),
-                        ARGV(PROGRAM, "filtered", "refuse", "none", PROGRAM, "allowed"));
-    ck_assert_msg(strstr(plain.out, order_text[1]), "%s", plain.out);
-    ck_assert_str_eq(child.out, plain.out);
-    child_run_preloaded(
-        &child, CHANGES(registry),
-        ARGV(PROGRAM, "filtered", "trap", "none", PROGRAM, "allowed", order_text[1]));
-    expect_success();
-    child_run_preloaded(&plain, CHANGES(registry), ARGV(PROGRAM, "allowed", order_text[1]));
-    ck_assert_str_eq(child.out, plain.out);
-}
-
 /* A container with nothing in it but the program. */
 TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
 {

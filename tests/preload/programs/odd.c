@@ -13,7 +13,8 @@
  *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
  *                         1
  *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
- *   odd filtered HOW CALL COMMAND…  COMMAND where this call kills, traps or answers EPERM
+ *   odd filtered HOW CALL COMMAND…  COMMAND where this call, a name or number, kills, traps or
+ *                         answers EPERM
  *   odd allowed [PU]      binds its main thread, where asked; the PUs of a thread and the main
  *                         thread by /proc, and the children and SIGCHLDs that it did not ask for
  *   odd broken COMMAND…   COMMAND with a stderr whose reader has gone
@@ -184,10 +185,12 @@ static int filtered(void)
     const unsigned how = strcmp(arguments[0], "kill") == 0   ? SECCOMP_RET_KILL_PROCESS
                          : strcmp(arguments[0], "trap") == 0 ? SECCOMP_RET_TRAP
                                                              : SECCOMP_RET_ERRNO | EPERM;
+    unsigned number = (unsigned)atoi(arguments[1]);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (strcmp(calls[i].name, arguments[1]) == 0 && REFUSE(how, BY_PRCTL, calls[i].number)) {
-            return 77;
-        }
+        number = strcmp(calls[i].name, arguments[1]) == 0 ? calls[i].number : number;
+    }
+    if (REFUSE(how, BY_PRCTL, number)) {
+        return 77;
     }
     arguments += 2;
     return become();
