@@ -78,7 +78,7 @@ static void print_gpu(const struct report_place *place, const char *name,
                            ? profile_nearness(&now, near)
                            : "at an unknown place";
     profile_record_print(place->out, place->json, place->pid, "gpu: {gpu}, {nearness}",
-                         PROFILE_FACTS(profile_text("gpu", name), profile_text("nearness", word)));
+                         PROFILE_FACTS(PROFILE_WORD("gpu", name), PROFILE_WORD("nearness", word)));
 }
 
 void report_live_gpus(const struct report_place *place, const char *beside)

@@ -129,7 +129,7 @@ int report_live_print(FILE *out, bool json, pid_t pid)
         out, json, pid,
         first < PROFILE_MASK_PUS ? "check: workers share PU {shared_pus}"
                                  : "check: no two workers share a PU",
-        PROFILE_FACTS(profile_number("shared_pu", first < PROFILE_MASK_PUS ? (int)first : -1),
-                      profile_text("shared_pus", pus)));
+        PROFILE_FACTS(PROFILE_NUMBER("shared_pu", first < PROFILE_MASK_PUS ? (int)first : -1),
+                      PROFILE_WORD("shared_pus", pus)));
     return 0;
 }

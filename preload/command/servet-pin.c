@@ -436,7 +436,7 @@ static void say_not_preloadable(const char *command)
         cli_note("nothing is placed or traced: %s %s", path, why);
     }
     pin_record(options.report, false, "nothing was placed: the command {nothing_placed}",
-               PROFILE_FACTS(profile_text("nothing_placed", why)));
+               PROFILE_FACTS(PROFILE_WORD("nothing_placed", why)));
 }
 
 /* With SERVET_AUTO, the priority of a program behind another command (env, a script) is not known

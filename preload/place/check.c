@@ -10,6 +10,7 @@
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
+#include "preload/place/why.h"
 #include "profile/text/record.h"
 
 /* The jobs that this process was laid over when its first worker came. */
@@ -34,22 +35,6 @@ static pid_t launcher_process(void)
 
 /* -- laid over -- */
 
-/* The PUs of one process, the first of which is `each[at]`; NULL: it has been said. */
-static const char *pus_of(const struct pin_neighbours *all, size_t at, char *out, size_t size)
-{
-    struct profile_mask pus = {0};
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->each[i].pid == all->each[at].pid) {
-            if (i < at) {
-                return NULL;
-            }
-            profile_mask_add(&pus, all->each[i].pu);
-        }
-    }
-    profile_mask_format(&pus, out, size);
-    return out;
-}
-
 /* A thread that the kernel may move has no PU over which another job could be laid. */
 static void keep_holders(struct pin_neighbours *all, struct profile_mask *hidden)
 {
@@ -65,27 +50,16 @@ static void keep_holders(struct pin_neighbours *all, struct profile_mask *hidden
 
 static void find_laid(void)
 {
-    char pus[256];
-    laid.hidden = (struct profile_mask){0};
+    char holders[PIN_WHY_HOLDERS];
     pin_process_lock();
-    PROFILE_MASK_EACH(&pin_here.plan.avoid, pu)
-    {
-        if (profile_mask_has(&pin_here.plan.own, pu)) {
-            profile_mask_add(&laid.hidden, pu);
-        }
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        laid.hidden.word[i] = pin_here.plan.avoid.word[i] & pin_here.plan.own.word[i];
     }
     pin_process_unlock();
     pin_neighbours_find(&laid.hidden, launcher_process(), &laid.over);
+    pin_why_holders(&laid.hidden, &laid.over, holders);
+    pin_log(pin_here.options.verbose, "laid over %s", holders);
     keep_holders(&laid.over, &laid.hidden);
-    for (size_t i = 0; i < laid.over.count; i++) {
-        if (pus_of(&laid.over, i, pus, sizeof pus)) {
-            pin_log(pin_here.options.verbose, "laid over process %d (%s): PU %s",
-                    (int)laid.over.each[i].pid, laid.over.each[i].name, pus);
-        }
-    }
-    profile_mask_format(&laid.hidden, pus, sizeof pus);
-    pin_log(!profile_mask_empty(&laid.hidden) && pin_here.options.verbose,
-            "laid over another job, or what keeps busy: PU %s", pus);
 }
 
 void pin_check_laid(int32_t pu)
@@ -136,8 +110,8 @@ static size_t say_threads(uint32_t pu, const struct pin_worker *all, size_t coun
     if (threads > 0) {
         note_shared(
             "check: PU {shared_pu} was shared by {threads} threads of this process ({tids})",
-            PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "thread"),
-                          profile_number("threads", (double)threads),
+            PROFILE_FACTS(PROFILE_NUMBER("shared_pu", pu), PROFILE_WORD("with", "thread"),
+                          PROFILE_NUMBER("threads", threads),
                           {.key = "tids", .kind = PROFILE_LIST, .text = tids}));
     }
     return threads > 0;
@@ -151,9 +125,9 @@ static void say_neighbour(const struct pin_neighbour *it)
         it->fellow ? "check: PU {shared_pu} was shared with process {other_pid} ({other_name}), "
                      "of this job"
                    : "check: PU {shared_pu} was shared with process {other_pid} ({other_name})",
-        PROFILE_FACTS(profile_number("shared_pu", it->pu),
-                      profile_text("with", it->fellow ? "fellow" : "process"),
-                      profile_number("other_pid", it->pid), profile_text("other_name", it->name)));
+        PROFILE_FACTS(PROFILE_NUMBER("shared_pu", it->pu),
+                      PROFILE_WORD("with", it->fellow ? "fellow" : "process"),
+                      PROFILE_NUMBER("other_pid", it->pid), PROFILE_WORD("other_name", it->name)));
 }
 
 static bool runs_there(uint32_t pu, const struct pin_worker *workers, size_t count)
@@ -205,7 +179,7 @@ static size_t say_hidden(uint32_t pu)
         return 0;
     }
     note_shared("check: PU {shared_pu} was shared with another {with}, which /proc hides",
-                PROFILE_FACTS(profile_number("shared_pu", pu), profile_text("with", "job")));
+                PROFILE_FACTS(PROFILE_NUMBER("shared_pu", pu), PROFILE_WORD("with", "job")));
     return 1;
 }
 
@@ -225,7 +199,7 @@ void pin_check_write(const struct pin_worker *workers, size_t count)
         const bool node = pin_here.registry.on;
         note_shared(node ? "check: no two workers shared a PU (on this {scope})"
                          : "check: no two workers shared a PU (as far as /{scope} shows)",
-                    PROFILE_FACTS(profile_number("shared_pu", -1),
-                                  profile_text("scope", node ? "node" : "proc")));
+                    PROFILE_FACTS(PROFILE_NUMBER("shared_pu", -1),
+                                  PROFILE_WORD("scope", node ? "node" : "proc")));
     }
 }

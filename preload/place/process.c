@@ -249,7 +249,7 @@ static bool make_plan(enum pin_comes comes)
         return false;
     }
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
-        pin_report_main(&pin_here.options, -1, PROFILE_BY_KERNEL);
+        (void)pin_report_begin(&pin_here.options, PROFILE_ROLE_MAIN, -1, PROFILE_BY_KERNEL);
     }
     /* Threads of other jobs are no strangers: what they hold is known. */
     const size_t strangers = pin_here.options.no_strangers || pin_here.launcher.name
@@ -455,8 +455,8 @@ static bool claim_main(struct pin_process *this)
         return true;
     }
     atomic_store(&pin_life.main_pu, MAIN_LEFT);
-    pin_report_main(&this->options, -1,
-                    pin_process_left_to_user(this) ? PROFILE_BY_USER : PROFILE_BY_PROGRAM);
+    (void)pin_report_begin(&this->options, PROFILE_ROLE_MAIN, -1,
+                           pin_process_left_to_user(this) ? PROFILE_BY_USER : PROFILE_BY_PROGRAM);
     pin_log(this->options.verbose, "main thread stays where %s wants it", winner);
     return false;
 }
@@ -487,7 +487,8 @@ static void place_main(struct pin_process *this)
         atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
         say_main(this, pu);
     }
-    pin_report_main(&this->options, rc < 0 ? -1 : (int32_t)pu, PROFILE_BY_SERVET);
+    (void)pin_report_begin(&this->options, PROFILE_ROLE_MAIN, rc < 0 ? -1 : (int32_t)pu,
+                           PROFILE_BY_SERVET);
 }
 
 void pin_process_pin_main(struct pin_process *this)
@@ -618,12 +619,12 @@ static void say_goodbye(void)
     const char *why = pin_why_report() ? NULL : why_nothing();
     if (why) {
         pin_report_once("nothing was placed: {nothing_placed}",
-                        PROFILE_FACTS(profile_text("nothing_placed", why)));
+                        PROFILE_FACTS(PROFILE_WORD("nothing_placed", why)));
     }
     if (pin_here.options.trace && !pin_life.called_mpi && !pin_here.options.disable) {
         pin_report_once(
             "nothing was traced: {nothing_traced}",
-            PROFILE_FACTS(profile_text("nothing_traced", "the program called no MPI_Init")));
+            PROFILE_FACTS(PROFILE_WORD("nothing_traced", "the program called no MPI_Init")));
     }
     if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
         pin_report_write(&pin_here);

@@ -54,34 +54,21 @@ void pin_report_reset(void)
     pin_why_reset();
 }
 
-static void begin(struct line *line, pid_t tid, enum profile_role role, int32_t pu,
-                  enum profile_decider decider)
-{
-    line->tid = tid;
-    line->pu = pu;
-    line->role = role;
-    line->decider = decider;
-    line->begun_ns = profile_now_ns();
-    atomic_store(&line->begun, true);
-}
-
-void pin_report_main(const struct pin_options *options, int32_t pu, enum profile_decider decider)
-{
-    struct line *all = options->report ? get_lines() : NULL;
-    if (all) {
-        begin(&all[0], getpid(), PROFILE_ROLE_MAIN, pu, decider);
-    }
-}
-
 uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
                           enum profile_decider decider)
 {
     struct line *all = options->report ? get_lines() : NULL;
-    uint32_t number = all ? atomic_fetch_add(&used, 1) : 0;
+    const bool main = role == PROFILE_ROLE_MAIN;
+    const uint32_t number = all && !main ? atomic_fetch_add(&used, 1) : 0;
     if (!all || number >= PIN_REPORT_THREADS) {
         return 0;
     }
-    begin(&all[number], (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), role, pu, decider);
+    all[number].tid = main ? getpid() : (pid_t)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    all[number].pu = pu;
+    all[number].role = role;
+    all[number].decider = decider;
+    all[number].begun_ns = profile_now_ns();
+    atomic_store(&all[number].begun, true);
     return number;
 }
 
@@ -216,14 +203,14 @@ void pin_report_choice(const char *where, bool verbose, const struct pin_priorit
                "auto: {priority} priority, for the run before was in MPI for "
                "{because_share_in_mpi} of its time",
                PROFILE_FACTS(
-                   profile_text("priority", recalled->communication ? "communication" : "memory"),
-                   profile_figure("because_share_in_mpi", PROFILE_SHARE, recalled->share)));
+                   PROFILE_WORD("priority", recalled->communication ? "communication" : "memory"),
+                   PROFILE_FIGURE("because_share_in_mpi", PROFILE_SHARE, recalled->share)));
 }
 
 /* The tier that SERVET_MEMBIND asks for, and whether its part of it was enough. */
 static void say_memory(const char *where, enum pin_membind tier, const struct pin_memory *memory)
 {
-    const double peak = (double)pin_memory_peak(), share = (double)memory->share_bytes;
+    const unsigned long long peak = pin_memory_peak(), share = memory->share_bytes;
     if (share > 0) {
         pin_record(where, false,
                    peak > share
@@ -231,10 +218,10 @@ static void say_memory(const char *where, enum pin_membind tier, const struct pi
                          "of {share_bytes}: it does not fit"
                        : "memory: {memory} (nodes {nodes}), at most {peak_bytes} of a share "
                          "of {share_bytes}",
-                   PROFILE_FACTS(profile_text("memory", pin_membind_words[tier]),
-                                 profile_text("nodes", memory->text),
-                                 profile_figure("share_bytes", PROFILE_BYTES, share),
-                                 profile_figure("peak_bytes", PROFILE_BYTES, peak)));
+                   PROFILE_FACTS(PROFILE_WORD("memory", pin_membind_words[tier]),
+                                 PROFILE_WORD("nodes", memory->text),
+                                 PROFILE_FIGURE("share_bytes", PROFILE_BYTES, share),
+                                 PROFILE_FIGURE("peak_bytes", PROFILE_BYTES, peak)));
     }
 }
 
@@ -245,8 +232,8 @@ static void say_gpus(const char *where, const struct profile_mask *own)
     char name[64];
     while (profile_next_beside(&at, name, sizeof name, &near)) {
         pin_record(where, false, "gpu: {gpu}, {nearness}",
-                   PROFILE_FACTS(profile_text("gpu", name),
-                                 profile_text("nearness", profile_nearness(own, &near))));
+                   PROFILE_FACTS(PROFILE_WORD("gpu", name),
+                                 PROFILE_WORD("nearness", profile_nearness(own, &near))));
     }
 }
 
@@ -282,7 +269,7 @@ void pin_report_write(struct pin_process *process)
     (void)profile_affinity_of_threads(getpid(), print_other, &to);
     if (begun > to.lines_used) {
         profile_record_print(file, to.json, getpid(), "and {more_threads} threads more",
-                             PROFILE_FACTS(profile_number("more_threads", begun - to.lines_used)));
+                             PROFILE_FACTS(PROFILE_NUMBER("more_threads", begun - to.lines_used)));
     }
     if (fclose(file) == 0) {
         pin_file_append(pin_option_table[PIN_REPORT].name, where, text, length);

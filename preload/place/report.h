@@ -19,11 +19,8 @@ struct pin_process;
 /* Threads that are remembered; further ones are only counted. */
 #define PIN_REPORT_THREADS 4096u
 
-/* The main thread has been put on `pu` (-1: left where it was). */
-void pin_report_main(const struct pin_options *options, int32_t pu, enum profile_decider decider);
-
-/* The calling thread begins: the number of its line, to be given to pin_report_end(); 0: none is
- * kept. */
+/* The calling thread, or the main thread, begins, or has been put on `pu` (-1: left where it was).
+ * The number of its line, for pin_report_end(); 0: the main thread's, or none is kept. */
 uint32_t pin_report_begin(const struct pin_options *options, enum profile_role role, int32_t pu,
                           enum profile_decider decider);
 void pin_report_end(uint32_t line);

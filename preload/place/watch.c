@@ -386,9 +386,9 @@ void pin_watch_report(const char *where)
         pin_record(where, false,
                    "watch: {moved} moves to idle PUs, {loosened} times left to the kernel, "
                    "{tightened} times back",
-                   PROFILE_FACTS(profile_figure("watch", PROFILE_INSIDE, 0),
-                                 profile_number("moved", atomic_load(&watch.moved)),
-                                 profile_number("loosened", atomic_load(&watch.loosened)),
-                                 profile_number("tightened", atomic_load(&watch.tightened))));
+                   PROFILE_FACTS(PROFILE_FIGURE("watch", PROFILE_INSIDE, 0),
+                                 PROFILE_NUMBER("moved", atomic_load(&watch.moved)),
+                                 PROFILE_NUMBER("loosened", atomic_load(&watch.loosened)),
+                                 PROFILE_NUMBER("tightened", atomic_load(&watch.tightened))));
     }
 }

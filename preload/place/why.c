@@ -23,7 +23,7 @@ static const char *const causes[] = {
 static struct {
     enum pin_cause known;
     bool said;
-    char by[192]; /* what holds the PUs */
+    char by[PIN_WHY_HOLDERS]; /* that has the PUs */
 } whys[PIN_POOLS];
 
 /* As they were when the lock was held last; the process's PUs, and those that others have. */
@@ -48,25 +48,24 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-/* The processes that run there and nowhere else. */
-static void find_holders(char *out, size_t size)
+void pin_why_holders(const struct profile_mask *pus, const struct pin_neighbours *there,
+                     char out[PIN_WHY_HOLDERS])
 {
-    static struct pin_neighbours there;
-    char pus[96];
+    char list[96];
     pid_t last = 0;
-    pin_neighbours_find(&avoided, 0, &there);
-    profile_mask_format(&avoided, pus, sizeof pus);
-    size_t used =
-        (size_t)snprintf(out, size, "PU%s %s held by", plural(profile_mask_count(&avoided)), pus);
-    for (size_t i = 0; i < there.count && used < size; i++) {
-        if (there.each[i].bound && there.each[i].pid != last) {
-            used += (size_t)snprintf(out + used, size - used, "%s process %d (%s)", last ? "," : "",
-                                     (int)there.each[i].pid, there.each[i].name);
-            last = there.each[i].pid;
+    profile_mask_format(pus, list, sizeof list);
+    size_t used = (size_t)snprintf(out, PIN_WHY_HOLDERS, "PU%s %s held by",
+                                   plural(profile_mask_count(pus)), list);
+    for (size_t i = 0; i < there->count && used < PIN_WHY_HOLDERS; i++) {
+        const struct pin_neighbour *it = &there->each[i];
+        if (it->bound && !it->fellow && it->pid != last) {
+            used += (size_t)snprintf(out + used, PIN_WHY_HOLDERS - used, "%s process %d (%s)",
+                                     last ? "," : "", (int)it->pid, it->name);
+            last = it->pid;
         }
     }
     if (!last) {
-        snprintf(out + used, size - used, " another job, or kept busy");
+        snprintf(out + used, PIN_WHY_HOLDERS - used, " another job, or kept busy");
     }
 }
 
@@ -125,9 +124,9 @@ static void say_pool(unsigned number, const char *where, bool verbose)
     char text[320];
     say_cause(number, text, sizeof text);
     pin_record(where, verbose, "left to the kernel: threads of {left}: {why}",
-               PROFILE_FACTS(profile_text("left", name_of(number)),
-                             profile_text("cause", causes[seen.pool[number].cause]),
-                             profile_text("why", text)));
+               PROFILE_FACTS(PROFILE_WORD("left", name_of(number)),
+                             PROFILE_WORD("cause", causes[seen.pool[number].cause]),
+                             PROFILE_WORD("why", text)));
 }
 
 static void say_pools(void)
@@ -139,7 +138,9 @@ static void say_pools(void)
         }
         whys[number].known = cause;
         if (cause == PIN_CAUSE_HELD) {
-            find_holders(whys[number].by, sizeof whys[number].by);
+            static struct pin_neighbours there;
+            pin_neighbours_find(&avoided, 0, &there);
+            pin_why_holders(&avoided, &there, whys[number].by);
         }
         say_pool(number, NULL, pin_here.options.verbose && !whys[number].said);
         whys[number].said = true;

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "preload/node/node.h"
+
 /* Says it of pools that have been left since the last call. The lock is not held: files are
  * read. */
 void pin_why_say(void);
@@ -12,5 +14,11 @@ void pin_why_say(void);
 bool pin_why_report(void);
 /* In the child of a fork. */
 void pin_why_reset(void);
+
+/* "PU 1 held by process 5 (NAME)": those of the processes `there` that may run nowhere else and are
+ * of no rank of this job. */
+#define PIN_WHY_HOLDERS 192
+void pin_why_holders(const struct profile_mask *pus, const struct pin_neighbours *there,
+                     char out[PIN_WHY_HOLDERS]);
 
 #endif

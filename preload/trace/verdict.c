@@ -140,18 +140,18 @@ static void report_verdict(const struct trace_verdict *verdict, const char *erro
                   "in MPI for {least_share_in_mpi} (limit {limit}); not remembered: {why}"
                 : "auto: {program}: of {ranks} ranks in {seconds}, the one that waited least was "
                   "in MPI for {least_share_in_mpi} (limit {limit}); next time: {priority} priority",
-        PROFILE_FACTS(profile_figure("auto", PROFILE_INSIDE, 0),
-                      profile_text("program", what->communication ? "communication intensive"
+        PROFILE_FACTS(PROFILE_FIGURE("auto", PROFILE_INSIDE, 0),
+                      PROFILE_WORD("program", what->communication ? "communication intensive"
                                                                   : "memory bound or computing"),
-                      profile_figure("least_share_in_mpi", PROFILE_SHARE, what->share),
-                      profile_figure("limit", PROFILE_SHARE, verdict->limit),
-                      profile_number("ranks", what->ranks),
-                      profile_figure("seconds", PROFILE_SECONDS, verdict->seconds),
-                      profile_text("priority", !judged               ? "undecided"
+                      PROFILE_FIGURE("least_share_in_mpi", PROFILE_SHARE, what->share),
+                      PROFILE_FIGURE("limit", PROFILE_SHARE, verdict->limit),
+                      PROFILE_NUMBER("ranks", what->ranks),
+                      PROFILE_FIGURE("seconds", PROFILE_SECONDS, verdict->seconds),
+                      PROFILE_WORD("priority", !judged               ? "undecided"
                                                : what->communication ? "communication"
                                                                      : "memory"),
-                      profile_figure("remembered", PROFILE_FLAG, !why),
-                      profile_text("why", why ? why : "")));
+                      PROFILE_FIGURE("remembered", PROFILE_FLAG, !why),
+                      PROFILE_WORD("why", why ? why : "")));
 }
 
 static int remember(const struct pin_priority_cache *what)
@@ -202,11 +202,11 @@ void pin_trace_report_rank(void)
     pin_record(pin_trace_options.report, false,
                "mpi: rank {rank} of {ranks}: {seconds} after MPI_Init, {in_mpi_seconds} of it in "
                "MPI, {messages} messages of {bytes} bytes sent",
-               PROFILE_FACTS(profile_figure("mpi", PROFILE_INSIDE, 0),
-                             profile_number("rank", pin_trace_counts.rank),
-                             profile_number("ranks", pin_trace_counts.ranks),
-                             profile_figure("seconds", PROFILE_SECONDS, times->seconds),
-                             profile_figure("in_mpi_seconds", PROFILE_SECONDS, times->inside),
-                             profile_number("messages", (double)own.messages),
-                             profile_number("bytes", (double)own.bytes)));
+               PROFILE_FACTS(PROFILE_FIGURE("mpi", PROFILE_INSIDE, 0),
+                             PROFILE_NUMBER("rank", pin_trace_counts.rank),
+                             PROFILE_NUMBER("ranks", pin_trace_counts.ranks),
+                             PROFILE_FIGURE("seconds", PROFILE_SECONDS, times->seconds),
+                             PROFILE_FIGURE("in_mpi_seconds", PROFILE_SECONDS, times->inside),
+                             PROFILE_NUMBER("messages", own.messages),
+                             PROFILE_NUMBER("bytes", own.bytes)));
 }

@@ -127,10 +127,10 @@ void profile_affinity_print(FILE *out, bool json, const struct profile_thread_no
         out, json, now->pid,
         "rank {local_rank} tid {tid} {name} {role} PU {pus} last {last_pu} core "
         "{core} L3 {l3} NUMA {numa} by {decided_by}",
-        PROFILE_FACTS(profile_text("local_rank", said->rank), profile_number("tid", now->tid),
-                      profile_text("name", now->name), profile_text("role", roles[said->role]),
-                      profile_text("pus", said->pus), profile_number("last_pu", now->last_pu),
-                      profile_text("core", core), profile_text("l3", l3),
-                      profile_text("numa", node),
-                      profile_text("decided_by", deciders[said->decider])));
+        PROFILE_FACTS(PROFILE_WORD("local_rank", said->rank), PROFILE_NUMBER("tid", now->tid),
+                      PROFILE_WORD("name", now->name), PROFILE_WORD("role", roles[said->role]),
+                      PROFILE_WORD("pus", said->pus), PROFILE_NUMBER("last_pu", now->last_pu),
+                      PROFILE_WORD("core", core), PROFILE_WORD("l3", l3),
+                      PROFILE_WORD("numa", node),
+                      PROFILE_WORD("decided_by", deciders[said->decider])));
 }

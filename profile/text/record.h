@@ -26,22 +26,10 @@ struct profile_fact {
 };
 
 #define PROFILE_FACTS(...) ((const struct profile_fact[]){__VA_ARGS__, {.key = NULL}})
-
-static inline struct profile_fact profile_text(const char *key, const char *text)
-{
-    return (struct profile_fact){.key = key, .text = text};
-}
-
-static inline struct profile_fact profile_number(const char *key, double number)
-{
-    return (struct profile_fact){.key = key, .kind = PROFILE_WHOLE, .number = number};
-}
-
-static inline struct profile_fact profile_figure(const char *key, enum profile_fact_kind kind,
-                                                 double number)
-{
-    return (struct profile_fact){.key = key, .kind = kind, .number = number};
-}
+#define PROFILE_WORD(name, value) ((struct profile_fact){.key = (name), .text = (value)})
+#define PROFILE_FIGURE(name, of, value)                                                            \
+    ((struct profile_fact){.key = (name), .kind = (of), .number = (double)(value)})
+#define PROFILE_NUMBER(name, value) PROFILE_FIGURE(name, PROFILE_WHOLE, value)
 
 /* The sentence, where "{key}" stands for that fact. */
 void profile_record_say(FILE *out, const char *sentence, const struct profile_fact *facts);
