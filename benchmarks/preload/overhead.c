@@ -36,7 +36,7 @@ static void become(const struct candidate *candidate, int output)
     }
     setenv("SERVET_REGISTRY", "/dev/shm/servet-benchmark", 1);
     /* A look for other processes waits; its wait is not measured here. */
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
     dup2(output, STDOUT_FILENO);
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     execvp(candidate->argv[0], (char *const *)(uintptr_t)candidate->argv);

@@ -20,7 +20,7 @@
 
 // clang-format off
 #define PIN_LIBC_FUNCTIONS(ROW)                                                                    \
-    ROW(pthread_create) ROW(pthread_join) ROW(pthread_timedjoin_np) ROW(thrd_create)               \
+    ROW(pthread_create) ROW(pthread_join) ROW(thrd_create)                                         \
     ROW(pthread_getaffinity_np) ROW(pthread_setaffinity_np)                                        \
     ROW(pthread_getattr_default_np) ROW(pthread_attr_init) ROW(pthread_attr_destroy)               \
     ROW(pthread_attr_getaffinity_np) ROW(pthread_attr_setaffinity_np)                              \

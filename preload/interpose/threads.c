@@ -3,7 +3,6 @@
  *   pthread_create   every OpenMP runtime, std::thread, Python, Java … come through here
  *   thrd_create      C11; glibc makes these threads inside itself, without calling pthread_create
  *                    through the symbol
- *   pthread_join     (see the end)
  *
  * Not seen, because no dynamic symbol is used: SIGEV_THREAD timers and other threads glibc makes
  * for itself, objects loaded with RTLD_DEEPBIND or dlmopen, static programs, clone() (Go). */
@@ -13,15 +12,14 @@
 #include <string.h>
 #include <strings.h>
 #include <threads.h>
-#include <time.h>
 
 #include "preload/base/shield.h"
 #include "preload/interpose/interpose.h"
 #include "preload/node/node.h"
 #include "preload/place/check.h"
-#include "preload/place/look.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"
+#include "preload/place/watch.h"
 #include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
@@ -157,16 +155,23 @@ static bool outgrows_its_part(const struct pin_process *process)
            !(policy && strcasecmp(policy, "passive") == 0);
 }
 
+/* What is to be done before a thread can be made. */
+enum wish { NO_WISH, WATCH_STARTS, ALL_ENDS };
+
 static struct pin_thread *prepare_worker(struct pin_process *process, const struct birth *birth,
-                                         size_t wanted, bool *gives_up)
+                                         size_t wanted, enum wish *wish)
 {
+    if (pin_watch_is_due()) {
+        *wish = WATCH_STARTS;
+        return NULL;
+    }
     const enum profile_role role =
         birth->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
     const unsigned pool = pin_pools_find(&process->pools, birth->dso);
     const bool team = is_of_team(process, birth, pool);
     const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
     if (!fits && outgrows_its_part(process)) {
-        *gives_up = true;
+        *wish = ALL_ENDS;
         pin_pools_note_cause(&process->pools, pool);
         return NULL;
     }
@@ -196,7 +201,7 @@ static bool is_apart(const struct birth *birth)
     return birth->owner == PIN_HELPER || (!birth->chosen && pin_brief(birth->code));
 }
 
-static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_up)
+static struct pin_thread *prepare_birth(const struct birth *birth, enum wish *wish)
 {
     struct pin_process *process = (struct pin_process *)pin_process_get();
     const bool force = process->options.force;
@@ -224,7 +229,7 @@ static struct pin_thread *prepare_birth(const struct birth *birth, bool *gives_u
         note_kept(process, birth->dso);
         return NULL;
     }
-    return prepare_worker(process, birth, wanted, gives_up);
+    return prepare_worker(process, birth, wanted, wish);
 }
 
 static void give_up(const struct birth *birth)
@@ -239,18 +244,24 @@ static void give_up(const struct birth *birth)
 
 /* With a plan, where the thread needs one. Apart: tests/preload/under_the_lock reads its code. */
 __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const struct birth *birth,
-                                                                      bool *gives_up)
+                                                                      enum wish *wish)
 {
     const enum pin_comes comes =
         birth->owner == PIN_RUNTIME && pin_process_is_main() ? PIN_TEAM_COMES : PIN_REST_COMES;
-    pin_process_look_again();
     pin_process_lock();
     if (pin_process_wants_plan(comes) && !is_apart(birth)) {
         pin_process_unlock();
         (void)pin_process_plan(comes);
         pin_process_lock();
     }
-    struct pin_thread *thread = prepare_birth(birth, gives_up);
+    struct pin_thread *thread = prepare_birth(birth, wish);
+    if (*wish == WATCH_STARTS) {
+        *wish = NO_WISH;
+        pin_process_unlock();
+        pin_watch_start();
+        pin_process_lock();
+        thread = prepare_birth(birth, wish);
+    }
     if (thread) {
         thread->born_ns = profile_now_ns();
     }
@@ -259,6 +270,9 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
     pin_check_laid(pin_process_main_pu());
     pin_check_laid(pu);
     pin_why_say();
+    if (thread && thread->pool < PIN_POOLS) {
+        pin_watch_hasten();
+    }
     return thread;
 }
 
@@ -268,7 +282,7 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
 static struct pin_thread *prepare_thread(struct birth *birth)
 {
     int saved = errno;
-    bool gives_up = false;
+    enum wish wish = NO_WISH;
     struct pin_shield shield;
     struct pin_thread *thread = NULL;
     if (!pin_process_active()) {
@@ -285,8 +299,8 @@ static struct pin_thread *prepare_thread(struct birth *birth)
         birth->chosen = has_affinity(birth->attributes);
         birth->asked =
             birth->chosen && birth->owner == PIN_RUNTIME ? pu_of_attributes(birth->attributes) : -1;
-        thread = prepare_with_plan(birth, &gives_up);
-        if (gives_up) {
+        thread = prepare_with_plan(birth, &wish);
+        if (wish == ALL_ENDS) {
             give_up(birth);
         }
     }
@@ -305,7 +319,11 @@ static void end_thread(struct pin_thread *thread, bool lived)
     const bool brief = lived && pin_brief_ended(thread->routine, now_ns - thread->born_ns);
     pin_pools_end(&((struct pin_process *)pin_process_get())->pools, thread, brief);
     pin_record_give_back(thread);
+    const bool was_last = pin_pools_threads(&pin_process_get()->pools) == 0;
     pin_process_unlock();
+    if (was_last) {
+        (void)pin_watch_stop();
+    }
 }
 
 static void release(void *argument)
@@ -483,8 +501,8 @@ static bool make_attributes(const struct birth *birth, struct pin_thread *thread
     return false;
 }
 
-/* The thread is made as without the shim, and tries no mask that is refused. */
-static void lose_place(struct pin_thread *thread, int error)
+/* The thread is made as without the shim, and tries no mask that is refused. Apart, as above. */
+__attribute__((noinline)) static void lose_place(struct pin_thread *thread, int error)
 {
     pin_process_lock();
     pin_pools_lose(&((struct pin_process *)pin_process_get())->pools, thread);
@@ -492,12 +510,23 @@ static void lose_place(struct pin_thread *thread, int error)
     pin_process_unlock();
 }
 
+/* As libc's. The watch is a thread less that may be made. */
+static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                  void *argument)
+{
+    int rc;
+    do {
+        rc = PIN_LIBC(pthread_create)(thread, attributes, start, argument);
+    } while (rc == EAGAIN && pin_watch_stop());
+    return rc;
+}
+
 /* By the function that the program called, with its result: musl's C11 threads begin with other
  * signals. */
 static int make_plainly(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
 {
     return birth->is_c11 ? PIN_LIBC(thrd_create)((thrd_t *)thread, standard_main, ours)
-                         : PIN_LIBC(pthread_create)(thread, birth->attributes, thread_main, ours);
+                         : create(thread, birth->attributes, thread_main, ours);
 }
 
 /* The thread of a birth that is ours. As make_plainly(). */
@@ -506,7 +535,7 @@ static int make(pthread_t *thread, const struct birth *birth, struct pin_thread 
     pthread_attr_t own;
     int refused = 0;
     if (make_attributes(birth, ours, &own)) {
-        refused = PIN_LIBC(pthread_create)(thread, &own, thread_main, ours);
+        refused = create(thread, &own, thread_main, ours);
         PIN_LIBC(pthread_attr_destroy)(&own);
         if (refused == 0) {
             return 0;
@@ -535,8 +564,7 @@ PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
         return ENOSYS;
     }
     struct pin_thread *ours = prepare_thread(&birth);
-    return ours ? make(thread, &birth, ours)
-                : PIN_LIBC(pthread_create)(thread, attributes, start, argument);
+    return ours ? make(thread, &birth, ours) : create(thread, attributes, start, argument);
 }
 
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
@@ -552,35 +580,4 @@ PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
         return PIN_LIBC(thrd_create)(thread, start, argument);
     }
     return make((pthread_t *)thread, &birth, ours);
-}
-
-static void look_again(void)
-{
-    int saved = errno;
-    struct pin_shield shield;
-    pin_shield_raise(&shield);
-    pin_process_look_again();
-    pin_shield_lower(&shield);
-    errno = saved;
-}
-
-/* While the program waits for a thread anyway, a look at what strangers keep busy can end. */
-PIN_EXPORT int pthread_join(pthread_t thread, void **result)
-{
-    int (*real)(pthread_t, void **) = PIN_LIBC(pthread_join);
-    int (*until_then)(pthread_t, void **, const struct timespec *) = PIN_LIBC(pthread_timedjoin_np);
-    if (!real) {
-        return ENOSYS;
-    }
-    if (until_then && pin_process_active() && pin_look_is_pending()) {
-        const uint64_t until_ns = profile_clock_ns(CLOCK_REALTIME) + pin_look_left_ns();
-        const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
-                                       .tv_nsec = (long)(until_ns % 1000000000u)};
-        int rc = until_then(thread, result, &until);
-        if (rc != ETIMEDOUT) {
-            return rc;
-        }
-        look_again();
-    }
-    return real(thread, result);
 }

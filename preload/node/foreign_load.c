@@ -81,7 +81,7 @@ static void see_process(struct fellows *fellows, pid_t pid, int generation)
 /* -- busy PUs -- */
 
 /* PUs of `allowed` that do not idle once in the time of a look. */
-static void wait_for_idle(const struct profile_mask *allowed, struct profile_mask *busy)
+static bool wait_for_idle(const struct profile_mask *allowed, struct profile_mask *busy)
 {
     size_t pus = 0;
     PROFILE_MASK_EACH(allowed, pu)
@@ -89,37 +89,42 @@ static void wait_for_idle(const struct profile_mask *allowed, struct profile_mas
         pus = pu + 1;
     }
     struct profile_ticks *before = calloc(2 * pus, sizeof *before), *now = before + pus;
-    bool known = before && profile_ticks_get(before, pus) == 0 &&
-                 nanosleep(&(struct timespec){.tv_nsec = PROFILE_TICKS_APART_NS}, NULL) == 0 &&
-                 profile_ticks_get(now, pus) == 0;
+    const bool is_known =
+        before && profile_ticks_get(before, pus) == 0 &&
+        nanosleep(&(struct timespec){.tv_nsec = PROFILE_TICKS_APART_NS}, NULL) == 0 &&
+        profile_ticks_get(now, pus) == 0;
     PROFILE_MASK_EACH(allowed, pu)
     {
-        if (known && profile_ticks_idled(&before[pu], &now[pu]) == 0) {
+        if (is_known && profile_ticks_idled(&before[pu], &now[pu]) == 0) {
             profile_mask_add(busy, pu);
         }
     }
     free(before);
+    return is_known;
 }
 
 /* A PU is the job's own where a thread of it runs before the look and after it: had a stranger it
  * alone, no thread of the job would be there both times. */
-void pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
+bool pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
                           struct profile_mask *out)
 {
     struct fellows before = {0}, after = {0};
     *out = (struct profile_mask){0};
-    const uint32_t running = profile_mask_count(allowed) < 2 ? 0 : profile_running_tasks();
-    if (running > 1 && launcher != 0) {
+    const uint32_t running = profile_running_tasks();
+    if (running > 1 && launcher != 0 && profile_mask_count(allowed) > 1) {
         see_process(&before, launcher, 0);
     }
-    if ((launcher != 0 && !before.with_us) || running <= 1 || running <= before.running) {
-        return;
+    if (running <= 1 || running <= before.running || profile_mask_count(allowed) < 2) {
+        return running > 0;
     }
-    wait_for_idle(allowed, out);
+    if ((launcher != 0 && !before.with_us) || !wait_for_idle(allowed, out)) {
+        return false;
+    }
     if (launcher != 0) {
         see_process(&after, launcher, 0);
     }
     for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
         out->word[i] &= ~(before.pus.word[i] & after.pus.word[i]);
     }
+    return true;
 }

@@ -62,8 +62,8 @@ int pin_file_get_own(const char *path, char *text, size_t size);
 
 /* PUs of `allowed` without an idle moment now, the load of the calling thread and of `launcher` and
  * its descendants (0: no launcher) not counted. Returns at once where nothing else is runnable,
- * else after 11 ms. Empty where the job's own load is not known. */
-void pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
+ * else after 11 ms. False, and empty: not known, or the job's own load is not. */
+bool pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
                           struct profile_mask *out);
 
 /* -- neighbours -- */

@@ -263,8 +263,8 @@ static void unpin_everybody(void)
 
 static void shut_everybody(void)
 {
-    pin_watch_stop();
     const int before = atomic_exchange(&pin_life.state, RETIRED);
+    (void)pin_watch_stop();
     const uint64_t begun_ns = profile_now_ns();
     while (atomic_load(&pin_life.calls) > 0 || (before == PLANNED && somebody_is_being_born() &&
                                                 profile_now_ns() - begun_ns < LONGEST_BIRTH_NS)) {

@@ -53,12 +53,10 @@ const struct pin_option pin_option_table[PIN_OPTION_COUNT] = {
     [PIN_RANK] = {"SERVET_RANK", "none",
                   "which rank servet-pin made OMP_PLACES and OMP_PROC_BIND for (set by servet-pin, "
                   "not by users)"},
-    [PIN_STRANGERS] =
-        {"SERVET_STRANGERS", "on",
-         "0: PUs that other processes keep busy count as free when places are chosen"},
-    [PIN_WATCH] = {"SERVET_WATCH", "off",
-                   "while the program runs, move threads that wait for their PU to one that idles, "
-                   "and let the kernel place them where none does"},
+    [PIN_WATCH] =
+        {"SERVET_WATCH", "on",
+         "0: do not look at what other programs keep busy, neither when places are chosen "
+         "nor, to move threads that wait for their PU, while the program runs"},
     [PIN_BESIDE] = {"SERVET_BESIDE", "none",
                     "which rank servet-pin placed, beside which GPUs: its PUs are its own (set by "
                     "servet-pin, not by users)"},
@@ -197,8 +195,7 @@ void pin_options_read(struct pin_options *out)
     out->force = is_on(values[PIN_FORCE]);
     out->disable = is_on(values[PIN_DISABLE]);
     out->rebind = is_on(values[PIN_REBIND]);
-    out->no_strangers = is_zero(values[PIN_STRANGERS]);
-    out->watch = is_on(values[PIN_WATCH]);
+    out->no_watch = is_zero(values[PIN_WATCH]);
     out->follow = values[PIN_GPUS] && strcmp(values[PIN_GPUS], "follow") == 0;
     out->membind = membind_of(values[PIN_MEMBIND]);
     out->trace_times = is_on(values[PIN_TRACE_TIMES]);

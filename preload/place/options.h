@@ -24,7 +24,6 @@ enum pin_option_id {
     PIN_AUTO,
     PIN_REBIND,
     PIN_RANK,
-    PIN_STRANGERS,
     PIN_WATCH,
     PIN_BESIDE,
     PIN_LOCAL_RANK, /* these two are read as a launcher's are */
@@ -59,7 +58,7 @@ extern const char *const pin_membind_words[PIN_MEMBIND_UNKNOWN];
 
 struct pin_options {
     bool mem_prior, comm_prior, verbose, force, disable, no_registry, rebind, trace_times,
-        auto_priority, no_strangers, watch, follow;
+        auto_priority, no_watch, follow;
     enum pin_option_id too_long; /* a text whose value was, 0: none */
     enum pin_membind membind;
     const char *helpers, *workers;                   /* NULL when not set, as all texts here */

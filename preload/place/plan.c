@@ -362,10 +362,10 @@ static void find_busy(const struct planning *planning, struct profile_mask *out)
                              (launcher->local_size ? launcher->local_size : 1);
     const pid_t process = ranks ? pin_launcher_process() : 0;
     *out = (struct profile_mask){0};
-    if (planning->is_team && !planning->options->no_strangers &&
+    if (planning->is_team && !planning->options->no_watch &&
         workers < profile_mask_count(&planning->may_use) &&
         (planning->threads > 0 || launcher->name) && (!ranks || process > 0)) {
-        pin_foreign_load_pus(&planning->may_use, process, out);
+        (void)pin_foreign_load_pus(&planning->may_use, process, out);
     }
 }
 

@@ -294,17 +294,6 @@ size_t pin_pools_place_main(struct pin_pools *pools)
     return at == PIN_NO_PLACE ? at : hold(pools, at, PIN_POOLS);
 }
 
-/* Threads that are placed without knowing where strangers run: in at most one of so many programs a
- * thread meets one there. It then takes twice its time. */
-#define MEETS_ONE_IN 4u
-
-static bool meets_strangers(const struct pin_pools *pools, size_t threads)
-{
-    return threads * pools->strangers * MEETS_ONE_IN > pools->count;
-}
-
-/* Beside strangers, a program in which a team takes turns with another pool waits at each of its
- * regions for the thread that shares its PU, and the other pool's threads are in the way. */
 static size_t needs_of_team(const struct pin_pools *pools, size_t threads)
 {
     return pools->team_size > threads + 1 ? pools->team_size : threads + 1; /* the main thread */
@@ -312,15 +301,11 @@ static size_t needs_of_team(const struct pin_pools *pools, size_t threads)
 
 static bool team_fits(const struct pin_pools *pools, size_t threads)
 {
-    bool several;
-    const size_t needs = needs_of_team(pools, threads);
-    return needs <= pools->count &&
-           !(count_rest(pools, &several) > 0 && meets_strangers(pools, needs));
+    return needs_of_team(pools, threads) <= pools->count;
 }
 
-/* Threads that have ended without a word give back what they had. True: there were any. When they
- * ended is not known, so the pool may never have been as large as it seemed. */
-static bool bury(struct pin_pools *pools)
+/* When they ended is not known, so the pool may never have been as large as it seemed. */
+bool pin_pools_bury(struct pin_pools *pools)
 {
     bool any = false;
     for (uint32_t number = pin_record_count(); number > 0 && pools->is_gone; number--) {
@@ -338,7 +323,7 @@ bool pin_pools_team_fits(struct pin_pools *pools)
 {
     const struct pin_pool *team = &pools->pool[pools->team];
     return team_fits(pools, team->threads + 1) ||
-           (!team->left && bury(pools) && team_fits(pools, team->threads + 1));
+           (!team->left && pin_pools_bury(pools) && team_fits(pools, team->threads + 1));
 }
 
 /* `pool`: one of whose threads has just come. */
@@ -359,7 +344,7 @@ static bool rest_fits(const struct pin_pools *pools, unsigned pool)
         const struct pin_place *place = &pools->places[at];
         places += is_free(place) || (place->threads > 0 && is_rest(pools, place->pool));
     }
-    return needs <= places && !meets_strangers(pools, needs);
+    return needs <= places;
 }
 
 void pin_pools_note_cause(struct pin_pools *pools, unsigned number)
@@ -372,33 +357,59 @@ void pin_pools_note_cause(struct pin_pools *pools, unsigned number)
     pool->needs =
         is_rest(pools, number) ? needs_of_rest(pools, number) : needs_of_team(pools, pool->threads);
     pool->cause = pool->needs > pools->count             ? PIN_CAUSE_TOO_MANY
-                  : meets_strangers(pools, pool->needs)  ? PIN_CAUSE_STRANGERS
                   : pool->needs > pools->count - avoided ? PIN_CAUSE_HELD
                                                          : PIN_CAUSE_TEAM;
+}
+
+static void leave_pool(struct pin_pools *pools, unsigned pool, void (*leave)(struct pin_thread *))
+{
+    pools->pool[pool].left = true;
+    for (uint32_t number = pin_record_count(); number > 0; number--) {
+        struct pin_thread *thread = pin_record_at(number);
+        if (thread->pool == pool && thread->place != PIN_NO_PLACE) {
+            give_back(pools, thread->place);
+            thread->place = PIN_NO_PLACE;
+            leave(thread);
+        }
+    }
+}
+
+/* What is free later is taken by the watch, which has files of its own and of ours only those that
+ * were open before (watch.c). */
+static void keep_registry_open(struct pin_pools *pools)
+{
+    const struct pin_file file = pin_registry_begin(pools->registry);
+    pin_registry_keep(pools->registry, file);
+    pin_registry_end(file);
 }
 
 static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
 {
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
         if (pools->pool[pool].threads > 0 && is_rest(pools, pool) == !team) {
-            pools->pool[pool].left = true;
             pin_pools_note_cause(pools, pool);
+            leave_pool(pools, pool, leave);
         }
     }
-    for (uint32_t number = pin_record_count(); number > 0; number--) {
-        struct pin_thread *thread = pin_record_at(number);
-        if (thread->pool < PIN_POOLS && is_rest(pools, thread->pool) == !team &&
-            thread->place != PIN_NO_PLACE) {
-            give_back(pools, thread->place);
-            thread->place = PIN_NO_PLACE;
-            leave(thread);
-        }
-    }
+    keep_registry_open(pools);
     if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
         give_back(pools, pools->main_place);
         pools->main_place = PIN_NO_PLACE;
         leave(NULL);
     }
+}
+
+bool pin_pools_loosen(struct pin_pools *pools, unsigned number,
+                      void (*leave)(struct pin_thread *thread))
+{
+    struct pin_pool *pool = &pools->pool[number];
+    if (!is_rest(pools, number) || pool->left) {
+        return false;
+    }
+    pool->needs = needs_of_rest(pools, number);
+    pool->cause = PIN_CAUSE_STRANGERS;
+    leave_pool(pools, number, leave);
+    return true;
 }
 
 static size_t admit_to_team(struct pin_pools *pools, void (*leave)(struct pin_thread *))
@@ -423,7 +434,7 @@ static size_t admit_to_rest(struct pin_pools *pools, unsigned pool,
                             void (*leave)(struct pin_thread *))
 {
     size_t at = rest_fits(pools, pool) ? take_free(pools, false, true) : PIN_NO_PLACE;
-    if (at == PIN_NO_PLACE && bury(pools) && rest_fits(pools, pool)) {
+    if (at == PIN_NO_PLACE && pin_pools_bury(pools) && rest_fits(pools, pool)) {
         at = take_free(pools, false, true);
     }
     if (at == PIN_NO_PLACE) {
@@ -440,7 +451,7 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
     mine->threads++;
     mine->most = mine->threads > mine->most ? mine->threads : mine->most;
     size_t at = wanted;
-    if (mine->left) {
+    if (mine->left && mine->cause != PIN_CAUSE_STRANGERS) {
         pin_pools_note_cause(pools, pool);
     }
     if (wanted != PIN_NO_PLACE) {
@@ -460,36 +471,51 @@ size_t pin_pools_threads(const struct pin_pools *pools)
     return threads;
 }
 
-void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *busy,
-                          void (*placed)(struct pin_thread *thread, int32_t pu))
+void pin_pools_avoid(struct pin_pools *pools, const struct profile_mask *pus)
 {
     for (size_t at = 0; at < pools->count; at++) {
-        pools->places[at].avoided |= profile_mask_has(busy, pools->places[at].pu);
+        struct pin_place *place = &pools->places[at];
+        place->avoided = !place->ours && profile_mask_has(pus, place->pu);
     }
-    pools->strangers = 0;
+}
+
+bool pin_pools_are_left(const struct pin_pools *pools)
+{
+    bool left = false;
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
-        if (!is_rest(pools, pool)) {
-            continue;
-        }
-        pools->pool[pool].left = !rest_fits(pools, pool);
-        pools->pool[pool].cause = PIN_CAUSE_NONE;
-        if (pools->pool[pool].left && pools->pool[pool].threads > 0) {
-            pin_pools_note_cause(pools, pool);
+        left |= pools->pool[pool].left && pools->pool[pool].threads > 0 && is_rest(pools, pool);
+    }
+    return left;
+}
+
+size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm,
+                            void (*placed)(struct pin_thread *thread, int32_t pu))
+{
+    size_t count = 0;
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        struct pin_pool *it = &pools->pool[pool];
+        if (is_rest(pools, pool) && it->left && it->threads > 0 &&
+            (is_calm || it->cause != PIN_CAUSE_STRANGERS) && rest_fits(pools, pool)) {
+            it->left = false;
+            it->cause = PIN_CAUSE_NONE;
         }
     }
     for (uint32_t number = 1; number <= pin_record_count(); number++) {
         struct pin_thread *thread = pin_record_at(number);
         if (atomic_load(&thread->tid) == 0 || thread->place != PIN_NO_PLACE ||
-            !is_rest(pools, thread->pool) || pools->pool[thread->pool].left) {
+            !is_rest(pools, thread->pool) || pools->pool[thread->pool].left ||
+            atomic_load(&thread->bound)) {
             continue;
         }
-        size_t at = take_free(pools, false, true);
+        const size_t at = take_free(pools, false, true);
         if (at == PIN_NO_PLACE) {
-            return;
+            break;
         }
         thread->place = hold(pools, at, thread->pool);
         placed(thread, (int32_t)pools->places[at].pu);
+        count++;
     }
+    return count;
 }
 
 void pin_pools_lose(struct pin_pools *pools, struct pin_thread *thread)

@@ -36,9 +36,12 @@
 
 /* The figures that the watch keeps of a thread. */
 struct pin_watched {
-    uint64_t seen_at_ns, waited_ns; /* the last look (0: none), and how long it had waited in all */
-    uint64_t moved_at_ns;           /* 0: never */
-    int32_t home;                   /* 1 + the PU that the watch took it from; 0: none */
+    uint64_t seen_at_ns;        /* the last look (0: none) */
+    uint64_t ran_ns, waited_ns; /* in all, until then */
+    uint64_t lately_ns;         /* of `ran_ns`, since the look before */
+    int32_t home;               /* 1 + the PU that the watch took it from; 0: it is there */
+    unsigned char home_idled;   /* so many looks in turn */
+    bool waits;
 };
 
 /* One record for each thread that the shim has a hand in, from before its creation until it
@@ -94,7 +97,7 @@ struct pin_place {
     unsigned threads; /* of this process: 0 or 1 */
     unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
     bool ours;        /* the registry knows that this job has it */
-    bool avoided;     /* another job has it, or strangers keep it busy */
+    bool avoided;     /* another job has it, or other programs kept it busy */
 };
 
 /* Why threads of a pool have no places. */
@@ -102,7 +105,7 @@ enum pin_cause {
     PIN_CAUSE_NONE,
     PIN_CAUSE_TOO_MANY,  /* more threads than PUs */
     PIN_CAUSE_HELD,      /* other jobs, or busy programs, have too many of the PUs */
-    PIN_CAUSE_STRANGERS, /* other programs run at unknown places */
+    PIN_CAUSE_STRANGERS, /* its threads waited beside other programs, and no PU idled */
     PIN_CAUSE_TEAM,      /* the team has too many of the PUs */
     PIN_CAUSE_MASK,      /* the program gave one */
 };
@@ -123,7 +126,6 @@ struct pin_pools {
     unsigned team;     /* a pool's number, PIN_POOLS: there is none */
     size_t main_place; /* or PIN_NO_PLACE */
     size_t team_size;  /* the main thread included, as OMP_NUM_THREADS says; 0: unknown */
-    size_t strangers;  /* threads of other libraries that run on unknown PUs */
     bool rank;         /* the plan is this rank's part of the node */
     struct pin_registry *registry;
     bool (*is_gone)(const struct pin_thread *thread); /* has it ended without a word? */
@@ -152,10 +154,20 @@ size_t pin_pools_admit(struct pin_pools *pools, unsigned pool, size_t wanted,
 void pin_pools_note_cause(struct pin_pools *pools, unsigned pool);
 /* Threads of all pools. */
 size_t pin_pools_threads(const struct pin_pools *pools);
-/* It is known which PUs strangers keep busy: threads of the rest that were left get places, if all
- * have one, by `placed`. */
-void pin_pools_place_rest(struct pin_pools *pools, const struct profile_mask *busy,
-                          void (*placed)(struct pin_thread *thread, int32_t pu));
+/* Other jobs, or busy programs, have `pus`, and no other ones. */
+void pin_pools_avoid(struct pin_pools *pools, const struct profile_mask *pus);
+/* Leaves a pool of the rest whole, since other programs compute on its PUs. False: it was left
+ * before, or is the team. */
+bool pin_pools_loosen(struct pin_pools *pools, unsigned pool,
+                      void (*leave)(struct pin_thread *thread));
+/* Is a pool of the rest left? */
+bool pin_pools_are_left(const struct pin_pools *pools);
+/* Such pools get places, by `placed`, if all of their threads have one; those that were loosened
+ * where it is calm. The number of threads. */
+size_t pin_pools_place_rest(struct pin_pools *pools, bool is_calm,
+                            void (*placed)(struct pin_thread *thread, int32_t pu));
+/* Threads that have ended without a word give back what they had. True: there were any. */
+bool pin_pools_bury(struct pin_pools *pools);
 /* The thread has no place any more, and counts on. */
 void pin_pools_lose(struct pin_pools *pools, struct pin_thread *thread);
 /* The thread has ended, or could not be made. A pool is as large as it ever was, but for threads

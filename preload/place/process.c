@@ -14,7 +14,7 @@
  * Else it stays MAIN_FREE.
  *
  *    MAIN_FREE --claim--> MAIN_CLAIMED --> its PU (>= 0) --the program binds it--> MAIN_LEFT
- *                              |              |   ^ the watch (SERVET_WATCH)
+ *                              |              |   ^ the watch
  *                              |              v   |
  *                              |           MAIN_LOOSE: left to the kernel
  *                              +---------> MAIN_LEFT: the user, the program or the kernel objects
@@ -39,7 +39,6 @@
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
 #include "preload/place/life.h"
-#include "preload/place/look.h"
 #include "preload/place/places.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"
@@ -200,17 +199,8 @@ static uint32_t threads_of(uint32_t threads)
     return fits ? threads : 0;
 }
 
-static size_t count_own(const struct pin_plan *plan)
-{
-    pin_process_lock();
-    const size_t threads = pin_pools_threads(&pin_here.pools);
-    pin_process_unlock();
-    return 1 + threads + profile_mask_count(&plan->avoid);
-}
-
 /* The plan, and its places (zeros), are there; other threads see both at once. */
-static void install_plan(const struct pin_plan *plan, struct pin_place *places, size_t strangers,
-                         uint32_t team_size)
+static void install_plan(const struct pin_plan *plan, struct pin_place *places, uint32_t team_size)
 {
     pin_process_lock();
     struct pin_plan before = pin_here.plan;
@@ -219,7 +209,6 @@ static void install_plan(const struct pin_plan *plan, struct pin_place *places, 
         pin_here.children = plan->own; /* data loaders live in their worker's part */
     }
     struct pin_place *places_before = pin_pools_plan(&pin_here.pools, plan, places);
-    pin_here.pools.strangers = strangers;
     pin_here.pools.team_size = team_size;
     atomic_store_explicit(&pin_life.state, PLANNED, memory_order_release);
     pin_process_unlock();
@@ -251,41 +240,20 @@ static bool make_plan(enum pin_comes comes)
     if (atomic_load(&pin_life.main_pu) == MAIN_FREE) {
         (void)pin_report_begin(&pin_here.options, PROFILE_ROLE_MAIN, -1, PROFILE_BY_KERNEL);
     }
-    /* Threads of other jobs are no strangers: what they hold is known. */
-    const size_t strangers = pin_here.options.no_strangers || pin_here.launcher.name
-                                 ? 0
-                                 : pin_look_begin(&plan.own, count_own(&plan));
-    install_plan(&plan, places, strangers, comes == PIN_TEAM_COMES ? threads : 0);
+    install_plan(&plan, places, comes == PIN_TEAM_COMES ? threads : 0);
     return true;
-}
-
-void pin_process_look_again(void)
-{
-    static struct profile_mask busy; /* of the one thread that ends the look */
-    if (pin_life_state() != PLANNED || !pin_look_end(&busy)) {
-        return;
-    }
-    pin_process_lock();
-    pin_pools_place_rest(&pin_here.pools, &busy, pin_process_put);
-    pin_process_unlock();
-    pin_look_forget();
 }
 
 static enum pin_comes planning_for;
 
 static void make_plan_aside(void)
 {
-    const bool first = pin_life_state() == IDLE;
-    if (first) {
+    if (pin_life_state() == IDLE) {
         look_around();
     }
     if (!make_plan(planning_for)) {
         atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
         return;
-    }
-    int rc = first && pin_here.options.watch ? pin_watch_start(&pin_here) : 0;
-    if (rc < 0) {
-        pin_failure("SERVET_WATCH: no thread to watch with: %s", strerrordesc_np(-rc));
     }
     pin_log(planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made (%s)",
             pin_here.plan.source);
@@ -563,7 +531,6 @@ static void begin_anew(pid_t pid)
     }
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pin_watch_forget();
-    pin_look_forget();
     pin_registry_forget(&pin_here.registry);
     pin_report_reset();
     pin_records_reset();

@@ -82,10 +82,6 @@ bool pin_process_wants_plan(enum pin_comes comes);
  * made (said once on stderr), or another thread makes it; the program runs unpinned. */
 struct pin_process *pin_process_plan(enum pin_comes comes);
 
-/* Places the threads of pools that were left because strangers ran, if it can be known by now which
- * PUs these keep busy. The lock is not held: files are read. */
-void pin_process_look_again(void);
-
 /* An OpenMP runtime is at work in this process. */
 void pin_process_openmp_found(void);
 bool pin_process_has_openmp(void);

@@ -1,36 +1,40 @@
-/* While the program runs (SERVET_WATCH): a thread that waits for its PU beside another process is
- * moved.
+/* While the program runs: a thread that waits for its PU beside another process is moved.
  *
- * Twice a second a thread of ours asks how long each pinned thread has waited for its PU
- * (/proc/self/task/TID/schedstat), and which PUs have idled:
+ * A thread of ours asks now and then how long each placed thread has run and waited for its PU
+ * (/proc/self/task/TID/schedstat). It does nothing more until one waits for longer than the
+ * program's own other threads explain. Then it asks which PUs idle, too:
  *
- *    on a PU --waits, and a PU idles that none of ours has--> on that PU, as the weights choose it
- *      |  ^
- *      |  |  a PU idles; or no stranger runs any more: back to the PU of its slot
- *      v  |
- *    loose     waits, and none idles: all that the process may use, as the kernel sees fit
+ *    a thread    HOME --waits, and a PU idles that none of ours has--> AWAY, on that PU
+ *                HOME <--its own PU has idled for some looks---------- AWAY
  *
- * At most once a second for each thread. The watching thread is in the process because only there
- * is known which thread we have put where, and because so it cannot outlive it: it goes with exec,
- * exit and every signal, of which the caller hears as without it. A process of which nothing else
- * is left (the main thread may end before the others) is not held up by it. */
-#include <dirent.h>
+ *    a pool      PLACED --one waits, and no PU idles--> LEFT, whole: as the kernel sees fit
+ *                PLACED <--the PUs are our own for some looks, or other jobs give them back-- LEFT
+ *
+ * A team stays PLACED: its threads wait for one another, and lose more where the kernel moves them.
+ *
+ * The watching thread is in the process because only there is known which thread we have put where,
+ * and because so it cannot outlive it: it goes with exec, exit and every signal, of which the
+ * caller hears as without it. It is made before the first thread that gets a place, since a program
+ * may never call us again, and sleeps on its stack alone until the first look. The last thread of
+ * the pools that ends ends it, so it is never the one that makes a process have threads. */
+#include "preload/place/watch.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "preload/base/libc.h"
 #include "preload/base/pages.h"
 #include "preload/node/node.h"
-#include "preload/place/watch.h"
+#include "preload/place/life.h"
+#include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/syscall.h"
@@ -42,302 +46,427 @@
 #define CLOSE_RANGE_UNSHARE 2
 #endif
 
-#define PERIOD_NS 500000000
-#define MOVE_EVERY_NS 1000000000u
+/* Between looks: at first and after a change; at most, where nothing happens; and between two
+ * readings of the idle counters, where one tick more or less does not count. */
+#define FIRST_NS 100000000u
+#define LONGEST_NS 2000000000u
+#define SOON_NS (5u * PROFILE_TICK_NS)
+/* A watch that ended before it looked is not made again within this time: to make and end one takes
+ * some 60 us. */
+#define REST_NS 30000000u
 /* A thread waits for its PU when it has done so for more than this share of the time: beside one
  * stranger of its own weight it is a half. */
 #define WAITING 0.2
 /* A PU idles when it has done so for more than this share. */
 #define IDLING 0.8
-/* The program's static TLS is part of it. */
+/* So many looks in turn make something last. */
+#define LASTING 3u
+/* The program's static TLS is part of it. One of libc's would later be given to a thread of the
+ * program, which may ask for its size. */
 #define STACK_BYTES (256 * 1024)
 
+enum { NO_WATCH, IN_CHANGE, ON, UNABLE };
+enum { NOTHING, HASTEN, STOP };
+
 static struct {
-    struct pin_process *process;
     pthread_t thread;
-    atomic_int on;   /* no byte: to exchange one, gcc 12 calls libatomic on riscv64 */
-    atomic_int stop; /* a futex */
+    atomic_int state;
+    atomic_int word; /* a futex */
+    atomic_int slow; /* it sleeps for longer than at first */
+    _Atomic(uint64_t) not_before_ns;
     atomic_uint moved, loosened, tightened;
 } watch;
 
-struct subject;
-
 /* State of the last look. Only the watching thread comes here. */
 static struct {
-    uint64_t at_ns;
-    double passed_ns;
-    struct profile_ticks *before, *now; /* of each PU */
-    size_t pus;
-    uint32_t threads[PROFILE_MASK_PUS]; /* of ours on each PU */
-    _Atomic(void *) pages;
-    struct subject *subject; /* threads that are ours to move */
-    size_t subjects;
-    struct profile_mask idle; /* PUs of the plan that idle and are not ours */
-    bool anybody_waits;
+    uint64_t at_ns, own_ns; /* when it was; processor time of this process */
+    double passed_ns, own_passed_ns;
+    double ran_ns, waited_ns; /* since then: of all that are watched; of those that wait */
+    struct profile_ticks *before, *now; /* of each PU; NULL: not known */
+    struct profile_mask own;            /* PUs of the plan */
+    struct profile_mask used;           /* those of our threads */
+    struct profile_mask idle;           /* those that idle, and that none of our threads has */
+    unsigned loosen;                    /* pools, a bit each */
+    unsigned calm;                      /* looks in turn in which the PUs were our own */
+    int kept;                           /* the registry's descriptor, which this thread has, too */
+    bool has_looked, any_away, any_left, any_gone, changed;
     struct pin_watched main;
 } look;
 
 /* -- the threads that are watched -- */
 
-/* A thread as it was when the look began. Its record may be another thread's by now, so each change
- * names the thread that it is for. */
+/* A thread as it was at one moment. Its record may be another thread's by now, so each change names
+ * the thread that it is for. */
 struct subject {
     struct pin_thread *record; /* NULL: the main thread */
     uint64_t born_ns;
     struct pin_watched watched;
     pid_t tid;
-    int32_t pu, home;
+    int32_t pu;
+    unsigned pool;
 };
 
-#define MOST_SUBJECTS (1u + 65535u)
-
-/* False: there is no such thread, or it is not ours to move. The main thread is number 0. The lock
- * is held. */
+/* False: there is no such thread, or it is not ours to move. The main thread is number 0. */
 static bool get_subject(uint32_t number, struct subject *out)
 {
     struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL};
+    pin_process_lock();
+    it.pool = it.record ? it.record->pool : pin_here.pools.team;
     if (number == 0) {
         it.watched = look.main;
-        it.tid = getpid();
+        it.tid = pin_life.pid;
         it.pu = pin_process_main_pu();
-    } else if (it.record->pool < PIN_POOLS && !atomic_load(&it.record->bound)) {
+    } else if (it.pool < PIN_POOLS && !atomic_load(&it.record->bound)) {
         it.born_ns = it.record->born_ns;
         it.watched = it.record->watched;
         it.tid = atomic_load(&it.record->tid);
         it.pu = atomic_load(&it.record->pu);
     }
-    it.home = it.watched.home - 1;
+    pin_process_unlock();
     *out = it;
-    return it.tid != 0 && (it.pu >= 0 || (it.pu == PIN_LEFT && it.home >= 0));
+    return it.tid != 0 && (it.pu >= 0 || (number > 0 && it.pu == PIN_LEFT));
 }
 
-/* All of them. */
-static bool get_subjects(void)
-{
-    look.subject = pin_pages_map_once(&look.pages, MOST_SUBJECTS * sizeof *look.subject);
-    look.subjects = 0;
-    if (!look.subject) {
-        return false;
-    }
-    pin_process_lock();
-    for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        look.subjects += get_subject(number, &look.subject[look.subjects]);
-    }
-    pin_process_unlock();
-    return true;
-}
-
-/* The figures go to the records that are still theirs. */
-static void keep_figures(void)
+/* The figures go to the record if it is still that thread's. */
+static void keep_figures(const struct subject *it)
 {
     pin_process_lock();
-    for (const struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
-        if (!it->record) {
-            look.main = it->watched;
-        } else if (it->record->born_ns == it->born_ns) {
-            it->record->watched = it->watched;
-        }
+    if (!it->record) {
+        look.main = it->watched;
+    } else if (it->record->born_ns == it->born_ns) {
+        it->record->watched = it->watched;
     }
     pin_process_unlock();
 }
 
-static bool read_waited(pid_t tid, uint64_t *out)
+static bool read_schedstat(pid_t tid, uint64_t *ran_ns, uint64_t *waited_ns)
 {
     char path[64], text[96];
+    unsigned long long ran = 0, waited = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)tid);
-    unsigned long long ran, waited;
     if (!profile_read_small(path, text, sizeof text) ||
         sscanf(text, "%llu %llu", &ran, &waited) != 2) {
         return false;
     }
-    *out = waited;
+    *ran_ns = ran;
+    *waited_ns = waited;
     return true;
 }
 
-/* Has it waited for a PU since the last look? Not known, and false, at the first one. */
-static bool waits(struct subject *it)
+/* Has it waited for a PU since the last look? A thread that was there before the watch (main) is
+ * taken to have run until its first one. */
+static void see(struct subject *it)
 {
-    uint64_t waited;
-    if (!read_waited(it->tid, &waited)) {
-        return false;
+    const uint64_t now_ns = profile_now_ns();
+    struct pin_watched *its = &it->watched;
+    uint64_t since_ns = its->seen_at_ns ? its->seen_at_ns : it->born_ns, ran, waited;
+    if (!read_schedstat(it->tid, &ran, &waited)) {
+        look.any_gone = true;
+        return;
     }
-    const struct pin_watched before = it->watched;
-    it->watched.seen_at_ns = look.at_ns;
-    it->watched.waited_ns = waited;
-    double passed = (double)(look.at_ns - before.seen_at_ns);
-    return before.seen_at_ns != 0 && (double)(waited - before.waited_ns) > WAITING * passed;
+    if (since_ns == 0) {
+        since_ns = look.at_ns;
+        its->waited_ns = waited;
+        its->ran_ns = ran - (uint64_t)(now_ns - since_ns < ran ? now_ns - since_ns : ran);
+    }
+    const double waited_ns = (double)(waited - its->waited_ns);
+    its->lately_ns = ran - its->ran_ns;
+    its->waits = it->pu >= 0 && waited_ns > WAITING * (double)(now_ns - since_ns);
+    its->seen_at_ns = now_ns;
+    its->ran_ns = ran;
+    its->waited_ns = waited;
+    look.ran_ns += (double)its->lately_ns;
+    look.waited_ns += its->waits ? waited_ns : 0;
+    its->home = its->home == 1 + it->pu ? 0 : its->home;
+    look.any_away |= it->pu >= 0 && its->home > 0;
+    if (it->pu >= 0) {
+        profile_mask_add(&look.used, (uint32_t)it->pu);
+    }
+    keep_figures(it);
+}
+
+/* Sees each thread. True: one waits, and not for the program's other threads (helpers, a main
+ * thread without a place), each of which keeps one waiting while it runs. */
+static bool anybody_waits(void)
+{
+    struct subject it;
+    look.ran_ns = look.waited_ns = 0;
+    look.any_away = look.any_gone = false;
+    look.used = (struct profile_mask){0};
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        if (get_subject(number, &it)) {
+            see(&it);
+        }
+    }
+    const double others = look.own_passed_ns - look.ran_ns;
+    return look.waited_ns - (others > 0 ? others : 0) > WAITING * look.passed_ns;
+}
+
+/* -- PUs -- */
+
+/* Since the last look; below 0: not known. */
+static double idled_ns(uint32_t pu)
+{
+    return (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
+}
+
+static double busy_ns(uint32_t pu)
+{
+    const struct profile_ticks *before = &look.before[pu], *now = &look.now[pu];
+    const double all = (double)(now->all - before->all) - (double)(now->stolen - before->stolen);
+    return idled_ns(pu) < 0 ? 0 : all * PROFILE_TICK_NS - idled_ns(pu);
+}
+
+/* PUs of the plan that have idled since the last look and that none of our threads has, and whether
+ * they were our own. */
+static void find_idle(void)
+{
+    double busy = 0;
+    look.idle = (struct profile_mask){0};
+    PROFILE_MASK_EACH(&look.own, pu)
+    {
+        busy += busy_ns(pu);
+        if (!profile_mask_has(&look.used, pu) && idled_ns(pu) > IDLING * look.passed_ns) {
+            profile_mask_add(&look.idle, pu);
+        }
+    }
+    look.calm = busy - look.own_passed_ns < WAITING * look.passed_ns ? look.calm + 1 : 0;
+}
+
+/* Reads the idle counters. True: those of the last look are known as well. */
+static bool read_ticks(void)
+{
+    static _Atomic(void *) pages;
+    struct profile_ticks *room =
+        pin_pages_map_once(&pages, 2 * PROFILE_MASK_PUS * sizeof *look.now);
+    const bool before_is_known = look.now != NULL;
+    size_t pus = 0;
+    pin_process_lock();
+    look.own = pin_here.plan.own;
+    pin_process_unlock();
+    PROFILE_MASK_EACH(&look.own, pu)
+    {
+        pus = pu + 1;
+    }
+    look.before = look.now;
+    look.now = look.before == room ? room + PROFILE_MASK_PUS : room;
+    if (!room || profile_ticks_get(look.now, pus) < 0) {
+        look.now = NULL;
+    }
+    return before_is_known && look.now;
 }
 
 /* -- moving -- */
 
-static void count_threads(void)
+/* Once the program has closed the registry's descriptor, what this thread takes would be free again
+ * when it ends. The lock is held. */
+static bool may_take(void)
 {
-    memset(look.threads, 0, sizeof look.threads);
-    for (const struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
-        look.threads[it->pu >= 0 ? it->pu : 0] += it->pu >= 0;
-    }
+    return pin_here.registry.kept == look.kept;
 }
 
-static void move(struct subject *it, int32_t pu, atomic_uint *counted)
+static bool move(struct subject *it, uint32_t pu)
 {
-    if (!pin_process_move(it->record, it->born_ns, it->pu, pu)) {
-        return; /* it has been bound meanwhile, or has ended */
+    const int32_t home = it->watched.home ? it->watched.home : 1 + it->pu;
+    const bool goes_home = home == 1 + (int32_t)pu;
+    if (!pin_process_move(it->record, it->born_ns, it->pu, (int32_t)pu)) {
+        return false; /* it has been bound meanwhile, has ended, or another job has taken that PU */
     }
-    it->watched.moved_at_ns = look.at_ns;
-    it->watched.home = 1 + (pu >= 0 ? pu : it->pu);
-    atomic_fetch_add(counted, 1);
-    if (it->pu >= 0) {
-        look.threads[it->pu]--;
-    }
-    if (pu >= 0) {
-        look.threads[pu]++;
-        profile_mask_remove(&look.idle, (uint32_t)pu);
-    }
-    it->pu = pu;
+    it->pu = (int32_t)pu;
+    it->watched.home = goes_home ? 0 : home;
+    it->watched.home_idled = 0;
+    profile_mask_add(&look.used, pu);
+    look.changed = true;
+    atomic_fetch_add(goes_home ? &watch.tightened : &watch.moved, 1);
+    return true;
 }
 
-/* The first PU of the plan that idles: they are in the order of the weights. */
+/* Takes the first PU of the plan that idles from the others: they are in the order of the
+ * weights. */
 static bool choose_pu(uint32_t *out)
 {
-    const struct pin_plan *plan = &watch.process->plan;
+    const struct pin_pools *pools = &pin_here.pools;
     bool found = false;
     pin_process_lock();
-    for (size_t i = 0; !found && i < plan->count; i++) {
-        *out = plan->pus[i];
-        found = profile_mask_has(&look.idle, *out);
+    for (size_t i = 0; !found && i < pools->count; i++) {
+        *out = pools->places[i].pu;
+        found = profile_mask_has(&look.idle, *out) && (pools->places[i].ours || may_take());
+        if (found) {
+            profile_mask_remove(&look.idle, *out);
+        }
     }
     pin_process_unlock();
     return found;
 }
 
-static void treat(struct subject *it, bool waiting)
+/* Another process has had a part of the PU, more than a tick. */
+static bool is_shared(const struct subject *it)
 {
+    const double others = busy_ns((uint32_t)it->pu) - (double)it->watched.lately_ns;
+    return others > WAITING * look.passed_ns && others > PROFILE_TICK_NS;
+}
+
+static void treat(struct subject *it)
+{
+    const int32_t home = it->watched.home - 1;
     uint32_t pu;
-    if (it->watched.moved_at_ns != 0 && look.at_ns - it->watched.moved_at_ns < MOVE_EVERY_NS) {
-        return;
+    bool moved = false;
+    if (it->watched.waits && is_shared(it)) {
+        while (!moved && choose_pu(&pu)) {
+            moved = move(it, pu);
+        }
+        look.loosen |= moved ? 0 : 1u << it->pool;
+    } else if (home >= 0) {
+        const bool idles = profile_mask_has(&look.idle, (uint32_t)home);
+        it->watched.home_idled = idles ? it->watched.home_idled + 1 : 0;
+        if (it->watched.home_idled >= LASTING) {
+            move(it, (uint32_t)home);
+        }
     }
-    if ((waiting || it->pu == PIN_LEFT) && choose_pu(&pu)) {
-        move(it, (int32_t)pu, it->pu == PIN_LEFT ? &watch.tightened : &watch.moved);
-    } else if (waiting && it->pu >= 0 && look.threads[it->pu] == 1) {
-        /* With another thread of ours there, it is the program that has more threads than PUs. */
-        move(it, PIN_LEFT, &watch.loosened);
+    keep_figures(it);
+}
+
+static void loosen_pools(void)
+{
+    pin_process_lock();
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        if ((look.loosen >> pool & 1) &&
+            pin_pools_loosen(&pin_here.pools, pool, pin_process_leave)) {
+            atomic_fetch_add(&watch.loosened, 1);
+            look.changed = true;
+            look.calm = 0;
+        }
     }
+    pin_process_unlock();
+}
+
+static void treat_threads(void)
+{
+    struct subject it;
+    look.loosen = 0;
+    for (uint32_t number = 0; number <= pin_record_count(); number++) {
+        if (get_subject(number, &it) && it.pu >= 0) {
+            treat(&it);
+        }
+    }
+    if (look.loosen) {
+        loosen_pools();
+        pin_why_say();
+    }
+}
+
+/* Pools that are left, for which other jobs may have made room. */
+static void treat_left(void)
+{
+    struct profile_mask held;
+    size_t placed = 0;
+    pin_process_lock();
+    if (may_take()) {
+        pin_registry_look(&pin_here.registry, &look.own, &held);
+        pin_pools_avoid(&pin_here.pools, &held);
+        placed = pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING, pin_process_put);
+    }
+    pin_process_unlock();
+    look.changed |= placed > 0;
+    atomic_fetch_add(&watch.tightened, (unsigned)placed);
 }
 
 /* -- one look -- */
 
-/* PUs of the plan that have idled since the last look, and that none of our threads has. */
-static void find_idle(void)
+/* A table of files of its own: its files take no descriptor that the program would get, and no pipe
+ * of the program's is held open. What keeps the registry's locks is in both. Kernels before 5.9
+ * leave it as it is. And it runs where a thread that is left may. */
+static void prepare(void)
+{
+    const int verbose = pin_here.options.verbose ? STDERR_FILENO + 1 : 0;
+    look.kept = pin_here.registry.kept;
+    profile_syscall(SYS_close_range, look.kept > verbose ? look.kept + 1 : verbose, UINT_MAX,
+                    CLOSE_RANGE_UNSHARE, 0, 0, 0);
+    if (look.kept > verbose) {
+        profile_syscall(SYS_close_range, verbose, look.kept - 1, 0, 0, 0, 0);
+    }
+    (void)pin_life_change_mask(0, &pin_here.children, 0);
+}
+
+/* Has a thread of a pool been left? False: there is none any more. */
+static bool has_threads(bool *any_left)
 {
     pin_process_lock();
-    const struct profile_mask own = watch.process->plan.own;
+    if (look.any_gone) {
+        pin_pools_bury(&pin_here.pools);
+    }
+    *any_left = pin_pools_are_left(&pin_here.pools);
+    const bool there_are = pin_pools_threads(&pin_here.pools) > 0;
     pin_process_unlock();
-    look.idle = (struct profile_mask){0};
-    for (uint32_t pu = 0; pu < look.pus; pu++) {
-        double idle_ns =
-            (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
-        if (profile_mask_has(&own, pu) && look.threads[pu] == 0 &&
-            idle_ns > IDLING * look.passed_ns) {
-            profile_mask_add(&look.idle, pu);
-        }
-    }
+    return there_are;
 }
 
-/* Nobody waits and no more is runnable than our threads and this one: each loose one goes home. */
-static void tighten(void)
+static uint64_t look_around(uint64_t period_ns)
 {
-    if (look.anybody_waits || profile_running_tasks() > look.subjects + 1) {
-        return;
-    }
-    for (struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
-        if (it->pu == PIN_LEFT && look.at_ns - it->watched.moved_at_ns >= MOVE_EVERY_NS) {
-            move(it, it->home, &watch.tightened);
+    const uint64_t at_ns = profile_now_ns(), own_ns = profile_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    const bool had_ticks = look.now != NULL;
+    look.passed_ns = (double)(at_ns - look.at_ns);
+    look.own_passed_ns = (double)(own_ns - look.own_ns);
+    look.changed = false;
+    const bool needs_ticks = anybody_waits() || look.any_away || look.any_left;
+    look.at_ns = at_ns;
+    look.own_ns = own_ns;
+    if (!needs_ticks) {
+        look.now = NULL;
+    } else if (read_ticks()) {
+        find_idle();
+        treat_threads();
+        if (look.any_left) {
+            treat_left();
         }
     }
-}
-
-static void look_round(void)
-{
-    uint64_t now_ns = profile_now_ns();
-    bool first = look.at_ns == 0;
-    struct profile_ticks *before = look.now;
-    look.now = look.before;
-    look.before = before;
-    look.passed_ns = (double)(now_ns - look.at_ns);
-    look.at_ns = now_ns;
-    if (profile_ticks_get(look.now, look.pus) < 0 || first) {
-        return;
-    }
-    pin_process_look_again();
-    if (!get_subjects()) {
-        return;
-    }
-    count_threads();
-    find_idle();
-    look.anybody_waits = false;
-    for (struct subject *it = look.subject; it < look.subject + look.subjects; it++) {
-        bool waiting = waits(it);
-        look.anybody_waits = look.anybody_waits || waiting;
-        treat(it, waiting);
-    }
-    tighten();
-    keep_figures();
+    const uint64_t longer_ns = 2 * period_ns < LONGEST_NS ? 2 * period_ns : LONGEST_NS;
+    return needs_ticks && !had_ticks ? SOON_NS : look.changed ? FIRST_NS : longer_ns;
 }
 
 /* -- the thread -- */
 
-/* Is this thread the last one? A main thread that has ended stays as a zombie. */
-static bool is_alone(void)
-{
-    struct dirent *entry;
-    char path[64], text[512];
-    size_t others = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
-    (void)profile_read_small(path, text, sizeof text);
-    const char *state = profile_stat_find(text, PROFILE_STAT_STATE);
-    if (!state || *state != 'Z') {
-        return false;
-    }
-    DIR *folder = opendir("/proc/self/task");
-    while (folder && (entry = readdir(folder))) {
-        others += atoi(entry->d_name) > 0;
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    return others == 2;
-}
-
-/* A table of its own, empty: its files take no descriptor that the program would get, and no pipe
- * of the program's is held open. Kernels before 5.9 leave it as it is. */
-static void make_file_table(void)
-{
-    const long first = watch.process->options.verbose ? STDERR_FILENO + 1 : 0;
-    profile_syscall(SYS_close_range, first, UINT_MAX, CLOSE_RANGE_UNSHARE, 0, 0, 0);
-}
-
 static void *watch_main(void *unused)
 {
-    const struct timespec period = {.tv_nsec = PERIOD_NS};
-    (void)unused;
-    make_file_table();
+    uint64_t period_ns = FIRST_NS;
     profile_syscall(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
-    while (!atomic_load(&watch.stop) && !is_alone()) {
-        look_round();
-        profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAIT_PRIVATE, 0, (long)&period, 0, 0);
+    while (atomic_load(&watch.word) != STOP) {
+        int hasten = HASTEN;
+        const struct timespec period = {.tv_sec = (time_t)(period_ns / 1000000000u),
+                                        .tv_nsec = (long)(period_ns % 1000000000u)};
+        atomic_store(&watch.slow, period_ns > FIRST_NS);
+        profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAIT_PRIVATE, NOTHING, (long)&period, 0,
+                        0);
+        if (atomic_compare_exchange_strong(&watch.word, &hasten, NOTHING)) {
+            period_ns = FIRST_NS;
+        } else if (hasten == NOTHING) {
+            if (!look.has_looked) {
+                prepare();
+            }
+            look.has_looked = true;
+            period_ns = look_around(period_ns);
+            if (!has_threads(&look.any_left)) { /* the last one has ended without a word */
+                atomic_store(&watch.word, STOP);
+            }
+        }
     }
-    return NULL;
+    return unused;
 }
 
 static int start_thread(void)
 {
+    static _Atomic(void *) stack;
     pthread_attr_t attributes;
     sigset_t all, before;
-    int rc = pthread_attr_init(&attributes);
+    int rc = pin_pages_map_once(&stack, STACK_BYTES) ? pthread_attr_init(&attributes) : ENOMEM;
     if (rc != 0) {
         return -rc;
     }
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    memset(&look, 0, sizeof look);
+    look.at_ns = profile_now_ns();
+    look.own_ns = profile_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    atomic_store(&watch.word, NOTHING);
+    pthread_attr_setstack(&attributes, atomic_load(&stack), STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its threads */
     rc = PIN_LIBC(pthread_create)(&watch.thread, &attributes, watch_main, NULL);
@@ -346,49 +475,116 @@ static int start_thread(void)
     return -rc;
 }
 
-int pin_watch_start(struct pin_process *process)
+/* -- its life -- */
+
+/* A thread that is not watched is put where nothing else runs, or where it is a team's. */
+static void avoid_busy_pus(void)
 {
-    PROFILE_MASK_EACH(&process->plan.own, pu)
-    {
-        look.pus = pu + 1;
+    struct profile_mask busy;
+    pin_process_lock();
+    const struct profile_mask own = pin_here.plan.own;
+    pin_process_unlock();
+    if (!pin_foreign_load_pus(&own, 0, &busy)) {
+        busy = own;
     }
-    look.before = calloc(2 * look.pus, sizeof *look.before);
-    if (!look.before) {
-        return -ENOMEM;
-    }
-    look.now = look.before + look.pus;
-    watch.process = process;
-    int rc = start_thread();
-    atomic_store(&watch.on, rc == 0);
-    return rc;
+    pin_process_lock();
+    pin_pools_avoid(&pin_here.pools, &busy);
+    pin_process_unlock();
 }
 
-void pin_watch_stop(void)
+static void start_or_avoid(void)
 {
-    if (atomic_exchange(&watch.on, false)) {
-        atomic_store(&watch.stop, 1);
-        profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-        PIN_LIBC(pthread_join)(watch.thread, NULL);
+    uint64_t ran, waited;
+    const bool is_known = read_schedstat(pin_life.pid, &ran, &waited);
+    const int rc = is_known ? start_thread() : -ENOSYS;
+    if (rc < 0) {
+        pin_log(pin_here.options.verbose, "threads are not watched: %s",
+                is_known ? strerrordesc_np(-rc) : "no /proc/self/task/TID/schedstat");
+        avoid_busy_pus();
     }
+    atomic_store(&watch.state, rc < 0 ? UNABLE : ON);
+}
+
+bool pin_watch_is_due(void)
+{
+    const int state = atomic_load(&watch.state);
+    return (state == NO_WATCH || (state == ON && atomic_load(&watch.word) == STOP)) &&
+           !pin_here.options.no_watch && profile_now_ns() >= atomic_load(&watch.not_before_ns);
+}
+
+void pin_watch_start(void)
+{
+    int before = NO_WATCH;
+    (void)pin_watch_stop(); /* one that has ended by itself */
+    if (atomic_compare_exchange_strong(&watch.state, &before, IN_CHANGE)) {
+        const bool outside = pin_self.inside;
+        pin_self.inside = true;
+        if (pin_pages_with_stack(start_or_avoid) < 0) {
+            atomic_store(&watch.state, UNABLE);
+        }
+        pin_self.inside = outside;
+    }
+}
+
+void pin_watch_hasten(void)
+{
+    if (atomic_load_explicit(&watch.slow, memory_order_relaxed) &&
+        atomic_exchange(&watch.slow, false)) {
+        int nothing = NOTHING;
+        if (atomic_compare_exchange_strong(&watch.word, &nothing, HASTEN)) {
+            profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+        }
+    }
+}
+
+/* Another thread may be at it. */
+static bool take_running(void)
+{
+    int on = ON;
+    while (!atomic_compare_exchange_strong(&watch.state, &on, IN_CHANGE)) {
+        if (on != IN_CHANGE) {
+            return false;
+        }
+        on = ON;
+        sched_yield();
+    }
+    return true;
+}
+
+bool pin_watch_stop(void)
+{
+    if (!take_running()) {
+        return false;
+    }
+    struct pin_shield shield;
+    pin_shield_raise(&shield);
+    atomic_store(&watch.word, STOP);
+    profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    PIN_LIBC(pthread_join)(watch.thread, NULL);
+    if (!look.has_looked) {
+        atomic_store(&watch.not_before_ns, profile_now_ns() + REST_NS);
+    }
+    atomic_store(&watch.state, NO_WATCH);
+    pin_shield_lower(&shield);
+    return true;
 }
 
 void pin_watch_forget(void)
 {
-    if (watch.process) {
-        memset(&watch, 0, sizeof watch);
-        memset(&look, 0, sizeof look);
-    }
+    memset(&watch, 0, sizeof watch);
 }
 
 void pin_watch_report(const char *where)
 {
-    if (atomic_load(&watch.on)) {
+    const unsigned moved = atomic_load(&watch.moved), loosened = atomic_load(&watch.loosened),
+                   tightened = atomic_load(&watch.tightened);
+    if (moved + loosened + tightened > 0) {
         pin_record(where, false,
-                   "watch: {moved} moves to idle PUs, {loosened} times left to the kernel, "
-                   "{tightened} times back",
+                   "watch: {moved} moves to idle PUs, {loosened} times a pool was left to the "
+                   "kernel, {tightened} threads put back",
                    PROFILE_FACTS(PROFILE_FIGURE("watch", PROFILE_INSIDE, 0),
-                                 PROFILE_NUMBER("moved", atomic_load(&watch.moved)),
-                                 PROFILE_NUMBER("loosened", atomic_load(&watch.loosened)),
-                                 PROFILE_NUMBER("tightened", atomic_load(&watch.tightened))));
+                                 PROFILE_NUMBER("moved", moved),
+                                 PROFILE_NUMBER("loosened", loosened),
+                                 PROFILE_NUMBER("tightened", tightened)));
     }
 }

@@ -1,20 +1,26 @@
-/* The watch (SERVET_WATCH): a thread of ours that looks twice a second whether pinned threads wait
- * for their PU, and moves them. */
+/* The watch: a thread of ours that looks whether placed threads wait for their PU, and moves
+ * them. */
 #ifndef SERVET_PRELOAD_PLACE_WATCH_H
 #define SERVET_PRELOAD_PLACE_WATCH_H
 
-#include "preload/place/process.h"
+#include <stdbool.h>
 
 /* The name of that thread. */
 #define PIN_WATCH_NAME "servet-watch"
 
-/* Starts it for a process with a plan. 0; -errno: it is not running. */
-int pin_watch_start(struct pin_process *process);
-/* Ends it before a sandbox of all threads is made. */
-void pin_watch_stop(void);
+/* Is it to be started before the next thread gets a place? */
+bool pin_watch_is_due(void);
+/* Starts it, for a process with a plan. Where it cannot run, PUs that do not idle are avoided from
+ * now on. The lock is not held. */
+void pin_watch_start(void);
+/* A thread has got a place: it is looked at soon. */
+void pin_watch_hasten(void);
+/* Ends it, and waits for that: when the last thread has ended, and before a sandbox of all threads.
+ * False: there was none. The lock is not held. */
+bool pin_watch_stop(void);
 /* In the child of a fork, where it is not. */
 void pin_watch_forget(void);
-/* Its line of SERVET_REPORT, if it is running. */
+/* Its line of SERVET_REPORT, if it has done something. */
 void pin_watch_report(const char *where);
 
 #endif

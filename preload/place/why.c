@@ -100,9 +100,8 @@ static void say_cause(unsigned number, char *out, size_t size)
         snprintf(out, size, "%s", whys[number].by);
         break;
     case PIN_CAUSE_STRANGERS:
-        snprintf(out, size, "%zu thread%s, %zu PU%s, beside %zu busy program%s at unknown places",
-                 needs, plural(needs), pools->count, plural(pools->count), pools->strangers,
-                 plural(pools->strangers));
+        snprintf(out, size, "%zu thread%s, beside other programs on the same PU%s", needs,
+                 plural(needs), plural(pools->count));
         break;
     case PIN_CAUSE_TEAM:
         snprintf(out, size, "%zu thread%s, and %s's team has its PUs", needs, plural(needs),

@@ -325,7 +325,7 @@ TEST(the_launcher_follows_the_programs_mpi)
 static void begin(void)
 {
     setenv("SERVET_REGISTRY", "0", 1);
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
 }
 
 TESTS(.begin = begin, .setup = make_folder)

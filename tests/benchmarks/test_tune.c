@@ -357,7 +357,7 @@ TEST(entries_that_do_not_hold_are_said_and_left)
 static void begin(void)
 {
     setenv("SERVET_REGISTRY", "0", 1);
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
 }
 
 TESTS(.begin = begin, .setup = set_up)

@@ -27,7 +27,7 @@ const char *const fuzz_seeds[] = {
     "SERVET_RANK=0 0/1 0-7 {0},{4}",
     "SERVET_PROFILE=a/b.json\nSERVET_REGISTRY=0\nSERVET_REPORT=stderr\nSERVET_TRACE=-\n"
     "SERVET_MEMBIND=local\nSERVET_HELPERS=libuv*,libev*\nSERVET_WORKERS=lib[a-z]*\n"
-    "SERVET_AUTO=1\nSERVET_STRANGERS=0",
+    "SERVET_AUTO=1\nSERVET_WATCH=0",
     NULL,
 };
 

@@ -41,7 +41,7 @@ static void clean_environment(void)
 #endif
     /* Other programs under the shim on this machine must not decide what a test sees. */
     setenv("SERVET_REGISTRY", "0", 1);
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -72,7 +72,7 @@ void child_run(struct child *child, const char *const *changes, const char *cons
 
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv)
 {
-    const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD, "SERVET_STRANGERS=0"};
+    const char *all[32] = {"LD_PRELOAD=" CHILD_PRELOAD, "SERVET_WATCH=0"};
     for (size_t i = 0; changes && changes[i] && i < 29; i++) {
         all[i + 2] = changes[i];
     }

@@ -76,7 +76,7 @@ static void make_plan(const struct machine *m, uint32_t threads, struct pin_laun
     memset(&options, 0, sizeof options);
     setenv("SERVET_PROFILE", m->path, 1);
     setenv("SERVET_REGISTRY", "0", 1);
-    setenv("SERVET_STRANGERS", "0", 1); /* this machine's work is not that machine's */
+    setenv("SERVET_WATCH", "0", 1); /* this machine's work is not that machine's */
     pin_options_read(&options);
     pin_launcher_read(options.rebind, launcher);
     ck_assert_int_eq(pin_plan_make(&request, &registry, plan), 0);

@@ -196,7 +196,7 @@ static struct run takes(const char *runtime, const char *options, const char *wo
 {
     uint32_t first, last;
     here(&first, &last);
-    struct run run = run_command("env NEAR0=%u NEAR1=%u SERVET_STRANGERS=0 " SERVET_PIN
+    struct run run = run_command("env NEAR0=%u NEAR1=%u SERVET_WATCH=0 " SERVET_PIN
                                  " %s -- " PROGRAMS "/takes_%s %s",
                                  first, last, options, runtime, words);
     ck_assert_msg(run.status == 0, "%s", run.err);

@@ -161,7 +161,7 @@ TEST(ranks_in_one_pu_are_too_many)
 TEST(a_worker_starts_on_its_part_and_its_processes_too)
 {
     here_need_two_pus();
-    child_run(&child, CHANGES(WORKER, "SERVET_STRANGERS=0"),
+    child_run(&child, CHANGES(WORKER, "SERVET_WATCH=0"),
               ARGV(SERVET_PIN, "--", "/bin/sh", "-c",
                    "grep Cpus_allowed_list /proc/self/status; " PROGRAMS "/pthreads 1; "
                    "env | grep OMP_PLACES; true"));

@@ -1,4 +1,4 @@
-/* Is a thread moved only while it is the one that the watch (SERVET_WATCH) has looked at, where it
+/* Is a thread moved only while it is the one that the watch has looked at, where it
  * was put? The whole shim is in this program. */
 #include <pthread.h>
 #include <semaphore.h>

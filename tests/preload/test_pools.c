@@ -218,41 +218,51 @@ TEST(no_pu_twice_however_threads_come_and_go, .loops = 50)
     }
 }
 
-/* -- strangers -- */
+/* -- other programs -- */
 
 static void placed(struct pin_thread *thread, int32_t pu)
 {
     atomic_store(&thread->pu, pu);
 }
 
-TEST(a_pool_beside_strangers_is_placed_when_it_is_known_where_they_run)
+TEST(a_pool_that_waited_beside_others_is_left_whole_until_it_is_calm)
+{
+    begin(4);
+    struct pin_thread *first = add(""), *second = add("");
+    ck_assert(!pin_pools_are_left(&pools));
+    ck_assert(pin_pools_loosen(&pools, 0, leave));
+    expect(first, PIN_LEFT);
+    expect(second, PIN_LEFT);
+    ck_assert(!pin_pools_loosen(&pools, 0, leave));
+    expect(add(""), PIN_LEFT);
+    ck_assert(pools.pool[0].cause == PIN_CAUSE_STRANGERS);
+    ck_assert(pin_pools_are_left(&pools));
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, false, placed), 0);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 3);
+    expect(first, 1);
+    expect(second, 2);
+    ck_assert(!pin_pools_are_left(&pools) && pools.pool[0].cause == PIN_CAUSE_NONE);
+}
+
+TEST(a_team_is_not_left_for_other_programs)
+{
+    begin(2);
+    ck_assert(begin_team());
+    struct pin_thread *thread = add_to_team();
+    ck_assert(!pin_pools_loosen(&pools, pools.team, leave));
+    expect(thread, 1);
+}
+
+TEST(a_pool_that_is_not_watched_is_placed_where_pus_idle)
 {
     const struct profile_mask busy = {.word = {0x6}};
     begin(4);
-    pools.strangers = 2;
-    struct pin_thread *first = add(""), *second = add("");
-    expect(first, PIN_LEFT);
-    ck_assert(pools.pool[0].cause == PIN_CAUSE_STRANGERS);
-    pin_pools_place_rest(&pools, &busy, placed);
-    ck_assert(pools.pool[0].cause == PIN_CAUSE_NONE);
+    pin_pools_avoid(&pools, &busy);
+    struct pin_thread *first = add("");
     expect(first, 3);
-    expect(second, 0);
-    expect(add(""), PIN_LEFT);
-    begin(16);
-    pools.strangers = 1; /* one thread hardly meets it */
-    expect(add(""), 1);
-}
-
-TEST(a_team_is_placed_beside_strangers_unless_another_pool_takes_turns_with_it)
-{
-    begin(2);
-    pools.strangers = 1;
-    ck_assert(begin_team());
-    expect(add_to_team(), 1);
-    begin(2);
-    pools.strangers = 1;
-    add("libopenblas.so.0");
-    ck_assert(!begin_team());
+    expect(add(""), 0);
+    expect(add(""), PIN_LEFT); /* and with it the whole pool */
+    expect(first, PIN_LEFT);
 }
 
 /* -- two jobs -- */
@@ -294,6 +304,22 @@ static void one_worker(void)
 {
     begin(2);
     expect(add(""), 1);
+}
+
+TEST(a_pool_that_did_not_fit_is_placed_when_the_other_job_has_ended)
+{
+    const struct profile_mask none = {0};
+    open_registry();
+    pid_t other = job(one_worker);
+    begin(2);
+    struct pin_thread *first = add(""), *second = add("");
+    expect(second, PIN_LEFT);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, true, placed), 0);
+    end_job(other);
+    pin_pools_avoid(&pools, &none);
+    ck_assert_uint_eq(pin_pools_place_rest(&pools, false, placed), 2);
+    expect(first, 1);
+    expect(second, 0);
 }
 
 static void a_team_of_two(void)

@@ -86,10 +86,4 @@ TEST(threads_that_are_cancelled_as_they_return_keep_no_lock)
 }
 #endif
 
-TEST(no_function_of_the_program_stands_in_for_libcs)
-{
-    run(CHANGES("SERVET_STRANGERS=1"), "joined");
-    ck_assert_str_eq(child.out, "done\n");
-}
-
 TESTS(.begin = here_need_two_pus)

@@ -70,7 +70,7 @@ TEST(the_process_that_holds_a_pu_is_named, .not_emulated = "the emulator has a t
     char command[2048], expected[64];
     snprintf(command, sizeof command,
              "cd %s && rm -f go && mkfifo go && export LD_PRELOAD=" CHILD_PRELOAD
-             " SERVET_STRANGERS=0 SERVET_VERBOSE=1 SERVET_REGISTRY=%s/registry && "
+             " SERVET_WATCH=0 SERVET_VERBOSE=1 SERVET_REGISTRY=%s/registry && "
              "{ " PROGRAMS "/spin <go 2>err & } && exec 3>go && until grep -q ' on PU ' err; do :; "
              "done; " PROGRAMS "/pthreads 2; echo | OMP_NUM_THREADS=2 " PROGRAMS
              "/stays alone 1 0 0 0; exec 3>&-; wait",
@@ -177,8 +177,7 @@ TEST(the_roles_of_threads_that_run_are_those_of_their_code, .not_emulated = "rol
     expect_live(" stays main PU ", " by user");
     expect_live(" stays worker PU ", " by user");
     expect_live(" stays thread PU ", " by others");
-    look_at_live(
-        "SERVET_REGISTRY=0 SERVET_STRANGERS=0 OMP_NUM_THREADS=2 LD_PRELOAD=" CHILD_PRELOAD);
+    look_at_live("SERVET_REGISTRY=0 SERVET_WATCH=0 OMP_NUM_THREADS=2 LD_PRELOAD=" CHILD_PRELOAD);
     expect_live(" stays main PU ", " by servet");
     expect_live(" stays worker PU ", " by servet");
     expect_live(" stays thread PU ", "");

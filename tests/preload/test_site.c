@@ -206,7 +206,7 @@ static bool run_in_container(const char *masks, char where[2][256])
         return false;
     }
     snprintf(script, sizeof script, "%s && exec env LD_PRELOAD=%s \"$@\"", masks, SERVET_SHIM);
-    child_run(&child, CHANGES(registry, "SERVET_STRANGERS=0"),
+    child_run(&child, CHANGES(registry, "SERVET_WATCH=0"),
               ARGV("unshare", "-Urm", "sh", "-c", script, "sh", PROGRAMS "/pthreads", "1"));
     expect_success();
     child_worker(&child, 0, 0, where[0], sizeof where[0]);

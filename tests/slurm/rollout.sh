@@ -46,7 +46,7 @@ cat >"$files/job" <<END
 . "$lmod"
 module use "$PREFIX/share/servet/modulefiles" "$files/modules"
 \$MODULE
-SERVET_STRANGERS=0 SERVET_VERBOSE=1 SERVET_REPORT="$files/job.report" "$WORKER" 1
+SERVET_WATCH=0 SERVET_VERBOSE=1 SERVET_REPORT="$files/job.report" "$WORKER" 1
 echo "on \$SLURMD_NODENAME"
 echo "LD_PRELOAD=\$LD_PRELOAD SERVET_MEM_PRIOR=\$SERVET_MEM_PRIOR"
 END

@@ -1,8 +1,10 @@
 /* spin: a worker computes until stdin ends, and the main thread waits for that; both report where
- * they are. spin join: the main thread waits for the worker. spin alone: the main thread ends
- * before its worker, which ends at once. */
-#include <poll.h>
-#include <stdbool.h>
+ * they are. spin alone: the main thread ends before its worker, which ends at once. spin after MS:
+ * a worker lives for so long; how many threads there are when it has been joined, by C11's function
+ * too, and whether the process may have a namespace then for which it must have one alone. */
+#include <dirent.h>
+#include <sched.h>
+#include <threads.h>
 
 #include "threads.h"
 
@@ -16,13 +18,37 @@ static void *computes(void *argument)
     return argument;
 }
 
-static void *computes_until_stdin_ends(void *argument)
+static int naps(void *argument)
 {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (poll(&input, 1, 0) == 0) {
+    usleep(1000 * (useconds_t)atoi(argument));
+    return 0;
+}
+
+static void *naps_too(void *argument)
+{
+    naps(argument);
+    return NULL;
+}
+
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        count += entry->d_name[0] != '.';
     }
-    report_worker(0, 1);
-    return argument;
+    closedir(folder);
+    return count;
+}
+
+static void after(char *ms)
+{
+    thrd_t thread;
+    run_thread(naps_too, ms);
+    printf("threads %d", count_threads());
+    must(thrd_create(&thread, naps, ms) != thrd_success || thrd_join(thread, NULL) != thrd_success);
+    printf(" %d", count_threads());
+    printf(" alone %s\n", unshare(CLONE_NEWUSER) == 0 ? "yes" : strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -32,9 +58,12 @@ int main(int argc, char **argv)
         begin_thread(nothing, NULL);
         pthread_exit(NULL);
     }
-    bool joins = argc > 1 && strcmp(argv[1], "join") == 0;
-    pthread_t worker = begin_thread(joins ? computes_until_stdin_ends : computes, NULL);
-    while (!joins && read(STDIN_FILENO, &byte, 1) > 0) {
+    if (argc > 2 && strcmp(argv[1], "after") == 0) {
+        after(argv[2]);
+        return 0;
+    }
+    pthread_t worker = begin_thread(computes, NULL);
+    while (read(STDIN_FILENO, &byte, 1) > 0) {
     }
     ended = 1;
     pthread_join(worker, NULL);

@@ -1,5 +1,5 @@
 /* Threads that make threads, at once and for a while: races SECONDS. Some last as long as the watch
- * (SERVET_WATCH) takes to look at them twice, some end before; a child is forked meanwhile. */
+ * takes to look at them twice, some end before; a child is forked meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -65,7 +65,7 @@ static void set_environment(unsigned number, unsigned rank)
     setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
     setenv("SERVET_PROFILE", here.machine->path, 1);
     setenv("SERVET_REGISTRY", here.registry, 1);
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
     setenv("SERVET_REPORT", job->process[rank].report, 1);
     if (job->team > 0) {
         set_number("OMP_NUM_THREADS", job->team + 1);

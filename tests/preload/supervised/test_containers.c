@@ -57,7 +57,7 @@ static void set_environment(unsigned number)
     snprintf(text, sizeof text, "%u", here.team);
     setenv("OMP_NUM_THREADS", text, 1);
     setenv("SERVET_PROFILE", here.machine->path, 1);
-    setenv("SERVET_STRANGERS", "0", 1);
+    setenv("SERVET_WATCH", "0", 1);
     setenv("SERVET_FORCE", "1", 1); /* alone in that namespace */
     setenv("LD_PRELOAD", number > 0 ? "/dev/shm/shim.so" : SERVET_SHIM, 1);
     if (here.team == 1) {

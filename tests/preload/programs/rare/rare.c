@@ -269,33 +269,6 @@ static void cancelled(int threads)
     make_and_join(2, NULL, show);
 }
 
-/* -- a program with a function of libc's name -- */
-
-int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
-{
-    (void)thread, (void)result, (void)until;
-    static const char line[] = "the program's own function is called\n";
-    return write(STDOUT_FILENO, line, sizeof line - 1) > 0 ? EINVAL : EIO;
-}
-
-static void joined(void)
-{
-    pid_t busy[MOST];
-    for (int i = 0; i < MOST; i++) {
-        busy[i] = fork();
-        while (busy[i] == 0) {
-            ;
-        }
-    }
-    for (int i = 0; i < 3; i++) {
-        make_and_join(1, NULL, nap);
-    }
-    for (int i = 0; i < MOST; i++) {
-        kill(busy[i], SIGKILL);
-        waitpid(busy[i], NULL, 0);
-    }
-}
-
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -317,8 +290,6 @@ int main(int argc, char **argv)
         little();
     } else if (strcmp(way, "cancelled") == 0) {
         cancelled(1000);
-    } else if (strcmp(way, "joined") == 0) {
-        joined();
     } else {
         forked(way);
     }
