@@ -9,7 +9,6 @@ _servet_values() {
 	case $1:$2 in
 	servet-probe:--probes) echo "all cache sharing memory message device" ;;
 	servet-probe:--message-data) echo "written unwritten" ;;
-	servet-probe:--machine) echo "native simulated:" ;;
 	servet-map:--format) servet-map --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	servet-map:--kind) echo "p e" ;;
 	servet-spmd:--format) servet-spmd --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;

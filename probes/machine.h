@@ -6,7 +6,7 @@
  * Backends:
  *   native     pinned threads of this process, memory placed with libnuma
  *   mpi        one rank per PU; only the exchange of messages
- *   simulated  a machine described in a JSON file
+ *   simulated  a machine described in a JSON file (tests/simulated)
  *
  * All operations: 0 and every output set, or -errno and none (a backend may set some):
  *   -ENOTSUP  this backend cannot
@@ -142,6 +142,7 @@ struct machine_transferred {
 #define MACHINE_ANSWER_S 60.0
 
 struct machine;
+struct bsp_machine;
 
 /* Seconds since a machine was opened, of all its workers together, in operations. */
 struct machine_times {
@@ -177,6 +178,8 @@ struct machine_ops {
     struct machine_times (*times)(struct machine *machine);
     /* How many tasks there are now for each PU, beside the one that asks; NULL: none. */
     double (*others)(struct machine *machine);
+    /* Its own supersteps (bsp/bsp.h); NULL: threads and ranks on its PUs. -EINVAL: it has none. */
+    int (*supersteps)(struct machine *machine, struct bsp_machine *out, struct servet_error *error);
     void (*close)(struct machine *machine);
 };
 
@@ -234,11 +237,6 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
  * not installed. */
 int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_atomic_t *cancel,
                            struct machine *out, struct servet_error *error);
-
-/* A machine out of a JSON description (tests/fixtures/machines). `seed` drives its noise and page
- * placement. -ENOENT …, -EINVAL with file and place. */
-int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
-                                 struct servet_error *error);
 
 /* The operations, with the checks that hold for every backend. */
 int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "probes/cache/probe.h"
-#include "probes/simulated/simulated.h"
 #include "profile/base/cli.h"
+#include "tests/simulated/simulated.h"
 
 enum { LEVELS = 5, JOBS_MAX = 64 };
 static const double within_first = 1.03, within_last = 1.10;

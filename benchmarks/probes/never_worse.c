@@ -17,8 +17,8 @@
 #include "probes/memory/rates.h"
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
-#include "probes/simulated/simulated.h"
 #include "profile/base/cli.h"
+#include "tests/simulated/simulated.h"
 
 /* Sums of the same figures in another order. */
 static const double rounding = 1e-9;

@@ -61,7 +61,7 @@ double probe_bsp_difference(const struct bsp_line *a, const struct bsp_line *b, 
  *
  * Backends: threads    pinned threads, puts into queues that a synchronisation delivers
  *           mpi        ranks of servet-ranks, an all-to-all-v per superstep
- *           simulated  words over the shared links of a described machine, with its noise
+ *           a machine's own, where it has them (machine_ops.supersteps)
  *
  * Both operations: 0 and the output set, or -errno as machine.h has it. */
 
@@ -97,7 +97,7 @@ struct bsp_machine {
     const char *name;        /* "threads", "mpi", "simulated" */
     uint32_t processors_max; /* one per PU */
     struct machine *native;  /* whose PUs and workers are used; processor i is on its i-th PU. NULL
-                                if simulated */
+                                if the machine has supersteps of its own */
     void *state;
 };
 
@@ -111,13 +111,6 @@ int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct s
 /* r as measured by the threads of the native machine: the operation of two backends. */
 int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
                            double *flop_per_s);
-
-/* A described machine with what its description says of supersteps, exchanged over its layers
- * (simulated/bsp.c); it must outlive this. -EINVAL: it does not describe them. -ENOMEM. */
-int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
-                             struct servet_error *error);
-/* Is it a machine of probe_machine_open_simulated()? */
-bool probe_bsp_is_described(const struct machine *machine);
 
 void probe_bsp_machine_close(struct bsp_machine *machine);
 

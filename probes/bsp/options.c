@@ -136,10 +136,6 @@ void probe_bsp_options_check(const struct bsp_options *options, const struct mac
     if (!options->wanted) {
         return;
     }
-    if (options->backends && probe_bsp_is_described(machine)) {
-        cli_usage("--backend: expected none with a simulated machine: it has the one that its "
-                  "description says");
-    }
     size_t count = options->processors.count;
     if (count &&
         (options->processors.ids[0] < 1 || options->processors.ids[count - 1] > pus->count)) {

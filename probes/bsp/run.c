@@ -168,8 +168,8 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
     if (rc < 0) {
         return rc;
     }
-    rc = probe_bsp_is_described(machine) ? is_alike(profile, machine->declared, &why)
-                                         : profile_matches(profile, "", NULL, &why);
+    rc = machine->ops->supersteps ? is_alike(profile, machine->declared, &why)
+                                  : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
         return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path,
@@ -272,12 +272,13 @@ static int run_backend(struct bsp_run *run, struct series *series)
 
 /* -- all of them -- */
 
-/* By threads, or the machine that is described. */
-static int run_machine(struct bsp_run *run, bool described)
+/* By threads, or the machine's own supersteps. */
+static int run_machine(struct bsp_run *run)
 {
     struct series series = {0};
-    int rc = (described ? probe_bsp_open_described
-                        : probe_bsp_open_threads)(run->machine, &series.machine, run->error);
+    const struct machine_ops *ops = run->machine->ops;
+    int rc = (ops->supersteps ? ops->supersteps
+                              : probe_bsp_open_threads)(run->machine, &series.machine, run->error);
     return rc < 0 ? rc : run_backend(run, &series);
 }
 
@@ -324,7 +325,7 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
                   struct progress *progress, struct servet_profile *profile,
                   struct servet_error *error)
 {
-    const bool described = probe_bsp_is_described(machine);
+    const bool own = machine->ops->supersteps != NULL;
     const unsigned all = BSP_BACKEND_THREADS | (options->no_mpi ? 0u : BSP_BACKEND_MPI),
                    backends = options->backends ? options->backends : all;
     struct bsp_run run = {.options = options,
@@ -340,12 +341,12 @@ int probe_bsp_run(const struct bsp_options *options, struct machine *machine, ui
     if (rc < 0) {
         return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
     }
-    const bool both = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !described;
-    probe_progress_plan(progress, described ? machine : NULL, (both ? 2 : 1) * run.counts.count);
-    if (described || (backends & BSP_BACKEND_THREADS)) {
-        rc = run_machine(&run, described);
+    const bool both = backends == (BSP_BACKEND_THREADS | BSP_BACKEND_MPI) && !own;
+    probe_progress_plan(progress, own ? machine : NULL, (both ? 2 : 1) * run.counts.count);
+    if (own || (backends & BSP_BACKEND_THREADS)) {
+        rc = run_machine(&run);
     }
-    if (!described && rc == 0 && (backends & BSP_BACKEND_MPI)) {
+    if (!own && rc == 0 && (backends & BSP_BACKEND_MPI)) {
         rc = run_mpi(&run);
     }
     profile_set_free(&run.counts);

@@ -1,6 +1,6 @@
 /* The description of a simulated machine (tests/fixtures/machines/README.md). */
-#include "probes/simulated/simulated.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/simulated/simulated.h"
 
 const char *const fuzz_seeds[] = {NULL};
 

@@ -1,8 +1,8 @@
 /* The CSV file of times between PUs that the description of a simulated machine may name. */
 #include <stdlib.h>
 
-#include "probes/simulated/simulated.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/simulated/simulated.h"
 
 const char *const fuzz_seeds[] = {
     ",40,41,90\n40,,39.5,91\n41,39.5,,88\n90,91,88,\n",

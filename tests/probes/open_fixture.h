@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/machine.h"
 #include "tests/base/scratch.h"
+#include "tests/simulated/simulated.h"
 
 /* Machines need not be closed, except by who opens many. */
 static inline int open_simulated(const char *path, uint64_t seed, struct machine *out,

@@ -5,6 +5,7 @@
 
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
+#include "tests/simulated/simulated.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 

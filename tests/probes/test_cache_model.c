@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "probes/cache/probe.h"
-#include "probes/simulated/simulated.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"
+#include "tests/simulated/simulated.h"
 
 enum { PAGE = 4096, KIB = 1024, LINE = 64 };
 

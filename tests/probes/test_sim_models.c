@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "probes/cache/probe.h"
-#include "probes/simulated/simulated.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
+#include "tests/simulated/simulated.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 """Does servet-probe --check know the machine of its profile, notice one that changed, and write nothing?
-check.py SERVET-PROBE MACHINES"""
+check.py SERVET-PROBE SERVET-PROBE-SIMULATED MACHINES"""
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-probe, machines = sys.argv[1:3]
+probe, simulated, machines = sys.argv[1:4]
 folder = tempfile.mkdtemp()
 original = f"{machines}/two-packages.json"
 profile = f"{folder}/profile.json"
 
 
-def run(*arguments):
+def run(*command):
     environment = {k: v for k, v in os.environ.items() if k != "SERVET_PROFILE"}
     environment["XDG_CONFIG_HOME"] = folder + "/config"
-    return subprocess.run([probe, *arguments], capture_output=True, text=True, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-assert run("--machine", f"simulated:{original}", "-q", "-o", profile).returncode == 0
+assert run(simulated, original, "-q", "-o", profile).returncode == 0
 stored = open(profile).read()
 
 
@@ -27,7 +27,7 @@ def check(change, seed):
     machine = json.load(open(original))
     change(machine)
     json.dump(machine, open(f"{folder}/machine.json", "w"))
-    done = run("--machine", f"simulated:{folder}/machine.json", "--seed", str(seed), f"--check={profile}")
+    done = run(simulated, f"{folder}/machine.json", "--seed", str(seed), f"--check={profile}")
     assert done.stderr == "", done
     assert open(profile).read() == stored, "the stored profile was written to"
     return done
@@ -45,7 +45,7 @@ open_size = json.loads(stored)
 open_size["node_classes"][0]["caches"][2].update(size_low_bytes=3 << 19)
 open_size["node_classes"][0]["caches"][2]["quality"]["spread"] = 0.5
 json.dump(open_size, open(f"{folder}/open.json", "w"))
-done = run("--machine", f"simulated:{folder}/machine.json", f"--check={folder}/open.json")
+done = run(simulated, f"{folder}/machine.json", f"--check={folder}/open.json")
 assert done.returncode == 0 and "same      inside L3 (768 KiB)" in done.stdout, done
 
 slower = check(lambda m: m["caches"][1].update(seconds=2 * m["caches"][1]["seconds"]), 1)
@@ -62,21 +62,21 @@ assert far.returncode == 1 and "CHANGED   message" in far.stdout, far
 wide = json.loads(stored)
 wide["node_classes"][0]["communication"]["layers"][0]["quality"]["spread"] = 4.5
 json.dump(wide, open(f"{folder}/wide.json", "w"))
-done = run("--machine", f"simulated:{folder}/machine.json", f"--check={folder}/wide.json")
+done = run(simulated, f"{folder}/machine.json", f"--check={folder}/wide.json")
 assert done.returncode == 0 and "same      message" in done.stdout, done
 
 # This machine is not the simulated one.
-native = run(f"--check={profile}")
+native = run(probe, f"--check={profile}")
 assert native.returncode == 1 and native.stdout.startswith("no: "), native
 
 # Nothing measured: nothing to measure again. No profile: bad usage.
 unmeasured = json.loads(stored)
 unmeasured["measurement"]["measured"] = False
 json.dump(unmeasured, open(f"{folder}/unmeasured.json", "w"))
-done = run("--machine", f"simulated:{original}", f"--check={folder}/unmeasured.json")
+done = run(simulated, original, f"--check={folder}/unmeasured.json")
 assert done.returncode == 1 and "nothing in the profile" in done.stdout, done
 for arguments, says in ((["--check=/nonexistent.json"], "/nonexistent.json: No such file"), (["--check"], "found none")):
     if says == "found none" and os.path.exists("/etc/servet"):
         continue
-    done = run(*arguments)
+    done = run(probe, *arguments)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and says in done.stderr, done

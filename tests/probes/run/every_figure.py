@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does every figure of a profile say whether it was measured or inferred, how often, and how far the measurements lay apart?
 
-usage: every_figure.py SERVET-PROBE MACHINES, or every_figure.py PROFILE.json… to list what lacks it in profiles that are there
+usage: every_figure.py SERVET-PROBE-SIMULATED MACHINES, or every_figure.py PROFILE.json… to list what lacks it in profiles that are there
 """
 import json
 import os
@@ -75,12 +75,12 @@ def check(profile, name):
 
 
 def probe(command, machines, folder):
-    runs = [[f"simulated:{machines}/{name}"] + options for name, options in [
+    runs = [[f"{machines}/{name}"] + options for name, options in [
         ("dunnington.json", []), ("finis-terrae.json", ["--exhaustive"]), ("numa-nodes.json", []),
         ("dempsey.json", ["--method", "paper"]), ("dunnington.json", ["--budget", "0.5"])]]
     for machine, *options in runs:
         path = os.path.join(folder, "profile.json")
-        subprocess.run([command, "-q", "--machine", machine, "--force", "-o", path] + options, check=True)
+        subprocess.run([command, machine, "-q", "--force", "-o", path] + options, check=True)
         with open(path, encoding="utf-8") as file:
             yield json.load(file), " ".join([os.path.basename(machine)] + options)
 

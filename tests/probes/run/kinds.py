@@ -30,7 +30,7 @@ def run(*words):
 
 def measure(name, *options, folder_of=machines):
     path = f"{folder}/{name}.json"
-    run(probe, "-q", "--machine", f"simulated:{folder_of}/{name}.json", "-o", path, *options)
+    run(probe, f"{folder_of}/{name}.json", "-q", "-o", path, *options)
     return path, json.load(open(path))["node_classes"][0]
 
 

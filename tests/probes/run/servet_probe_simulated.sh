@@ -1,26 +1,20 @@
 #!/bin/sh
 # Does the command keep what it promises, on machines that are descriptions: one line and the right status for bad input,
 # a valid profile, events, marked partial profiles?
-# usage: servet_probe_simulated.sh SERVET-PROBE MACHINES
+# usage: servet_probe_simulated.sh SERVET-PROBE-SIMULATED MACHINES
 # shellcheck source=probe_command.sh
 . "$(dirname "$0")/probe_command.sh"
 
-refused 2 "machine" --machine remote
-refused 2 "no-such.json" --machine "simulated:$folder/no-such.json"
-refused 2 "Is a directory" --machine "simulated:$folder"
-refused 2 "simulated" --cpuset 0-1 --machine "simulated:$machines/two-packages.json"
-echo '{"servet_machine": 1' >"$folder/torn.json"
-refused 2 "torn.json:" --machine "simulated:$folder/torn.json"
 
 # the folder of the profile is made
-"$probe" -q --machine "simulated:$machines/athlon-3200.json" --probes all --budget 1m -o "$folder/all.json" ||
+"$probe" "$machines/athlon-3200.json" -q --probes all --budget 1m -o "$folder/all.json" ||
     fail "--probes all --budget 1m"
-"$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/etc/profile.json" ||
+"$probe" "$machines/two-packages.json" -q --probes cache -o "$folder/etc/profile.json" ||
     fail "a folder that is missing is not made"
 [ -s "$folder/etc/profile.json" ] || fail "no profile in the folder that was made"
 
 # a simulated machine, end to end, through the default place
-"$probe" --machine "simulated:$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
+"$probe" "$machines/two-packages.json" 2>"$folder/err" || fail "simulated run: $(cat "$folder/err")"
 profile=$(find "$XDG_CONFIG_HOME" -name '*.json')
 [ -n "$profile" ] || fail "no profile in the default place"
 for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388608' '"groups": \["0-3", "4-7"\]' \
@@ -29,7 +23,7 @@ for expected in '"size_bytes": 32768' '"size_bytes": 262144' '"size_bytes": 8388
 done
 
 # a part of a profile replaces no whole one, unless it is forced to
-part() { "$probe" -q --machine "simulated:$machines/two-packages.json" --budget 0.001 -o "$folder/whole.json" "$@" 2>"$folder/err"; }
+part() { "$probe" "$machines/two-packages.json" -q --budget 0.001 -o "$folder/whole.json" "$@" 2>"$folder/err"; }
 cp "$profile" "$folder/whole.json"
 part && fail "a part of a profile: status 0"
 grep -q -- '--budget: no time was left' "$folder/err" || fail "a part of a profile: $(cat "$folder/err")"
@@ -39,7 +33,7 @@ cmp -s "$profile" "$folder/whole.json" && fail "--force: the whole profile is st
 
 # a declared size that was not measured is kept and named: sizes of the paper's method double up to 2 MiB
 sed 's/"size_bytes": 262144/"size_bytes": 262144, "declared_size_bytes": 393216/' "$machines/two-packages.json" >"$folder/odd.json"
-"$probe" --machine "simulated:$folder/odd.json" --method paper --probes cache -o "$folder/odd-profile.json" 2>"$folder/err" ||
+"$probe" "$folder/odd.json" --method paper --probes cache -o "$folder/odd-profile.json" 2>"$folder/err" ||
     fail "a machine that declares another size: $(cat "$folder/err")"
 for expected in '"size_bytes": 262144' '"declared_size_bytes": 393216' \
     'measured 256 KiB, declared 384 KiB'; do
@@ -50,7 +44,7 @@ done
 echo '"servet_profile": the old one' >"$folder/limit.json"
 (
     ulimit -f 1
-    "$probe" -q --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/limit.json" 2>"$folder/err"
+    "$probe" "$machines/two-packages.json" -q --probes cache -o "$folder/limit.json" 2>"$folder/err"
     echo $? >"$folder/status"
 ) || true
 [ "$(cat "$folder/status")" = 1 ] || fail "ulimit -f: $(cat "$folder/status" "$folder/err")"
@@ -58,10 +52,10 @@ echo '"servet_profile": the old one' >"$folder/limit.json"
 [ "$(ls "$folder" | grep -c limit.json)" -eq 1 ] || fail "ulimit -f: left $(ls "$folder")"
 
 # a closed stream's number goes to no file: what is said would be written into it
-"$probe" --machine "simulated:$machines/two-packages.json" --probes cache -o "$folder/closed.json" \
+"$probe" "$machines/two-packages.json" --probes cache -o "$folder/closed.json" \
     <&- >&- 2>&- || fail "closed streams: status $?"
-grep -q 'servet-probe:' "$folder/closed.json" && fail "closed streams: a message in the profile"
-"$probe" --machine "simulated:$machines/two-packages.json" --probes cache -o - >&- 2>/dev/null &&
+grep -q 'servet-probe-simulated:' "$folder/closed.json" && fail "closed streams: a message in the profile"
+"$probe" "$machines/two-packages.json" --probes cache -o - >&- 2>/dev/null &&
     fail "closed stdout: printed the profile nowhere and called it done"
 
 # a terminal gets a bar, a file does not
@@ -70,9 +64,9 @@ grep -q '\[' "$folder/err" && fail "a progress bar in a file"
 # a bar fits the terminal, whatever its width: what wraps is not overwritten but scrolled
 if command -v script >/dev/null; then
     for columns in 100 30 4; do
-        script -qec "stty cols $columns; $probe --machine simulated:$machines/two-packages.json --probes memory,message -o $folder/bar.json" \
+        script -qec "stty cols $columns; $probe $machines/two-packages.json --probes memory,message -o $folder/bar.json" \
             /dev/null </dev/null >"$folder/bar"
-        tr '\r' '\n' <"$folder/bar" | grep -av 'servet-probe:' | awk -v most="$columns" \
+        tr '\r' '\n' <"$folder/bar" | grep -av 'servet-probe-simulated:' | awk -v most="$columns" \
             'length >= most { wide = 1 } length { lines++ } END { exit wide || lines < 3 }' ||
             fail "a bar on $columns columns: $(tr '\r' '\n' <"$folder/bar" | sed -n 2,4p)"
     done
@@ -81,7 +75,7 @@ else
 fi
 
 # events for scripts: one JSON object a line on the descriptor asked for, from the first probe to the end
-"$probe" -q --machine "simulated:$machines/two-packages.json" --progress=json:3 -o "$folder/events.json" \
+"$probe" "$machines/two-packages.json" -q --progress=json:3 -o "$folder/events.json" \
     3>"$folder/events" 2>"$folder/err" || fail "events: $(cat "$folder/err")"
 for name in cache sharing memory message; do
     grep -q "^{\"event\": \"probe\", \"probe\": \"$name\", " "$folder/events" || fail "no event of $name"
@@ -95,7 +89,7 @@ grep -qv '^{.*}$' "$folder/events" && fail "an event that is no object on one li
 for probes in memory cache,memory; do
     sed "s/\"servet_machine\": 1,/&\"offline_after\": 2,/" "$machines/dempsey.json" >"$folder/offline-machine.json"
     echo '"servet_profile": the old one' >"$folder/offline.json"
-    refused 1 "a PU went offline" -q --machine "simulated:$folder/offline-machine.json" --probes $probes \
+    refused 1 "a PU went offline" "$folder/offline-machine.json" -q --probes $probes \
         -o "$folder/offline.json"
     [ "$(cat "$folder/offline.json")" = '"servet_profile": the old one' ] || fail "offline: the old profile is gone"
     [ $probes = memory ] && [ -e "$folder/offline.json.partial" ] && fail "offline: a profile of nothing"
@@ -106,7 +100,7 @@ grep -q '"size_bytes": 16384' "$folder/offline.json.partial" || fail "offline: t
 
 # the same seed gives the same profile, another seed other choices (the machine has noise); only the time of day differs
 measure_with_seed() {
-    "$probe" -q --seed "$1" --probes message --machine "simulated:$machines/nehalem.json" -o "$folder/seed.json" ||
+    "$probe" "$machines/nehalem.json" -q --seed "$1" --probes message -o "$folder/seed.json" ||
         fail "--seed $1"
     grep -v '"started"' "$folder/seed.json"
 }

@@ -15,6 +15,7 @@
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
+#include "tests/simulated/simulated.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure
  * is n. */

@@ -8,8 +8,8 @@
 
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
-#include "probes/simulated/simulated.h"
 #include "tests/probes/open_fixture.h"
+#include "tests/simulated/simulated.h"
 
 static struct machine machine;
 static struct servet_profile *profile;

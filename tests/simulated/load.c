@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/simulated.h"
 #include "profile/topology/topology.h"
+#include "tests/simulated/simulated.h"
 
 /* Memory of a probe on a machine without a limit of its own. */
 static const size_t memory_limit_bytes = (size_t)8 << 30;

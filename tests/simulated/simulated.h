@@ -1,11 +1,19 @@
 /* A simulated machine: its description in memory, and its answers. */
-#ifndef SERVET_PROBES_SIMULATED_SIMULATED_H
-#define SERVET_PROBES_SIMULATED_SIMULATED_H
+#ifndef SERVET_TESTS_SIMULATED_SIMULATED_H
+#define SERVET_TESTS_SIMULATED_SIMULATED_H
 
 #include "probes/machine.h"
 #include "profile/base/random.h"
 #include "profile/codec/codec.h"
 #include "profile/model.h"
+
+/* A machine out of a JSON description (tests/fixtures/machines/README.md). `seed` drives its noise
+ * and page placement. -ENOENT …, -EINVAL with file and place. */
+int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,
+                                 struct servet_error *error);
+/* Its supersteps (bsp.c): words over the links of its layers. -EINVAL: none are described. */
+int probe_sim_supersteps(struct machine *machine, struct bsp_machine *out,
+                         struct servet_error *error);
 
 /* -- a machine described in JSON, as tests/fixtures/machines/README.md says -- */
 

@@ -1,7 +1,7 @@
 /* The fields of a machine description, by the tables that profiles are read with: keys, ranges and
  * what stands for a field that is left out. Meanings are in tests/fixtures/machines/README.md; what
  * fields promise to one another is load.c's. */
-#include "probes/simulated/simulated.h"
+#include "tests/simulated/simulated.h"
 
 #define NAMED(kind, name, holder, member, ...)                                                     \
     PROFILE_NAMED(name, kind, holder, member, NULL, __VA_ARGS__)

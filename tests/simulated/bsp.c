@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "probes/bsp/bsp.h"
-#include "probes/simulated/simulated.h"
+#include "tests/simulated/simulated.h"
 
 /* Vectors of this length reach half the rate: the loop's overhead, as seen of DAXPY. */
 static const double half_rate_length = 16;
@@ -156,13 +156,8 @@ static void described_close(struct bsp_machine *machine)
     free(machine->state);
 }
 
-bool probe_bsp_is_described(const struct machine *machine)
-{
-    return strcmp(machine->name, "simulated") == 0;
-}
-
-int probe_bsp_open_described(struct machine *simulated, struct bsp_machine *out,
-                             struct servet_error *error)
+int probe_sim_supersteps(struct machine *simulated, struct bsp_machine *out,
+                         struct servet_error *error)
 {
     static const struct bsp_machine_ops ops = {described_daxpy, described_superstep,
                                                described_close};

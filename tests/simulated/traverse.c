@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/simulated/simulated.h"
+#include "tests/simulated/simulated.h"
 
 /* A turn through the working set is simulated until one gives what the last one gave (the steady
  * state that warm passes are for). Lines whose addresses differ modulo every cache's way never meet

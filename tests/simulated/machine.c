@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/simulated/simulated.h"
+#include "tests/simulated/simulated.h"
 
 /* Time of a measurement on the machine itself: measured on the native backend (two virtual cores),
  * so that times of machines with many cores can be projected. */
@@ -444,6 +444,7 @@ static const struct machine_ops simulated_ops = {.traverse = sim_traverse,
                                                  .elapsed = sim_elapsed,
                                                  .times = times,
                                                  .others = others,
+                                                 .supersteps = probe_sim_supersteps,
                                                  .close = close_simulated};
 
 int probe_machine_open_simulated(const char *path, uint64_t seed, struct machine *out,

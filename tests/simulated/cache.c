@@ -1,6 +1,6 @@
 /* The contents of a cache, row by row. Rows are made when a traversal first touches them: a cache
  * of 512 MiB has millions, a traversal visits few. */
-#include "probes/simulated/simulated.h"
+#include "tests/simulated/simulated.h"
 
 #include <errno.h>
 #include <stdlib.h>
