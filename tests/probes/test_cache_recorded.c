@@ -1,6 +1,7 @@
 /* Do samples that were recorded on a real machine give the levels that it has? Simulated machines
  * have policies that the fit knows; this one's second level has none of them, and its curve alone
- * allows 0.9 to 1.3 MiB. Of a simulated one those samples that noise makes hard to tell from. */
+ * allows 0.9 to 1.3 MiB. Samples of simulated machines are
+ * those that noise makes hard to tell from. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
