@@ -11,7 +11,7 @@
  * own. */
 #define CHUNK_BYTES ((size_t)16 << 10)
 
-/* Siblings of a tree share a cache line when their pair starts on one. */
+/* A cache line. */
 #define ALIGNMENT ((size_t)64)
 
 struct map_arena_chunk {

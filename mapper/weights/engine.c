@@ -1,368 +1,253 @@
-/* The engine: a binary tree over the PUs of every node, and one over the nodes. An addition to a
- * slot counts for all PUs below it, so that the best PU of a subtree stays its best then, and the
- * best of all stands at the root.
+/* The engine: a weight for every PU, one that all PUs of a node have besides, and a tournament of
+ * the nodes' best PUs. So a choice costs the PUs of its node, and the nodes that it is related to
+ * by more than the outermost layer.
  *
- * PUs stand in the order of the machine's tree, where a group is one run of places, or a few runs
- * where groups cross. So a choice costs the logarithm of the PUs for each group of the chosen PU,
- * and any relation will do: groups that cross each other and single pairs, as a noisy measurement
+ * Any relation will do: groups that cross each other and single pairs, as a noisy measurement
  * leaves them. */
 #include "mapper/weights/weights.h"
 
 #include <errno.h>
-#include <string.h>
 
-/* Slot 1 is the root; the children of slot i are 2i and 2i + 1. */
-#define ROOT 1u
-
-/* A subtree as it is seen from outside: its best PU. */
-struct slot {
-    map_weight weight; /* of the best PU, with what was added to this subtree and those inside it */
-    map_weight added;  /* to this subtree */
-    map_key key;
-    uint32_t leaf;
-};
-
-/* The place p is slot count + p. */
-struct weight_tree {
-    struct slot *slots;
-    uint32_t count;
-};
-
-/* Places [begin, end). */
-struct weight_run {
-    uint32_t begin, end;
-};
-
-/* One family as runs: those of group g are run[start[g]] and its next ones, count[g] of them. */
-struct runs {
-    struct weight_run *run;
-    uint32_t *count;
-    map_weight weight; /* what a choice adds to them */
-};
-
-/* The families of a class or of the network, over places in this order. */
-struct relations {
-    const struct map_family *families;
-    size_t count;
-    struct map_order order;
-    struct runs *runs; /* by family */
-};
-
-/* A tree that is being raised. */
-struct raising {
-    struct weight_tree *tree;
-    struct weight_run *reached; /* in this pass: apart from one another, ascending */
-    size_t reached_count;
-    uint64_t *stale; /* a bit for each slot: something below it has changed */
+struct node {
+    map_weight added; /* to all its PUs */
+    map_key key;      /* added to that of all its PUs */
+    uint32_t best;    /* leaf; MAP_NONE: it has no PU */
+    uint64_t reached; /* the last pass that did */
 };
 
 struct map_engine {
     const struct map_view *view;
-    const struct map_slots *keys;
-    struct relations *classes, network;
-    struct weight_tree *nodes, top; /* over the PUs of each node; over the nodes */
-    struct raising inside, outside;
+    const struct map_slots *slots;
+    map_weight *weight; /* by leaf, without what was added to its node */
+    uint64_t *reached;  /* by leaf: the last pass that did */
+    uint64_t pass;      /* a PU or node that is reached a second time in a pass stays as it is */
+    struct node *nodes;
+    uint32_t *winner;  /* of slots 2i and 2i + 1 at i; node n is slot node_count + n */
+    uint32_t *changed; /* the node of the choice, and those that its layers have reached */
+    size_t changed_count;
 };
 
-/* -- slots -- */
+/* -- the best -- */
 
-static bool slot_before(const struct slot *a, const struct slot *b)
+static bool is_better(const struct map_engine *e, uint32_t a, uint32_t b)
 {
-    if (a->key != b->key) {
-        return a->key < b->key;
+    const struct node *of_a = &e->nodes[a], *of_b = &e->nodes[b];
+    if (of_a->best == MAP_NONE || of_b->best == MAP_NONE) {
+        return of_a->best != MAP_NONE;
     }
-    return map_weight_less(a->weight, b->weight) ||
-           (a->leaf < b->leaf && !map_weight_less(b->weight, a->weight));
+    const map_key key = e->slots->key[of_a->best], other_key = e->slots->key[of_b->best];
+    const map_key full = key == MAP_KEY_NEVER ? key : key + of_a->key,
+                  other_full = other_key == MAP_KEY_NEVER ? other_key : other_key + of_b->key;
+    if (full != other_full) {
+        return full < other_full;
+    }
+    const map_weight weight = map_weight_plus(e->weight[of_a->best], of_a->added),
+                     other = map_weight_plus(e->weight[of_b->best], of_b->added);
+    return map_weight_less(weight, other) ||
+           (of_a->best < of_b->best && !map_weight_less(other, weight));
 }
 
-/* Takes over the better of the two children. */
-static void refresh(struct slot *slots, uint32_t slot)
+static void play_slot(struct map_engine *e, uint32_t slot)
 {
-    const struct slot *child = &slots[2 * slot];
-    const struct slot *best = slot_before(&child[0], &child[1]) ? &child[0] : &child[1];
-    slots[slot].key = best->key;
-    slots[slot].weight = map_weight_plus(best->weight, slots[slot].added);
-    slots[slot].leaf = best->leaf;
+    const uint32_t a = e->winner[2 * slot], b = e->winner[2 * slot + 1];
+    e->winner[slot] = is_better(e, a, b) ? a : b;
 }
 
-/* Everything above a slot is stale. */
-static void touch_slot(struct raising *r, uint32_t slot)
+/* Plays again what the changed nodes take part in, from the bottom up; neighbours meet early. */
+static void play_changed(struct map_engine *e)
 {
-    for (slot /= 2; slot && !(r->stale[slot / 64] >> slot % 64 & 1); slot /= 2) {
-        r->stale[slot / 64] |= UINT64_C(1) << slot % 64;
+    for (size_t i = 0; i < e->changed_count; i++) {
+        e->changed[i] += e->view->node_count;
+    }
+    while (e->changed_count) {
+        size_t kept = 0;
+        for (size_t i = 0; i < e->changed_count; i++) {
+            const uint32_t slot = e->changed[i] / 2;
+            if (slot && (!kept || slot != e->changed[kept - 1])) {
+                play_slot(e, slot);
+                e->changed[kept++] = slot;
+            }
+        }
+        e->changed_count = kept;
     }
 }
 
-/* From the last slot to the first: children come before their parents. */
-static void settle_slots(struct raising *r)
+static uint32_t count_pus(const struct map_view *view, uint32_t node)
 {
-    for (uint32_t word = r->tree->count / 64 + 1; word-- > 0;) {
-        while (r->stale[word]) {
-            uint32_t bit = 63 - (uint32_t)__builtin_clzll(r->stale[word]);
-            r->stale[word] ^= UINT64_C(1) << bit;
-            refresh(r->tree->slots, 64 * word + bit);
+    return (uint32_t)view->classes[view->nodes[node].class_index].of->pus.count;
+}
+
+static void find_best(struct map_engine *e, uint32_t node)
+{
+    const uint32_t first = e->view->nodes[node].first_leaf, count = count_pus(e->view, node);
+    const map_key *key = e->slots->key;
+    uint32_t best = first;
+    for (uint32_t leaf = first + 1; leaf < first + count; leaf++) {
+        if (key[leaf] < key[best] ||
+            (key[leaf] == key[best] && map_weight_less(e->weight[leaf], e->weight[best]))) {
+            best = leaf;
         }
     }
+    e->nodes[node].best = count ? best : MAP_NONE;
+    e->nodes[node].key = map_slots_node_key(e->slots, node);
 }
 
-static void add_weight(struct raising *r, uint32_t slot, map_weight what)
+uint32_t map_engine_lowest(const struct map_engine *engine)
 {
-    struct slot *to = &r->tree->slots[slot];
-    to->added = map_weight_plus(to->added, what);
-    to->weight = map_weight_plus(to->weight, what);
-    touch_slot(r, slot);
-}
-
-static void add_to_places(struct raising *r, uint32_t begin, uint32_t end, map_weight what)
-{
-    uint32_t low = begin + r->tree->count, high = end + r->tree->count;
-    bool any = begin < end && (what.high || what.low);
-    for (; any && low < high; low /= 2, high /= 2) {
-        if (low % 2) {
-            add_weight(r, low++, what);
-        }
-        if (high % 2) {
-            add_weight(r, --high, what);
-        }
-    }
+    return engine->nodes[engine->winner[1]].best;
 }
 
 /* -- raising -- */
 
-/* A new pass: no place has been reached but that of the choice, which nothing is added to. */
-static void begin_pass(struct raising *r, uint32_t place)
+static void raise_leaf(struct map_engine *e, uint32_t leaf, map_weight what)
 {
-    r->reached[0] = (struct weight_run){place, place + 1};
-    r->reached_count = 1;
+    if (e->reached[leaf] != e->pass) {
+        e->reached[leaf] = e->pass;
+        e->weight[leaf] = map_weight_plus(e->weight[leaf], what);
+    }
 }
 
-/* Raises the places that were not reached in this pass. */
-static void raise_run(struct raising *r, struct weight_run run, map_weight what)
+static void raise_node(struct map_engine *e, uint32_t node, map_weight what)
 {
-    struct weight_run *first = r->reached, *last, *end = r->reached + r->reached_count;
-    uint32_t begin = run.begin;
-    while (first < end && first->end < run.begin) {
-        first++;
+    if (e->nodes[node].reached != e->pass) {
+        e->nodes[node].reached = e->pass;
+        e->nodes[node].added = map_weight_plus(e->nodes[node].added, what);
+        e->changed[e->changed_count++] = node;
     }
-    struct weight_run joined = run;
-    for (last = first; last < end && last->begin <= run.end; last++) {
-        add_to_places(r, begin, last->begin, what);
-        begin = last->end > begin ? last->end : begin;
-        joined.begin = last->begin < joined.begin ? last->begin : joined.begin;
-        joined.end = last->end > joined.end ? last->end : joined.end;
-    }
-    add_to_places(r, begin, run.end, what);
-    memmove(first + 1, last, (size_t)(end - last) * sizeof *last);
-    *first = joined;
-    r->reached_count = (size_t)(end - r->reached) + 1 - (size_t)(last - first);
 }
 
-/* Raises what is related to the item in one family. */
-static void raise_related(struct raising *r, const struct relations *in, size_t family,
-                          uint32_t item)
+static map_weight weight_of(const struct map_engine *e, const struct map_family *family)
 {
-    const struct map_groups *groups = &in->families[family].groups;
-    map_weight what = in->runs[family].weight;
-    uint32_t group = groups->group_of[item];
-    for (uint32_t i = 0; group != MAP_NONE && i < in->runs[family].count[group]; i++) {
-        raise_run(r, in->runs[family].run[groups->start[group] + i], what);
+    return e->view->sums ? map_weight_of(family->value, 0) : family->weight;
+}
+
+/* Raises what is related to the item, by `raise`: PUs of a node (from its first leaf), or nodes. */
+static void raise_related(struct map_engine *e, const struct map_family *family, uint32_t first,
+                          uint32_t item, void (*raise)(struct map_engine *e, uint32_t, map_weight))
+{
+    const struct map_groups *groups = &family->groups;
+    const map_weight what = weight_of(e, family);
+    const uint32_t group = groups->group_of[item];
+    for (uint32_t i = group != MAP_NONE ? groups->start[group] : 0;
+         group != MAP_NONE && i < groups->start[group + 1]; i++) {
+        raise(e, first + groups->members[i], what);
     }
     for (uint32_t i = groups->pair_start ? groups->pair_start[item] : 0;
          groups->pair_start && i < groups->pair_start[item + 1]; i++) {
-        uint32_t place = in->order.place[groups->pair_with[i]];
-        raise_run(r, (struct weight_run){place, place + 1}, what);
+        raise(e, first + groups->pair_with[i], what);
+    }
+}
+
+/* A pass in which the chosen PU was reached already: nothing is added to it. */
+static void begin_pass(struct map_engine *e, uint32_t leaf)
+{
+    e->reached[leaf] = ++e->pass;
+}
+
+/* PUs of the node itself that no layer inside it has reached. */
+static void raise_rest(struct map_engine *e, uint32_t node, map_weight what)
+{
+    const uint32_t first = e->view->nodes[node].first_leaf;
+    for (uint32_t i = 0; i < count_pus(e->view, node); i++) {
+        raise_leaf(e, first + i, what);
+    }
+}
+
+/* A layer that joins all nodes is not added to all that are left: it is taken from those that were
+ * reached before, which compares the same. */
+static void lower_reached(struct map_engine *e, uint32_t node, map_weight what)
+{
+    const uint32_t first = e->view->nodes[node].first_leaf;
+    const map_weight less = map_weight_minus(what);
+    for (uint32_t leaf = first; leaf < first + count_pus(e->view, node); leaf++) {
+        if (e->reached[leaf] == e->pass) {
+            e->weight[leaf] = map_weight_plus(e->weight[leaf], less);
+        }
+    }
+    for (size_t i = 1; i < e->changed_count; i++) {
+        struct node *other = &e->nodes[e->changed[i]];
+        other->added = map_weight_plus(other->added, less);
+    }
+}
+
+static void raise_network(struct map_engine *e, uint32_t node)
+{
+    const struct map_view *view = e->view;
+    e->changed[0] = node;
+    e->changed_count = 1;
+    e->nodes[node].reached = e->pass;
+    for (size_t f = 0; f < view->network_count; f++) {
+        const struct map_family *family = &view->network[f];
+        const struct map_groups *groups = &family->groups;
+        const map_weight what = weight_of(e, family);
+        if (f + 1 == view->network_count && groups->group_count &&
+            groups->start[1] == view->node_count) {
+            lower_reached(e, node, what);
+            break;
+        }
+        raise_related(e, family, 0, node, raise_node);
+        if (groups->group_of[node] != MAP_NONE) {
+            raise_rest(e, node, what);
+        }
     }
 }
 
 /* The latency of a pair is that of the first layer which has it, so all layers share one pass, in
  * the node and outside of it. */
-static void raise_all(struct map_engine *e, uint32_t node, uint32_t item)
-{
-    const struct relations *class = &e->classes[e->view->nodes[node].class_index];
-    const struct weight_run all = {0, e->inside.tree->count};
-    bool in_layers = false;
-    for (size_t f = 0; f < class->count; f++) {
-        if (!in_layers) {
-            begin_pass(&e->inside, class->order.place[item]);
-            in_layers = class->families[f].rule == MAP_RULE_LATENCY;
-        }
-        raise_related(&e->inside, class, f, item);
-    }
-    if (!in_layers) {
-        begin_pass(&e->inside, class->order.place[item]);
-    }
-    begin_pass(&e->outside, e->network.order.place[node]);
-    for (size_t f = 0; f < e->network.count; f++) {
-        raise_related(&e->outside, &e->network, f, node);
-        if (e->network.families[f].groups.group_of[node] != MAP_NONE) {
-            raise_run(&e->inside, all, e->network.runs[f].weight);
-        }
-    }
-}
-
-/* -- keys -- */
-
-static void take_key(struct map_engine *e, const struct map_order *order, uint32_t first_leaf,
-                     uint32_t item)
-{
-    uint32_t slot = e->inside.tree->count + order->place[item];
-    e->inside.tree->slots[slot].key = e->keys->key[first_leaf + item];
-    touch_slot(&e->inside, slot);
-}
-
-/* The root of a node is a leaf of the tree over the nodes; what is added there stays there. */
-static void lift(struct map_engine *e, uint32_t node)
-{
-    struct slot *slot = &e->top.slots[e->top.count + e->network.order.place[node]];
-    if (!e->nodes[node].count) {
-        slot->key = MAP_KEY_NEVER;
-        return;
-    }
-    const struct slot *root = &e->nodes[node].slots[ROOT];
-    slot->key =
-        root->key == MAP_KEY_NEVER ? root->key : root->key + map_slots_node_key(e->keys, node);
-    slot->weight = map_weight_plus(root->weight, slot->added);
-    slot->leaf = root->leaf;
-}
-
-uint32_t map_engine_lowest(const struct map_engine *engine)
-{
-    return engine->top.slots[ROOT].leaf;
-}
-
 void map_engine_raise(struct map_engine *e, uint32_t leaf)
 {
-    uint32_t node = map_view_node(e->view, leaf), first_leaf = e->view->nodes[node].first_leaf;
-    const struct map_order *order = &e->classes[e->view->nodes[node].class_index].order;
-    struct map_core core = map_core_of(e->view, leaf);
-    e->inside.tree = &e->nodes[node];
-    e->outside.tree = &e->top;
-    for (uint32_t i = 0; i < core.count; i++) {
-        take_key(e, order, first_leaf, core.members[i]);
+    const uint32_t node = map_view_node(e->view, leaf), first = e->view->nodes[node].first_leaf;
+    const struct map_class *class = map_view_class(e->view, leaf);
+    bool in_layers = false;
+    for (size_t f = 0; f < class->family_count; f++) {
+        if (!in_layers) {
+            begin_pass(e, leaf);
+            in_layers = class->families[f].rule == MAP_RULE_LATENCY;
+        }
+        raise_related(e, &class->families[f], first, leaf - first, raise_leaf);
     }
-    take_key(e, order, first_leaf, leaf - first_leaf);
-    raise_all(e, node, leaf - first_leaf);
-    settle_slots(&e->inside);
-    lift(e, node);
-    touch_slot(&e->outside, e->top.count + e->network.order.place[node]);
-    settle_slots(&e->outside);
+    if (!in_layers) {
+        begin_pass(e, leaf);
+    }
+    raise_network(e, node);
+    find_best(e, node);
+    play_changed(e);
 }
 
 /* -- making -- */
 
-static void refresh_all(const struct weight_tree *tree)
+void map_engine_restart(struct map_engine *e, const struct map_slots *slots)
 {
-    for (uint32_t slot = tree->count; slot-- > ROOT;) {
-        tree->slots[slot].added = (map_weight){0};
-        refresh(tree->slots, slot);
+    const uint32_t count = e->view->node_count;
+    e->slots = slots;
+    for (uint32_t leaf = 0; leaf < e->view->leaf_count; leaf++) {
+        e->weight[leaf] = map_view_first_weight(e->view, leaf);
     }
-}
-
-void map_engine_restart(struct map_engine *e, const struct map_slots *keys)
-{
-    e->keys = keys;
-    for (uint32_t n = 0; n < e->view->node_count; n++) {
-        const struct map_node *node = &e->view->nodes[n];
-        const struct weight_tree *tree = &e->nodes[n];
-        for (uint32_t i = 0; i < tree->count; i++) {
-            uint32_t leaf = node->first_leaf + i;
-            map_weight first = map_view_first_weight(e->view, leaf);
-            tree->slots[tree->count + e->classes[node->class_index].order.place[i]] = (struct slot){
-                .weight = first, .added = first, .key = keys->key[leaf], .leaf = leaf};
-        }
-        refresh_all(tree);
-        e->top.slots[e->top.count + e->network.order.place[n]] = (struct slot){.leaf = 0};
-        lift(e, n);
+    for (uint32_t node = 0; node < count; node++) {
+        e->nodes[node].added = (map_weight){0};
+        find_best(e, node);
+        e->winner[count + node] = node;
     }
-    refresh_all(&e->top);
-}
-
-/* Goes over the places in order, so that a group's last run is the one that may go on. */
-static int make_runs(struct map_arena *arena, const struct map_order *order,
-                     const struct map_groups *groups, struct runs *out)
-{
-    out->run = map_arena_get(arena, groups->start[groups->group_count], sizeof *out->run);
-    out->count = map_arena_get(arena, groups->group_count, sizeof *out->count);
-    for (uint32_t p = 0; out->run && out->count && p < groups->item_count; p++) {
-        uint32_t group = groups->group_of[order->item[p]];
-        if (group == MAP_NONE) {
-            continue;
-        }
-        struct weight_run *next = out->run + groups->start[group] + out->count[group];
-        if (out->count[group] && next[-1].end == p) {
-            next[-1].end = p + 1;
-        } else {
-            *next = (struct weight_run){p, p + 1};
-            out->count[group]++;
-        }
+    for (uint32_t slot = count; slot-- > 1;) {
+        play_slot(e, slot);
     }
-    return out->run && out->count ? 0 : -ENOMEM;
-}
-
-/* The order is made already. */
-static int make_relations(struct map_view *view, const struct map_family *families, size_t count,
-                          struct relations *out)
-{
-    struct map_arena *arena = &view->arena;
-    out->families = families;
-    out->count = count;
-    out->runs = map_arena_get(arena, count, sizeof *out->runs);
-    int rc = out->runs ? 0 : -ENOMEM;
-    for (size_t f = 0; rc == 0 && f < count; f++) {
-        rc = make_runs(arena, &out->order, &families[f].groups, &out->runs[f]);
-        out->runs[f].weight = view->sums ? map_weight_of(families[f].value, 0) : families[f].weight;
-    }
-    return rc;
-}
-
-static int make_raising(struct map_arena *arena, uint32_t count, struct raising *out)
-{
-    out->reached = map_arena_get(arena, (size_t)count + 1, sizeof *out->reached);
-    out->stale = map_arena_get(arena, (size_t)count / 64 + 1, sizeof *out->stale);
-    return out->reached && out->stale ? 0 : -ENOMEM;
-}
-
-static int make_trees(struct map_engine *e, struct map_arena *arena)
-{
-    const struct map_view *view = e->view;
-    uint32_t widest = 0;
-    e->nodes = map_arena_get(arena, view->node_count, sizeof *e->nodes);
-    struct slot *next =
-        map_arena_get(arena, 2 * ((size_t)view->leaf_count + view->node_count), sizeof *next);
-    if (!e->nodes || !next) {
-        return -ENOMEM;
-    }
-    e->top = (struct weight_tree){next, view->node_count};
-    next += 2 * (size_t)view->node_count;
-    for (uint32_t n = 0; n < view->node_count; n++) {
-        const struct map_class *class = &view->classes[view->nodes[n].class_index];
-        e->nodes[n] = (struct weight_tree){next, (uint32_t) class->of->pus.count};
-        widest = e->nodes[n].count > widest ? e->nodes[n].count : widest;
-        next += 2 * (size_t)e->nodes[n].count;
-    }
-    int rc = make_raising(arena, widest, &e->inside);
-    return rc < 0 ? rc : make_raising(arena, view->node_count, &e->outside);
 }
 
 int map_engine_make(struct map_view *view, struct map_engine **out)
 {
     struct map_arena *arena = &view->arena;
     struct map_engine *e = map_arena_get(arena, 1, sizeof *e);
-    if (!e || !(e->classes = map_arena_get(arena, view->class_count, sizeof *e->classes))) {
+    if (!e) {
         return -ENOMEM;
     }
-    e->view = view;
-    if (map_order_of_nodes(view, &e->network.order) < 0 ||
-        make_relations(view, view->network, view->network_count, &e->network) < 0) {
-        return -ENOMEM;
-    }
-    for (size_t c = 0; c < view->class_count; c++) {
-        const struct map_class *class = &view->classes[c];
-        if (map_order_by_all(arena, class, view->priority, &e->classes[c].order) < 0 ||
-            make_relations(view, class->families, class->family_count, &e->classes[c]) < 0) {
-            return -ENOMEM;
-        }
-    }
+    *e = (struct map_engine){
+        .view = view,
+        .weight = map_arena_get(arena, view->leaf_count, sizeof *e->weight),
+        .reached = map_arena_get(arena, view->leaf_count, sizeof *e->reached),
+        .nodes = map_arena_get(arena, view->node_count, sizeof *e->nodes),
+        .winner = map_arena_get(arena, 2 * (size_t)view->node_count, sizeof *e->winner),
+        .changed = map_arena_get(arena, view->node_count, sizeof *e->changed),
+    };
     *out = e;
-    return make_trees(e, arena);
+    return arena->is_short ? -ENOMEM : 0;
 }

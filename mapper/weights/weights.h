@@ -73,6 +73,11 @@ static inline map_weight map_weight_plus(map_weight a, map_weight b)
     return (map_weight){.high = a.high + b.high + (low < a.low), .low = low};
 }
 
+static inline map_weight map_weight_minus(map_weight a)
+{
+    return map_weight_plus((map_weight){~a.high, ~a.low}, (map_weight){.low = 1});
+}
+
 static inline bool map_weight_less(map_weight a, map_weight b)
 {
     return a.high < b.high || (a.high == b.high && a.low < b.low);
