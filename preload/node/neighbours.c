@@ -39,8 +39,9 @@ static void see_thread(const struct profile_thread_now *now, void *argument)
     const struct search *search = argument;
     struct pin_neighbours *found = search->found;
     const int32_t pu = profile_thread_pu(now);
-    if (pu < 0 || !profile_mask_has(search->pus, (uint32_t)pu)) {
-        return;
+    if (pu < 0 || !profile_mask_has(search->pus, (uint32_t)pu) ||
+        descends_from(now->pid, getpid())) {
+        return; /* children are where they were put */
     }
     for (size_t i = 0; i < found->count; i++) {
         if (found->each[i].pid == now->pid && found->each[i].pu == (uint32_t)pu) {

@@ -521,6 +521,7 @@ static void begin_anew(pid_t pid)
         pin_here.start = pin_here.children;
         pin_here.start_is_lost = false;
     }
+    pin_here.options.verbose &= !(pin_here.launcher.name && pin_here.launcher.row->workers);
     pin_self.is_main = true;
     pin_self.record = NULL;
     pin_self.told = 0;
@@ -584,7 +585,7 @@ static const char *why_nothing(void)
 static void say_goodbye(void)
 {
     const char *why = pin_why_report() ? NULL : why_nothing();
-    if (why) {
+    if (why && !(pin_life_state() == IDLE && pin_report_rank())) {
         pin_report_once("nothing was placed: {nothing_placed}",
                         PROFILE_FACTS(PROFILE_WORD("nothing_placed", why)));
     }

@@ -14,12 +14,14 @@
 #include "preload/node/node.h"
 #include "preload/place/check.h"
 #include "preload/place/life.h"
+#include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
+#include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
 #include "profile/base/syscall.h"
 #include "profile/base/thread_role.h"
@@ -225,13 +227,13 @@ static void say_memory(const char *where, enum pin_membind tier, const struct pi
     }
 }
 
-static void say_gpus(const char *where, const struct profile_mask *own)
+static void say_gpus(bool verbose, const struct profile_mask *own)
 {
     const char *at = profile_first_beside(pin_environment(PROFILE_BESIDE));
     struct profile_mask near;
     char name[64];
     while (profile_next_beside(&at, name, sizeof name, &near)) {
-        pin_record(where, false, "gpu: {gpu}, {nearness}",
+        pin_record(pin_here.options.report, verbose, "gpu: {gpu}, {nearness}",
                    PROFILE_FACTS(PROFILE_WORD("gpu", name),
                                  PROFILE_WORD("nearness", profile_nearness(own, &near))));
     }
@@ -279,7 +281,7 @@ void pin_report_write(struct pin_process *process)
     pin_check_write(to.workers, to.count);
     free(to.workers);
     pin_watch_report(where);
-    say_gpus(where, &process->plan.own);
+    say_gpus(false, &process->plan.own);
     say_memory(where, process->options.membind, &process->plan.memory);
     if (process->recalled_priority) {
         pin_report_choice(where, false, &process->recalled);
@@ -302,4 +304,26 @@ void pin_report_once(const char *sentence, const struct profile_fact *facts)
         pin_record(pin_here.options.report, pin_here.options.verbose, sentence, facts);
     }
     errno = saved;
+}
+
+bool pin_report_rank(void)
+{
+    struct pin_launcher rank;
+    struct profile_mask mask, before;
+    char pus[256];
+    pin_launcher_read(pin_here.options.rebind, &rank);
+    const bool marked = rank.binding == PIN_USERS_CHOICE && pin_is_set(PROFILE_BESIDE);
+    if (!rank.name || !(marked || pin_places_read(&rank, &before)) ||
+        profile_mask_get(0, &mask) < 0) {
+        return false;
+    }
+    profile_mask_format(&mask, pus, sizeof pus);
+    pin_report_once("{role} {rank} of {ranks} ({launcher}) on PU {pus}, by {decided_by}",
+                    PROFILE_FACTS(PROFILE_WORD("role", rank.row->workers ? "worker" : "rank"),
+                                  PROFILE_NUMBER("rank", rank.node_rank),
+                                  PROFILE_NUMBER("ranks", rank.node_ranks),
+                                  PROFILE_WORD("launcher", rank.name), PROFILE_WORD("pus", pus),
+                                  PROFILE_WORD("decided_by", "servet-pin")));
+    say_gpus(pin_here.options.verbose, &mask);
+    return true;
 }

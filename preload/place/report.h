@@ -2,6 +2,7 @@
 #ifndef SERVET_PRELOAD_PLACE_REPORT_H
 #define SERVET_PRELOAD_PLACE_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "preload/place/options.h"
@@ -40,5 +41,7 @@ void pin_report_choice(const char *where, bool verbose, const struct pin_priorit
  * of those that it starts in turn. */
 struct profile_fact;
 void pin_report_once(const char *sentence, const struct profile_fact *facts);
+/* The same of a rank in which no thread came, if servet-pin has put it where it is. */
+bool pin_report_rank(void);
 
 #endif

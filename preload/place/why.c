@@ -11,6 +11,7 @@
 #include "preload/node/node.h"
 #include "preload/place/life.h"
 #include "profile/base/launchers.h"
+#include "profile/base/nearness.h"
 #include "profile/text/record.h"
 
 /* As the JSON's "cause". */
@@ -80,8 +81,9 @@ static void say_limits(size_t threads, char *out, size_t size)
         snprintf(out, size, "%zu thread%s, this %s's part is PU%s %s", threads, plural(threads),
                  launcher->row->workers ? "worker" : "rank", plural(usable), pus);
     } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
-        snprintf(out, size, "%zu thread%s, may use PU%s %s only (taskset or cpuset)", threads,
-                 plural(threads), plural(usable), pus);
+        const bool ours = pin_is_set(PROFILE_BESIDE) || pin_is_set("SERVET_RANK");
+        snprintf(out, size, "%zu thread%s, may use PU%s %s only (%s)", threads, plural(threads),
+                 plural(usable), pus, ours ? "servet-pin" : "taskset or cpuset");
     } else {
         snprintf(out, size, "%zu thread%s, %zu PU%s", threads, plural(threads), usable,
                  plural(usable));

@@ -85,6 +85,44 @@ TEST(the_process_that_holds_a_pu_is_named, .not_emulated = "the emulator has a t
     ck_assert_msg(laid && strstr(laid, "(spin)"), "no \"%s\" in %s", expected, child.err);
 }
 
+/* Seen red: "nothing was placed: the program made no thread and called no MPI_Init". */
+TEST(a_rank_that_servet_pin_placed_is_told_without_threads)
+{
+    static const char *const of[][3] = {
+        {"OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+         "rank 1 of 2 (Open MPI) on PU "},
+        {"LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "worker 1 of 2 (torchrun) on PU "}};
+    for (size_t i = 0; i < 2; i++) {
+        child_run(&child, CHANGES("SERVET_REPORT=stderr", of[i][0], of[i][1]),
+                  ARGV(SERVET_PIN, "true"));
+        ck_assert_msg(strstr(child.err, of[i][2]) && strstr(child.err, ", by servet-pin\n") &&
+                          !strstr(child.err, "nothing was placed"),
+                      "%s", child.err);
+        child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr", of[i][0], of[i][1]),
+                            ARGV("true"));
+        ck_assert_msg(strstr(child.err, "nothing was placed"), "%s", child.err);
+    }
+}
+
+/* Seen red: "taskset or cpuset", its children shared its PU, and each said -v's lines. */
+TEST(a_worker_and_its_children_are_one, .not_emulated = "the emulator has a thread of its own")
+{
+    static const char said[] = "servet: process ";
+    const char *const worker[] = {"LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "SERVET_REPORT=stderr",
+                                  "SERVET_STRANGERS=0", NULL};
+    child_run(&child, worker,
+              ARGV("taskset", "-c", order_pair, SERVET_PIN, "-v", PROGRAMS "/loaders"));
+    ck_assert_msg(child.status == 0, "%d %s", child.status, child.err);
+    ck_assert_msg(strstr(child.err, ": 3 threads, this worker's part is PU ") &&
+                      !strstr(child.err, "(loaders)"),
+                  "%s", child.err);
+    const char *first = strstr(child.err, said);
+    for (const char *at = first; at; at = strstr(at + 1, said)) {
+        const size_t length = strcspn(first + strlen(said), ":");
+        ck_assert_msg(strncmp(at, first, strlen(said) + length) == 0, "%s", child.err);
+    }
+}
+
 /* Seen red: -v had no line for the job, and two threads of a rank on one PU went unsaid. */
 TEST(the_job_is_told_in_one_line, .not_emulated = "cores are not known")
 {
