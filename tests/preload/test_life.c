@@ -32,6 +32,16 @@ TEST(slots_come_back_however_threads_end)
     }
 }
 
+/* Its threads lived briefly before: one in some is looked at. */
+TEST(a_routine_whose_threads_live_longer_is_placed_again)
+{
+    child_run_preloaded(&child, NULL,
+                        ARGV("taskset", "-c", order_pair, PROGRAMS "/churn", "grow", "200"));
+    ck_assert_int_eq(child.status, 0);
+    child_expect(&child, 0, 1, order[1]);
+    child_expect(&child, 0, 2, order[0]);
+}
+
 TEST(children_have_the_original_mask, .not_emulated = "qemu-user has no execveat()")
 {
     static const char *const ways[] = {

@@ -1,14 +1,29 @@
-/* Threads that come and go:  churn end|exit|cancel|detach N   makes N threads one after the other
- * that end in that way, then two that stay and report as threads 1 and 2 while main reports as 0.
- */
+/* Threads that come and go:  churn end|exit|cancel|detach|grow N   makes N threads one after the
+ * other that end in that way, then two that stay and report as threads 1 and 2 while main reports as
+ * 0. "grow": all run the same routine, and the last half of the N take longer. */
+#include <stdbool.h>
+
 #include "threads.h"
 
 static pthread_barrier_t all_here;
 static const char *way;
+static bool takes_longer;
 
-static void *brief(void *unused)
+static void *lasting(void *argument)
 {
-    (void)unused;
+    report_worker(0, (int)(long)argument);
+    pthread_barrier_wait(&all_here);
+    return NULL;
+}
+
+static void *brief(void *stays)
+{
+    if (stays) {
+        return lasting(stays);
+    }
+    if (strcmp(way, "grow") == 0 && takes_longer) {
+        usleep(1000);
+    }
     if (strcmp(way, "exit") == 0) {
         pthread_exit(NULL);
     }
@@ -17,13 +32,6 @@ static void *brief(void *unused)
             pause();
         }
     }
-    return NULL;
-}
-
-static void *lasting(void *argument)
-{
-    report_worker(0, (int)(long)argument);
-    pthread_barrier_wait(&all_here);
     return NULL;
 }
 
@@ -73,11 +81,12 @@ int main(int argc, char **argv)
     way = argv[1];
     pthread_barrier_init(&all_here, NULL, 3);
     for (int i = 0; i < atoi(argv[2]); i++) {
+        takes_longer = i >= atoi(argv[2]) / 2;
         one();
     }
     wait_until_alone();
     for (long i = 0; i < 2; i++) {
-        thread[i] = begin_thread(lasting, (void *)(i + 1));
+        thread[i] = begin_thread(strcmp(way, "grow") == 0 ? brief : lasting, (void *)(i + 1));
     }
     report_worker(0, 0);
     pthread_barrier_wait(&all_here);
