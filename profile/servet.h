@@ -30,7 +30,7 @@ extern "C" {
 
 typedef struct servet_profile servet_profile;
 
-/* One line without a newline; empty when there was no error. */
+/* Why a call failed, in one line without its newline; empty when none did. */
 struct servet_error {
     char text[512];
 };
