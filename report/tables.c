@@ -77,22 +77,13 @@ bool report_table(FILE *out, const char *id, const char *caption, struct table *
 
 /* -- memory -- */
 
-static void put_reference(FILE *out, const struct profile_memory *memory)
+static void put_method(FILE *out, const struct profile_memory *memory)
 {
-    if (memory->reference_bytes_per_s > 0) {
-        fprintf(out, "<p class=\"note\">One worker alone copies %s (%s).</p>\n",
-                profile_figure_bandwidth(memory->reference_bytes_per_s).text,
-                profile_figure_quality(&memory->quality).text);
-    }
-    if (memory->method || memory->quality.note) {
-        fputs("<details class=\"note\"><summary>How memory was measured</summary>", out);
-        if (memory->method) {
-            fputs("Measured with ", out);
-            profile_xml_text(out, memory->method);
-            fputs(". ", out);
-        }
-        profile_xml_text(out, memory->quality.note ? memory->quality.note : "");
-        fputs("</details>\n", out);
+    if (memory->method) {
+        fputs("<details class=\"note\"><summary>How memory was measured</summary>Measured with ",
+              out);
+        profile_xml_text(out, memory->method);
+        fputs(".</details>\n", out);
     }
 }
 
@@ -163,7 +154,7 @@ void report_html_tables(struct page *page, enum plot_section section,
     const size_t index = (size_t)(node_class - page->report->profile->classes);
     char id[64];
     if (section == PLOT_MEMORY) {
-        put_reference(page->out, &node_class->memory);
+        put_method(page->out, &node_class->memory);
         put_levels(page->out, &node_class->memory, class_id(id, "overhead", index));
     }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {

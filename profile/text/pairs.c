@@ -108,7 +108,7 @@ void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream)
             }
         }
         if (range.pairs) {
-            fprintf(stream, "%s %s", first ? "  the slower of two PUs:" : ",",
+            fprintf(stream, "%s %s", first ? "  the slower of two PUs at once:" : ",",
                     profile_figure_bandwidth(range.low).text);
             if (range.high > range.low) {
                 fprintf(stream, " to %s", profile_figure_bandwidth(range.high).text);

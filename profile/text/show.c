@@ -202,26 +202,23 @@ static void show_memory(struct show *show, const struct profile_class *node_clas
     if (memory->method) {
         fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "", memory->method);
     }
-    fprintf(show->stream, "%*sone worker alone: %s\n", INDENT_TEXT, "",
-            memory->reference_bytes_per_s > 0
-                ? profile_figure_bandwidth(memory->reference_bytes_per_s).text
-                : "not measured");
+    if (!(memory->reference_bytes_per_s > 0)) {
+        fprintf(show->stream, "%*sbandwidth: not measured\n", INDENT_TEXT, "");
+    }
     show_table(show, NULL, profile_table_kernels, node_class);
     profile_show_pair_rates(memory, show->stream);
     if (!memory->level_count) {
-        const char *note = memory->quality.note ? memory->quality.note : "";
-        const bool pairs = memory->pair_rate_count > 0 || !*note;
-        fprintf(show->stream, "%*s%s%s%s\n", INDENT_TEXT, "",
-                pairs ? "no overhead: no two PUs disturb one another" : "",
-                pairs && *note ? "; " : "", note);
+        const char *note = memory->quality.note;
+        if (memory->pair_rate_count > 0 || !note) {
+            note = "no overhead: no two PUs disturb one another";
+        } else if (memory->reference_bytes_per_s > 0) {
+            return; /* the table has the note */
+        }
+        fprintf(show->stream, "%*s%s\n", INDENT_TEXT, "", note);
         return;
     }
     profile_table_levels(&table, memory, false);
     print_table(show, NULL, &table);
-    if (memory->quality.note) {
-        fprintf(show->stream, "%*snote on one worker alone: %s\n", INDENT_TEXT, "",
-                memory->quality.note);
-    }
     for (size_t i = 0; i < memory->level_count; i++) {
         show_scaling(show, &memory->levels[i], i);
     }

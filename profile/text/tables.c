@@ -214,7 +214,7 @@ void profile_table_tlb(struct table *table, const struct profile_class *node_cla
 
 void profile_table_access(struct table *table, const struct profile_class *node_class)
 {
-    profile_table_row(table, "PUs\tnode\tlatency\tone worker\tquality");
+    profile_table_row(table, "PUs\tnode\tlatency\tone PU alone\tquality");
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
         profile_table_row(table, "%s\t%u\t%s\t%s", profile_figure_group(&row->pus).text, row->node,
@@ -222,19 +222,6 @@ void profile_table_access(struct table *table, const struct profile_class *node_
                           profile_figure_bandwidth(row->bytes_per_s).text);
         quality_cell(table, &row->quality);
     }
-}
-
-/* "copy, ordinary stores": what the loop does, and whether the overhead levels are made of it. */
-static struct figure loop(const struct profile_kernel_rate *rate)
-{
-    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
-                                        [PROFILE_COPY] = "copy, ordinary stores",
-                                        [PROFILE_READ] = "read",
-                                        [PROFILE_TRIAD] = "STREAM's triad"};
-    struct figure out;
-    snprintf(out.text, sizeof out.text, "%s%s", names[rate->kernel],
-             rate->levels ? " (of the levels)" : "");
-    return out;
 }
 
 /* "86 %" of what it gets alone is left to each of `together` PUs; "-" where one is not known. */
@@ -252,12 +239,21 @@ void profile_table_kernels(struct table *table, const struct profile_class *node
 {
     const struct profile_memory *memory = &node_class->memory;
     const size_t together = memory->kernel_pus.count;
-    profile_table_row(table, "loop\tone PU\t%s%s\teach keeps\tquality",
+    static const char *const names[] = {[PROFILE_NT_COPY] = "copy, non-temporal stores",
+                                        [PROFILE_COPY] = "copy, ordinary stores",
+                                        [PROFILE_READ] = "read",
+                                        [PROFILE_TRIAD] = "STREAM's triad"};
+    profile_table_row(table, "bandwidth of\tone PU alone\t%s%s together\teach keeps\tquality",
                       together ? "PUs " : "more PUs",
                       together ? profile_figure_group(&memory->kernel_pus).text : "");
+    if (memory->reference_bytes_per_s > 0) {
+        profile_table_row(table, "copy (of the levels)\t%s\t-\t-",
+                          profile_figure_bandwidth(memory->reference_bytes_per_s).text);
+        quality_cell(table, &memory->quality);
+    }
     for (size_t i = 0; i < memory->kernel_count; i++) {
         const struct profile_kernel_rate *rate = &memory->kernels[i];
-        profile_table_row(table, "%s\t%s\t%s\t%s", loop(rate).text,
+        profile_table_row(table, "%s\t%s\t%s\t%s", names[rate->kernel],
                           profile_figure_bandwidth(rate->bytes_per_s).text,
                           profile_figure_bandwidth(rate->together_bytes_per_s).text,
                           kept(rate, together).text);
@@ -279,7 +275,8 @@ bool profile_level_disturbs(const struct profile_memory *memory, size_t level)
 void profile_table_levels(struct table *table, const struct profile_memory *memory,
                           bool only_disturbing)
 {
-    profile_table_row(table, "overhead level\teach of two\tPUs that disturb one another\tquality");
+    profile_table_row(
+        table, "overhead level\teach of two PUs at once\tPUs that disturb one another\tquality");
     for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_memory_level *level = &memory->levels[i];
         if (only_disturbing && !profile_level_disturbs(memory, i)) {
