@@ -111,17 +111,17 @@ static inline uint32_t map_threads_of(const struct map_domain_request *request, 
 }
 
 /* Divides the allowed machine among the ranks top down (nodes, packages, memory domains, caches),
- * as evenly as it goes: a rank's part is its region. Memory priority spreads a rank's threads over
- * its region by the weights. Where whole groups would leave some ranks more than others, the ranks
- * of a group get together what as many workers get, each its part in the order of the tree: a rank
- * straddles two groups where its share does. Communication priority fills the smallest group that
- * holds all threads, one rank after the other, and keeps ranks in one group while they fit; cores
- * that are left over lie where a rank would straddle; where all PUs are equally near, ranks are
- * spread as by memory priority if they share less then. A rank never leaves its node. One thread
- * per rank is map_workers() with a known number; one rank on one node gets the PUs that as many
- * workers get. SMT siblings are used only when there are more threads than cores; with more threads
- * than PUs each rank keeps PUs of its own while there are enough for the ranks (2012 paper, Section
- * 4.5 and Figure 5, for one rank a node).
+ * as evenly as it goes: a rank's part is its region. Cores are divided before threads: no core has
+ * two threads while one is idle, nor two ranks while whole cores suffice. A region ends where
+ * groups end while whole groups hold every rank. Memory priority spreads a rank's threads over its
+ * region by the weights; it cuts groups only where that leaves the rank with least more of a cache
+ * or of a memory domain (the narrowest ones, wider ones where they were measured): the ranks of a
+ * group then get together what as many workers get, each its part in the order of the tree.
+ * Communication priority fills the smallest group that holds all threads, one rank after the other;
+ * cores that are left over lie where a rank would straddle; where all PUs are equally near, ranks
+ * are spread as by memory priority if they share less then. A rank never leaves its node. One
+ * thread per rank is map_workers() with a known number; one rank on one node gets the PUs that as
+ * many workers get (2012 paper, Section 4.5 and Figure 5, for one rank a node).
  *
  * `out` gets the PU numbers of rank 0's threads in the order of the machine's tree, then those of
  * rank 1, …: the sum of all threads. 0; -EINVAL (as map_workers(), or a rank without threads);

@@ -31,7 +31,6 @@ struct map_choice {
     /* of the node at hand */
     const struct map_part *node;
     bool *used; /* by OS index: a rank is there */
-    bool whole; /* no rank straddles groups that hold it */
     struct map_node_view view;
     struct map_site *sites; /* by lowest PU */
     size_t site_count;

@@ -2,6 +2,7 @@
 #include "mapper/devices/devices.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,13 @@
 
 /* -- sharing out -- */
 
-/* Shares ranks out in proportion to GPUs (D'Hondt), the lower site first on ties; each gets one
- * before any gets a second where there is enough. */
+static int64_t compare_shares(uint64_t a, uint64_t a_ranks, uint64_t b, uint64_t b_ranks)
+{
+    return (int64_t)(a * (b_ranks + 1)) - (int64_t)(b * (a_ranks + 1));
+}
+
+/* Shares ranks out in proportion to GPUs (D'Hondt), on ties to the site with more PUs, then the
+ * lower one; each gets one before any gets a second where there is enough. */
 static void share_out(size_t ranks, struct map_site *sites, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -21,8 +27,10 @@ static void share_out(size_t ranks, struct map_site *sites, size_t count)
     for (size_t given = ranks >= count ? count : 0; given < ranks; given++) {
         struct map_site *best = sites;
         for (struct map_site *at = sites + 1; at < sites + count; at++) {
-            best =
-                at->gpu_count * (best->ranks + 1) > best->gpu_count * (at->ranks + 1) ? at : best;
+            int64_t more = compare_shares(at->gpu_count, at->ranks, best->gpu_count, best->ranks);
+            more = more ? more
+                        : compare_shares(at->pus.count, at->ranks, best->pus.count, best->ranks);
+            best = more > 0 ? at : best;
         }
         best->ranks++;
     }
@@ -244,12 +252,12 @@ static bool opens_core(const struct map_choice *c, const struct profile_set *set
     return true;
 }
 
-/* Cores of the set of which no PU is used; its PUs that are not used. */
-static size_t count_free(const struct map_choice *c, const struct profile_set *set, bool cores)
+/* Cores of the set of which no PU is used. */
+static size_t count_free(const struct map_choice *c, const struct profile_set *set)
 {
     size_t count = 0;
     for (size_t i = 0; i < set->count; i++) {
-        count += !c->used[set->ids[i]] && (!cores || opens_core(c, set, set->ids[i]));
+        count += !c->used[set->ids[i]] && opens_core(c, set, set->ids[i]);
     }
     return count;
 }
@@ -281,7 +289,7 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     request.threads = threads;
     request.allowed = set;
     request.taken = &taken;
-    request.whole = c->whole;
+    request.whole = true;
     int rc = count ? map_domains(&c->view.profile, &request, pus, error) : 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         uint32_t *out = c->pus + c->first[ranks[i]];
@@ -351,109 +359,103 @@ static enum map_distance distance_to(const struct map_choice *c, const struct ma
     return package && profile_set_overlaps(package, &site->pus) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
 }
 
-/* PUs that may be used in one of these groups and are not. */
-static size_t count_room(const struct map_choice *c, const struct profile_set *group, bool cores)
+/* Is the PU near GPUs of a rank that is still to be placed? */
+static bool is_wanted(const struct map_site *const *away, size_t count, uint32_t pu)
 {
-    const struct profile_set *all = &c->node->allowed;
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        uint32_t pu = all->ids[i];
-        count += !c->used[pu] && profile_set_has(group, pu) && (!cores || opens_core(c, all, pu));
+    size_t i = 0;
+    while (i < count && !(away[i] && profile_set_has(&away[i]->pus, pu))) {
+        i++;
     }
-    return count;
+    return i < count;
 }
 
-/* The NUMA node, or else the package, that has room and is nearest to the site; NULL: none has. */
-static const struct profile_set *find_room(const struct map_choice *c, const struct map_site *site,
-                                           size_t wants, bool cores)
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The NUMA node, or else the package, that has cores for the first of them and is nearest to its
+ * site, of several one that no other wants; NULL: none has. */
+static const struct profile_set *find_room(const struct map_choice *c,
+                                           const struct map_site *const *away, size_t count,
+                                           size_t wants)
 {
     const struct profile_class *of = c->node->of;
     const struct profile_set *best = NULL;
+    unsigned least = UINT_MAX;
     for (size_t i = 0; i < of->numa_count + of->packages.group_count; i++) {
         if (i == of->numa_count && best) {
             break;
         }
         const struct profile_set *group =
             i < of->numa_count ? &of->numa[i].pus : &of->packages.groups[i - of->numa_count];
-        bool nearer = group->count && (!best || distance_to(c, site, group->ids[0]) <
-                                                    distance_to(c, site, best->ids[0]));
-        best = nearer && count_room(c, group, cores) >= wants ? group : best;
+        if (group->count && count_free(c, group) >= wants) {
+            unsigned far = 2 * distance_to(c, away[0], group->ids[0]) +
+                           is_wanted(away + 1, count - 1, group->ids[0]);
+            best = far < least ? group : best;
+            least = far < least ? far : least;
+        }
     }
     return best;
 }
 
-/* Places a rank that does not fit where its GPUs are: in a NUMA node or a package that has room;
- * there on what is near its GPUs, then in their NUMA node, their package, and elsewhere; on whole
- * cores if these suffice for all ranks. A rank whose
- * GPUs are far from all PUs, or for which there is no room, may go everywhere. */
-static int place_away(struct map_choice *c, const struct map_site *site, size_t rank, bool cores,
-                      struct servet_error *error)
+/* Places the first of the ranks that do not fit where their GPUs are (`away`: their sites; NULL: it
+ * is placed), in a NUMA node or a package that has room; there on cores near its GPUs, then in
+ * their NUMA node, their package, and elsewhere, and last on those near GPUs of the ranks behind
+ * it. A rank whose GPUs are far from all PUs, or for which there is no room, may go everywhere. */
+static int place_away(struct map_choice *c, const struct map_site *const *away, size_t count,
+                      size_t rank, struct servet_error *error)
 {
     const struct profile_set *all = &c->node->allowed;
     const size_t wants = map_threads_of(&c->request->ranks, rank);
-    bool *chosen = map_arena_get(c->arena, all->count, sizeof *chosen);
     struct profile_set near = {map_arena_get(c->arena, all->count, sizeof *near.ids), 0};
-    const struct profile_set *within = site->pus.count ? find_room(c, site, wants, cores) : NULL;
-    size_t found = 0;
-    if (!chosen || !near.ids) {
+    const bool somewhere = away[0]->pus.count;
+    const struct profile_set *within = somewhere ? find_room(c, away, count, wants) : NULL;
+    if (!near.ids) {
         return -ENOMEM;
     }
-    for (size_t i = 0; site->pus.count && i < (MAP_ELSEWHERE + 1) * all->count; i++) {
-        size_t at = i % all->count;
-        uint32_t pu = all->ids[at];
-        if (found < wants && !c->used[pu] && (!within || profile_set_has(within, pu)) &&
-            distance_to(c, site, pu) == i / all->count && (!cores || opens_core(c, all, pu))) {
-            c->used[pu] = chosen[at] = true;
-            found++;
+    for (unsigned far = 0; somewhere && far <= 2 * MAP_ELSEWHERE + 1; far++) {
+        for (size_t i = 0; i < all->count && near.count < wants; i++) {
+            const uint32_t pu = all->ids[i];
+            const enum map_distance distance = distance_to(c, away[0], pu);
+            if (opens_core(c, all, pu) && !c->used[pu] &&
+                (!within || profile_set_has(within, pu)) &&
+                2 * distance + (distance && is_wanted(away + 1, count - 1, pu)) == far) {
+                near.ids[near.count++] = pu;
+            }
         }
     }
-    for (size_t at = 0; at < all->count; at++) {
-        c->used[all->ids[at]] &= !chosen[at];
-        if (chosen[at]) {
-            near.ids[near.count++] = all->ids[at];
-        }
-    }
-    return map_ranks(c, found < wants ? all : &near, &rank, 1, error);
+    bool found = near.count == wants;
+    qsort(near.ids, near.count, sizeof *near.ids, by_number);
+    return map_ranks(c, found ? &near : all, &rank, 1, error);
 }
 
-/* Every rank that finds room where its GPUs are is placed there; then the others: by cores where
- * these suffice for all, else by PUs. */
+/* Every rank that finds cores where its GPUs are is placed there; then the others. */
 static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
-    size_t *here = map_arena_get(c->arena, end - begin, sizeof *here);
+    size_t *here = map_arena_get(c->arena, end - begin, sizeof *here), rank = begin;
     const struct map_site **away = map_arena_get(c->arena, end - begin, sizeof *away);
-    size_t threads = 0, rank = begin;
-    if (!here || !away) {
-        return -ENOMEM;
-    }
-    for (size_t r = begin; r < end; r++) {
-        threads += map_threads_of(&c->request->ranks, r);
-    }
-    bool cores = threads <= count_free(c, &c->node->allowed, true);
-    bool limited = cores || threads <= count_free(c, &c->node->allowed, false);
-    int rc = 0;
-    for (size_t s = 0; s < c->site_count; s++) {
+    int rc = here && away ? 0 : -ENOMEM;
+    for (size_t s = 0; rc == 0 && s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
-        size_t room = limited ? count_free(c, &site->pus, cores) : SIZE_MAX, here_count = 0;
-        if (deal_gpus(c, site, rank) < 0) {
-            return -ENOMEM;
-        }
+        size_t room = count_free(c, &site->pus), here_count = 0;
+        rc = deal_gpus(c, site, rank);
         for (size_t r = 0; r < site->ranks; r++, rank++) {
-            uint32_t wants = map_threads_of(&c->request->ranks, rank);
+            const uint32_t wants = map_threads_of(&c->request->ranks, rank);
             if (site->pus.count && wants <= room) {
                 here[here_count++] = rank;
-                room -= limited ? wants : 0;
+                room -= wants;
             } else {
                 away[rank - begin] = site;
             }
         }
-        rc = map_ranks(c, &site->pus, here, here_count, error);
-        if (rc < 0) {
-            return rc;
+        if (rc == 0) {
+            rc = map_ranks(c, &site->pus, here, here_count, error);
         }
     }
     for (size_t r = begin; rc == 0 && r < end; r++) {
-        rc = away[r - begin] ? place_away(c, away[r - begin], r, cores, error) : 0;
+        rc = away[r - begin] ? place_away(c, away + (r - begin), end - r, r, error) : 0;
     }
     return rc;
 }
@@ -514,23 +516,22 @@ static bool is_better(const struct map_merit *a, const struct map_merit *b)
 }
 
 /* Ranks lie beside their GPUs, or, first where they fill the node, as without any: whichever way
- * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. Where both cross, no rank
- * straddles groups to share less. */
+ * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. Of more threads than cores that
+ * is the latter. */
 static int choose_better(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     const size_t ranks = end - begin, threads = c->first[end] - c->first[begin];
-    const bool fills = threads >= count_free(c, &c->node->allowed, true);
+    const size_t cores = count_free(c, &c->node->allowed);
     uint32_t *pus = map_arena_get(c->arena, threads, sizeof *pus);
     struct map_hold **holds = map_arena_get(c->arena, ranks, sizeof *holds);
     struct map_merit best = {{1}}, merit;
     if (!pus || !holds) {
         return -ENOMEM;
     }
-    for (size_t way = 0; way < 4 && (way < 2 || best.of[0] || best.of[1]); way++) {
-        const bool beside = (way % 2 == 0) != fills;
+    for (size_t way = 0; way < (threads > cores ? 1 : 2); way++) {
+        const bool beside = (way == 0) != (threads >= cores);
         memset(c->holds + begin, 0, ranks * sizeof(struct map_hold *));
         mark_taken(c);
-        c->whole = way >= 2;
         int rc =
             beside ? place_by_sites(c, begin, end, error) : place_then_deal(c, begin, end, error);
         if (rc < 0 || map_choice_weigh(c, begin, end, &merit) < 0) {
@@ -667,7 +668,7 @@ int map_devices(const struct servet_profile *profile, const struct map_device_re
     }
     c.first = map_arena_get(&arena, ranks + 1, sizeof *c.first);
     c.holds = map_arena_get(&arena, ranks, sizeof *c.holds);
-    for (size_t r = 0; c.first && r < ranks; r++) {
+    for (size_t r = 0; !arena.is_short && r < ranks; r++) {
         c.first[r + 1] = c.first[r] + map_threads_of(&request->ranks, r);
     }
     int rc = arena.is_short  ? -ENOMEM

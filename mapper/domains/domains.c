@@ -36,11 +36,12 @@ struct hybrid {
 struct filling {
     const struct map_node *at;
     struct map_machine *machine;
-    const struct map_share *shares; /* in rank order */
+    struct map_share *shares; /* in rank order; threads: those that are placed, or cores */
     size_t ranks, threads;
     uint32_t item_count; /* in hybrid.items: the PUs that may be used, in the order of the tree */
     struct map_units units;
-    bool pack; /* one rank after the other */
+    bool pack;    /* one rank after the other */
+    bool divided; /* threads of shares are cores: map_divide_cores() */
 };
 
 /* -- which PUs -- */
@@ -156,7 +157,6 @@ static int make_machine(struct hybrid *h, uint32_t class_index, struct map_machi
     }
     m->made = true;
     m->load = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->load);
-    m->crowd = map_arena_get(&m->view.arena, m->view.leaf_count, sizeof *m->crowd);
     for (size_t i = 0; i < 2; i++) {
         size_t families = m->view.classes[0].family_count;
         m->most[i] = map_arena_get(&m->view.arena, families, sizeof *m->most[i]);
@@ -312,12 +312,25 @@ static int place_together(struct hybrid *h, const struct filling *f, size_t low,
     return rc;
 }
 
+/* Ranks that were given all cores, and are alike but for one, take them in order. */
+static bool take_in_order(struct hybrid *h, const struct filling *f)
+{
+    uint32_t least = UINT32_MAX, most = 0, begin = 0;
+    for (size_t r = 0; r < f->ranks; r++) {
+        least = f->shares[r].threads < least ? f->shares[r].threads : least;
+        most = f->shares[r].threads > most ? f->shares[r].threads : most;
+        h->cut[r].begin = begin;
+        h->cut[r].end = begin += f->shares[r].threads;
+    }
+    return f->divided && most == least + 1;
+}
+
 /* Gives every rank of a node its items (positions in the class), with so many levels kept whole. */
 static int place_ranks(struct hybrid *h, const struct filling *f, uint32_t whole)
 {
     struct map_cut cut = {whole, f->pack};
     memcpy(h->cut, f->shares, f->ranks * sizeof *f->shares);
-    int rc = map_split(&f->units, cut, h->cut, f->ranks);
+    int rc = take_in_order(h, f) ? 0 : map_split(&f->units, cut, h->cut, f->ranks);
     if (rc < 0) {
         return rc;
     }
@@ -383,30 +396,81 @@ static int keep_smallest_group(struct hybrid *h, struct map_machine *m, uint32_t
     return 0;
 }
 
-/* Units are cores while each thread gets one, else PUs: starts[unit] is its place in `items`. */
-static uint32_t make_units(struct hybrid *h, const struct map_groups *cores, uint32_t count,
-                           size_t threads)
+/* Cores, or PUs: starts[unit] is its place in `items`. Gives the fewest PUs of one. */
+static uint32_t make_units(struct hybrid *h, struct filling *f, bool by_core)
 {
-    uint32_t units = 0;
-    for (int by_core = 1; by_core >= 0; by_core--) {
-        units = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t core = cores->group_of[h->items[i]];
-            bool mate = i && core != MAP_NONE && core == cores->group_of[h->items[i - 1]];
-            if (!by_core || !mate) {
-                h->units[units] = h->items[i];
-                h->starts[units++] = i;
-            }
-        }
-        if (units >= threads) {
-            break;
+    const struct map_class *class = &f->machine->view.classes[0];
+    const struct map_groups *cores = &class->cores;
+    uint32_t units = 0, least = f->item_count;
+    for (uint32_t i = 0; i < f->item_count; i++) {
+        uint32_t core = cores->group_of[h->items[i]];
+        bool mate = i && core != MAP_NONE && core == cores->group_of[h->items[i - 1]];
+        if (!by_core || !mate) {
+            h->units[units] = h->items[i];
+            h->starts[units++] = i;
         }
     }
-    h->starts[units] = count;
-    return units;
+    h->starts[units] = f->item_count;
+    for (uint32_t u = 0; u < units; u++) {
+        uint32_t size = h->starts[u + 1] - h->starts[u];
+        least = size < least ? size : least;
+    }
+    f->units = (struct map_units){&f->machine->tree, h->units, units, NULL};
+    if (class->of->memory.level_count) {
+        f->units.memory = &class->families[class->of->cache_count].groups;
+    }
+    return least;
 }
 
-static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *shares, size_t ranks)
+/* Cores are divided before threads; where they do not suffice, the PUs that as many workers get
+ * are. */
+static void choose_units(struct hybrid *h, struct filling *f)
+{
+    const uint32_t least = make_units(h, f, true), cores = f->units.count;
+    const struct map_region all = {&h->slots, f->at->first_leaf, h->items, f->item_count};
+    f->divided = map_divide_cores(f->shares, f->ranks, cores, f->item_count, least);
+    if (f->divided) {
+        f->threads = cores;
+        return;
+    }
+    if (f->threads > cores && f->threads < f->item_count) {
+        map_region_choose(f->machine, &all, f->threads, h->chosen);
+        f->item_count = (uint32_t)f->threads;
+        memcpy(h->items, h->chosen, f->threads * sizeof *h->items);
+        qsort_r(h->items, f->threads, sizeof *h->items, by_place, &f->machine->tree);
+    }
+    make_units(h, f, f->threads <= cores);
+}
+
+/* A rank that got cores takes their PUs: one of each core before any second one. */
+static void fill_cores(struct hybrid *h, const struct filling *f, struct map_share *share)
+{
+    const struct map_groups *cores = &f->machine->view.classes[0].cores;
+    const uint32_t *own = h->out + h->first[share->rank];
+    uint32_t threads = map_threads_of(h->request, share->rank), count = 0;
+    if (threads == share->threads) {
+        return;
+    }
+    for (uint32_t i = 0; i < f->item_count; i++) {
+        bool mine = false;
+        for (uint32_t c = 0; c < share->threads && !mine; c++) {
+            uint32_t core = cores->group_of[own[c]];
+            mine =
+                own[c] == h->items[i] || (core != MAP_NONE && core == cores->group_of[h->items[i]]);
+        }
+        h->spread[count] = h->items[i];
+        count += mine;
+    }
+    share->threads = threads;
+    const struct map_region region = {&h->slots, f->at->first_leaf, h->spread, count};
+    if (threads < count) {
+        map_region_choose(f->machine, &region, threads, h->chosen);
+    }
+    place_threads(h, f->machine, share, threads < count ? h->chosen : h->spread,
+                  threads < count ? threads : count);
+}
+
+static int fill_node(struct hybrid *h, uint32_t node, struct map_share *shares, size_t ranks)
 {
     const struct map_node *at = &h->view->nodes[node];
     struct filling f = {.at = at, .shares = shares, .ranks = ranks};
@@ -429,11 +493,11 @@ static int fill_node(struct hybrid *h, uint32_t node, const struct map_share *sh
             return rc;
         }
     }
-    uint32_t units = make_units(h, &m->view.classes[0].cores, f.item_count, f.threads);
-    f.units = (struct map_units){&m->tree, h->units, units};
+    choose_units(h, &f);
     f.pack = packs(h, &f);
     rc = choose_regions(h, &f);
     for (size_t r = 0; rc == 0 && r < ranks; r++) {
+        fill_cores(h, &f, &shares[r]);
         uint32_t *out = h->out + h->first[shares[r].rank];
         for (uint32_t t = 0; t < shares[r].threads; t++) {
             out[t] = h->view->pu[at->first_leaf + out[t]];

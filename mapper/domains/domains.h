@@ -16,7 +16,6 @@ struct map_share {
 enum map_fit {
     MAP_PACK_THREADS, /* one box after the other, none holds more threads than it has room */
     MAP_FIT_THREADS,  /* no box holds more threads than it has room */
-    MAP_FIT_RANKS,    /* no box holds more ranks than it has room */
     MAP_FIT_NOTHING,  /* boxes are overfull alike */
 };
 
@@ -26,11 +25,19 @@ enum map_fit {
 int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *room, size_t count,
                   enum map_fit fit);
 
+/* Where there are more threads than cores, and cores enough for whole ones: `threads` of each share
+ * becomes the number of its cores, those that it cannot do without (with more threads than PUs
+ * one) and its part of the others; together all cores. `least`: the fewest PUs of a core. False:
+ * nothing is changed. */
+bool map_divide_cores(struct map_share *shares, size_t count, uint64_t cores, uint64_t pus,
+                      uint32_t least);
+
 /* The units that are divided: cores or PUs of one node, in the order of the tree. */
 struct map_units {
     const struct map_order *order;
     const uint32_t *item; /* by unit: its first PU, a position in the class */
     uint32_t count;
+    const struct map_groups *memory; /* the narrowest domains; NULL: none is known */
 };
 
 /* How regions are cut: `whole` levels of the tree, from the widest, are kept together. */
@@ -41,10 +48,10 @@ struct map_cut {
 
 /* Gives every share a region; the shares are reordered.
  * Groups of the levels that are kept whole are divided from the widest to the narrowest: ranks are
- * shared out to groups, or groups to ranks where there are fewer ranks, as long as everybody's
- * threads fit. Ranks that are left in one group have one region together, to be dealt out among
- * them; where their threads do not fit, as many units each, and more ranks than units take them in
- * turn. 0 or -ENOMEM. */
+ * shared out to groups, or groups to ranks where there are fewer ranks, so that no more ranks are
+ * split than the groups inside cannot hold. Ranks that are left in one group have one region
+ * together, to be dealt out among them. With more threads than units each gets as many units, and
+ * more ranks than units take them in turn. 0 or -ENOMEM. */
 int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
               size_t count);
 
@@ -58,7 +65,6 @@ struct map_machine {
     struct map_engine *engine;
     struct map_order tree, layers;
     uint32_t *load;    /* by item: threads of the ranks at hand */
-    uint64_t *crowd;   /* by item: those in its memory domains, summed over the levels */
     uint32_t *most[2]; /* by family: for struct map_sharing, of two ways to cut regions */
     bool made;
 };
@@ -98,23 +104,22 @@ int map_region_align(const struct map_order *layers, const uint32_t *items, size
 
 /* Caches and memory that the threads of all ranks share. */
 struct map_sharing {
-    uint64_t all;    /* twice the pairs that share a cache, a memory domain or a package, over all
-                        levels: what rules 1 and 2 add up to, but for a constant */
-    uint64_t memory; /* without caches */
-    uint32_t *most;  /* by family: most threads in one of its groups */
-    uint64_t crowd;  /* of the rank with most, see map_machine_crowd() */
+    uint64_t all;   /* twice the pairs that share a cache, a memory domain or a package, over all
+                       levels: what rules 1 and 2 add up to, but for a constant */
+    uint32_t *most; /* by family: most threads in one of its groups */
+    uint64_t crowd; /* map_machine_crowd() */
 };
 
-/* Does nobody get less than where no group is kept whole: no less of the memory, no rank noticeably
- * less of it than the one there with least, and no worker less of a cache than the one there with
- * least? Caches of 4, 4, 4, 2 and 2 threads give the slowest rank what 4, 3, 3, 3 and 3 do, and
- * split no rank of two. */
+/* Has no cache and no memory domain more threads than where no group is kept whole, and no rank
+ * noticeably less memory than the one there with least? Caches of 4, 4, 4, 2 and 2 threads give the
+ * slowest rank what 4, 3, 3, 3 and 3 do, and split no rank of two. Wider domains than the narrowest
+ * count where they were measured. */
 bool map_sharing_no_worse(const struct map_machine *m, const struct map_sharing *with,
                           const struct map_sharing *least);
 
 /* Memory that the threads of the rank with most share, in thousandths: workers in the memory
- * domains of one of its threads, on average, summed over the levels. items + first[rank] are its
- * threads; the loads are those of all ranks. */
+ * domains of one of its threads, on average, summed over the levels that count. items + first[rank]
+ * are its threads; the loads are those of all ranks. */
 uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, const size_t *first,
                            const struct map_share *ranks, size_t rank_count);
 

@@ -181,14 +181,12 @@ static uint64_t share_family(const struct map_machine *m, const struct map_group
 
 void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
 {
-    out->all = out->memory = 0;
+    out->all = 0;
     for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
         const struct map_family *family = &m->view.classes[0].families[i];
         uint32_t most = 0;
         if (family->rule != MAP_RULE_LATENCY) {
-            uint64_t shared = share_family(m, &family->groups, &most);
-            out->all += shared;
-            out->memory += family->rule == MAP_RULE_CACHE ? 0 : shared;
+            out->all += share_family(m, &family->groups, &most);
         }
         if (out->most) {
             out->most[i] = most;
@@ -196,32 +194,31 @@ void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
     }
 }
 
-/* Adds the threads of every group to the items of it. */
-static void crowd_family(const struct map_machine *m, const struct map_groups *groups)
+/* What was not measured is believed of the narrowest domains alone. */
+static bool is_believed(const struct map_machine *m, size_t family)
 {
-    for (uint32_t g = 0; g < groups->group_count; g++) {
-        uint64_t load = load_of(m, groups, g);
-        for (uint32_t at = groups->start[g]; at < groups->start[g + 1]; at++) {
-            m->crowd[groups->members[at]] += load;
-        }
-    }
+    const struct profile_class *of = m->view.classes[0].of;
+    const enum map_rule rule = m->view.classes[0].families[family].rule;
+    const size_t level = family - of->cache_count;
+    return rule == MAP_RULE_CACHE ||
+           (rule == MAP_RULE_MEMORY && (level == 0 || of->memory.levels[level].bytes_per_s > 0 ||
+                                        of->memory.levels[level].scaling_count));
 }
 
 uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, const size_t *first,
                            const struct map_share *ranks, size_t rank_count)
 {
     uint64_t most = 0;
-    memset(m->crowd, 0, m->view.leaf_count * sizeof *m->crowd);
-    for (size_t f = 0; f < m->view.classes[0].family_count; f++) {
-        const struct map_family *family = &m->view.classes[0].families[f];
-        if (family->rule == MAP_RULE_MEMORY) {
-            crowd_family(m, &family->groups);
-        }
-    }
     for (size_t r = 0; r < rank_count; r++) {
+        const uint32_t *own = items + first[ranks[r].rank];
         uint64_t sum = 0;
-        for (uint32_t t = 0; t < ranks[r].threads; t++) {
-            sum += m->crowd[items[first[ranks[r].rank] + t]];
+        for (size_t f = 0; f < m->view.classes[0].family_count; f++) {
+            const struct map_family *family = &m->view.classes[0].families[f];
+            for (uint32_t t = 0; family->rule == MAP_RULE_MEMORY && t < ranks[r].threads; t++) {
+                uint32_t group = family->groups.group_of[own[t]];
+                sum +=
+                    group != MAP_NONE && is_believed(m, f) ? load_of(m, &family->groups, group) : 0;
+            }
         }
         sum = 1000 * sum / ranks[r].threads;
         most = sum > most ? sum : most;
@@ -236,10 +233,9 @@ uint64_t map_machine_crowd(const struct map_machine *m, const uint32_t *items, c
 bool map_sharing_no_worse(const struct map_machine *m, const struct map_sharing *with,
                           const struct map_sharing *least)
 {
-    bool more = 100 * with->crowd > NOTICED_PERCENT * least->crowd, cached = false;
+    bool worse = 100 * with->crowd > NOTICED_PERCENT * least->crowd;
     for (size_t i = 0; i < m->view.classes[0].family_count; i++) {
-        const struct map_family *family = &m->view.classes[0].families[i];
-        cached = cached || (family->rule == MAP_RULE_CACHE && with->most[i] > least->most[i]);
+        worse = worse || (is_believed(m, i) && with->most[i] > least->most[i]);
     }
-    return !more && (with->all <= least->all || (!cached && with->memory <= least->memory));
+    return !worse;
 }

@@ -53,9 +53,9 @@ static int widest_first(const void *a, const void *b)
 static bool share_evenly(struct map_share *shares, size_t share_count, struct split_box *heap,
                          size_t count, enum map_fit fit)
 {
-    uint32_t narrowest = fit == MAP_FIT_RANKS ? 1 : shares[share_count - 1].threads, before = 0;
+    uint32_t narrowest = shares[share_count - 1].threads, before = 0;
     for (size_t s = 0; s < share_count; s++) {
-        uint32_t threads = fit == MAP_FIT_RANKS ? 1 : shares[s].threads;
+        const uint32_t threads = shares[s].threads;
         if (threads != before) {
             for (size_t i = count / 2 + 1; i-- > 0;) {
                 sift_down(heap, count, i, threads);
@@ -186,7 +186,7 @@ int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *
     if (fit != MAP_PACK_THREADS) {
         done = share_evenly(shares, share_count, boxes, used, fit);
     }
-    if (!done && fit <= MAP_FIT_THREADS && shares[0].threads != shares[share_count - 1].threads) {
+    if (!done && fit != MAP_FIT_NOTHING && shares[0].threads != shares[share_count - 1].threads) {
         used = fill_boxes(boxes, room, count);
         done = share_tightly(shares, share_count, boxes, used);
     }
@@ -196,6 +196,36 @@ int map_share_out(struct map_share *shares, size_t share_count, const uint64_t *
     }
     qsort(shares, share_count, sizeof *shares, by_rank);
     return -ENOSPC;
+}
+
+/* -- cores among shares -- */
+
+static uint32_t cores_needed(const struct map_share *share, uint32_t least)
+{
+    return least ? (share->threads + least - 1) / least : 1;
+}
+
+bool map_divide_cores(struct map_share *shares, size_t count, uint64_t cores, uint64_t pus,
+                      uint32_t least)
+{
+    uint64_t needed = 0, threads = 0, sum = 0;
+    for (size_t s = 0; s < count; s++) {
+        threads += shares[s].threads;
+    }
+    least = threads > pus ? 0 : least;
+    for (size_t s = 0; s < count; s++) {
+        needed += cores_needed(&shares[s], least);
+    }
+    if (threads <= cores || needed > cores || count == 1) {
+        return false;
+    }
+    for (size_t s = 0; s < count; s++) {
+        const uint32_t need = cores_needed(&shares[s], least);
+        const uint64_t before = (cores - needed) * sum / (threads - needed);
+        sum += shares[s].threads - need;
+        shares[s].threads = need + (uint32_t)((cores - needed) * sum / (threads - needed) - before);
+    }
+    return true;
 }
 
 /* -- units among shares -- */
@@ -222,20 +252,12 @@ static uint64_t sum_threads(const struct splitting *s, size_t low, size_t high)
     return sum;
 }
 
-/* Without regard to groups: all of it to everybody where all threads fit, else as many units to
- * each rank, else ranks take units in turn. */
-static void divide_evenly(struct splitting *s, const struct part *part)
+/* With more threads than units: as many units to each rank, else ranks take units in turn. */
+static void divide_evenly(struct map_share *shares, size_t count, uint64_t units)
 {
-    uint64_t units = part->last - part->first, ranks = part->high - part->low;
-    bool fits = sum_threads(s, part->low, part->high) <= units;
-    for (size_t i = part->low; i < part->high; i++) {
-        uint64_t nth = i - part->low, from = 0, to = units;
-        if (!fits) {
-            from = ranks > units ? nth % units : units * nth / ranks;
-            to = ranks > units ? from + 1 : units * (nth + 1) / ranks;
-        }
-        s->shares[i].begin = part->first + (uint32_t)from;
-        s->shares[i].end = part->first + (uint32_t)to;
+    for (size_t i = 0; i < count; i++) {
+        shares[i].begin = (uint32_t)(count > units ? i % units : units * i / count);
+        shares[i].end = (uint32_t)(count > units ? shares[i].begin + 1 : units * (i + 1) / count);
     }
 }
 
@@ -264,15 +286,14 @@ static uint32_t cut_groups(const struct splitting *s, const struct part *part, u
 static bool deal_groups(struct splitting *s, const struct part *part, const uint32_t *cut,
                         uint32_t groups)
 {
-    size_t ranks = part->high - part->low;
-    uint64_t threads = sum_threads(s, part->low, part->high), sum = 0;
-    uint64_t units = part->last - part->first;
-    bool fits = threads <= units;
+    const size_t ranks = part->high - part->low;
+    const uint64_t threads = sum_threads(s, part->low, part->high);
+    uint64_t sum = 0;
     uint32_t at = 0;
     for (size_t i = 0; i < ranks; i++) {
         struct map_share *share = &s->shares[part->low + i];
-        sum += fits ? share->threads : 1;
-        uint64_t ideal = units * sum / (fits ? threads : ranks);
+        sum += share->threads;
+        uint64_t ideal = (part->last - part->first) * sum / threads;
         uint32_t last = groups - (uint32_t)(ranks - 1 - i), next = at + 1;
         while (next < last && 2 * (part->first + ideal) >= (uint64_t)cut[next] + cut[next + 1]) {
             next++;
@@ -280,7 +301,7 @@ static bool deal_groups(struct splitting *s, const struct part *part, const uint
         next = i + 1 == ranks ? groups : next;
         share->begin = cut[at];
         share->end = cut[next];
-        if (fits && cut[next] - cut[at] < share->threads) {
+        if (cut[next] - cut[at] < share->threads) {
             return false;
         }
         at = next;
@@ -288,33 +309,49 @@ static bool deal_groups(struct splitting *s, const struct part *part, const uint
     return true;
 }
 
-/* Units for ranks of so many threads that the groups inside of a part hold without splitting
- * one. */
-static uint64_t whole_room(const struct splitting *s, const struct part *part, uint32_t threads)
+/* A group and its ranks. */
+struct holding {
+    uint64_t ranks;   /* of one width, that the groups inside hold without splitting one */
+    uint32_t domains; /* of memory inside */
+    uint32_t given;
+};
+
+static uint64_t hold_whole(const struct splitting *s, const struct part *part, uint32_t threads)
 {
-    uint64_t size = part->last - part->first, room = 0;
-    if (part->level >= s->how.whole || size < threads) {
-        return size / threads * threads;
-    }
-    for (uint32_t begin = part->first, u = begin; u < part->last; u++) {
+    const uint64_t size = part->last - part->first;
+    uint64_t ranks = 0;
+    for (uint32_t begin = part->first, u = begin;
+         size >= threads && part->level < s->how.whole && u < part->last; u++) {
         if (u + 1 == part->last ||
             group_at(s, u + 1, part->level) != group_at(s, begin, part->level)) {
             struct part inner = {begin, u + 1, 0, 0, part->level + 1};
-            room += whole_room(s, &inner, threads);
+            ranks += hold_whole(s, &inner, threads);
             begin = u + 1;
         }
     }
-    return room ? room : size / threads * threads;
+    return ranks ? ranks : size / threads;
 }
 
-/* Packed ranks of one width: no more of them are split than the groups inside of the groups cannot
- * hold whole, and those in the first groups that have units left for them. */
+static uint32_t count_domains(const struct splitting *s, uint32_t first, uint32_t last)
+{
+    const struct map_groups *memory = s->units->memory;
+    uint32_t count = 1;
+    for (uint32_t u = first + 1; memory && u < last; u++) {
+        count += memory->group_of[s->units->item[u]] != memory->group_of[s->units->item[u - 1]];
+    }
+    return count;
+}
+
+/* Ranks of one width, in order: no more of them are split than the groups inside of the groups
+ * cannot hold whole, and those in the first groups that have units left for them. One group after
+ * the other is filled, or the one with fewest ranks in a memory domain gets the next. */
 static int share_whole(struct splitting *s, const struct part *part, const uint32_t *cut,
-                       uint32_t groups, uint64_t *room)
+                       uint32_t groups, struct holding *held)
 {
     struct map_share *shares = s->shares + part->low;
-    size_t count = part->high - part->low;
-    uint64_t threads = shares[0].threads, missing = count * threads;
+    const size_t count = part->high - part->low;
+    const uint32_t threads = shares[0].threads;
+    uint64_t missing = count;
     for (size_t i = 1; i < count; i++) {
         if (shares[i].threads != threads) {
             return -ENOSPC;
@@ -322,15 +359,30 @@ static int share_whole(struct splitting *s, const struct part *part, const uint3
     }
     for (uint32_t g = 0; g < groups; g++) {
         struct part inner = {cut[g], cut[g + 1], 0, 0, part->level + 1};
-        room[g] = whole_room(s, &inner, shares[0].threads);
-        missing -= room[g] < missing ? room[g] : missing;
+        held[g] = (struct holding){hold_whole(s, &inner, threads),
+                                   count_domains(s, cut[g], cut[g + 1]), 0};
+        missing -= held[g].ranks < missing ? held[g].ranks : missing;
     }
     for (uint32_t g = 0; g < groups; g++) {
-        uint64_t left = (cut[g + 1] - cut[g]) / threads * threads - room[g];
-        room[g] += left < missing ? left : missing;
-        missing -= left < missing ? left : missing;
+        uint64_t left = (cut[g + 1] - cut[g]) / threads - held[g].ranks;
+        left = left < missing ? left : missing;
+        held[g].ranks += left;
+        missing -= left;
     }
-    return map_share_out(shares, count, room, groups, MAP_PACK_THREADS);
+    for (size_t i = 0; !missing && i < count; i++) {
+        struct holding *best = NULL;
+        for (struct holding *h = held; h < held + groups && !(best && s->how.pack); h++) {
+            bool less = !best || (h->given + 1) * best->domains < (best->given + 1) * h->domains;
+            best = h->given < h->ranks && less ? h : best;
+        }
+        best->given++;
+    }
+    for (uint32_t g = 0, i = 0; !missing && g < groups; g++) {
+        for (; held[g].given; held[g].given--) {
+            shares[i++].box = g;
+        }
+    }
+    return missing ? -ENOSPC : 0;
 }
 
 static int split_part(struct splitting *s, struct part part);
@@ -343,17 +395,17 @@ static int share_groups(struct splitting *s, const struct part *part, const uint
     size_t count = part->high - part->low;
     struct map_share *shares = s->shares + part->low;
     uint64_t *room = calloc(groups, sizeof *room); /* of each group */
-    if (!room) {
-        return -ENOMEM;
+    struct holding *held = calloc(groups, sizeof *held);
+    int rc = room && held ? -ENOSPC : -ENOMEM;
+    if (rc == -ENOSPC) {
+        rc = share_whole(s, part, cut, groups, held);
     }
-    bool fits = sum_threads(s, part->low, part->high) <= part->last - part->first;
-    int rc = s->how.pack && fits ? share_whole(s, part, cut, groups, room) : -ENOSPC;
-    for (uint32_t g = 0; g < groups; g++) {
+    for (uint32_t g = 0; rc == -ENOSPC && g < groups; g++) {
         room[g] = cut[g + 1] - cut[g];
     }
     if (rc == -ENOSPC) {
-        enum map_fit whole = s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS;
-        rc = map_share_out(shares, count, room, groups, fits ? whole : MAP_FIT_RANKS);
+        rc = map_share_out(shares, count, room, groups,
+                           s->how.pack ? MAP_PACK_THREADS : MAP_FIT_THREADS);
     }
     for (size_t low = 0, high; rc == 0 && low < count; low = high) {
         uint32_t group = shares[low].box;
@@ -364,16 +416,16 @@ static int share_groups(struct splitting *s, const struct part *part, const uint
         rc = split_part(s, inner);
     }
     free(room);
+    free(held);
     return rc;
 }
 
 static int split_part(struct splitting *s, struct part part)
 {
-    size_t ranks = part.high - part.low, units = part.last - part.first;
-    uint32_t groups = 1, *cut = calloc(units + 1, sizeof *cut);
+    const size_t ranks = part.high - part.low;
+    uint32_t groups = 1, *cut = calloc(part.last - part.first + 1, sizeof *cut);
     int rc = cut ? -ENOSPC : -ENOMEM;
-    bool divides = cut && ranks > 1 && ranks <= units;
-    for (; divides && groups == 1 && part.level < s->how.whole; part.level++) {
+    for (; cut && ranks > 1 && groups == 1 && part.level < s->how.whole; part.level++) {
         groups = cut_groups(s, &part, cut);
     }
     part.level -= groups > 1;
@@ -383,16 +435,20 @@ static int split_part(struct splitting *s, struct part part)
         rc = share_groups(s, &part, cut, groups);
     }
     free(cut);
-    if (rc == -ENOSPC) {
-        divide_evenly(s, &part);
-        rc = 0;
+    for (size_t i = part.low; rc == -ENOSPC && i < part.high; i++) {
+        s->shares[i].begin = part.first;
+        s->shares[i].end = part.last;
     }
-    return rc;
+    return rc == -ENOSPC ? 0 : rc;
 }
 
 int map_split(const struct map_units *units, struct map_cut cut, struct map_share *shares,
               size_t count)
 {
     struct splitting s = {.units = units, .shares = shares, .how = cut};
+    if (sum_threads(&s, 0, count) > units->count) {
+        divide_evenly(shares, count, units->count);
+        return 0;
+    }
     return split_part(&s, (struct part){0, units->count, 0, count, 0});
 }

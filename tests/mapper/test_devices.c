@@ -213,6 +213,41 @@ TEST(ranks_cross_packages_and_nodes_only_where_they_must,
     map_devices_free(&devices);
 }
 
+/* Ranks wider than the NUMA node of their GPU leave out what is near the GPU of the other one, on
+ * whichever side of the machine the GPUs are. */
+TEST(a_rank_takes_the_pus_near_the_gpu_of_another_last)
+{
+    static char names[][6] = {"cuda0", "cuda1"};
+    const struct question question = {.ranks = 2, .threads = 16, .gpus = ALL};
+    for (uint32_t first = 0; first < 3; first++) {
+        struct servet_profile *profile = described("package:1 group:4 [numa] core:8 pu:1");
+        struct profile_class *of = &profile->classes[0];
+        struct profile_device gpus[2];
+        struct map_devices devices;
+        struct servet_error error;
+        uint32_t pus[32], near[2] = {0};
+        for (uint32_t g = 0; g < 2; g++) {
+            const struct profile_numa *numa = &of->numa[first + g];
+            gpus[g] = (struct profile_device){.kind = PROFILE_GPU,
+                                              .name = names[g],
+                                              .card = g,
+                                              .numa_node = numa->os_index,
+                                              .pus = numa->pus};
+        }
+        of->devices = gpus;
+        of->device_count = 2;
+        ck_assert_int_eq(ask(&question, profile, false, pus, &devices, &error), 0);
+        for (uint32_t t = 0; t < 32; t++) {
+            near[t / 16] += profile_set_has(&devices.held[t / 16].device->pus, pus[t]);
+        }
+        ck_assert_uint_eq(near[0], 8);
+        ck_assert_uint_eq(near[1], 8);
+        map_devices_free(&devices);
+        of->devices = NULL;
+        of->device_count = 0;
+    }
+}
+
 /* However many ranks: no PU twice while there are PUs, no GPU with two ranks more than another, no
  * GPU without a rank, none that is far while its own PUs have room. */
 static void check_even(const struct servet_profile *profile, uint32_t ranks)

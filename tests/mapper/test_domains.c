@@ -118,6 +118,43 @@ TEST(no_rank_gets_the_crumbs)
     }
 }
 
+/* Cores are divided before threads. */
+TEST(no_core_is_doubled_or_shared_while_there_are_others)
+{
+    static const struct {
+        const char *machine;
+        uint32_t ranks, threads, cores; /* used */
+    } cases[] = {{"package:1 core:8 pu:2", 5, 2, 8},
+                 {"package:2 core:8 pu:2", 3, 10, 16},
+                 {"package:2 [numa] core:64 pu:2", 6, 42, 128},
+                 {"package:2 group:4 [numa] l3:2 core:4 pu:2", 38, 3, 64}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        uint32_t out[MOST], user[MOST] = {0}, used = 0, shared = 0;
+        const uint32_t ranks = cases[i / 2].ranks, threads = cases[i / 2].threads;
+        const struct map_domain_request request = {.priority =
+                                                       i % 2 ? MAP_COMMUNICATION : MAP_MEMORY,
+                                                   .ranks = ranks,
+                                                   .threads_each = threads};
+        ck_assert_int_eq(map_domains(described(cases[i / 2].machine), &request, out, NULL), 0);
+        for (uint32_t t = 0; t < ranks * threads; t++) {
+            uint32_t *rank = &user[out[t] / 2]; /* of the core, and one more */
+            used += !*rank;
+            shared += *rank && *rank != t / threads + 1;
+            *rank = t / threads + 1;
+        }
+        ck_assert_uint_eq(used, cases[i / 2].cores);
+        ck_assert(shared == 0 || ranks * (threads / 2 + threads % 2) > cases[i / 2].cores);
+    }
+}
+
+/* Packages that are not known to share bandwidth part no rank: three ranks of two threads have a
+ * NUMA node for each thread either way. */
+TEST(a_rank_crosses_packages_only_where_that_gains)
+{
+    struct servet_profile *node = described("package:2 group:4 [numa] core:4 pu:1");
+    assert_domains(node, MAP_MEMORY, 3, THREADS(2, 2, 2), PUS(0, 4, 8, 12, 16, 20));
+}
+
 TEST(threads_are_spread_over_all_caches_of_the_region)
 {
     struct servet_profile *milan = described("package:2 [numa] l3:8 core:8 pu:2");
