@@ -17,31 +17,18 @@
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/query.h"
+#include "profile/topology/gpu_makers.h"
 
-/* The variable that says which devices a process has, and those that say it otherwise: of GPUs by
- * their vendor, of cards by the beginning of their names. Slingshot's interface hsi0 is the device
- * cxi0; UCX has ports, and ours have one each. */
-static const struct runtime {
-    enum profile_device_kind kind;
-    uint32_t vendor;
-    const char *variable;
-    const char *others[2];
-    const char *name, *device, *port; /* of cards */
-} runtimes[] = {
-    {PROFILE_GPU, PROFILE_PCI_NVIDIA, "CUDA_VISIBLE_DEVICES", {NULL}, "", "", ""},
-    {PROFILE_GPU,
-     PROFILE_PCI_AMD,
-     "ROCR_VISIBLE_DEVICES",
-     {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
-     "",
-     "",
-     ""},
-    {PROFILE_GPU, PROFILE_PCI_INTEL, "ZE_AFFINITY_MASK", {"ONEAPI_DEVICE_SELECTOR"}, "", "", ""},
-    {PROFILE_NIC, 0, "FI_CXI_DEVICE_NAME", {NULL}, "hsi", "cxi", ""},
-    {PROFILE_NIC, 0, "FI_EFA_IFACE", {NULL}, "rdmap", "rdmap", ""},
-    {PROFILE_NIC, 0, "UCX_NET_DEVICES", {NULL}, "", "", ":1"},
+/* Cards, by the beginning of their names, and the variable that says which a process has.
+ * Slingshot's interface hsi0 is the device cxi0; UCX has ports, and ours have one each. */
+static const struct card {
+    const char *variable, *name, *device, *port;
+} card_kinds[] = {
+    {"FI_CXI_DEVICE_NAME", "hsi", "cxi", ""},
+    {"FI_EFA_IFACE", "rdmap", "rdmap", ""},
+    {"UCX_NET_DEVICES", "", "", ":1"},
 };
-#define RUNTIMES (sizeof runtimes / sizeof *runtimes)
+#define CARDS (sizeof card_kinds / sizeof *card_kinds)
 
 struct choice {
     const struct pin_device_wish *wish;
@@ -106,26 +93,23 @@ static void read_profile(struct choice *c, const struct pin_options *options)
 }
 
 /* NULL: no variable is for it. */
-static const struct runtime *runtime_of(const struct profile_device *device)
+static const struct card *card_of(const struct profile_device *device)
 {
-    const bool gpu = device->kind == PROFILE_GPU;
-    for (size_t i = 0; i < RUNTIMES; i++) {
-        const struct runtime *runtime = &runtimes[i];
-        if (runtime->kind == device->kind &&
-            (gpu ? runtime->vendor == device->pci_vendor
-                 : device->fabric &&
-                       strncmp(device->name, runtime->name, strlen(runtime->name)) == 0)) {
-            return runtime;
+    for (const struct card *card = card_kinds; card < card_kinds + CARDS; card++) {
+        if (device->kind == PROFILE_NIC && device->fabric &&
+            strncmp(device->name, card->name, strlen(card->name)) == 0) {
+            return card;
         }
     }
     return NULL;
 }
 
-static bool are_given(const struct runtime *runtime)
+/* Has a variable said which GPUs of this maker the process has? */
+static bool are_given(const struct profile_gpu_maker *maker)
 {
-    bool given = is_set(runtime->variable);
-    for (size_t i = 0; i < sizeof runtime->others / sizeof *runtime->others; i++) {
-        given = given || is_set(runtime->others[i]);
+    bool given = is_set(maker->selector);
+    for (size_t i = 0; i < PROFILE_GPU_LISTS * 3; i++) {
+        given = given || is_set(maker->lists[i / 3][i % 3]);
     }
     return given;
 }
@@ -144,8 +128,8 @@ static bool gpus_are_given(const struct choice *c)
 {
     for (size_t i = 0; i < c->node_class->device_count; i++) {
         const struct profile_device *device = &c->node_class->devices[i];
-        const struct runtime *runtime = runtime_of(device);
-        if (device->kind == PROFILE_GPU && runtime && are_given(runtime)) {
+        const struct profile_gpu_maker *maker = profile_gpu_maker(device->pci_vendor);
+        if (device->kind == PROFILE_GPU && maker && are_given(maker)) {
             return true;
         }
     }
@@ -368,17 +352,14 @@ static void narrow(const struct choice *c, const struct pin_options *options)
 
 /* -- the variables -- */
 
-/* As the runtime takes it: of a GPU the UUID; of a tile "0.1", unless tiles are counted flat; else
- * the number. */
-static void print(FILE *out, const struct runtime *runtime, const struct profile_device *device)
+/* As the runtime takes it: the UUID; of a tile "0.1", unless tiles are counted flat; else the
+ * number. */
+static void print_gpu(FILE *out, const struct profile_device *device)
 {
     const char *hierarchy = getenv("ZE_FLAT_DEVICE_HIERARCHY");
     bool intel = strncmp(device->name, "ze", 2) == 0;
     bool tile = intel && (!hierarchy || strcmp(hierarchy, "COMPOSITE") == 0);
-    if (runtime->kind == PROFILE_NIC) {
-        fprintf(out, "%s%s%s", runtime->device, device->name + strlen(runtime->name),
-                runtime->port);
-    } else if (device->uuid && !intel) {
+    if (device->uuid && !intel) {
         fputs(device->uuid, out);
     } else if (tile) {
         fputs(device->name + 2, out);
@@ -387,18 +368,25 @@ static void print(FILE *out, const struct runtime *runtime, const struct profile
     }
 }
 
-/* The rank's devices for one variable, or "": separated by commas. */
-static char *list(const struct choice *c, const struct runtime *runtime)
+/* The rank's devices for one variable, or "": separated by commas. One of the two is NULL. */
+static char *list(const struct choice *c, const struct profile_gpu_maker *maker,
+                  const struct card *card)
 {
     char *text = NULL;
     size_t size, count = 0;
     FILE *out = profile_stream_open(&text, &size);
     for (size_t i = c->devices.first[c->rank]; out && i < c->devices.first[c->rank + 1]; i++) {
         const struct profile_device *device = c->devices.held[i].device;
-        if (runtime_of(device) == runtime &&
-            (device->kind == PROFILE_NIC || device->uuid || device->number != PROFILE_NOT_SAID)) {
-            fputs(count++ ? "," : "", out);
-            print(out, runtime, device);
+        const char *comma = count ? "," : "";
+        if (card && card_of(device) == card) {
+            fprintf(out, "%s%s%s%s", comma, card->device, device->name + strlen(card->name),
+                    card->port);
+            count++;
+        } else if (maker && device->kind == PROFILE_GPU && device->pci_vendor == maker->vendor &&
+                   (device->uuid || device->number != PROFILE_NOT_SAID)) {
+            fputs(comma, out);
+            print_gpu(out, device);
+            count++;
         }
     }
     if (!out || fclose(out) != 0) {
@@ -409,15 +397,18 @@ static char *list(const struct choice *c, const struct runtime *runtime)
 
 static void set_variables(const struct choice *c)
 {
-    for (const struct runtime *runtime = runtimes; runtime < runtimes + RUNTIMES; runtime++) {
-        if (runtime->kind == PROFILE_GPU ? !c->wish->gpus : !c->wish->nics) {
-            continue;
+    for (size_t i = 0; c->wish->gpus && i < PROFILE_GPU_MAKERS; i++) {
+        const struct profile_gpu_maker *maker = &profile_gpu_makers[i];
+        char *text = list(c, maker, NULL);
+        if (!are_given(maker)) {
+            set_default(maker->lists[0][0], text);
         }
-        char *text = list(c, runtime);
-        if (!are_given(runtime)) {
-            set_default(runtime->variable, text);
-        }
-        if (*text && strcmp(runtime->name, "hsi") == 0) {
+        free(text);
+    }
+    for (const struct card *card = card_kinds; c->wish->nics && card < card_kinds + CARDS; card++) {
+        char *text = list(c, NULL, card);
+        set_default(card->variable, text);
+        if (*text && strcmp(card->name, "hsi") == 0) {
             set_default("MPICH_OFI_NIC_POLICY", "NUMA");
         }
         free(text);
@@ -430,7 +421,7 @@ static void say_nameless_cards(const struct choice *c)
     for (size_t i = c->devices.first[c->rank]; i < c->devices.first[c->rank + 1]; i++) {
         const struct profile_device *device = c->devices.held[i].device;
         if (c->wish->nics && c->launcher->node_rank == 0 && device->kind == PROFILE_NIC &&
-            !runtime_of(device)) {
+            !card_of(device)) {
             cli_note("--nics: %s: no variable is known for cards of its kind, none is set",
                      device->name);
         }

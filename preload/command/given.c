@@ -24,17 +24,7 @@
 #include "profile/base/error.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
-
-/* Filters in the order in which they apply; of one line the first that is set. */
-static const struct {
-    uint32_t vendor;
-    const char *variables[3];
-} filters[] = {
-    {PROFILE_PCI_NVIDIA, {"CUDA_VISIBLE_DEVICES"}},
-    {PROFILE_PCI_AMD, {"ROCR_VISIBLE_DEVICES"}},
-    {PROFILE_PCI_AMD, {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}},
-    {PROFILE_PCI_INTEL, {"ZE_AFFINITY_MASK"}},
-};
+#include "profile/topology/gpu_makers.h"
 
 /* They hold the node's numbers, not the cgroup's. */
 static const char *const step_lists[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"};
@@ -241,13 +231,14 @@ static const char *step_list(void)
 static int find_visible(const struct profile_class *of, uint32_t vendor, const char *root,
                         struct gpus *gpus, bool *given, struct servet_error *error)
 {
+    const struct profile_gpu_maker *maker = profile_gpu_maker(vendor);
     int rc = 0;
     *given = false;
     find_gpus(of, vendor, root, gpus);
-    for (size_t f = 0; f < sizeof filters / sizeof *filters; f++) {
+    for (size_t l = 0; l < PROFILE_GPU_LISTS; l++) {
         bool is_set = false;
-        for (size_t v = 0; rc == 0 && v < 3 && filters[f].vendor == vendor && !is_set; v++) {
-            const char *name = filters[f].variables[v];
+        for (size_t v = 0; rc == 0 && v < 3 && !is_set; v++) {
+            const char *name = maker->lists[l][v];
             is_set = name && getenv(name);
             rc = is_set ? apply_list(name, gpus, error) : 0;
         }
@@ -337,16 +328,16 @@ static void divide_pus(const struct pin_launcher *launcher, const struct gpus *o
 static int find_own(const struct profile_class *of, const char *root, bool takes, struct gpus *own,
                     uint32_t *vendor, struct servet_error *error)
 {
-    static const uint32_t vendors[] = {PROFILE_PCI_NVIDIA, PROFILE_PCI_AMD, PROFILE_PCI_INTEL};
-    for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++) {
+    for (size_t i = 0; i < PROFILE_GPU_MAKERS; i++) {
+        const uint32_t of_maker = profile_gpu_makers[i].vendor;
         bool given;
-        find_gpus(of, vendors[i], NULL, own);
-        int rc = own->count ? find_visible(of, vendors[i], root, own, &given, error) : 0;
+        find_gpus(of, of_maker, NULL, own);
+        int rc = own->count ? find_visible(of, of_maker, root, own, &given, error) : 0;
         if (rc < 0) {
             return rc;
         }
         if (own->count && (given || (takes && !own->uncounted))) {
-            *vendor = vendors[i];
+            *vendor = of_maker;
             return 0;
         }
     }

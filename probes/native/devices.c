@@ -13,23 +13,7 @@
 #include "probes/native/native.h"
 #include "probes/network/network.h"
 #include "profile/base/child.h"
-
-/* Makers of GPUs, by PCI, and the library that servet-devices opens for theirs. Level Zero, for
- * Intel's, takes lists of commands where these take copies. */
-static const struct {
-    uint32_t vendor;
-    const char *library;
-} makers[] = {{PROFILE_PCI_NVIDIA, "cuda"}, {PROFILE_PCI_AMD, "hip"}};
-enum { MAKERS = sizeof makers / sizeof *makers };
-
-static const char *library_of(const struct profile_device *device)
-{
-    size_t i = 0;
-    while (i < MAKERS && makers[i].vendor != device->pci_vendor) {
-        i++;
-    }
-    return i < MAKERS ? makers[i].library : NULL;
-}
+#include "profile/topology/gpu_makers.h"
 
 static int end(pid_t pid, int rc)
 {
@@ -140,7 +124,8 @@ int probe_native_transfer(struct machine *machine, const struct profile_device *
 {
     enum { PROGRAM, LIBRARY, ADDRESS, PLACES };
     char program[PATH_MAX], **arguments;
-    const char *library = library_of(device);
+    const struct profile_gpu_maker *maker = profile_gpu_maker(device->pci_vendor);
+    const char *library = maker ? maker->copies : NULL;
     size_t used = PLACES;
     if (!library || !device->bus_id) {
         return profile_error(why, -ENOTSUP, "no library of its maker is known");

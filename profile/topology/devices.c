@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "profile/codec/codec.h"
+#include "profile/topology/gpu_makers.h"
 #include "profile/topology/topology.h"
 
 /* PCI: the vendor of Slingshot's cards; classes. */
@@ -20,21 +21,12 @@ enum { CRAY = 0x17db };
 enum { CLASS_INFINIBAND = 0x0207, CLASS_VGA = 0x0300, CLASS_ACCELERATOR = 0x1200 };
 enum { BASE_DISPLAY = 0x03 };
 
-/* Names by which a device is called, the best first; `counts`: the number in it is that of the
- * runtime that computes, so that it may be told to use this device and no other. */
-static const struct {
-    const char *prefix;
-    enum profile_device_kind kind;
-    bool counts;
-    uint32_t vendor;
-} known_names[] = {
-    {"cuda", PROFILE_GPU, true, PROFILE_PCI_NVIDIA},
-    {"rsmi", PROFILE_GPU, true, PROFILE_PCI_AMD},
-    {"ze", PROFILE_GPU, true, PROFILE_PCI_INTEL},
-    {"nvml", PROFILE_GPU, true, PROFILE_PCI_NVIDIA},
-    {"opencl", PROFILE_GPU, false, 0},
+/* Names by which a device is called are ranked, the best first: those of the runtimes that compute
+ * (gpu_makers.c), those of the makers' tools, OpenCL's. */
+enum {
+    RANK_OPENCL = PROFILE_GPU_NAMES * PROFILE_GPU_MAKERS,
+    RANK_UNKNOWN,
 };
-#define KNOWN_NAMES (sizeof known_names / sizeof *known_names)
 
 /* One device that is being read; the model's, and what it was made of. */
 struct found {
@@ -51,14 +43,26 @@ struct devices {
     size_t count, room;
 };
 
+static const struct profile_gpu_maker *maker_of(size_t rank)
+{
+    return rank < RANK_OPENCL ? &profile_gpu_makers[rank % PROFILE_GPU_MAKERS] : NULL;
+}
+
+/* Of a maker's rank: the name without its number, or NULL. */
+static const char *prefix_of(size_t rank)
+{
+    return maker_of(rank)->names[rank / PROFILE_GPU_MAKERS];
+}
+
 static size_t rank_of(const char *name)
 {
-    size_t rank = 0;
-    while (rank < KNOWN_NAMES &&
-           strncmp(name, known_names[rank].prefix, strlen(known_names[rank].prefix)) != 0) {
-        rank++;
+    for (size_t rank = 0; rank < RANK_OPENCL; rank++) {
+        const char *prefix = prefix_of(rank);
+        if (prefix && strncmp(name, prefix, strlen(prefix)) == 0) {
+            return rank;
+        }
     }
-    return rank;
+    return strncmp(name, "opencl", strlen("opencl")) == 0 ? RANK_OPENCL : RANK_UNKNOWN;
 }
 
 /* "ze0.1": a tile of an Intel GPU in the composite hierarchy, which has "ze0", too. */
@@ -71,8 +75,8 @@ static bool is_tile(hwloc_obj_t object)
  * several OpenCLs. */
 static bool is_part(hwloc_obj_t object, hwloc_obj_t pci)
 {
-    size_t rank = object->name ? rank_of(object->name) : KNOWN_NAMES, tiles = 0, alike = 0;
-    if (rank == KNOWN_NAMES || !known_names[rank].counts) {
+    size_t rank = object->name ? rank_of(object->name) : RANK_UNKNOWN, tiles = 0, alike = 0;
+    if (!maker_of(rank)) {
         return false;
     }
     for (hwloc_obj_t child = pci ? pci->io_first_child : NULL; child; child = child->next_sibling) {
@@ -191,14 +195,14 @@ static void read_gpu(struct found *found, hwloc_obj_t object)
         snprintf(text, sizeof text, "GPU-%016llx", strtoull(uuid, NULL, 16));
         keep_first(&device->uuid, text);
     }
-    found->runtime |= rank < KNOWN_NAMES || object->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC;
-    if (rank == KNOWN_NAMES) {
+    found->runtime |= rank < RANK_UNKNOWN || object->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC;
+    if (!maker_of(rank)) {
         return;
     }
-    device->pci_vendor = device->pci_vendor ? device->pci_vendor : known_names[rank].vendor;
-    if (known_names[rank].counts && rank <= found->rank) {
+    device->pci_vendor = device->pci_vendor ? device->pci_vendor : maker_of(rank)->vendor;
+    if (rank <= found->rank) {
         unsigned number;
-        const char *digits = object->name + strlen(known_names[rank].prefix);
+        const char *digits = object->name + strlen(prefix_of(rank));
         device->number = sscanf(digits, "%u", &number) == 1 ? number : device->number;
     }
 }
@@ -250,8 +254,8 @@ static enum sure is_sure(hwloc_obj_t pci)
 {
     const struct hwloc_pcidev_attr_s *attr = &pci->attr->pcidev;
     bool display = attr->class_id >> 8 == BASE_DISPLAY;
-    if (attr->vendor_id != PROFILE_PCI_NVIDIA && attr->vendor_id != PROFILE_PCI_AMD &&
-        (attr->vendor_id != PROFILE_PCI_INTEL || !display)) {
+    const struct profile_gpu_maker *maker = profile_gpu_maker(attr->vendor_id);
+    if (!maker || (maker->displays && !display)) {
         return NO_GPU;
     }
     return attr->class_id == CLASS_VGA                      ? GRAPHICS
