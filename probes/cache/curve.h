@@ -14,8 +14,11 @@
 
 #include "probes/machine.h"
 
-/* steps: of the even grid */
-enum { CACHE_STEPS_PER_OCTAVE = 8 };
+enum {
+    CACHE_STEPS_PER_OCTAVE = 8, /* of the even grid */
+    CACHE_SWEEPS = 3,           /* of all sizes, which lie apart in time */
+    CACHE_FEW_EACH = 2, /* sizes of which one is measured, where there is no time for more */
+};
 enum {
     CACHE_NODE_LARGE = 2 * MACHINE_NODE_BYTES, /* of the largest cycles; sizes differ by that */
 };

@@ -1,7 +1,7 @@
 /* Figures 1, 3 and 4 of the 2010 paper to the letter where it gives one; what it leaves open is
  * decided in probe.h. Kept for comparison, and so that its own machines come out as it has them
  * (tests/probes/test_paper_method.c). */
-#include "probes/cache/probe.h"
+#include "probes/cache/paper.h"
 
 #include <errno.h>
 #include <math.h>

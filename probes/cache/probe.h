@@ -18,26 +18,8 @@
 
 #include "probes/cache/curve.h"
 #include "probes/cache/fit.h"
+#include "probes/cache/tlb.h"
 #include "probes/probe.h"
-
-enum {
-    CACHE_SWEEPS = 3,   /* of all sizes, which lie apart in time */
-    CACHE_FEW_EACH = 2, /* sizes of which one is measured, where there is no time for more */
-};
-
-struct probe_tlb {
-    /* smallest reach first */
-    struct {
-        uint64_t reach_bytes;
-        /* that a miss adds */
-        double seconds;
-        /* of the reach between passes, each by itself; < 0: seen in fewer than two */
-        double spread;
-    } levels[CACHE_TLBS_MAX];
-    size_t count;
-    /* passes of which the least times were taken */
-    uint32_t repetitions;
-};
 
 struct probe_cache_level {
     /* effective, and the interval; both ends 0: the paper's method has none */
@@ -132,50 +114,6 @@ int probe_cache_line(struct probe *probe, uint32_t pu, struct probe_cache *out,
 int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struct probe_cache *out,
                              struct servet_error *error);
 
-/* -- tlb -- */
-
-/* How much memory the TLB levels reach.
- *
- * One line in each page is visited in random order, the line within the page moving on so that the
- * lines fill the caches evenly; the same number of lines side by side is the reference. What the
- * first takes longer is address translation. The reach is given in bytes: it is what bends a
- * latency curve on memory of the same kind, whatever the size of the pages behind it (in a guest,
- * huge pages may be backed by small ones). */
-
-/* Knees of the extra time by number of pages: reaches as numbers of pages, smallest first. Returns
- * how many. */
-size_t probe_tlb_infer(const double *pages, const double *extra_s, const double *reference_s,
-                       size_t count, double reach_pages[CACHE_TLBS_MAX],
-                       double seconds[CACHE_TLBS_MAX]);
-
-#define TLB_POINTS_MAX (CACHE_STEPS_PER_OCTAVE * 11 + 1) /* octaves */
-#define TLB_PASSES_MAX (CACHE_SWEEPS + 1)
-
-/* Times of all passes so far, by pass and number of pages. All but the line zero before the first
- * pass. */
-struct probe_tlb_times {
-    uint32_t line_bytes; /* of the first level; 0: not known, then it is the usual one */
-    double pages[TLB_POINTS_MAX];
-    double spread_s[TLB_PASSES_MAX][TLB_POINTS_MAX], reference_s[TLB_PASSES_MAX][TLB_POINTS_MAX];
-    size_t count; /* of points that every pass has */
-    uint32_t passes;
-};
-
-/* Goes once through all numbers of pages. A busy neighbour only ever makes a TLB look smaller, for
- * a second or so at a time: call it several times, with other measurements between. 0 or what
- * probe_machine_traverse() returns; -ENOSPC after TLB_PASSES_MAX. */
-int probe_tlb_pass(struct probe *probe, uint32_t pu, enum machine_pages pages,
-                   struct probe_tlb_times *times, struct servet_error *error);
-
-/* What a load takes longer where so many bytes are visited a line in each page, on pages as the
- * curve's. */
-int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t line_bytes,
-                    double *seconds);
-
-/* Out of the least times of all passes. */
-void probe_tlb_conclude(const struct probe *probe, const struct probe_tlb_times *times,
-                        struct probe_tlb *out);
-
 /* -- line -- */
 
 /* The line size of the first level, without looking at a declared figure: in a working set 4/3 as
@@ -195,32 +133,5 @@ uint32_t probe_line_first(const struct machine *machine, uint32_t pu);
 /* Line size out of latencies; 0 where they reach no plateau before the last two. The declared one
  * (0: not known) where it is next to that and the latencies hardly tell the two apart. */
 uint32_t probe_line_infer(const struct probe_line_curve *curve, double hit_s, uint32_t declared);
-
-/* -- paper -- */
-
-/* The cache benchmark as the 2010 paper gives it (Section III-A, Figures 1, 3 and 4), for --method
- * paper.
- *
- * mcalibrator's loads, 1 KiB apart, on sizes that double up to 2 MiB and grow by 1 MiB from there;
- * the L1 is the first peak of the gradients; a later peak of a single size is a level of that size
- * (page colouring); a wider one, and a rise up to the largest size, is a level whose size the
- * binomial model of random pages gives. Kept as a comparison: where a prefetcher follows the
- * stride, or sizes lie between powers of two, it is wrong, and the paper says so itself of the
- * latter.
- *
- * What the paper leaves open: MIN_CACHE is 4 KiB, MAX_CACHE 64 MiB or twice the largest declared
- * cache; one pass warms up what the paper's filling of the array does. A gradient counts as larger
- * than 1 from 1.05 on; the first peak is the first local maximum from 1.2 on, and ends where the
- * gradients rise again; from there on gradients larger than 1 side by side are one peak if one of
- * them is 1.2 or more. Hit time and miss overhead are of the points around the peak, the one before
- * it included. Tentative sizes are the powers of two from 64 KiB and the multiples of 1 MiB up to
- * twice the last of those points, with 1, 2, 4, 6, 8, 10, 11, 12, 16, 18, 20 and 24 ways; of
- * several modes that of the least divergence counts. */
-
-int probe_cache_paper(struct probe *probe, uint32_t pu, struct probe_cache *out,
-                      struct servet_error *error);
-
-/* Figure 4 on a curve that is there already: sizes of the levels found. Returns how many. */
-size_t probe_cache_paper_infer(const struct cache_curve *curve, uint64_t sizes[CACHE_LEVELS_MAX]);
 
 #endif

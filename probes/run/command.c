@@ -13,6 +13,7 @@
 #include "probes/memory/devices.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
+#include "probes/run/verify.h"
 #include "profile/base/cli.h"
 
 enum {

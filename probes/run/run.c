@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "probes/cache/paper.h"
 #include "probes/cache/probe.h"
 #include "probes/machine.h"
 #include "probes/memory/devices.h"

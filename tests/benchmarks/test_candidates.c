@@ -142,7 +142,7 @@ TEST(one_placement_is_one_candidate)
     ck_assert_uint_eq(count_of(1, 2, PIN_TUNED_COMMUNICATION), 1);
 }
 
-/* Of one process: as many threads as the ranks would have together. */
+/* One process: as many threads as the ranks would have together. */
 TEST(without_ranks_there_are_threads)
 {
     static const uint32_t threads[] = {2, 24, 1, 4, 12};

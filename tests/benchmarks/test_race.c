@@ -212,7 +212,7 @@ TEST(what_ran_before_stays_unless_another_is_better)
     ck_assert_msg(kept >= 9, "%zu of 10", kept);
 }
 
-/* Of the best's six runs the third is bad, so that it stays undecided, and any other: medians
+/* The third of the best's six runs is bad, so that it stays undecided, and any other: medians
  * decide. Its run of the first round is made twice. */
 TEST(bad_runs_decide_nothing)
 {

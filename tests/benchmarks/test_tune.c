@@ -329,7 +329,7 @@ TEST(an_entry_is_of_so_many_pus)
     expect(&run, 0, "figure 1", "");
 }
 
-/* Of another machine, or none at all: the program runs as it would. */
+/* An entry of another machine, or none at all: the program runs as it would. */
 TEST(entries_that_do_not_hold_are_said_and_left)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What of the samples counts, and are more taken where the curve bends? */
+/* Which samples count, and are more taken where the curve bends? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void put(size_t at, const double *seconds, size_t places, size_t repeats)
     }
 }
 
-/* Of each place the fastest, of the places the mean, however small the working set: in a second
+/* The fastest of each place, the mean of the places, however small the working set: in a second
  * level of 128 KiB pages of 4 KiB collide from 20 of them on. */
 TEST(lucky_places_do_not_stand_for_all)
 {

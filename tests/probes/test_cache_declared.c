@@ -16,7 +16,7 @@ static struct probe_cache_level level(uint64_t kib, uint64_t low_kib, uint64_t h
         .size_bytes = kib * KIB, .low_bytes = low_kib * KIB, .high_bytes = high_kib * KIB};
 }
 
-/* What was measured on a virtual Zen 4 once in 26 runs. */
+/* Measured on a virtual Zen 4 once in 26 runs. */
 static struct probe_cache with_one_too_many(void)
 {
     return (struct probe_cache){.levels = {level(32, 28, 32), level(1024, 768, 1219),

@@ -318,7 +318,7 @@ TEST(a_broad_level_gives_way_to_two)
     ck_assert_uint_le(found[2].shape.bytes, 10 * MIB);
 }
 
-/* What a TLB that is known adds. */
+/* Time that a known TLB adds. */
 static void add_tlb(struct cache_curve *curve, double reach_bytes, double miss_s)
 {
     for (size_t i = 0; i < curve->count; i++) {

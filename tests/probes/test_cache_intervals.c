@@ -166,7 +166,7 @@ TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)
     ck_assert_uint_ge(held, MACHINES * LEVELS - 1);   /* 95 % */
 }
 
-/* Of a machine of three levels without noise, so many sizes are right, and each interval holds the
+/* So many sizes of a machine of three levels without noise are right, and each interval holds the
  * size. */
 static void judge_quiet(const struct drawn *machine, unsigned right)
 {

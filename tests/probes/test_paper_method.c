@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/cache/probe.h"
+#include "probes/cache/paper.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"
 

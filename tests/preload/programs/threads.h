@@ -1,4 +1,4 @@
-/* Threads as the test programs make them. What cannot be done ends the program with status 4. */
+/* Threads as the test programs make them. A call that fails ends the program with status 4. */
 #ifndef SERVET_TESTS_PRELOAD_THREADS_H
 #define SERVET_TESTS_PRELOAD_THREADS_H
 
