@@ -1,6 +1,6 @@
 /* Threads that come and go:  churn end|exit|cancel|detach|grow N   makes N threads one after the
- * other that end in that way, then two that stay and report as threads 1 and 2 while main reports as
- * 0. "grow": all run the same routine, and the last half of the N take longer. */
+ * other that end in that way, then two that stay and report as threads 1 and 2 while main reports
+ * as 0. "grow": all run the same routine, and the last half of the N take longer. */
 #include <stdbool.h>
 
 #include "threads.h"
