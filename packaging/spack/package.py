@@ -9,8 +9,10 @@ class Servet(MesonPackage):
     license("BSD-3-Clause")
 
     version("main", branch="main")
+    version("1.0.0", tag="v1.0.0")
 
     variant("mpi", default=True, description="Probes of messages, clusters and BSP parameters")
+    variant("bench", default=True, description="servet-bench, which says whether placing a program helps")
     variant("tests", default=False, description="Build the test suites")
 
     depends_on("c", type="build")
@@ -27,5 +29,5 @@ class Servet(MesonPackage):
         return [
             f"-Dmpi={enabled[self.spec.satisfies('+mpi')]}",
             f"-Dtests={str(self.spec.satisfies('+tests')).lower()}",
-            "-Dbenchmarks=false",
+            f"-Dbenchmarks={str(self.spec.satisfies('+bench')).lower()}",
         ]
