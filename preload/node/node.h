@@ -114,7 +114,11 @@ struct pin_registry {
     uint64_t job;     /* of 34 bits */
     uint32_t process; /* of 12 bits: this one of the job */
     int kept;         /* a descriptor that keeps what was taken; below 1: none */
-    bool alone;       /* in a container that shares nothing: other containers are not seen */
+    pid_t pid;        /* who keeps it */
+    dev_t device;     /* of the file, with the next */
+    ino_t inode;
+    bool alone; /* it does not see others, or is not seen: a container that shares nothing, no
+                   such file, no number for what is kept */
     unsigned char purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
     char path[PATH_MAX];                     /* where it is, or was looked for */
 };
@@ -122,7 +126,7 @@ struct pin_registry {
 /* -- its file -- */
 
 /* The file, opened for reading; only fcntl() makes anything of it. `path`: one that the user names,
- * made if there is none; NULL: the node's. Sets `path` and `alone`. -errno. */
+ * made if there is none; NULL: the node's. Sets what is known of it. -errno. */
 int pin_registry_find(const char *path, struct pin_registry *out);
 
 /* fcntl(2) with a lock on these bytes. 0, -errno. */
@@ -137,31 +141,34 @@ struct pin_file {
 };
 
 /* Opens it, and closes it again. Locks that were taken meanwhile last as long as the process after
- * keep(). */
+ * keep(). False: there is no number for it. */
 struct pin_file pin_registry_begin(const struct pin_registry *registry);
-void pin_registry_keep(struct pin_registry *registry, struct pin_file file);
+bool pin_registry_keep(struct pin_registry *registry, struct pin_file file);
 void pin_registry_end(struct pin_file file);
 
 /* Keeps what the program before this one had kept `over_exec`. */
-void pin_registry_adopt(struct pin_registry *registry, struct pin_file file);
+void pin_registry_adopt(struct pin_registry *registry);
 
 /* -- what is in it -- */
 
 /* Begins this process's side, in memory that was zeros before the first time. `path`: as above.
  * `job`: the launcher's number of the job, 0: this process is a job of its own. 0; what open(2)
- * answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no such locks; then it
- * is not on. */
+ * answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no such locks; -EMFILE:
+ * nothing can be kept; then it is not on. */
 int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
+
+/* False: the program has closed what was kept, or put another file there. */
+bool pin_registry_is_kept(const struct pin_registry *registry);
 
 /* In the child of a fork, which has nothing of what its parent holds. */
 void pin_registry_forget(struct pin_registry *registry);
 
 /* `held`: PUs of `allowed` that another job holds. */
-void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
+void pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held);
 
 /* How many other jobs hold `pu`, and how many of them have their main thread there. */
-void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
+void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs,
                         unsigned *mains);
 
 /* Takes `pu`, also where other jobs hold it if `beside`. False: another job holds it (never where
@@ -177,9 +184,5 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
 bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *taken);
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken);
-
-/* A PU of `used` that another process holds too at this moment: of another job, or a fellow that
- * has a thread there; -1: none. */
-int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used);
 
 #endif

@@ -64,11 +64,22 @@ static bool set_lock(struct pin_file file, short type, uint64_t start, uint64_t 
 
 /* Is there a lock on any of the bytes up to `end` that was not taken by way of `file`? It may be
  * any one of several. */
-static bool find_lock(struct pin_file file, uint64_t start, uint64_t end, struct flock *out)
+static bool find_any(struct pin_file file, uint64_t start, uint64_t end, struct flock *out)
 {
     return start < end &&
            pin_registry_lock(file.number, F_OFD_GETLK, F_WRLCK, start, end - start, out) == 0 &&
            out->l_type != F_UNLCK;
+}
+
+/* One that covers more than a PU or an area is none of ours. */
+static bool is_claim(const struct flock *lock)
+{
+    return lock->l_len > 0 && lock->l_len <= INT64_C(1) << PU_SHIFT;
+}
+
+static bool find_lock(struct pin_file file, uint64_t start, uint64_t end, struct flock *out)
+{
+    return find_any(file, start, end, out) && is_claim(out);
 }
 
 /* -- what others hold -- */
@@ -81,8 +92,7 @@ struct company {
 /* Jobs that are counted on one PU. */
 #define MOST_JOBS 8u
 
-/* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. A lock that
- * is none of ours and covers more counts as one job. */
+/* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. */
 static void count_jobs(struct pin_file file, uint64_t start, uint64_t end, struct company *company)
 {
     struct flock found, ignored;
@@ -106,72 +116,79 @@ static struct company company_on(struct pin_file file, uint32_t pu)
     return company;
 }
 
-/* By another job. */
-static bool is_held(struct pin_file file, uint32_t pu)
+/* By another job? `any`: a lock on the PU, or on more. */
+static bool is_held(struct pin_file file, uint32_t pu, struct flock any)
 {
-    struct flock any;
-    const uint64_t mine = start_of_job(pu, file.of->job);
-    if (!find_lock(file, start_of_pu(pu), start_of_pu(pu + 1), &any)) {
+    const uint64_t start = start_of_pu(pu), end = start_of_pu(pu + 1),
+                   mine = start_of_job(pu, file.of->job),
+                   behind = start_of_job(pu, file.of->job + 1);
+    if (!is_claim(&any) && !find_lock(file, start, end, &any)) {
         return false;
     }
-    const bool is_mine =
-        (uint64_t)any.l_start >= mine && (uint64_t)any.l_start < start_of_job(pu, file.of->job + 1);
-    return !is_mine || company_on(file, pu).jobs > 0;
+    const bool is_mine = (uint64_t)any.l_start >= mine && (uint64_t)any.l_start < behind;
+    return !is_mine || find_lock(file, start, mine, &any) || find_lock(file, behind, end, &any);
 }
 
-void pin_registry_look(const struct pin_registry *registry, const struct profile_mask *allowed,
-                       struct profile_mask *held)
+/* Adds those of `allowed` from `first` to `end` - 1: a question for each that somebody holds, and
+ * one for what is between them. The smaller part is looked at first, or the stack would not do. */
+static void look_at(struct pin_file file, const struct profile_mask *allowed, uint32_t first,
+                    uint32_t end, struct profile_mask *held)
 {
     struct flock any;
-    const struct pin_file file = pin_registry_begin(registry);
-    const bool held_at_all = file.number >= 0 && find_lock(file, 0, AREAS, &any);
-    *held = (struct profile_mask){0};
-    PROFILE_MASK_EACH(allowed, pu)
-    {
-        if (held_at_all && is_held(file, pu)) {
+    while ((first = profile_mask_next(allowed, first)) < end &&
+           find_any(file, start_of_pu(first), start_of_pu(end), &any)) {
+        const uint32_t found = (uint32_t)((uint64_t)any.l_start >> PU_SHIFT),
+                       pu = found > first ? found : first;
+        if (profile_mask_has(allowed, pu) && is_held(file, pu, any)) {
             profile_mask_add(held, pu);
         }
+        if (pu - first < end - pu) {
+            look_at(file, allowed, first, pu, held);
+            first = pu + 1;
+        } else {
+            look_at(file, allowed, pu + 1, end, held);
+            end = pu;
+        }
+    }
+}
+
+/* The file for a moment. Where the program has closed what was kept, all is taken anew. */
+static struct pin_file begin(struct pin_registry *registry)
+{
+    const struct pin_file file = pin_registry_begin(registry);
+    if (file.number < 0 || file.is_kept || registry->kept == 0) {
+        return file;
+    }
+    for (uint32_t pu = 0; pu < PROFILE_MASK_PUS; pu++) {
+        if (registry->purpose[pu] > 0) {
+            (void)set_lock(file, F_RDLCK, byte_of(registry, pu, registry->purpose[pu] - 1u), 1);
+        }
+    }
+    (void)pin_registry_keep(registry, file);
+    return file;
+}
+
+void pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
+                       struct profile_mask *held)
+{
+    const struct pin_file file = begin(registry);
+    *held = (struct profile_mask){0};
+    if (file.number >= 0) {
+        look_at(file, allowed, 0, PROFILE_MASK_PUS, held);
     }
     pin_registry_end(file);
 }
 
-void pin_registry_count(const struct pin_registry *registry, uint32_t pu, unsigned *jobs,
-                        unsigned *mains)
+void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs, unsigned *mains)
 {
     struct company company = {0};
-    const struct pin_file file = pin_registry_begin(registry);
+    const struct pin_file file = begin(registry);
     if (file.number >= 0 && pu < PROFILE_MASK_PUS) {
         company = company_on(file, pu);
     }
     pin_registry_end(file);
     *jobs = company.jobs;
     *mains = company.mains;
-}
-
-/* Has a fellow a thread on the PU? */
-static bool is_at_work(struct pin_file file, uint32_t pu)
-{
-    struct flock found;
-    const uint64_t thread = byte_of(file.of, pu, FOR_THREADS),
-                   main = byte_of(file.of, pu, FOR_MAIN);
-    return find_lock(file, thread - file.of->process, thread, &found) ||
-           find_lock(file, thread + 1, main, &found) ||
-           find_lock(file, main + 1, start_of_job(pu, file.of->job + 1), &found);
-}
-
-int32_t pin_registry_shared(const struct pin_registry *registry, const struct profile_mask *used)
-{
-    int32_t shared = -1;
-    const struct pin_file file = pin_registry_begin(registry);
-    PROFILE_MASK_EACH(used, pu)
-    {
-        if (file.number >= 0 && shared < 0 &&
-            (company_on(file, pu).jobs > 0 || is_at_work(file, pu))) {
-            shared = (int32_t)pu;
-        }
-    }
-    pin_registry_end(file);
-    return shared;
 }
 
 /* -- what this process holds -- */
@@ -243,7 +260,8 @@ static void note_or_drop(struct pin_registry *registry, struct pin_file file, ui
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
 {
     static struct profile_mask one; /* a thread's stack may be small; the process's lock is held */
-    if (pu >= PROFILE_MASK_PUS || registry->purpose[pu] > purpose_of(registry, is_main)) {
+    if (pu >= PROFILE_MASK_PUS ||
+        (registry->purpose[pu] > purpose_of(registry, is_main) && pin_registry_is_kept(registry))) {
         return true;
     }
     profile_mask_add(&one, pu);
@@ -260,18 +278,16 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
     if (profile_mask_empty(pus)) {
         return true;
     }
-    const struct pin_file file = pin_registry_begin(registry);
+    const struct pin_file file = begin(registry);
     PROFILE_MASK_EACH(pus, pu)
     {
         all = all &&
               (file.number < 0 || take_one(file, pu, purpose_of(registry, pu == main_pu), beside));
     }
+    all = all && pin_registry_keep(registry, file);
     PROFILE_MASK_EACH(pus, pu)
     {
         note_or_drop(registry, file, pu, purpose_of(registry, pu == main_pu), all);
-    }
-    if (all) {
-        pin_registry_keep(registry, file);
     }
     pin_registry_end(file);
     return all;
@@ -311,7 +327,7 @@ static bool read_taken(struct pin_file file, struct profile_mask *taken)
 
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken)
 {
-    const struct pin_file file = pin_registry_begin(registry);
+    const struct pin_file file = begin(registry);
     for (uint32_t pu = profile_mask_next(taken, 0), end; file.number >= 0 && pu < PROFILE_MASK_PUS;
          pu = profile_mask_next(taken, end)) {
         for (end = pu + 1; end < PROFILE_MASK_PUS && profile_mask_has(taken, end); end++) {
@@ -322,7 +338,7 @@ void pin_registry_publish(struct pin_registry *registry, const struct profile_ma
     if (file.number >= 0) {
         set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
     }
-    pin_registry_keep(registry, file);
+    (void)pin_registry_keep(registry, file);
     pin_registry_end(file);
     registry->leads = false;
 }
@@ -354,13 +370,13 @@ bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask 
         return true;
     }
     while (!leads && !told && profile_now_ns() < until) {
-        const struct pin_file file = pin_registry_begin(registry);
+        const struct pin_file file = begin(registry);
         if (file.number < 0) {
             return true;
         }
         told = hears_or_leads(registry, file, taken, &leads);
         if (leads) {
-            pin_registry_keep(registry, file);
+            (void)pin_registry_keep(registry, file);
         }
         pin_registry_end(file);
         if (!leads && !told) {
@@ -393,18 +409,22 @@ int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job)
         memset(out, 0, offsetof(struct pin_registry, path));
     }
     const struct pin_file file = {.of = out, .number = pin_registry_find(path, out)};
-    if (file.number < 0) {
-        return file.number;
-    }
+    int rc = file.number < 0
+                 ? file.number
+                 : pin_registry_lock(file.number, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
     job = job ? profile_hash_bytes(PROFILE_HASH_BEGIN, &job, sizeof job) : here;
     out->job = (job ^ job >> JOB_BITS) & ((UINT64_C(1) << JOB_BITS) - 1);
     out->has_fellows = job != here;
     out->process = here & ((1u << PROCESS_BITS) - 1);
-    int rc = pin_registry_lock(file.number, F_OFD_GETLK, F_WRLCK, 0, AREAS, &found);
-    if (out->has_fellows) {
-        pin_registry_adopt(out, file);
+    out->pid = getpid();
+    if (rc == 0 && out->has_fellows) {
+        pin_registry_adopt(out);
+    }
+    if (rc == 0 && !pin_registry_is_kept(out) && !pin_registry_keep(out, file)) {
+        rc = -EMFILE;
     }
     out->on = rc == 0;
+    out->alone = out->alone || rc < 0;
     pin_registry_end(file);
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "profile/base/format_safe.h"
 #include "profile/base/syscall.h"
@@ -73,10 +74,16 @@ static int open_users(const char *path)
 
 int pin_registry_find(const char *path, struct pin_registry *out)
 {
+    struct stat about;
     out->alone = false;
     profile_format_text(out->path, out->path + PATH_MAX,
                         path ? path : namespace_of_node(&out->alone));
-    return path ? open_users(path) : open_file(out->path, 0);
+    const int file = path ? open_users(path) : open_file(out->path, 0);
+    if (file >= 0 && ask(file, "", &about)) {
+        out->device = about.st_dev;
+        out->inode = about.st_ino;
+    }
+    return file;
 }
 
 int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
@@ -93,26 +100,47 @@ int pin_registry_lock(int file, int command, short type, uint64_t start, uint64_
  * has threads it waits for all processors: 2 to 4 ms. */
 #define FIRST_KEPT 60
 
-static int duplicate(int file, int command, int lowest)
+static int call_fcntl(int file, int command, int argument)
 {
-    return (int)profile_syscall(PROFILE_SYS_FCNTL, file, command, lowest, 0, 0, 0);
+    return (int)profile_syscall(PROFILE_SYS_FCNTL, file, command, argument, 0, 0, 0);
 }
 
-static bool are_same(const struct stat *a, const struct stat *b)
+static bool is_the_file(const struct pin_registry *registry, const struct stat *about)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+    return about->st_dev == registry->device && about->st_ino == registry->inode;
 }
 
-/* The program may have closed what was kept, or has another file there. One that is kept has all
- * locks, so no other is opened beside it. */
+/* What is kept has an owner (F_SETOWN), the process that keeps it, and a signal (F_SETSIG), which is
+ * never sent: what a program opens has neither. */
+#define MARK SIGPWR
+
+static bool is_marked(const struct pin_registry *registry, int number)
+{
+    struct stat about;
+    return ask(number, "", &about) && is_the_file(registry, &about) &&
+           call_fcntl(number, F_GETSIG, 0) == MARK;
+}
+
+static bool is_kept_here(const struct pin_registry *registry, int number)
+{
+    return is_marked(registry, number) && call_fcntl(number, F_GETOWN, 0) == registry->pid;
+}
+
+bool pin_registry_is_kept(const struct pin_registry *registry)
+{
+    return registry->kept > 0 && is_kept_here(registry, registry->kept);
+}
+
+/* One that is kept has all locks, so no other is opened beside it. It is looked at when no other
+ * thread can close it any more. */
 struct pin_file pin_registry_begin(const struct pin_registry *registry)
 {
     struct pin_file file = {.of = registry, .number = -1};
-    struct stat here, there;
+    struct stat about;
     if (registry->on && registry->kept > 0) {
-        file.number = duplicate(registry->kept, F_DUPFD_CLOEXEC, 0);
-        file.is_kept = ask(file.number, "", &there) && ask(AT_FDCWD, registry->path, &here) &&
-                       are_same(&here, &there);
+        file.number = call_fcntl(registry->kept, F_DUPFD_CLOEXEC, 0);
+        file.is_kept = is_kept_here(registry, file.number) &&
+                       ask(AT_FDCWD, registry->path, &about) && is_the_file(registry, &about);
     }
     if (registry->on && !file.is_kept) {
         pin_registry_end(file);
@@ -121,12 +149,25 @@ struct pin_file pin_registry_begin(const struct pin_registry *registry)
     return file;
 }
 
-void pin_registry_keep(struct pin_registry *registry, struct pin_file file)
+bool pin_registry_keep(struct pin_registry *registry, struct pin_file file)
 {
-    if (file.number >= 0 && !file.is_kept) {
-        registry->kept =
-            duplicate(file.number, registry->over_exec ? F_DUPFD : F_DUPFD_CLOEXEC, FIRST_KEPT);
+    if (file.is_kept && registry->over_exec) {
+        call_fcntl(registry->kept, F_SETFD, 0);
     }
+    if (file.number < 0 || file.is_kept) {
+        return true;
+    }
+    const int kept =
+        call_fcntl(file.number, registry->over_exec ? F_DUPFD : F_DUPFD_CLOEXEC, FIRST_KEPT);
+    if (kept >= 0 && call_fcntl(kept, F_SETOWN, registry->pid) == 0 &&
+        call_fcntl(kept, F_SETSIG, MARK) == 0) {
+        registry->kept = kept;
+        return true;
+    }
+    if (kept >= 0) {
+        close_file(kept);
+    }
+    return false;
 }
 
 void pin_registry_end(struct pin_file file)
@@ -136,26 +177,21 @@ void pin_registry_end(struct pin_file file)
     }
 }
 
+/* Its owner may have ended. */
 void pin_registry_forget(struct pin_registry *registry)
 {
-    const struct pin_file file = pin_registry_begin(registry);
-    if (file.is_kept) {
+    if (registry->kept > 0 && is_marked(registry, registry->kept)) {
         close_file(registry->kept);
     }
-    pin_registry_end(file);
     registry->kept = 0;
 }
 
-void pin_registry_adopt(struct pin_registry *registry, struct pin_file file)
+void pin_registry_adopt(struct pin_registry *registry)
 {
-    struct stat here, there;
-    if (!ask(file.number, "", &here)) {
-        return;
-    }
-    for (int kept = FIRST_KEPT; ask(kept, "", &there); kept++) {
-        if (kept != file.number && are_same(&here, &there)) {
+    for (int kept = FIRST_KEPT; call_fcntl(kept, F_GETFD, 0) >= 0; kept++) {
+        if (is_kept_here(registry, kept)) {
             registry->kept = kept;
-            duplicate(kept, F_SETFD, FD_CLOEXEC);
+            call_fcntl(kept, F_SETFD, FD_CLOEXEC);
         }
     }
 }

@@ -147,7 +147,7 @@ static bool is_free(const struct pin_place *place)
 /* Tells the registry, unless it knows. False: another job was there first. */
 static bool take_place(struct pin_pools *pools, struct pin_place *place, bool is_main, bool beside)
 {
-    if (!place->ours) {
+    if (!place->ours || !pin_registry_is_kept(pools->registry)) {
         place->ours = pin_registry_take(pools->registry, place->pu, is_main, beside);
         place->avoided = !place->ours;
     }

@@ -159,7 +159,11 @@ static bool main_is_bound(const struct pin_process *this)
            profile_mask_count(&now) != 1;
 }
 
-static const char alone[] = "alone in a container: other programs are not seen";
+static const char *why_alone(void)
+{
+    return pin_here.registry.on ? "alone in a container: other programs are not seen"
+                                : "without locks on this node: other programs are not seen";
+}
 
 /* Reads the environment, the launcher and the user's choices; once in each process. */
 static void look_around(void)
@@ -188,7 +192,7 @@ static void look_around(void)
             pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
                 pin_here.registry.path, rc < 0 ? strerrordesc_np(-rc) : "");
-        pin_log(pin_here.registry.alone && pin_here.options.verbose, "%s", alone);
+        pin_log(rc == 0 && pin_here.registry.alone && pin_here.options.verbose, "%s", why_alone());
     }
 }
 
@@ -571,7 +575,7 @@ static const char *why_nothing(void)
         break;
     default:
         return pin_plan_meets_unseen(&pin_here.options, &pin_here.registry, &pin_here.allowed)
-                   ? alone
+                   ? why_alone()
                    : NULL;
     }
     if (!pin_process_left_to_user(&pin_here)) {

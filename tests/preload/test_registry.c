@@ -385,6 +385,28 @@ TEST(no_child_holds_what_its_parent_held, .loops = WAYS, .starts_programs = true
     kill(parent.said, SIGKILL);
 }
 
+/* One that the kernel copied without a word to us begins anew later. Seen red. */
+TEST(a_child_that_outlives_its_parent_holds_nothing)
+{
+    int begins[2], done[2];
+    char byte;
+    ck_assert(pipe(begins) == 0 && pipe(done) == 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        pin_registry_forget(&here);
+        wanted = 1;
+        if (take() == 1 && fork() > 0) {
+            _exit(0);
+        }
+        _exit(read(begins[0], &byte, 1) != 1 || (pin_registry_forget(&here), 0) ||
+              write(done[1], &byte, 1) != 1 || pause());
+    }
+    ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
+    ck_assert_uint_eq(held_here(), 1 << 1);
+    ck_assert(write(begins[1], "", 1) == 1 && read(done[0], &byte, 1) == 1);
+    ck_assert_uint_eq(held_here(), 0);
+}
+
 /* The child begins anew, and to begin does not end what its parent holds. */
 TEST(a_child_leaves_its_parents_locks)
 {
@@ -437,18 +459,21 @@ TEST(a_file_that_is_cut_short_or_removed_is_no_failure)
     end(&other);
 }
 
-/* One of more than 60 numbers is missing, above those that programs count on. A program that closes
- * it is not seen any more, and the file that it opens there is its own. */
+/* One of more than 60 numbers is missing, above those that programs count on. Where there are no
+ * more, nothing is kept, and the process knows it: seen red, two jobs had one PU. The program's own
+ * file at this number stays. */
 TEST(no_descriptor_is_in_the_programs_way, .loops = 4)
 {
     static const rlim_t limits[] = {4, 60, 500, 4000};
+    const bool is_kept = limits[_i] > 60;
     struct rlimit limit;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const rlim_t before = limit.rlim_cur;
     closefrom(3);
     limit.rlim_cur = limits[_i];
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    ck_assert_int_eq(pin_registry_open(&here, path, 0), 0);
+    ck_assert_int_eq(pin_registry_open(&here, path, 0), is_kept ? 0 : -EMFILE);
+    ck_assert(here.on == is_kept && here.alone == !is_kept);
     ck_assert(pin_registry_take(&here, 0, true, false));
     for (int next = 3; next < (int)limits[_i]; next++) {
         ck_assert(next == 60 || dup(0) == next);
@@ -458,10 +483,53 @@ TEST(no_descriptor_is_in_the_programs_way, .loops = 4)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     struct other other = start_holder(0);
     ck_assert_int_eq(dup2(0, 60), 60);
-    ck_assert_uint_eq(held_here(), 1);
+    ck_assert_uint_eq(held_here(), is_kept);
+    ck_assert_int_eq(dup2(0, 60), 60);
     pin_registry_forget(&here);
     ck_assert_int_eq(fcntl(60, F_GETFD), 0);
     end(&other);
+}
+
+static bool others_can_take(uint32_t pu)
+{
+    wanted = pu;
+    const struct other other = start(take);
+    end(&other);
+    return other.said == 1;
+}
+
+/* What a program does that closes all that it does not know. Seen red: the next job got the PU. */
+TEST(what_the_program_closes_is_locked_anew, .loops = 2)
+{
+    ck_assert(pin_registry_take(&here, 1, true, false));
+    ck_assert(pin_registry_is_kept(&here));
+    if (_i == 0) {
+        closefrom(3);
+    } else {
+        ck_assert_int_eq(dup2(0, here.kept), here.kept);
+    }
+    ck_assert(!pin_registry_is_kept(&here));
+    ck_assert(pin_registry_take(&here, 2, false, false));
+    ck_assert(pin_registry_is_kept(&here));
+    ck_assert(!others_can_take(1) && !others_can_take(2) && others_can_take(3));
+    closefrom(3);
+    ck_assert(pin_registry_take(&here, 1, true, false)); /* which it has taken before */
+    ck_assert(!others_can_take(1) && !others_can_take(2));
+}
+
+/* It has the same file open, at the number where ours would be. Seen red: it was made ours, and
+ * closed in children. */
+TEST(what_the_program_opens_is_its_own)
+{
+    closefrom(3);
+    const int file = open(path, O_RDONLY);
+    ck_assert(dup2(file, 60) == 60 && close(file) == 0);
+    ck_assert_int_eq(pin_registry_open(&here, path, 5), 0);
+    ck_assert_int_eq(fcntl(60, F_GETFD), 0);
+    ck_assert_int_eq(here.kept, 61);
+    ck_assert_int_eq(dup2(60, 61), 61); /* in place of ours */
+    pin_registry_forget(&here);
+    ck_assert_int_eq(fcntl(61, F_GETFD), 0);
 }
 
 #ifndef SANITIZERS /* they open files as the test ends */
@@ -495,6 +563,7 @@ TEST(what_is_kept_over_exec_is_adopted)
     pid_t parent = fork();
     if (parent == 0) {
         pin_registry_forget(&here);
+        ck_assert_int_eq(pin_registry_open(&here, path, 0), 0);
         here.over_exec = true;
         ck_assert(pin_registry_take(&here, 4, false, false));
         ck_assert_int_eq(pin_registry_open(&here, path, 5), 0);
@@ -546,7 +615,6 @@ static int follow(void)
 TEST(ranks_start_from_what_the_first_one_found)
 {
     struct other stranger = start_holder(4), later;
-    struct profile_mask used = {.word = {3}};
     job = 5;
     struct other first = start(lead), second = start(follow);
     ck_assert_int_eq(first.said, 0);
@@ -558,12 +626,10 @@ TEST(ranks_start_from_what_the_first_one_found)
     end(&third);
     end(&first); /* the second goes by it still, and holds PU 1 */
     ck_assert_uint_eq(held_here(), 2);
-    ck_assert_int_eq(pin_registry_shared(&here, &used), 1);
     third = start(follow);
     ck_assert_int_eq(third.said, 1 << 4 | 1 << 7);
     end(&third);
     end(&second);
-    ck_assert_int_eq(pin_registry_shared(&here, &used), -1);
     later = start(lead);
     ck_assert_int_eq(later.said, 0);
     end(&later);
@@ -593,23 +659,6 @@ TEST(a_first_rank_that_says_nothing_is_not_waited_for)
     ck_assert(pin_registry_lead(&here, &few, &taken));
     ck_assert_uint_eq(taken.word[0], 1 << 3);
     end(&stranger);
-}
-
-/* A PU held for another process of the job does not count as a thread there; a PU in use does. */
-TEST(a_fellow_on_the_same_pu_is_told)
-{
-    struct profile_mask used = {.word = {2}}, both = {.word = {3}}, taken;
-    job = 5;
-    struct other first = start(lead);
-    ck_assert_int_eq(pin_registry_open(&here, path, job), 0);
-    ck_assert(!pin_registry_lead(&here, &few, &taken));
-    ck_assert(pin_registry_take(&here, 1, true, false));
-    ck_assert_int_eq(pin_registry_shared(&here, &used), -1);
-    ck_assert_int_eq(pin_registry_shared(&here, &both), 0);
-    struct other other = start(follow);
-    ck_assert_int_eq(pin_registry_shared(&here, &used), 1);
-    end(&other);
-    end(&first);
 }
 
 /* -- which file -- */
@@ -696,31 +745,84 @@ TEST(who_shares_nothing_knows_it)
     ck_assert_int_eq(other.said, 3);
 }
 
-/* A process that locks the whole shared file does not delay others: they start without the
- * registry. */
-TEST(who_holds_everything_stops_nobody)
+static short lock_type;
+
+static int lock_everything(void)
+{
+    struct flock lock = {.l_type = lock_type, .l_whence = SEEK_SET};
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    return fcntl(file, F_OFD_SETLK, &lock);
+}
+
+/* It is no claim: a shim's is on one PU. Seen red: no process placed anything. */
+TEST(who_holds_everything_stops_nobody, .loops = 2)
 {
     struct profile_mask held, all = {0};
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int ready[2];
-    char byte;
     unsigned jobs, mains;
     profile_mask_all(&all);
-    ck_assert_int_eq(pipe(ready), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        int file = open(path, O_RDWR | O_CLOEXEC);
-        _exit(fcntl(file, F_SETLK, &lock) == 0 && write(ready[1], "", 1) == 1 ? pause() : 1);
-    }
-    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    lock_type = _i ? F_RDLCK : F_WRLCK;
+    const struct other other = start(lock_everything);
+    ck_assert_int_eq(other.said, 0);
     pin_registry_look(&here, &all, &held);
-    ck_assert(profile_mask_equal(&held, &all));
-    ck_assert(!pin_registry_take(&here, 3, false, false) &&
-              pin_registry_take(&here, 3, false, true));
+    ck_assert(profile_mask_empty(&held));
+    ck_assert(pin_registry_take(&here, 3, false, false));
     pin_registry_count(&here, 3, &jobs, &mains);
-    ck_assert_uint_eq(jobs, 1);
-    ck_assert(!pin_registry_lead(&here, &few, &held));
-    end(&(struct other){.pid = pid});
+    ck_assert_uint_eq(jobs, 0);
+    ck_assert_int_eq(pin_registry_lead(&here, &few, &held), _i);
+    end(&other);
+}
+
+static unsigned questions;
+
+int __real_pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
+                             struct flock *lock);
+int __wrap_pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
+                             struct flock *lock);
+int __wrap_pin_registry_lock(int file, int command, short type, uint64_t start, uint64_t bytes,
+                             struct flock *lock)
+{
+    questions += command == F_OFD_GETLK;
+    return __real_pin_registry_lock(file, command, type, start, bytes, lock);
+}
+
+static int locks;
+
+/* Single bytes of PU 5, from the highest down, which the kernel puts in front. */
+static int lock_bytes(void)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    for (int i = locks; i > 0; i--) {
+        struct flock lock = {.l_type = F_RDLCK,
+                             .l_whence = SEEK_SET,
+                             .l_start = ((off_t)5 << 48) + 2 * i,
+                             .l_len = 1};
+        if (fcntl(file, F_OFD_SETLK, &lock) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* However many PUs there are, and whatever another user locks. */
+TEST(a_look_asks_no_more_than_it_must)
+{
+    static const int many[] = {0, 1, 1000};
+    unsigned asked[3];
+    struct profile_mask held, all = {0};
+    profile_mask_all(&all);
+    for (size_t i = 0; i < 3; i++) {
+        locks = many[i];
+        const struct other other = start(lock_bytes);
+        ck_assert_int_eq(other.said, 0);
+        questions = 0;
+        pin_registry_look(&here, &all, &held);
+        asked[i] = questions;
+        ck_assert_uint_eq(profile_mask_count(&held), i > 0);
+        end(&other);
+    }
+    ck_assert_uint_eq(asked[0], 1);
+    ck_assert_uint_eq(asked[1], asked[2]);
+    ck_assert_uint_lt(asked[2], 40);
 }
 
 /* From now on the kernel answers so to every lock of this process; false: no filters here. */
@@ -764,13 +866,13 @@ TEST(without_a_file_there_is_no_registry)
     static struct pin_registry registry;
     struct profile_mask held;
     ck_assert_int_eq(pin_registry_open(&registry, "/nonexistent/registry", 0), -ENOENT);
+    ck_assert(registry.alone);
     ck_assert_int_eq(pin_registry_open(&registry, scratch_folder(), 0), 0);
     ck_assert_int_eq(pin_registry_open(&registry, scratch_path("registry/below"), 0), -ENOTDIR);
     pin_registry_look(&registry, &few, &held);
     ck_assert(!registry.on && profile_mask_empty(&held) &&
               pin_registry_take(&registry, 0, false, false) &&
               pin_registry_lead(&registry, &few, &held));
-    ck_assert_int_eq(pin_registry_shared(&registry, &few), -1);
 }
 
 TESTS(.setup = setup)

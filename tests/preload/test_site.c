@@ -177,6 +177,20 @@ TEST(what_is_refused_is_said_and_not_too_often)
     ck_assert_uint_eq(lines, child_lines(child.err, ""));
 }
 
+/* Without /proc there is no such file, and with 60 descriptors no number for what would be kept.
+ * Seen red: it was placed as if alone, on another job's PU. */
+TEST(who_is_not_seen_by_others_leaves_its_threads, .loops = 2, .starts_programs = true)
+{
+    const char *limit = _i ? "ulimit -n 60 && exec \"$@\"" : "exec \"$@\"";
+    child_run_preloaded(
+        &child, CHANGES(_i ? registry : "SERVET_REGISTRY=/nonexistent/file", "SERVET_VERBOSE=1"),
+        ARGV("sh", "-c", limit, "sh", PROGRAMS "/pthreads", "1"));
+    expect_success();
+    child_expect_pus(&child, 0, 1, all_pus);
+    ck_assert_msg(strstr(child.err, "without locks on this node: other programs are not seen"),
+                  "%s", child.err);
+}
+
 /* A container with nothing in it but the program. */
 TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
 {
