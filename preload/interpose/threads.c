@@ -205,6 +205,10 @@ static struct pin_thread *prepare_birth(const struct birth *birth, enum wish *wi
 {
     struct pin_process *process = (struct pin_process *)pin_process_get();
     const bool force = process->options.force;
+    if (pin_process_is_broken()) {
+        *wish = ALL_ENDS;
+        return NULL;
+    }
     if (is_apart(birth)) {
         return birth->owner == PIN_HELPER
                    ? prepare_free(birth, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
@@ -235,7 +239,9 @@ static struct pin_thread *prepare_birth(const struct birth *birth, enum wish *wi
 static void give_up(const struct birth *birth)
 {
     const struct pin_process *process = pin_process_get();
-    pin_log(process->options.verbose,
+    pin_log(process->options.verbose && pin_process_is_broken(),
+            "a thread was killed while it placed another: nothing is placed");
+    pin_log(process->options.verbose && !pin_process_is_broken(),
             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
             "front of the program would)",
             process->launcher.local_rank, process->launcher.local_size, birth->dso);

@@ -129,7 +129,7 @@ static bool is_held(struct pin_file file, uint32_t pu, struct flock any)
     return !is_mine || find_lock(file, start, mine, &any) || find_lock(file, behind, end, &any);
 }
 
-/* Adds those of `allowed` from `first` to `end` - 1: a question for each that somebody holds, and
+/* Adds those of `allowed` from `first` to `end` - 1: a question for each that is held, and
  * one for what is between them. The smaller part is looked at first, or the stack would not do. */
 static void look_at(struct pin_file file, const struct profile_mask *allowed, uint32_t first,
                     uint32_t end, struct profile_mask *held)

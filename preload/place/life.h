@@ -22,6 +22,7 @@ struct pin_life {
     atomic_int calls;      /* threads that are changing a mask at this moment */
     atomic_bool gave_up;   /* no sandbox: calls may still be made */
     atomic_bool settled;   /* it is known whether calls may be made */
+    atomic_bool broken;    /* a thread was killed while it had the lock */
     atomic_bool planning;  /* some thread finds that out, or makes a plan */
     atomic_bool planned_for_team;
     bool memory_is_put, called_mpi;
@@ -30,8 +31,9 @@ struct pin_life {
 extern struct pin_life pin_life;
 
 struct pin_self {
-    bool inside;     /* does the shim's own work */
-    bool outside;    /* what `inside` was before it took the lock */
+    bool inside;  /* does the shim's own work */
+    bool outside; /* what `inside` was before it took the lock */
+    bool has_lock;
     bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
     bool shut;       /* in a sandbox of its own */
     bool shut_child; /* its vfork child is */
@@ -41,6 +43,13 @@ struct pin_self {
     struct pin_thread *told_record; /* its record then */
 };
 extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
+
+/* For what needs the lock, in the tests' builds: the calling thread has it. */
+#ifdef PIN_CHECK_LOCK
+#define PIN_NEEDS_LOCK() (pin_self.has_lock ? (void)0 : __builtin_trap())
+#else
+#define PIN_NEEDS_LOCK() ((void)0)
+#endif
 
 static inline int pin_life_state(void)
 {

@@ -72,6 +72,7 @@ static bool replace_mask(const struct pin_thread *thread, int32_t from,
     static struct profile_mask now;
     const int32_t main_pu = pin_process_main_pu();
     const pid_t tid = tid_of(thread);
+    PIN_NEEDS_LOCK();
     if (tid < 0 || profile_mask_get(tid, &now) < 0 || !is_mask_of(&now, from)) {
         return false;
     }
@@ -228,8 +229,9 @@ const struct profile_mask *pin_process_view(void)
 
 /* -- sandboxes -- */
 
-/* A thread that has been made and has not begun is not known by its number yet. */
-#define LONGEST_BIRTH_NS 1000000000u
+/* For threads that have been made and are not known by their number yet, or are changing a mask.
+ * One that was killed there never ends it. */
+#define LONGEST_WAIT_NS 1000000000u
 
 static bool somebody_is_being_born(void)
 {
@@ -266,8 +268,8 @@ static void shut_everybody(void)
     const int before = atomic_exchange(&pin_life.state, RETIRED);
     (void)pin_watch_stop();
     const uint64_t begun_ns = profile_now_ns();
-    while (atomic_load(&pin_life.calls) > 0 || (before == PLANNED && somebody_is_being_born() &&
-                                                profile_now_ns() - begun_ns < LONGEST_BIRTH_NS)) {
+    while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && somebody_is_being_born())) &&
+           profile_now_ns() - begun_ns < LONGEST_WAIT_NS) {
         sched_yield();
     }
     if (before == PLANNED) {
@@ -327,6 +329,7 @@ static bool move_mask(struct pin_thread *thread, int32_t pu)
     atomic_bool *away = thread ? &thread->away : &pin_life.main_away;
     int32_t before = atomic_load(at);
     bool moved = false;
+    PIN_NEEDS_LOCK();
     if (before < 0 && before != PIN_LEFT) {
         return false;
     }

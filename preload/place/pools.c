@@ -2,6 +2,7 @@
 #include "preload/place/pools.h"
 
 #include "preload/base/pages.h"
+#include "preload/place/life.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 
@@ -53,6 +54,7 @@ static void clear_record(struct pin_thread *record)
 
 struct pin_thread *pin_record_take(void)
 {
+    PIN_NEEDS_LOCK();
     struct pin_thread *record = free_records;
     if (record) {
         free_records = record->next_free;
@@ -67,6 +69,7 @@ struct pin_thread *pin_record_take(void)
 
 void pin_record_give_back(struct pin_thread *record)
 {
+    PIN_NEEDS_LOCK();
     atomic_store(&record->tid, 0);
     record->next_free = free_records;
     free_records = record;
@@ -156,6 +159,7 @@ static bool take_place(struct pin_pools *pools, struct pin_place *place, bool is
 
 static size_t hold(struct pin_pools *pools, size_t at, unsigned pool)
 {
+    PIN_NEEDS_LOCK();
     pools->places[at].threads++;
     pools->places[at].pool = pool;
     return at;
@@ -200,6 +204,7 @@ static size_t take_beside_others(struct pin_pools *pools, bool is_main)
 
 static void give_back(struct pin_pools *pools, size_t place)
 {
+    PIN_NEEDS_LOCK();
     if (place != PIN_NO_PLACE) {
         pools->places[place].threads--;
     }
@@ -249,6 +254,7 @@ struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan 
 
 unsigned pin_pools_find(struct pin_pools *pools, const char *name)
 {
+    PIN_NEEDS_LOCK();
     const uint64_t key = profile_hash_text(PROFILE_HASH_BEGIN, name) | 1; /* 0 is free */
     unsigned pool = 0;
     while (pool < PIN_POOLS - 1 && pools->pool[pool].key != 0 && pools->pool[pool].key != key) {

@@ -2,13 +2,19 @@
  *
  * Its life, in one struct:
  *
- *    NEW --start--> IDLE --first thread, MPI_Init--> PLANNED    (or FAILED: no plan can be made)
- *     |              ^ |                                |
- *     | privileged   | +-------------+------------------+
- *     v              |               | sandbox of all threads
- *    RETIRED <-----------------------+
- *                    |
- *                    +-- the child of a fork, from IDLE, PLANNED and FAILED
+ *    NEW --start--> IDLE --first thread, MPI_Init--> PLANNED --a plan for the team---> PLANNED
+ *     |              | \                                |   \
+ *     |              |  +--no plan can be made--+       |    +--none can be made: the first stays
+ *     |              |                          v       |
+ *     |              |                       FAILED     |
+ *     v              v                          v       v
+ *    RETIRED <-------+--------------------------+-------+
+ *
+ *    to RETIRED   NEW: privileged, SERVET_DISABLE; IDLE: a filter kills for calls of ours;
+ *                 any: a sandbox of all threads; PLANNED: all is given up (a rank outgrows its part,
+ *                 masks are refused, a thread was killed with the lock): threads are unpinned
+ *    to IDLE      the child of a fork, from IDLE, PLANNED and FAILED; in RETIRED, and in a thread
+ *                 that is in a sandbox, it is RETIRED
  *
  * The main thread's place (`main_pu`), where it is a worker: thread 0 of an OpenMP team, or a rank.
  * Else it stays MAIN_FREE.
@@ -53,6 +59,18 @@ __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 
 static void after_fork_in_child(void);
 
+static pthread_mutex_t lock;
+
+/* A filter may kill a thread alone (SECCOMP_RET_KILL_THREAD), at any call. */
+static void make_lock(void)
+{
+    pthread_mutexattr_t robust;
+    pthread_mutexattr_init(&robust);
+    pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&lock, &robust);
+    pthread_mutexattr_destroy(&robust);
+}
+
 static bool is_retired(void)
 {
     return atomic_load_explicit(&pin_life.state, memory_order_relaxed) == RETIRED;
@@ -75,6 +93,7 @@ static void start_process(void)
     if (pin_life_state() != NEW) {
         return;
     }
+    make_lock();
     /* Only the first caller can be here: no second thread exists before the first interposed call
      * has returned. */
     if (pin_options_privileged()) {
@@ -147,7 +166,8 @@ void pin_process_note_start(void)
 /* Has the program, or a runtime in it, changed the main thread's mask since it started? */
 static bool main_is_bound(const struct pin_process *this)
 {
-    static struct profile_mask now; /* the lock is held */
+    static struct profile_mask now;
+    PIN_NEEDS_LOCK();
     if (this->start_is_lost) {
         return true;
     }
@@ -203,6 +223,13 @@ static uint32_t threads_of(uint32_t threads)
     return fits ? threads : 0;
 }
 
+/* Neither an earlier plan, with what is placed by it, nor a sandbox that has come is undone. */
+static void leave_idle(int to)
+{
+    int before = IDLE;
+    (void)atomic_compare_exchange_strong(&pin_life.state, &before, to);
+}
+
 /* The plan, and its places (zeros), are there; other threads see both at once. */
 static void install_plan(const struct pin_plan *plan, struct pin_place *places, uint32_t team_size)
 {
@@ -214,7 +241,7 @@ static void install_plan(const struct pin_plan *plan, struct pin_place *places, 
     }
     struct pin_place *places_before = pin_pools_plan(&pin_here.pools, plan, places);
     pin_here.pools.team_size = team_size;
-    atomic_store_explicit(&pin_life.state, PLANNED, memory_order_release);
+    leave_idle(PLANNED);
     pin_process_unlock();
     pin_plan_free(&before);
     free(places_before);
@@ -256,7 +283,7 @@ static void make_plan_aside(void)
         look_around();
     }
     if (!make_plan(planning_for)) {
-        atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
+        leave_idle(FAILED);
         return;
     }
     pin_log(planning_for == PIN_REST_COMES && pin_here.options.verbose, "plan made (%s)",
@@ -322,7 +349,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
         planning_for = comes;
         if (pin_pages_with_stack(make_plan_aside) < 0) {
             pin_failure("no memory for the plan; threads are not pinned");
-            atomic_store_explicit(&pin_life.state, FAILED, memory_order_release);
+            leave_idle(FAILED);
         }
     }
     pin_self.inside = outside;
@@ -332,22 +359,30 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
 
 /* -- the lock -- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 void pin_process_lock(void)
 {
     struct pin_shield shield;
     pin_shield_raise(&shield);
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_lock(&lock) == EOWNERDEAD) {
+        pthread_mutex_consistent(&lock);
+        atomic_store(&pin_life.broken, true);
+    }
     pin_self.shield = shield;
     pin_self.outside = pin_self.inside;
     pin_self.inside = true;
+    pin_self.has_lock = true;
+}
+
+bool pin_process_is_broken(void)
+{
+    return atomic_load(&pin_life.broken);
 }
 
 void pin_process_unlock(void)
 {
     const struct pin_shield shield = pin_self.shield;
     pin_self.inside = pin_self.outside;
+    pin_self.has_lock = false;
     pthread_mutex_unlock(&lock);
     pin_shield_lower(&shield);
 }
@@ -356,7 +391,8 @@ void pin_process_unlock(void)
 
 bool pin_process_thread_is_bound(const struct pin_process *this)
 {
-    static struct profile_mask now; /* the lock is held */
+    static struct profile_mask now;
+    PIN_NEEDS_LOCK();
     if (pin_self.is_main && pin_process_main_pu() == MAIN_FREE) {
         return main_is_bound(this);
     }
@@ -417,6 +453,7 @@ static const char *main_stays_for(const struct pin_process *this)
 /* False: the main thread has its place already, or is left alone. */
 static bool claim_main(struct pin_process *this)
 {
+    PIN_NEEDS_LOCK();
     if (atomic_load(&pin_life.main_pu) != MAIN_FREE) {
         return false;
     }
@@ -442,6 +479,7 @@ void pin_process_say_main_stays(struct pin_process *this)
 
 static void place_main(struct pin_process *this)
 {
+    PIN_NEEDS_LOCK();
     const size_t place = pin_pools_place_main(&this->pools);
     if (place == PIN_NO_PLACE) {
         atomic_store(&pin_life.main_pu, MAIN_FREE);
@@ -481,6 +519,7 @@ static uint32_t pu_here(void)
 void pin_process_make_room(struct pin_process *this, uint32_t pu)
 {
     const struct pin_place *first = &this->pools.places[0];
+    PIN_NEEDS_LOCK();
     if (pin_self.is_main && atomic_load(&pin_life.main_pu) == MAIN_FREE && first->pu != pu &&
         first->threads == 0 && !first->avoided && pu_here() == pu &&
         pin_life_change_mask(0, NULL, first->pu) == 0) {
@@ -534,7 +573,8 @@ static void begin_anew(pid_t pid)
     if (!pin_pages_are_ours()) {
         pin_pages_claim();
     }
-    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    pin_self.has_lock = false;
+    make_lock();
     pin_watch_forget();
     pin_registry_forget(&pin_here.registry);
     pin_report_reset();

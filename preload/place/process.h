@@ -62,6 +62,9 @@ const struct pin_process *pin_process_get(void);
  * or waits (tests/preload/under_the_lock has the list). */
 void pin_process_lock(void);
 void pin_process_unlock(void);
+/* Was a thread killed that had it? Then all is to be given up, and what the lock guards may count
+ * what is no more. */
+bool pin_process_is_broken(void);
 
 /* The worker for which a plan is made. */
 enum pin_comes {

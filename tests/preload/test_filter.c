@@ -122,6 +122,20 @@ TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user h
     ck_assert_str_eq(child.out, plain.out);
 }
 
+/* Seen red: the main thread waited for ever, for the lock, and for the other's call to end. */
+TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2,
+     .not_emulated = "qemu-user has no seccomp()")
+{
+#ifdef SANITIZERS
+    return;
+#endif
+    child_run_preloaded(&child, CHANGES(registry, "SERVET_VERBOSE=1"),
+                        ARGV(PROGRAM, "killed", _i ? "call" : "lock"));
+    expect_success();
+    child_says(&child, "count 0 1\n");
+    ck_assert_msg(_i == 1 || strstr(child.err, "killed while it placed another"), "%s", child.err);
+}
+
 /* -- in a process of its own, which has the filter -- */
 
 static void in_a_process(void (*what)(void))

@@ -498,7 +498,7 @@ static bool others_can_take(uint32_t pu)
     return other.said == 1;
 }
 
-/* What a program does that closes all that it does not know. Seen red: the next job got the PU. */
+/* Some programs close all that they do not know. Seen red: the next job got the PU. */
 TEST(what_the_program_closes_is_locked_anew, .loops = 2)
 {
     ck_assert(pin_registry_take(&here, 1, true, false));

@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BY_PRCTL = -1, MOST_REFUSED = 16 };
+enum { BY_PRCTL = -1, UNSEEN = -2, MOST_REFUSED = 16 };
 
 /* From now on the kernel gives these calls this answer (SECCOMP_RET_KILL_PROCESS,
- * SECCOMP_RET_ERRNO | code); the rest is free. `flags`: of seccomp(), BY_PRCTL: by prctl(). Not 0
- * where that cannot be. */
+ * SECCOMP_RET_ERRNO | code); the rest is free. `flags`: of seccomp(), BY_PRCTL: by prctl(), UNSEEN: by
+ * its number, which the shim does not see. Not 0 where that cannot be. */
 static inline int refuse(unsigned answer, const unsigned *calls, unsigned count, int flags)
 {
     struct sock_filter code[MOST_REFUSED + 3] = {
@@ -28,6 +28,9 @@ static inline int refuse(unsigned answer, const unsigned *calls, unsigned count,
     struct sock_fprog program = {.len = (unsigned short)(count + 3), .filter = code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         return -1;
+    }
+    if (flags == UNSEEN) {
+        return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     }
     return flags == BY_PRCTL ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
                              : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);

@@ -21,6 +21,8 @@
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  *   odd prefork           forks before it has a thread; the child makes one, and they report as
  *                         threads 0 and 1, the parent then as thread 2
+ *   odd killed lock|call  a thread is killed alone in the shim's work: it makes a thread, or a child;
+ *                         then the main thread makes a thread, and shuts all in
  *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
  */
 #include <dlfcn.h>
@@ -280,6 +282,27 @@ static int prefork(void)
     return 0;
 }
 
+static void *is_killed(void *how)
+{
+    if (strcmp(how, "lock") == 0) {
+        must(REFUSE(SECCOMP_RET_KILL_THREAD, UNSEEN, SYS_fcntl, SYS_sched_setaffinity));
+        run_thread(nothing, NULL);
+    } else {
+        must(REFUSE(SECCOMP_RET_KILL_THREAD, UNSEEN, SYS_sched_setaffinity));
+        must(system("true"));
+    }
+    return NULL;
+}
+
+static int killed(void)
+{
+    run_thread(is_killed, arguments[0]);
+    run_thread(nothing, NULL);
+    must(REFUSE(SECCOMP_RET_ERRNO | EPERM, SECCOMP_FILTER_FLAG_TSYNC, SYS_acct));
+    report_count(0, 1);
+    return 0;
+}
+
 /* In the ways in which a program asks whether a library is there. */
 static int find(void)
 {
@@ -299,7 +322,7 @@ static const struct {
     {"small", small},       {"many", many},       {"refused", refused}, {"sandbox", sandbox},
     {"vfork", by_vfork},    {"file", other_file}, {"bound", bound},     {"refusing", refusing},
     {"broken", broken},     {"full", full},       {"prefork", prefork}, {"find", find},
-    {"filtered", filtered}, {"allowed", allowed},
+    {"filtered", filtered}, {"allowed", allowed}, {"killed", killed},
 };
 
 int main(int argc, char **argv)
