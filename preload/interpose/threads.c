@@ -363,7 +363,7 @@ static void begin_quietly(struct pin_thread *thread, int32_t born)
     atomic_store(&thread->report_line,
                  pin_report_begin(&process->options, thread->role, pu < 0 ? -1 : pu,
                                   (enum profile_decider)atomic_load(&thread->decider)));
-    if (rc < 0 && rc != -ECANCELED) {
+    if (rc < 0 && rc != -ECANCELED && pu >= 0) {
         pin_failure("cannot pin a thread to PU %d: %s", pu, strerrordesc_np(-rc));
     } else if (rc == 0 && process->options.verbose) {
         say_thread(thread);
@@ -507,12 +507,18 @@ static bool make_attributes(const struct birth *birth, struct pin_thread *thread
     return false;
 }
 
+/* Every mask is refused, by a filter or a kernel. */
+static bool is_refusal(int error)
+{
+    return error == EPERM || error == ENOSYS;
+}
+
 /* The thread is made as without the shim, and tries no mask that is refused. Apart, as above. */
 __attribute__((noinline)) static void lose_place(struct pin_thread *thread, int error)
 {
     pin_process_lock();
     pin_pools_lose(&((struct pin_process *)pin_process_get())->pools, thread);
-    thread->born = error == EPERM ? PIN_LEFT : -1;
+    thread->born = is_refusal(error) ? PIN_LEFT : -1;
     pin_process_unlock();
 }
 
@@ -550,7 +556,7 @@ static int make(pthread_t *thread, const struct birth *birth, struct pin_thread 
     }
     const int rc = make_plainly(thread, birth, ours);
     /* Else it was not the mask. The kernel refuses all other masks, too. */
-    if (rc == 0 && refused == EPERM) {
+    if (rc == 0 && is_refusal(refused)) {
         pin_failure("cannot pin threads: %s", strerrordesc_np(refused));
         pin_process_give_up();
     }

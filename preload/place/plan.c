@@ -60,7 +60,7 @@ static int topology_profile(const struct planning *planning, const char *why, st
     struct servet_error error = {0};
     int code = profile_from_sysfs("", out, &error);
     if (code < 0 && planning->launcher->node_rank == 0) {
-        pin_failure("threads are not pinned: %s", error.text);
+        pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
     }
     snprintf(plan->source, sizeof plan->source, "declared topology, %s", why);
     return code;
@@ -324,7 +324,7 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
                        : deal_out(planning, threads, plan, &error);
     }
     if (code < 0) {
-        pin_failure("threads are not pinned: %s", error.text);
+        pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
         return code;
     }
     plan->own = (struct profile_mask){0};

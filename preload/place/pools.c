@@ -380,15 +380,6 @@ static void leave_pool(struct pin_pools *pools, unsigned pool, void (*leave)(str
     }
 }
 
-/* What is free later is taken by the watch, which has files of its own and of ours only those that
- * were open before (watch.c). */
-static void keep_registry_open(struct pin_pools *pools)
-{
-    const struct pin_file file = pin_registry_begin(pools->registry);
-    pin_registry_keep(pools->registry, file);
-    pin_registry_end(file);
-}
-
 static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
 {
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
@@ -397,7 +388,6 @@ static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct
             leave_pool(pools, pool, leave);
         }
     }
-    keep_registry_open(pools);
     if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
         give_back(pools, pools->main_place);
         pools->main_place = PIN_NO_PLACE;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A read of less than that from a file of sysfs, or from a captured one, ends the file (the kernel
@@ -21,11 +22,23 @@ static bool comes_whole(const struct sysfs *fs)
     return strncmp(fs->path + strlen(fs->root), folder, sizeof folder - 1) == 0;
 }
 
+/* A plain file: at another one, a FIFO that stands there, a program could wait for ever. */
+static int open_plain(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))) {
+        return fd < 0 ? -errno : fd;
+    }
+    close(fd);
+    return -EINVAL;
+}
+
 static int read_text(struct sysfs *fs)
 {
-    int fd = open(fs->path, O_RDONLY | O_CLOEXEC);
+    int fd = open_plain(fs->path);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
     size_t used = 0;
     ssize_t got;

@@ -865,7 +865,7 @@ TEST(without_a_file_there_is_no_registry)
 {
     static struct pin_registry registry;
     struct profile_mask held;
-    ck_assert_int_eq(pin_registry_open(&registry, "/nonexistent/registry", 0), -ENOENT);
+    ck_assert_int_eq(pin_registry_open(&registry, scratch_path("missing/registry"), 0), -ENOENT);
     ck_assert(registry.alone);
     ck_assert_int_eq(pin_registry_open(&registry, scratch_folder(), 0), 0);
     ck_assert_int_eq(pin_registry_open(&registry, scratch_path("registry/below"), 0), -ENOTDIR);

@@ -164,17 +164,21 @@ TEST(a_file_of_many_values_is_one_line)
     ck_assert_msg(strstr(child.err, "$.servet_profile: missing, expected"), "%s", child.err);
 }
 
-/* A container that refuses to change masks: some lines, and no more for more threads. */
-TEST(what_is_refused_is_said_and_not_too_often)
+/* A container, or an emulated kernel, that refuses to change masks: one line, however many threads.
+ * Seen red: ENOSYS gave two, of a PU -2. */
+TEST(refused_masks_are_one_line, .loops = 2)
 {
-    child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refusing", PROGRAM, "many", "20"));
+    static const char *const refusals[] = {"refuse", "lack"};
+    child_run_preloaded(
+        &child, NULL,
+        ARGV(PROGRAM, "filtered", refusals[_i], "sched_setaffinity", PROGRAM, "many", "20"));
     if (child.status == 77) {
         return;
     }
     expect_success();
-    size_t lines = child_lines(child.err, "servet: cannot pin");
-    ck_assert_msg(lines > 0 && lines <= 4, "%s", child.err);
-    ck_assert_uint_eq(lines, child_lines(child.err, ""));
+    ck_assert_msg(child_lines(child.err, "servet: cannot pin threads: ") == 1 &&
+                      child_lines(child.err, "") == 1,
+                  "%s", child.err);
 }
 
 /* Without /proc there is no such file, and with 60 descriptors no number for what would be kept.
@@ -183,7 +187,7 @@ TEST(who_is_not_seen_by_others_leaves_its_threads, .loops = 2, .starts_programs 
 {
     const char *limit = _i ? "ulimit -n 60 && exec \"$@\"" : "exec \"$@\"";
     child_run_preloaded(
-        &child, CHANGES(_i ? registry : "SERVET_REGISTRY=/nonexistent/file", "SERVET_VERBOSE=1"),
+        &child, CHANGES(_i ? registry : "SERVET_REGISTRY=/dev/null/file", "SERVET_VERBOSE=1"),
         ARGV("sh", "-c", limit, "sh", PROGRAMS "/pthreads", "1"));
     expect_success();
     child_expect_pus(&child, 0, 1, all_pus);
@@ -255,7 +259,8 @@ TEST(in_a_container_threads_are_pinned_within_its_cpuset)
     ck_assert_str_eq(where[1], second);
 }
 
-/* Where the processors themselves are hidden, one line says so. */
+/* Where the processors themselves are hidden, those who ask are told: else each program of a sandbox
+ * would say so. */
 TEST(in_a_container_without_sys_threads_are_not_pinned)
 {
 #ifdef SANITIZERS
@@ -266,8 +271,7 @@ TEST(in_a_container_without_sys_threads_are_not_pinned)
         return;
     }
     ck_assert_str_eq(where[0], where[1]);
-    ck_assert_uint_eq(child_lines(child.err, "servet: threads are not pinned: /sys"), 1);
-    ck_assert_uint_eq(child_lines(child.err, ""), 1);
+    ck_assert_str_eq(child.err, "");
 }
 
 /* The tool and what it looks at are both under the shim. */

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
@@ -223,6 +225,19 @@ TEST(clusters_and_dies_are_levels_of_their_own)
     assert_groups(&only_class(p)->memory.levels[1].collisions, "0-3 4-7");
     p = from_hwloc("package:2 group:2 l2:1 core:2 pu:1"); /* an L2 says it already */
     ck_assert_uint_eq(only_class(p)->memory.level_count, 2);
+}
+
+/* Seen red: it was waited for a writer. */
+TEST(a_fifo_in_place_of_a_file_is_refused)
+{
+    struct servet_profile *profile;
+    struct servet_error error = {""};
+    const char *root = scratch_folder();
+    put_smt_machine(root);
+    const char *online = scratch_path("sys/devices/system/cpu/online");
+    ck_assert(unlink(online) == 0 && mkfifo(online, 0600) == 0);
+    ck_assert_int_lt(profile_from_sysfs(root, &profile, &error), 0);
+    ck_assert_msg(strstr(error.text, "online"), "%s", error.text);
 }
 
 /* One package of eight cores, `groups` in files of this name. */

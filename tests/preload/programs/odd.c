@@ -12,9 +12,8 @@
  *   odd file PATH         closes stderr and opens a file instead, then makes a thread
  *   odd bound PU          binds its main thread, then makes a thread; they report as threads 0 and
  *                         1
- *   odd refusing COMMAND… COMMAND in a container that refuses to change masks
- *   odd filtered HOW CALL COMMAND…  COMMAND where this call, a name or number, kills, traps or
- *                         answers EPERM
+ *   odd filtered HOW CALL COMMAND…  COMMAND where this call, a name or number, kills (kill), traps
+ *                         (trap), or answers ENOSYS (lack) or EPERM (refuse)
  *   odd allowed [PU]      binds its main thread, where asked; the PUs of a thread and the main
  *                         thread by /proc, and the children and SIGCHLDs that it did not ask for
  *   odd broken COMMAND…   COMMAND with a stderr whose reader has gone
@@ -164,11 +163,6 @@ static int become(void)
     return 5;
 }
 
-static int refusing(void)
-{
-    return REFUSE(SECCOMP_RET_ERRNO | EPERM, BY_PRCTL, SYS_sched_setaffinity) ? 77 : become();
-}
-
 static int filtered(void)
 {
     static const struct {
@@ -186,6 +180,7 @@ static int filtered(void)
     };
     const unsigned how = strcmp(arguments[0], "kill") == 0   ? SECCOMP_RET_KILL_PROCESS
                          : strcmp(arguments[0], "trap") == 0 ? SECCOMP_RET_TRAP
+                         : strcmp(arguments[0], "lack") == 0 ? SECCOMP_RET_ERRNO | ENOSYS
                                                              : SECCOMP_RET_ERRNO | EPERM;
     unsigned number = (unsigned)atoi(arguments[1]);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -319,10 +314,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } ways[] = {
-    {"small", small},       {"many", many},       {"refused", refused}, {"sandbox", sandbox},
-    {"vfork", by_vfork},    {"file", other_file}, {"bound", bound},     {"refusing", refusing},
-    {"broken", broken},     {"full", full},       {"prefork", prefork}, {"find", find},
-    {"filtered", filtered}, {"allowed", allowed}, {"killed", killed},
+    {"small", small},     {"many", many},       {"refused", refused}, {"sandbox", sandbox},
+    {"vfork", by_vfork},  {"file", other_file}, {"bound", bound},     {"broken", broken},
+    {"full", full},       {"prefork", prefork}, {"find", find},       {"filtered", filtered},
+    {"allowed", allowed}, {"killed", killed},
 };
 
 int main(int argc, char **argv)
