@@ -55,7 +55,7 @@ static int least_of(struct probe *probe, uint32_t pu, size_t bytes, const struct
     for (int i = 0; i < FAR_SAMPLES; i++) {
         double one;
         int rc = beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
-                        : probe_cache_point(probe, pu, bytes, &one);
+                        : probe_cache_point(probe, pu, bytes, 0, &one);
         if (rc < 0) {
             return rc;
         }

@@ -8,13 +8,10 @@
 #include <string.h>
 
 /* | constant           | unit     | source, and what breaks without it                            |
- * | model_error        | relative | shapes miss simulated curves by 0.3 to 1 %; smaller: their    |
- * |                    |          | error counts as evidence, and sizes of 2 % off seem certain   |
  * | dispersion         | times    | knees of Cascade Lake's second level: 2 to 4; one: intervals  |
  * |                    |          | that miss the truth, and two levels of a broad one            |
  * | knee_price         | -2 log p | 1.5 times BIC's price of one coefficient at 190 points; none: |
  * |                    |          | knees of noise                                                |
- * | apart              | times    | closer levels than Power8's and Itanium's (3) are not built   |
  * | knee               | times    | the stretch of a curve that a level bends: samples are added  |
  * |                    |          | there; narrower: its foot and its shoulder have few           |
  * | least_rise         | times    | page walks raise memory's plateau by up to 1.13 (virtual      |
@@ -22,8 +19,6 @@
  * | tlb_error          | relative | a miss in the curve costs 0.6 to 1.4 times a measured one     |
  * |                    |          | (virtual Zen 5); none: a TLB takes the rise of a cache        |
  */
-const double probe_cache_model_error = 0.01;
-const double probe_cache_apart = 2;
 static const double dispersion = 2;
 static const double knee_price = 8;
 const double probe_cache_knee = 2.2;

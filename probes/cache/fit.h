@@ -48,8 +48,6 @@ int probe_cache_fit(const struct cache_curve *curve,
 #define CACHE_KNEES_MAX (CACHE_LEVELS_MAX + 1)
 #define CACHE_COLUMNS_MAX (CACHE_TLBS_MAX + CACHE_KNEES_MAX + 1)
 
-/* Relative error of the model itself: smaller ones are no evidence. */
-extern const double probe_cache_model_error;
 /* Two levels are at least so many times apart: closer ones are never built, and one of an unknown
  * shape would pass for two. */
 extern const double probe_cache_apart;

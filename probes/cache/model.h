@@ -40,6 +40,9 @@ struct cache_shape {
     uint64_t behind_bytes;
 };
 
+/* Relative error of the model itself: smaller ones are no evidence. */
+extern const double probe_cache_model_error;
+
 /* Misses per load, in [0, 1], of a cycle through `working_set` bytes. */
 double probe_cache_miss_share(const struct cache_shape *shape, double working_set);
 

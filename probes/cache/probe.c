@@ -11,9 +11,6 @@
 /* The measuring plan; figures from trials on virtual Zen 5 and Cascade Lake machines unless said
  * otherwise. */
 static const size_t smallest_bytes = 4u << 10;
-/* Nodes are CACHE_NODE_LARGE from here on, where building the cycle would cost more than measuring
- * it. */
-static const size_t large_from = 16u << 20;
 /* From here on points take most of the time, and half of them will do: where one is near a knee
  * those around it are measured afterwards. */
 static const size_t sparse_from = 128u << 20;
@@ -59,30 +56,6 @@ static void make_grid(struct cache_samples *samples, size_t end, int each)
     }
 }
 
-int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
-                     double *seconds)
-{
-    what.warm_passes = MACHINE_WARM_PASSES;
-    what.seed = what.seed ? what.seed : ++probe->seed;
-    return probe_machine_traverse(probe->machine, &what, &pu, 1, seconds);
-}
-
-static int measure_at(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
-                      double *seconds)
-{
-    const struct machine_traversal what = {.bytes = bytes,
-                                           .stride_bytes = bytes >= large_from ? CACHE_NODE_LARGE
-                                                                               : MACHINE_NODE_BYTES,
-                                           .pages = machine_pages(probe->machine),
-                                           .seed = seed};
-    return probe_cache_load(probe, pu, what, seconds);
-}
-
-int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds)
-{
-    return measure_at(probe, pu, bytes, 0, seconds);
-}
-
 static size_t places_of(double bytes)
 {
     size_t i = 0;
@@ -108,7 +81,8 @@ struct measurement {
 static int take_sample(const struct measurement *m, struct cache_point *point, size_t place)
 {
     double seconds;
-    int rc = measure_at(m->probe, m->pu, (size_t)point->bytes, point->seed + place, &seconds);
+    int rc =
+        probe_cache_point(m->probe, m->pu, (size_t)point->bytes, point->seed + place, &seconds);
     if (rc < 0) {
         return probe_error(m->error, rc, "measuring cache sizes");
     }

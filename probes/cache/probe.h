@@ -67,7 +67,8 @@ int probe_cache(struct probe *probe, uint32_t pu, struct probe_cache *out,
 int probe_cache_load(struct probe *probe, uint32_t pu, struct machine_traversal what,
                      double *seconds);
 /* One point of the curve: the same of a working set. */
-int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, double *seconds);
+int probe_cache_point(struct probe *probe, uint32_t pu, size_t bytes, uint64_t seed,
+                      double *seconds);
 void probe_cache_free(struct probe_cache *result);
 
 /* Where the curve ends by what is declared, or by the user's limit, in bytes; `cut_short`: memory

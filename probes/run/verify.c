@@ -61,7 +61,7 @@ typedef int measure_function(struct sample *sample, uint64_t bytes, double *valu
 
 static int latency(struct sample *sample, uint64_t bytes, double *value)
 {
-    return probe_cache_point(&sample->probe, sample->pu, (size_t)bytes, value);
+    return probe_cache_point(&sample->probe, sample->pu, (size_t)bytes, 0, value);
 }
 
 static int bandwidth(struct sample *sample, uint64_t bytes, double *value)

@@ -28,7 +28,7 @@ struct json_path {
 /* Writes the path's text, cut to `size`; returns `buffer`. */
 const char *profile_json_path_text(const struct json_path *path, char *buffer, size_t size);
 
-/* -- check -- */
+/* -- refuse -- */
 
 /* Checks of promises that hold in every part of a profile. All: 0, or -EINVAL with the path of the
  * field. */
@@ -49,6 +49,8 @@ int profile_check_pairs(const struct json_path *at, const void *items, size_t si
  * -EINVAL with the path, -ENOMEM. */
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
                            const struct profile_set *members, struct servet_error *error);
+
+/* -- check -- */
 
 /* Checks of one class of nodes: caches, NUMA nodes, memory, messages. */
 
