@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mapper/command/command.h"
 #include "mapper/formats/formats.h"
@@ -212,8 +213,16 @@ static void answer_all(const struct map_options *options, const struct servet_pr
         return;
     }
     if (options->suggest) {
+        const char *described = options->machine.topology;
         const struct map_suggest_request request = {
-            .priority = priority_of(options), .nodes = options->node_count, .allowed = allowed};
+            .priority = priority_of(options),
+            .nodes = options->node_count,
+            .allowed = allowed,
+            .unsized = described && access(described, F_OK) < 0 && !strstr(described, "size=")};
+        if (options->smt > 1) {
+            cli_note("--suggest: one thread on each core; no topology says who gains by a second "
+                     "one, servet-bench --tune tries it");
+        }
         map_suggest_table(out, profile, &request, options->json);
         return;
     }

@@ -8,36 +8,48 @@
 #define MIB 1048576.0
 #define LINE_SIZE 256
 
-/* "-" for what is not known. */
-static void print_figure(FILE *out, double value)
+/* "-" for what is not known; nothing where no row has it. */
+static void print_figure(FILE *out, double value, bool column)
 {
     char text[32];
     snprintf(text, sizeof text, "%.2f", value);
-    fprintf(out, " %9s", value > 0 ? text : "-");
+    fprintf(out, column ? " %9s" : "", value > 0 ? text : "-");
 }
 
 static void print_suggestions(FILE *out, const struct map_suggestions *found, bool measured)
 {
-    char line[LINE_SIZE], cache[24];
+    char line[LINE_SIZE], title[24];
+    bool bytes = false, caches = false;
+    for (size_t i = 0; i < found->count; i++) {
+        bytes |= found->list[i].bytes_per_s > 0;
+        caches |= found->list[i].cache_bytes > 0;
+    }
     fprintf(out, "%u node%s of %u cores, %s priority; predicted from the %s, nothing is run\n",
             found->nodes, found->nodes == 1 ? "" : "s", found->cores,
             found->priority == MAP_MEMORY ? "memory" : "communication",
             measured ? "profile" : "topology alone (servet-probe measures a profile)");
-    snprintf(cache, sizeof cache, "L%u, MiB", found->cache_level);
-    fprintf(out, "  %6s   %-7s %9s %9s  why\n", "ranks", "threads", "GB/s",
-            found->cache_level ? cache : "");
+    snprintf(title, sizeof title, "L%u, MiB", found->cache_level);
+    fprintf(out, "  %6s   %-7s", "ranks", "threads");
+    fprintf(out, bytes ? " %9s" : "", "GB/s");
+    fprintf(out, caches ? " %9s" : "", title);
+    fprintf(out, "  why\n");
     for (size_t i = 0; i < found->count; i++) {
         const struct map_suggestion *row = &found->list[i];
         fprintf(out, "%c %6u x %-7u", row->chosen ? '*' : ' ', row->ranks, row->threads);
-        print_figure(out, row->bytes_per_s / GIGA);
-        print_figure(out, row->cache_bytes / MIB);
+        print_figure(out, row->bytes_per_s / GIGA, bytes);
+        print_figure(out, row->cache_bytes / MIB, caches);
         fprintf(out, "  %s\n", row->why);
         if (row->chosen) {
             map_suggest_launch(found, row, line, sizeof line);
         }
     }
-    fprintf(out, "ranks and GB/s of a node, cache of a thread; start the one with a *:\n  %s\n",
-            line);
+    fprintf(out, "ranks%s of a node%s; start the one with a *:\n  %s\n", bytes ? " and GB/s" : "",
+            caches ? ", cache of a thread" : "", line);
+    fprintf(out,
+            "%s, on any number of nodes; the program itself is measured by\n"
+            "  servet-bench --tune -- mpirun -n {ranks} ./app\n",
+            found->fed ? "it has what the measured bandwidth feeds"
+                       : "a rule that got 0.90 of the best published chose it");
 }
 
 static json_t *row_json(const struct map_suggestions *found, const struct map_suggestion *row)

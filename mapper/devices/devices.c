@@ -516,8 +516,8 @@ static bool is_better(const struct map_merit *a, const struct map_merit *b)
 }
 
 /* Ranks lie beside their GPUs, or, first where they fill the node, as without any: whichever way
- * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. Of more threads than cores that
- * is the latter. */
+ * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. With more threads than cores
+ * there is no other way. */
 static int choose_better(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     const size_t ranks = end - begin, threads = c->first[end] - c->first[begin];

@@ -194,7 +194,7 @@ void map_machine_sharing(const struct map_machine *m, struct map_sharing *out)
     }
 }
 
-/* What was not measured is believed of the narrowest domains alone. */
+/* Overhead that was not measured is believed of the narrowest domains alone. */
 static bool is_believed(const struct map_machine *m, size_t family)
 {
     const struct profile_class *of = m->view.classes[0].of;

@@ -121,16 +121,24 @@ static void print_held(FILE *out, const struct map_mapping *mapping, size_t rank
     fputs(*between == ',' ? "" : "\t-", out);
 }
 
-/* Are the rank's PUs near its GPUs? "mixed": near some of them. */
-static const char *word_for_distance(const struct map_mapping *mapping, size_t rank)
+/* How many of the rank's PUs are near one of its GPUs; "far" and "near" of none and of all. */
+static void print_distance(FILE *out, const struct map_mapping *mapping, size_t rank)
 {
-    size_t near = 0, far = 0;
-    for (const struct map_held *held = NULL;
-         (held = next_held(mapping, rank, PROFILE_GPU, held));) {
-        near += !held->far;
-        far += held->far;
+    const size_t first = mapping->first[rank], count = mapping->first[rank + 1] - first;
+    size_t near = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct map_held *held = next_held(mapping, rank, PROFILE_GPU, NULL);
+        while (held && !profile_set_has(&held->device->pus, mapping->places[first + i].os_index)) {
+            held = next_held(mapping, rank, PROFILE_GPU, held);
+        }
+        near += held != NULL;
     }
-    return near && far ? "mixed" : near ? "near" : far ? "far" : "-";
+    if (near && near < count) {
+        fprintf(out, "\t%zu of %zu near\n", near, count);
+        return;
+    }
+    bool has = next_held(mapping, rank, PROFILE_GPU, NULL);
+    fprintf(out, "\t%s\n", near ? "near" : has ? "far" : "-");
 }
 
 /* The lists are as long as they are: columns are separated by tabs, for cut(1) and column(1). */
@@ -148,7 +156,7 @@ static int print_devices(FILE *out, const struct map_format *format,
         print_held(out, mapping, r, PROFILE_GPU, false);
         print_held(out, mapping, r, PROFILE_GPU, true);
         print_held(out, mapping, r, PROFILE_NIC, false);
-        fprintf(out, "\t%s\n", word_for_distance(mapping, r));
+        print_distance(out, mapping, r);
     }
     return 0;
 }

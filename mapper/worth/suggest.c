@@ -11,6 +11,9 @@
 #include "mapper/map.h"
 #include "profile/query.h"
 
+/* Most threads of a rank that gets a share of a cache or of a memory domain. */
+#define MOST_SHARED 8
+
 /* One way to divide: so many parts, the smallest of so many cores. */
 struct division {
     uint32_t parts, least, most;
@@ -235,25 +238,43 @@ static void add_kind(struct suggesting *s)
     }
 }
 
+/* Equal shares of the parts that ranks should not cross, of 2 to 8 threads. */
+static void add_shares(struct suggesting *s, const struct division *of)
+{
+    char words[96];
+    snprintf(words, sizeof words, "equal shares of a %s", of->name);
+    for (uint32_t threads = MOST_SHARED; threads > 1 && of->least == of->most; threads--) {
+        if (of->least % threads == 0 && threads < of->least) {
+            struct map_suggestion *at =
+                find_or_add(s->out, of->parts * (of->least / threads), threads);
+            say_why(at, "", at->why[0] ? "" : words);
+        }
+    }
+}
+
+/* A rank for each last cache where a memory domain has several, else ranks alone: the rule that
+ * came nearest to the best of what others published (docs/EVIDENCE.md). Where memory was measured
+ * and feeds fewer, memory priority takes these. */
 static void add_all(struct suggesting *s)
 {
     uint32_t count = (uint32_t)s->cores.count;
     struct division node = {.parts = 1, .least = count, .most = count, .name = "node"};
     struct division cores = {.parts = count, .least = 1, .most = 1, .name = "core"};
     struct division packages = divide(&s->node.of->packages, &s->cores);
-    bool memory_first = s->out->priority == MAP_MEMORY;
     snprintf(packages.name, sizeof packages.name, "package");
-    struct map_suggestion *taken = add_division(s, &node), *at = add_division(s, &packages);
+    (void)add_division(s, &node);
+    (void)add_division(s, &packages);
     const struct division *widest = packages.parts ? &packages : &node;
-    taken = at ? at : taken;
+    const struct division *domains = s->memory.parts ? &s->memory : widest;
+    const bool caches = s->cache.parts > domains->parts;
     add_kind(s);
-    at = add_division(s, &s->memory);
-    taken = at ? at : taken;
-    at = memory_first ? add_fed(s, s->memory.parts ? &s->memory : widest) : NULL;
-    taken = at ? at : taken;
-    at = add_division(s, &s->cache);
-    taken = at && !memory_first ? at : taken;
-    (void)add_division(s, &cores);
+    (void)add_division(s, &s->memory);
+    struct map_suggestion *fed = s->out->priority == MAP_MEMORY ? add_fed(s, domains) : NULL;
+    struct map_suggestion *taken = add_division(s, &s->cache);
+    struct map_suggestion *alone = add_division(s, &cores);
+    add_shares(s, caches ? &s->cache : domains);
+    taken = fed ? fed : caches ? taken : alone;
+    s->out->fed = fed;
     taken->chosen = true;
 }
 
@@ -290,7 +311,8 @@ int map_suggest(const struct servet_profile *profile, const struct map_suggest_r
     if (rc == 0) {
         const struct profile_class *of = s.node.of;
         found.cores = (uint32_t)s.cores.count;
-        found.cache_level = of->cache_count ? of->caches[of->cache_count - 1].level : 0;
+        found.cache_level =
+            of->cache_count && !request->unsized ? of->caches[of->cache_count - 1].level : 0;
         s.memory = by_memory(&s);
         s.cache = by_cache(&s);
         add_all(&s);

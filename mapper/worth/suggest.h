@@ -9,6 +9,7 @@ struct map_suggest_request {
     enum map_priority priority;
     uint32_t nodes;                    /* that the job will have; 0: those of the profile */
     const struct profile_set *allowed; /* PU numbers; NULL: all */
+    bool unsized;                      /* sizes of caches were not stated */
 };
 
 /* One way to divide a node. */
@@ -21,8 +22,8 @@ struct map_suggestion {
 };
 
 /* Node, packages, one kind of cores, memory domains, the same with fewer threads, last caches,
- * cores. */
-#define MAP_SUGGESTIONS 7
+ * cores, shares of 2 to 8 threads. */
+#define MAP_SUGGESTIONS 14
 
 struct map_suggestions {
     struct map_suggestion list[MAP_SUGGESTIONS];
@@ -31,11 +32,13 @@ struct map_suggestions {
     uint32_t nodes;
     uint32_t cores;       /* of a node: one PU of each counts */
     uint32_t cache_level; /* of cache_bytes; 0: there is no cache */
+    bool fed;             /* the chosen one rests on measured bandwidth */
 };
 
-/* Divides one node (of the first class that has allowed PUs) along what it shares. Memory priority
- * takes a rank for each memory domain and no more threads than its bandwidth feeds; communication
- * priority a rank for each last cache, and all cores. 0; -EINVAL (no PU is allowed); -ENOMEM. */
+/* Divides one node (of the first class that has allowed PUs) along what it shares, and takes a rank
+ * for each last cache where a memory domain has several, else ranks alone; memory priority no more
+ * threads than the bandwidth feeds, where that was measured.
+ * 0; -EINVAL (no PU is allowed); -ENOMEM. */
 int map_suggest(const struct servet_profile *profile, const struct map_suggest_request *request,
                 struct map_suggestions *out, struct servet_error *error);
 

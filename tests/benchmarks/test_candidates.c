@@ -46,7 +46,7 @@ static size_t count_of(uint32_t ranks, uint32_t threads, enum pin_tuned_placemen
 /* Those with a * come first, memory's before communication's; then the others, then the steps. */
 TEST(what_is_proposed_comes_first)
 {
-    static const uint32_t first[][2] = {{1, 2}, {4, 6}, {1, 24}, {24, 1}, {2, 1}};
+    static const uint32_t first[][2] = {{1, 2}, {4, 6}, {1, 24}, {24, 1}, {8, 3}, {12, 2}, {2, 1}};
     find(DUNNINGTON, true);
     size_t at = 1; /* behind what was run before */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {

@@ -61,7 +61,7 @@ struct request {
     bool gpus;
 };
 
-/* What an answer is worth: equal for mirror images. */
+/* The worth of an answer: equal for mirror images. */
 struct quality {
     uint32_t doubled, shared, near, crossed[MOST_LEVELS];
 };
