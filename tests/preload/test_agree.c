@@ -271,15 +271,19 @@ static void expect_part(const struct pin_plan *plan, uint32_t pus, struct profil
     }
 }
 
-/* However many threads a worker has, what it starts lives with it. */
-TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 2)
+/* However many threads a worker has, what it starts lives with it, on whole cores. */
+TEST(each_worker_of_torchrun_has_its_part_of_the_node, .loops = 4)
 {
     static const struct {
+        const char *machine;
         uint32_t threads; /* OMP_NUM_THREADS: torchrun's default, or the user's */
-    } asked[] = {{1}, {4}};
+    } asked[] = {{TWO_OF_64, 1},
+                 {TWO_OF_64, 4},
+                 {"package:2 group:4 [numa] core:8 pu:2", 1},
+                 {"package:2 group:4 [numa] core:8 pu:2", 4}};
     struct machine m;
     struct profile_mask before = {0};
-    open_machine(TWO_OF_64, &m);
+    open_machine(asked[_i].machine, &m);
     for (uint32_t rank = 0; rank < 4; rank++) {
         struct pin_launcher launcher;
         struct pin_plan plan;
