@@ -160,7 +160,7 @@ void pin_pools_avoid(struct pin_pools *pools, const struct profile_mask *pus);
  * before, or is the team. */
 bool pin_pools_loosen(struct pin_pools *pools, unsigned pool,
                       void (*leave)(struct pin_thread *thread));
-/* Is a pool of the rest left? */
+/* Is a pool of the rest left for which there may be room later? */
 bool pin_pools_are_left(const struct pin_pools *pools);
 /* Such pools get places, by `placed`, if all of their threads have one; those that were loosened
  * where it is calm. The number of threads. */

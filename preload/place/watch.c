@@ -46,11 +46,13 @@
 #define CLOSE_RANGE_UNSHARE 2
 #endif
 
-/* Between looks: at first and after a change; at most, where nothing happens; and between two
+/* Between looks: at first and after a change; at most, while nothing happens, by a part more each
+ * time, so that what is seen late has cost a part of the time that has passed; and between two
  * readings of the idle counters, where one tick more or less does not count. */
-#define FIRST_NS 100000000u
+#define FIRST_NS 60000000u
+#define LATER 8u
 #define LONGEST_NS 2000000000u
-#define SOON_NS (5u * PROFILE_TICK_NS)
+#define SOON_NS (4u * PROFILE_TICK_NS)
 /* A watch that ended before it looked is not made again within this time: to make and end one takes
  * some 60 us. */
 #define REST_NS 30000000u
@@ -210,11 +212,12 @@ static double idled_ns(uint32_t pu)
     return (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
 }
 
+/* All counters are in whole ticks, so they are not added up. */
 static double busy_ns(uint32_t pu)
 {
-    const struct profile_ticks *before = &look.before[pu], *now = &look.now[pu];
-    const double all = (double)(now->all - before->all) - (double)(now->stolen - before->stolen);
-    return idled_ns(pu) < 0 ? 0 : all * PROFILE_TICK_NS - idled_ns(pu);
+    const double stolen = (double)(look.now[pu].stolen - look.before[pu].stolen) * PROFILE_TICK_NS;
+    const double busy = look.passed_ns - stolen - idled_ns(pu);
+    return idled_ns(pu) < 0 || busy < 0 ? 0 : busy;
 }
 
 /* PUs of the plan that have idled since the last look and that none of our threads has, and whether
@@ -299,11 +302,10 @@ static bool choose_pu(uint32_t *out)
     return found;
 }
 
-/* Another process has had a part of the PU, more than a tick. */
+/* Has another process had a part of its PU? */
 static bool is_shared(const struct subject *it)
 {
-    const double others = busy_ns((uint32_t)it->pu) - (double)it->watched.lately_ns;
-    return others > WAITING * look.passed_ns && others > PROFILE_TICK_NS;
+    return busy_ns((uint32_t)it->pu) - (double)it->watched.lately_ns > WAITING * look.passed_ns;
 }
 
 static void treat(struct subject *it)
@@ -420,8 +422,11 @@ static uint64_t look_around(uint64_t period_ns)
             treat_left();
         }
     }
-    const uint64_t longer_ns = 2 * period_ns < LONGEST_NS ? 2 * period_ns : LONGEST_NS;
-    return needs_ticks && !had_ticks ? SOON_NS : look.changed ? FIRST_NS : longer_ns;
+    const uint64_t longer_ns = period_ns + period_ns / LATER;
+    return needs_ticks && !had_ticks ? SOON_NS
+           : look.changed            ? FIRST_NS
+           : longer_ns < LONGEST_NS  ? longer_ns
+                                     : LONGEST_NS;
 }
 
 /* -- the thread -- */
