@@ -276,9 +276,6 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
     pin_check_laid(pin_process_main_pu());
     pin_check_laid(pu);
     pin_why_say();
-    if (thread && thread->pool < PIN_POOLS) {
-        pin_watch_hasten();
-    }
     return thread;
 }
 

@@ -68,13 +68,11 @@
 #define STACK_BYTES (256 * 1024)
 
 enum { NO_WATCH, IN_CHANGE, ON, UNABLE };
-enum { NOTHING, HASTEN, STOP };
 
 static struct {
     pthread_t thread;
     atomic_int state;
-    atomic_int word; /* a futex */
-    atomic_int slow; /* it sleeps for longer than at first */
+    atomic_int stop; /* a futex; it also stops by itself */
     _Atomic(uint64_t) not_before_ns;
     atomic_uint moved, loosened, tightened;
 } watch;
@@ -88,7 +86,6 @@ static struct {
     struct profile_mask own;            /* PUs of the plan */
     struct profile_mask used;           /* those of our threads */
     struct profile_mask idle;           /* those that idle, and that none of our threads has */
-    unsigned loosen;                    /* pools, a bit each */
     unsigned calm;                      /* looks in turn in which the PUs were our own */
     int kept;                           /* the registry's descriptor, which this thread has, too */
     bool has_looked, any_away, any_left, any_gone, changed;
@@ -206,13 +203,19 @@ static bool anybody_waits(void)
 
 /* -- PUs -- */
 
+static void get_own_pus(struct profile_mask *out)
+{
+    pin_process_lock();
+    *out = pin_here.plan.own;
+    pin_process_unlock();
+}
+
 /* Since the last look; below 0: not known. */
 static double idled_ns(uint32_t pu)
 {
     return (double)profile_ticks_idled(&look.before[pu], &look.now[pu]) * PROFILE_TICK_NS;
 }
 
-/* All counters are in whole ticks, so they are not added up. */
 static double busy_ns(uint32_t pu)
 {
     const double stolen = (double)(look.now[pu].stolen - look.before[pu].stolen) * PROFILE_TICK_NS;
@@ -244,9 +247,7 @@ static bool read_ticks(void)
         pin_pages_map_once(&pages, 2 * PROFILE_MASK_PUS * sizeof *look.now);
     const bool before_is_known = look.now != NULL;
     size_t pus = 0;
-    pin_process_lock();
-    look.own = pin_here.plan.own;
-    pin_process_unlock();
+    get_own_pus(&look.own);
     PROFILE_MASK_EACH(&look.own, pu)
     {
         pus = pu + 1;
@@ -308,6 +309,19 @@ static bool is_shared(const struct subject *it)
     return busy_ns((uint32_t)it->pu) - (double)it->watched.lately_ns > WAITING * look.passed_ns;
 }
 
+static void loosen(unsigned pool)
+{
+    pin_process_lock();
+    const bool is_news = pin_pools_loosen(&pin_here.pools, pool, pin_process_leave);
+    pin_process_unlock();
+    if (is_news) {
+        atomic_fetch_add(&watch.loosened, 1);
+        look.changed = true;
+        look.calm = 0;
+        pin_why_say();
+    }
+}
+
 static void treat(struct subject *it)
 {
     const int32_t home = it->watched.home - 1;
@@ -317,7 +331,9 @@ static void treat(struct subject *it)
         while (!moved && choose_pu(&pu)) {
             moved = move(it, pu);
         }
-        look.loosen |= moved ? 0 : 1u << it->pool;
+        if (!moved) {
+            loosen(it->pool);
+        }
     } else if (home >= 0) {
         const bool idles = profile_mask_has(&look.idle, (uint32_t)home);
         it->watched.home_idled = idles ? it->watched.home_idled + 1 : 0;
@@ -328,32 +344,13 @@ static void treat(struct subject *it)
     keep_figures(it);
 }
 
-static void loosen_pools(void)
-{
-    pin_process_lock();
-    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
-        if ((look.loosen >> pool & 1) &&
-            pin_pools_loosen(&pin_here.pools, pool, pin_process_leave)) {
-            atomic_fetch_add(&watch.loosened, 1);
-            look.changed = true;
-            look.calm = 0;
-        }
-    }
-    pin_process_unlock();
-}
-
 static void treat_threads(void)
 {
     struct subject it;
-    look.loosen = 0;
     for (uint32_t number = 0; number <= pin_record_count(); number++) {
         if (get_subject(number, &it) && it.pu >= 0) {
             treat(&it);
         }
-    }
-    if (look.loosen) {
-        loosen_pools();
-        pin_why_say();
     }
 }
 
@@ -381,6 +378,7 @@ static void treat_left(void)
 static void prepare(void)
 {
     const int verbose = pin_here.options.verbose ? STDERR_FILENO + 1 : 0;
+    look.has_looked = true;
     look.kept = pin_here.registry.kept;
     profile_syscall(SYS_close_range, look.kept > verbose ? look.kept + 1 : verbose, UINT_MAX,
                     CLOSE_RANGE_UNSHARE, 0, 0, 0);
@@ -390,14 +388,14 @@ static void prepare(void)
     (void)pin_life_change_mask(0, &pin_here.children, 0);
 }
 
-/* Has a thread of a pool been left? False: there is none any more. */
-static bool has_threads(bool *any_left)
+/* False: there is none any more. */
+static bool has_threads(void)
 {
     pin_process_lock();
     if (look.any_gone) {
         pin_pools_bury(&pin_here.pools);
     }
-    *any_left = pin_pools_are_left(&pin_here.pools);
+    look.any_left = pin_pools_are_left(&pin_here.pools);
     const bool there_are = pin_pools_threads(&pin_here.pools) > 0;
     pin_process_unlock();
     return there_are;
@@ -435,27 +433,21 @@ static void *watch_main(void *unused)
 {
     uint64_t period_ns = FIRST_NS;
     profile_syscall(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
-    while (atomic_load(&watch.word) != STOP) {
-        int hasten = HASTEN;
+    for (;;) {
         const struct timespec period = {.tv_sec = (time_t)(period_ns / 1000000000u),
                                         .tv_nsec = (long)(period_ns % 1000000000u)};
-        atomic_store(&watch.slow, period_ns > FIRST_NS);
-        profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAIT_PRIVATE, NOTHING, (long)&period, 0,
-                        0);
-        if (atomic_compare_exchange_strong(&watch.word, &hasten, NOTHING)) {
-            period_ns = FIRST_NS;
-        } else if (hasten == NOTHING) {
-            if (!look.has_looked) {
-                prepare();
-            }
-            look.has_looked = true;
-            period_ns = look_around(period_ns);
-            if (!has_threads(&look.any_left)) { /* the last one has ended without a word */
-                atomic_store(&watch.word, STOP);
-            }
+        profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAIT_PRIVATE, 0, (long)&period, 0, 0);
+        if (atomic_load(&watch.stop)) {
+            return unused;
+        }
+        if (!look.has_looked) {
+            prepare();
+        }
+        period_ns = look_around(period_ns);
+        if (!has_threads()) { /* the last one has ended without a word */
+            atomic_store(&watch.stop, 1);
         }
     }
-    return unused;
 }
 
 static int start_thread(void)
@@ -470,7 +462,7 @@ static int start_thread(void)
     memset(&look, 0, sizeof look);
     look.at_ns = profile_now_ns();
     look.own_ns = profile_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    atomic_store(&watch.word, NOTHING);
+    atomic_store(&watch.stop, 0);
     pthread_attr_setstack(&attributes, atomic_load(&stack), STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its threads */
@@ -485,10 +477,8 @@ static int start_thread(void)
 /* A thread that is not watched is put where nothing else runs, or where it is a team's. */
 static void avoid_busy_pus(void)
 {
-    struct profile_mask busy;
-    pin_process_lock();
-    const struct profile_mask own = pin_here.plan.own;
-    pin_process_unlock();
+    struct profile_mask own, busy;
+    get_own_pus(&own);
     if (!pin_foreign_load_pus(&own, 0, &busy)) {
         busy = own;
     }
@@ -513,7 +503,7 @@ static void start_or_avoid(void)
 bool pin_watch_is_due(void)
 {
     const int state = atomic_load(&watch.state);
-    return (state == NO_WATCH || (state == ON && atomic_load(&watch.word) == STOP)) &&
+    return (state == NO_WATCH || (state == ON && atomic_load(&watch.stop))) &&
            !pin_here.options.no_watch && profile_now_ns() >= atomic_load(&watch.not_before_ns);
 }
 
@@ -531,19 +521,7 @@ void pin_watch_start(void)
     }
 }
 
-void pin_watch_hasten(void)
-{
-    if (atomic_load_explicit(&watch.slow, memory_order_relaxed) &&
-        atomic_exchange(&watch.slow, false)) {
-        int nothing = NOTHING;
-        if (atomic_compare_exchange_strong(&watch.word, &nothing, HASTEN)) {
-            profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-        }
-    }
-}
-
-/* Another thread may be at it. */
-static bool take_running(void)
+bool pin_watch_stop(void)
 {
     int on = ON;
     while (!atomic_compare_exchange_strong(&watch.state, &on, IN_CHANGE)) {
@@ -551,20 +529,12 @@ static bool take_running(void)
             return false;
         }
         on = ON;
-        sched_yield();
-    }
-    return true;
-}
-
-bool pin_watch_stop(void)
-{
-    if (!take_running()) {
-        return false;
+        sched_yield(); /* another thread is at it */
     }
     struct pin_shield shield;
     pin_shield_raise(&shield);
-    atomic_store(&watch.word, STOP);
-    profile_syscall(SYS_futex, (long)&watch.word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+    atomic_store(&watch.stop, 1);
+    profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
     PIN_LIBC(pthread_join)(watch.thread, NULL);
     if (!look.has_looked) {
         atomic_store(&watch.not_before_ns, profile_now_ns() + REST_NS);

@@ -13,8 +13,6 @@ bool pin_watch_is_due(void);
 /* Starts it, for a process with a plan. Where it cannot run, PUs that do not idle are avoided from
  * now on. The lock is not held. */
 void pin_watch_start(void);
-/* A thread has got a place: it is looked at soon. */
-void pin_watch_hasten(void);
 /* Ends it, and waits for that: when the last thread has ended, and before a sandbox of all threads.
  * False: there was none. The lock is not held. */
 bool pin_watch_stop(void);
