@@ -155,7 +155,7 @@ static bool outgrows_its_part(const struct pin_process *process)
            !(policy && strcasecmp(policy, "passive") == 0);
 }
 
-/* What is to be done before a thread can be made. */
+/* To be done before a thread can be made. */
 enum wish { NO_WISH, WATCH_STARTS, ALL_ENDS };
 
 static struct pin_thread *prepare_worker(struct pin_process *process, const struct birth *birth,

@@ -480,8 +480,8 @@ bool pin_pools_are_left(const struct pin_pools *pools)
     bool left = false;
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
         const struct pin_pool *it = &pools->pool[pool];
-        left |= it->left && it->threads > 0 && is_rest(pools, pool) &&
-                it->cause != PIN_CAUSE_TOO_MANY;
+        left |=
+            it->left && it->threads > 0 && is_rest(pools, pool) && it->cause != PIN_CAUSE_TOO_MANY;
     }
     return left;
 }

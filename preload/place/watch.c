@@ -262,11 +262,11 @@ static bool read_ticks(void)
 
 /* -- moving -- */
 
-/* Once the program has closed the registry's descriptor, what this thread takes would be free again
- * when it ends. The lock is held. */
+/* Without the descriptor that the process has, what this thread takes from the registry would be
+ * free again when it ends. The lock is held. */
 static bool may_take(void)
 {
-    return pin_here.registry.kept == look.kept;
+    return !pin_here.registry.on || (look.kept > 0 && pin_here.registry.kept == look.kept);
 }
 
 static bool move(struct subject *it, uint32_t pu)
@@ -373,7 +373,7 @@ static void treat_left(void)
 /* -- one look -- */
 
 /* A table of files of its own: its files take no descriptor that the program would get, and no pipe
- * of the program's is held open. What keeps the registry's locks is in both. Kernels before 5.9
+ * of the program's is held open. The registry's descriptor is in both. Kernels before 5.9
  * leave it as it is. And it runs where a thread that is left may. */
 static void prepare(void)
 {

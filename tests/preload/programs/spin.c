@@ -1,9 +1,11 @@
 /* spin: a worker computes until stdin ends, and the main thread waits for that; both report where
- * they are. spin alone: the main thread ends before its worker, which ends at once. spin after MS:
- * a worker lives for so long; how many threads there are when it has been joined, by C11's function
- * too, and whether the process may have a namespace then for which it must have one alone. */
+ * they are. spin alone: the main thread ends before its worker, which ends by the kernel's call.
+ * spin after MS: a worker lives for so long; how many threads there are when it has been joined, by
+ * C11's function too, and whether the process may have a namespace then for which it must have one
+ * alone. */
 #include <dirent.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <threads.h>
 
 #include "threads.h"
@@ -16,6 +18,13 @@ static void *computes(void *argument)
     }
     report_worker(0, 1);
     return argument;
+}
+
+static void *goes_without_a_word(void *unused)
+{
+    usleep(1000); /* one that lives briefly has no place */
+    syscall(SYS_exit, 0);
+    return unused;
 }
 
 static int naps(void *argument)
@@ -55,7 +64,7 @@ int main(int argc, char **argv)
 {
     char byte;
     if (argc > 1 && strcmp(argv[1], "alone") == 0) {
-        begin_thread(nothing, NULL);
+        begin_thread(goes_without_a_word, NULL);
         pthread_exit(NULL);
     }
     if (argc > 2 && strcmp(argv[1], "after") == 0) {
