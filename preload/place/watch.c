@@ -263,17 +263,21 @@ static bool read_ticks(void)
 /* -- moving -- */
 
 /* Without the descriptor that the process has, what this thread takes from the registry would be
- * free again when it ends. The lock is held. */
+ * free again when it ends. */
 static bool may_take(void)
 {
-    return !pin_here.registry.on || (look.kept > 0 && pin_here.registry.kept == look.kept);
+    pin_process_lock();
+    const bool may =
+        !pin_here.registry.on || (look.kept > 0 && pin_here.registry.kept == look.kept);
+    pin_process_unlock();
+    return may;
 }
 
 static bool move(struct subject *it, uint32_t pu)
 {
     const int32_t home = it->watched.home ? it->watched.home : 1 + it->pu;
     const bool goes_home = home == 1 + (int32_t)pu;
-    if (!pin_process_move(it->record, it->born_ns, it->pu, (int32_t)pu)) {
+    if (!may_take() || !pin_process_move(it->record, it->born_ns, it->pu, (int32_t)pu)) {
         return false; /* it has been bound meanwhile, has ended, or another job has taken that PU */
     }
     it->pu = (int32_t)pu;
@@ -294,7 +298,7 @@ static bool choose_pu(uint32_t *out)
     pin_process_lock();
     for (size_t i = 0; !found && i < pools->count; i++) {
         *out = pools->places[i].pu;
-        found = profile_mask_has(&look.idle, *out) && (pools->places[i].ours || may_take());
+        found = profile_mask_has(&look.idle, *out);
         if (found) {
             profile_mask_remove(&look.idle, *out);
         }
@@ -358,13 +362,14 @@ static void treat_threads(void)
 static void treat_left(void)
 {
     struct profile_mask held;
-    size_t placed = 0;
-    pin_process_lock();
-    if (may_take()) {
-        pin_registry_look(&pin_here.registry, &look.own, &held);
-        pin_pools_avoid(&pin_here.pools, &held);
-        placed = pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING, pin_process_put);
+    if (!may_take()) {
+        return;
     }
+    pin_process_lock();
+    pin_registry_look(&pin_here.registry, &look.own, &held);
+    pin_pools_avoid(&pin_here.pools, &held);
+    const size_t placed =
+        pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING, pin_process_put);
     pin_process_unlock();
     look.changed |= placed > 0;
     atomic_fetch_add(&watch.tightened, (unsigned)placed);
