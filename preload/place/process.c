@@ -58,6 +58,7 @@ struct pin_life pin_life = {.main_pu = MAIN_FREE};
 __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
 
 static void after_fork_in_child(void);
+static void begin_anew(pid_t pid);
 
 static pthread_mutex_t lock;
 
@@ -123,7 +124,7 @@ bool pin_process_active(void)
 {
     start_process();
     if (!pin_pages_are_ours()) {
-        pin_process_forked();
+        begin_anew(getpid()); /* of a fork that pthread_atfork() does not see */
     }
     return !is_retired() && !pin_self.inside && !pin_self.shut;
 }
@@ -580,11 +581,6 @@ static void begin_anew(pid_t pid)
     pin_report_reset();
     pin_records_reset();
     atomic_store(&pin_life.state, IDLE);
-}
-
-void pin_process_forked(void)
-{
-    begin_anew(getpid());
 }
 
 /* Another library's handler may have made a thread before. */

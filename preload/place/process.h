@@ -119,9 +119,6 @@ void pin_process_narrow_main(struct pin_process *process);
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
 
-/* In the child of a fork that pthread_atfork() does not see. */
-void pin_process_forked(void);
-
 /* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
  * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
 int pin_process_begin_thread(struct pin_thread *thread, int32_t born);

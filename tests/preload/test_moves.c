@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "preload/place/life.h"
@@ -136,6 +137,88 @@ TEST(a_thread_that_ended_without_a_word_is_not_moved)
     ck_assert(!moves(seen, another_pu(seen.pu)));
     ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
     pthread_detach(thread);
+}
+
+/* -- a child at this moment -- */
+
+static pid_t leaves;
+static struct pin_thread *leaving;
+
+int __real_profile_mask_set_pu(pid_t tid, uint32_t pu);
+int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu);
+int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu)
+{
+    if (leaving && tid == leaves) {
+        atomic_store(&leaving->away, true);
+    }
+    return __real_profile_mask_set_pu(tid, pu);
+}
+
+/* It begins to make a child while it is moved: the child inherits no PU. */
+TEST(a_thread_that_makes_a_child_meanwhile_has_the_mask_for_it)
+{
+    pthread_t thread;
+    struct profile_mask now;
+    const struct seen seen = start(&thread, wait_to_go);
+    leaves = atomic_load(&seen.record->tid);
+    leaving = seen.record;
+    ck_assert(moves(seen, another_pu(seen.pu)));
+    leaving = NULL;
+    ck_assert_int_eq(profile_mask_get(leaves, &now), 0);
+    ck_assert(profile_mask_equal(&now, &pin_here.children));
+    atomic_store(&seen.record->away, false);
+    end(thread);
+}
+
+static void *hold_the_lock(void *unused)
+{
+    pin_process_lock();
+    wait_to_go(unused);
+    pin_process_unlock();
+    return unused;
+}
+
+/* Another thread has the lock at a fork: it is not there to give it back. */
+TEST(a_forks_child_has_a_lock_of_its_own)
+{
+    pthread_t thread, child_thread;
+    int status;
+    ck_assert_int_eq(pthread_create(&thread, NULL, hold_the_lock, NULL), 0);
+    sem_wait(&begun);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        sem_post(&go);
+        _exit(pthread_create(&child_thread, NULL, wait_to_go, NULL) != 0 ||
+              pthread_join(child_thread, NULL) != 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    end(thread);
+}
+
+/* -- a sandbox -- */
+
+static atomic_bool is_shut;
+
+static void *shut_all(void *unused)
+{
+    pin_process_shut(true);
+    atomic_store(&is_shut, true);
+    return unused;
+}
+
+/* A call that began before could be its end. */
+TEST(a_sandbox_waits_for_calls_in_progress)
+{
+    pthread_t thread;
+    atomic_fetch_add(&pin_life.calls, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, shut_all, NULL), 0);
+    usleep(100000);
+    ck_assert(!atomic_load(&is_shut));
+    atomic_fetch_sub(&pin_life.calls, 1);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(atomic_load(&is_shut));
 }
 
 /* Two places are needed. */

@@ -259,8 +259,7 @@ TEST(in_a_container_threads_are_pinned_within_its_cpuset)
     ck_assert_str_eq(where[1], second);
 }
 
-/* Where the processors themselves are hidden, those who ask are told: else each program of a sandbox
- * would say so. */
+/* Where the processors themselves are hidden, nothing is said: each program of a sandbox would. */
 TEST(in_a_container_without_sys_threads_are_not_pinned)
 {
 #ifdef SANITIZERS
