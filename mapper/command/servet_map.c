@@ -93,40 +93,15 @@ static void read_matrix(struct map_options *options, struct map_matrix *matrix)
     }
 }
 
-struct traffic_choice {
-    enum map_placer placer;
-    double seconds[MAP_PLACERS];
-};
-
-/* The placement of the least predicted time; rank order, which is what there is without a matrix,
- * on a draw. */
-static struct traffic_choice place_best(struct map_view *view, const struct map_matrix *matrix,
-                                        const uint32_t *given, uint32_t *best)
-{
-    uint32_t *placed = map_needed(map_arena_get(&view->arena, matrix->ranks, sizeof *placed));
-    struct traffic_choice choice = {.placer = MAP_RANK_ORDER};
-    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        map_done(map_place_ranks(view, placer, matrix, given, placed, &choice.seconds[placer]));
-        if (placer == MAP_RANK_ORDER || choice.seconds[placer] < choice.seconds[choice.placer]) {
-            choice.placer = placer;
-            memcpy(best, placed, matrix->ranks * sizeof *best);
-        }
-    }
-    return choice;
-}
-
-static void explain_traffic(FILE *out, const struct traffic_choice *choice,
+static void explain_traffic(FILE *out, const struct map_traffic_seconds *seconds,
                             const struct map_view *view)
 {
-    fprintf(out, "predicted time of all messages%s:",
+    const bool greedy = seconds->greedy < seconds->in_order;
+    fprintf(out, "predicted time of all messages%s: rank order %.6g%s greedy %.6g%s\n",
             view->latencies_known     ? ", s"
             : view->profile->measured ? " (layers x bytes, latencies were not measured)"
-                                      : " (layers x bytes, nothing was measured)");
-    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        fprintf(out, " %s %.6g%s", map_placer_names[placer], choice->seconds[placer],
-                placer == choice->placer ? " (taken)" : "");
-    }
-    fputc('\n', out);
+                                      : " (layers x bytes, nothing was measured)",
+            seconds->in_order, greedy ? "" : " (taken)", seconds->greedy, greedy ? " (taken)" : "");
 }
 
 /* Ranks with threads change regions: rank r gets all of the one that was rank placed[r]'s. */
@@ -152,10 +127,11 @@ static void plan_by_traffic(const struct map_options *options, const struct map_
     for (size_t r = 0; r < matrix->ranks; r++) {
         given[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
-    struct traffic_choice choice = place_best(&view, matrix, given, placed);
+    struct map_traffic_seconds seconds;
+    map_done(map_place_ranks(&view, matrix, given, placed, &seconds));
     give_regions(placed, plan);
     if (options->explain || options->compare) {
-        explain_traffic(out, &choice, &view);
+        explain_traffic(out, &seconds, &view);
     }
     map_view_free(&view);
 }

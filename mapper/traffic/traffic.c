@@ -84,8 +84,6 @@ static int place_greedily(struct map_traffic *t)
     return 0;
 }
 
-const char *const map_placer_names[MAP_PLACERS] = {"rank order", "greedy"};
-
 /* -- the time of a message -- */
 
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes)
@@ -148,18 +146,19 @@ static int number_places(struct map_traffic *t)
     return 0;
 }
 
-int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
-                    const uint32_t *leaves, uint32_t *out, double *seconds)
+int map_place_ranks(struct map_view *view, const struct map_matrix *matrix, const uint32_t *leaves,
+                    uint32_t *out, struct map_traffic_seconds *seconds)
 {
     struct map_traffic t = {.view = view, .matrix = matrix, .leaves = leaves, .place = out};
-    int rc = 0;
-    if (placer == MAP_RANK_ORDER) {
+    memcpy(out, leaves, matrix->ranks * sizeof *out);
+    seconds->in_order = map_traffic_total(&t);
+    int rc = place_greedily(&t);
+    if (rc < 0) {
+        return rc;
+    }
+    seconds->greedy = map_traffic_total(&t);
+    if (!(seconds->greedy < seconds->in_order)) {
         memcpy(out, leaves, matrix->ranks * sizeof *out);
-    } else {
-        rc = place_greedily(&t);
     }
-    if (rc == 0 && seconds) {
-        *seconds = map_traffic_total(&t);
-    }
-    return rc < 0 ? rc : number_places(&t);
+    return number_places(&t);
 }

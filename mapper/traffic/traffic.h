@@ -73,13 +73,16 @@ bool map_traffic_exchange(struct map_traffic *traffic, uint32_t a, uint32_t b);
  * between the two PUs; the total is the sum over pairs. It says how much communication a placement
  * costs, not how long the program waits. */
 
-enum map_placer { MAP_RANK_ORDER, MAP_GREEDY, MAP_PLACERS };
-extern const char *const map_placer_names[MAP_PLACERS];
+/* Predicted totals. */
+struct map_traffic_seconds {
+    double in_order; /* of rank order, as there is without a matrix */
+    double greedy;
+};
 
-/* Places by one placer: rank r is best on leaves[out[r]], each of `leaves` (matrix->ranks of them)
- * used once. `seconds` (may be NULL) gets the predicted total. 0 or -ENOMEM. */
-int map_place_ranks(struct map_view *view, enum map_placer placer, const struct map_matrix *matrix,
-                    const uint32_t *leaves, uint32_t *out, double *seconds);
+/* Rank r is best on leaves[out[r]], each of `leaves` (matrix->ranks of them) used once: placed
+ * greedily, in rank order where that is as good. 0 or -ENOMEM. */
+int map_place_ranks(struct map_view *view, const struct map_matrix *matrix, const uint32_t *leaves,
+                    uint32_t *out, struct map_traffic_seconds *seconds);
 
 /* One way, seconds; where latencies are not known, layers times bytes: a weight, no time. */
 double map_message_seconds(const struct map_view *view, uint32_t a, uint32_t b, double bytes);

@@ -172,7 +172,7 @@ static int order_ranks(struct map_view *view, const uint32_t *pus, const struct 
     const uint32_t ranks = matrix->ranks;
     uint32_t *leaves = map_arena_get(&view->arena, ranks, sizeof *leaves);
     uint32_t *placed = map_arena_get(&view->arena, ranks, sizeof *placed);
-    double before = 0, after = 0;
+    struct map_traffic_seconds seconds;
     if (!leaves || !placed) {
         return -ENOMEM;
     }
@@ -180,12 +180,11 @@ static int order_ranks(struct map_view *view, const uint32_t *pus, const struct 
         leaves[i] = map_view_leaf(view, pus[i]);
     }
     view->latencies_known = false; /* traffic has any unit: it is weighed by latency, not timed */
-    if (map_place_ranks(view, MAP_RANK_ORDER, matrix, leaves, placed, &before) < 0 ||
-        map_place_ranks(view, MAP_GREEDY, matrix, leaves, placed, &after) < 0) {
+    if (map_place_ranks(view, matrix, leaves, placed, &seconds) < 0) {
         return -ENOMEM;
     }
     for (uint32_t r = 0; r < ranks; r++) {
-        order[after < before ? placed[r] : r] = r;
+        order[placed[r]] = r;
     }
     return 0;
 }

@@ -166,32 +166,29 @@ static void make_ring(uint32_t ranks, struct map_matrix *out)
     make_matrix(ranks, from, to, bytes, ranks, out);
 }
 
-/* Places a ring of two sizes of ranks, which alternate, by every placer. */
+/* Places a ring of two sizes of ranks, which alternate, by traffic. */
 static void place_two_sizes(struct map_view *view, uint32_t ranks)
 {
     static uint32_t threads[MOST_IN_RING], leaves[MOST_IN_RING], placed[MOST_IN_RING];
     uint32_t apart = MOST_IN_RING / ranks;
-    double seconds[MAP_PLACERS] = {0};
+    struct map_traffic_seconds seconds;
     struct map_matrix matrix;
+    bool used[MOST_IN_RING] = {false};
     make_ring(ranks, &matrix);
     matrix.threads = threads;
     for (uint32_t r = 0; r < ranks; r++) {
         leaves[r] = r * apart;
         threads[r] = 1 + r % 2;
     }
-    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        bool used[MOST_IN_RING] = {false};
-        ck_assert_int_eq(map_place_ranks(view, placer, &matrix, leaves, placed, &seconds[placer]),
-                         0);
-        for (uint32_t r = 0; r < ranks; r++) {
-            uint32_t region = placed[r];
-            ck_assert(region < ranks && !used[region]);
-            ck_assert_uint_eq(threads[region], threads[r]);
-            used[region] = true;
-        }
+    ck_assert_int_eq(map_place_ranks(view, &matrix, leaves, placed, &seconds), 0);
+    for (uint32_t r = 0; r < ranks; r++) {
+        uint32_t region = placed[r];
+        ck_assert(region < ranks && !used[region]);
+        ck_assert_uint_eq(threads[region], threads[r]);
+        used[region] = true;
     }
-    ck_assert_msg(seconds[MAP_GREEDY] < 0.9 * seconds[MAP_RANK_ORDER], "%u: %g, rank order %g",
-                  ranks, seconds[MAP_GREEDY], seconds[MAP_RANK_ORDER]);
+    ck_assert_msg(seconds.greedy < 0.9 * seconds.in_order, "%u: %g, rank order %g", ranks,
+                  seconds.greedy, seconds.in_order);
     map_matrix_free(&matrix);
 }
 
@@ -208,7 +205,23 @@ TEST(no_rank_takes_a_region_of_another_size)
     map_view_free(&view);
 }
 
-TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than_rank_order)
+/* As the profile says it, pair by pair; `placed` NULL: in rank order. */
+static double sum_of_pairs(const struct map_view *view, const struct map_matrix *matrix,
+                           const uint32_t *placed)
+{
+    double sum = 0;
+    for (uint32_t r = 0; r < matrix->ranks; r++) {
+        for (size_t e = matrix->start[r]; e < matrix->start[r + 1]; e++) {
+            const uint32_t to = matrix->entries[e].to;
+            sum += map_message_seconds(view, placed ? placed[r] : r, placed ? placed[to] : to,
+                                       matrix->entries[e].bytes) /
+                   2;
+        }
+    }
+    return sum;
+}
+
+TEST(each_rank_gets_a_pu_of_its_own_and_none_is_worse_off_than_in_rank_order)
 {
     for (uint64_t seed = 1; seed < 300; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
@@ -228,28 +241,21 @@ TEST(every_placer_gives_each_rank_a_pu_of_its_own_and_greedy_is_never_worse_than
         }
         struct map_matrix matrix;
         make_matrix(ranks, from, to, bytes, edges, &matrix);
-        double seconds[MAP_PLACERS] = {0};
-        for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-            bool used[MOST] = {false};
-            ck_assert_int_eq(
-                map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]), 0);
-            double sum = 0; /* pair by pair, as the profile says it */
-            for (size_t r = 0; r < ranks; r++) {
-                for (size_t e = matrix.start[r]; e < matrix.start[r + 1]; e++) {
-                    sum += map_message_seconds(&view, placed[r], placed[matrix.entries[e].to],
-                                               matrix.entries[e].bytes) /
-                           2;
-                }
-            }
-            ck_assert_double_eq_tol(seconds[placer], sum, 1e-9 * sum + 1e-15);
-            for (uint32_t r = 0; r < ranks; r++) {
-                ck_assert_msg(placed[r] < ranks && !used[placed[r]],
-                              "seed %" PRIu64 ": %s gives leaf %u twice", seed,
-                              map_placer_names[placer], placed[r]);
-                used[placed[r]] = true;
-            }
+        struct map_traffic_seconds seconds;
+        bool used[MOST] = {false};
+        ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, placed, &seconds), 0);
+        const double in_order = sum_of_pairs(&view, &matrix, NULL),
+                     sum = sum_of_pairs(&view, &matrix, placed);
+        ck_assert_double_eq_tol(seconds.in_order, in_order, 1e-9 * in_order + 1e-15);
+        ck_assert_double_eq_tol(seconds.greedy < seconds.in_order ? seconds.greedy
+                                                                  : seconds.in_order,
+                                sum, 1e-9 * sum + 1e-15);
+        for (uint32_t r = 0; r < ranks; r++) {
+            ck_assert_msg(placed[r] < ranks && !used[placed[r]], "seed %" PRIu64 ": leaf %u twice",
+                          seed, placed[r]);
+            used[placed[r]] = true;
         }
-        ck_assert_double_le(seconds[MAP_GREEDY], seconds[MAP_RANK_ORDER] * (1 + 1e-9));
+        ck_assert_double_le(seconds.greedy, seconds.in_order * (1 + 1e-9));
         map_matrix_free(&matrix);
         map_view_free(&view);
         profile_free(profile);
@@ -295,24 +301,19 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
     struct servet_profile *profile = parsed(larger.out);
     make_shuffled_grid(&random, SIDE, 8192, &matrix);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
-    double seconds[MAP_PLACERS] = {0};
-    for (enum map_placer placer = 0; placer < MAP_PLACERS; placer++) {
-        static bool used[RANKS];
-        memset(used, 0, sizeof used);
-        ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, placed, &seconds[placer]),
-                         0);
-        for (uint32_t r = 0; r < RANKS; r++) {
-            ck_assert(placed[r] < RANKS && !used[placed[r]]);
-            used[placed[r]] = true;
-        }
-        static uint32_t again[RANKS];
-        ck_assert_int_eq(map_place_ranks(&view, placer, &matrix, leaves, again, NULL), 0);
-        ck_assert_mem_eq(placed, again, sizeof placed);
-        /* Blocks of 8 ranks, as 2 x 4, cross nodes with 3 in 8 of their edges: what is possible. */
-        ck_assert_msg(placer == MAP_RANK_ORDER || seconds[placer] < 0.7 * seconds[MAP_RANK_ORDER],
-                      "%s: %g s, rank order %g s", map_placer_names[placer], seconds[placer],
-                      seconds[MAP_RANK_ORDER]);
+    static bool used[RANKS];
+    static uint32_t again[RANKS];
+    struct map_traffic_seconds seconds;
+    ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, placed, &seconds), 0);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        ck_assert(placed[r] < RANKS && !used[placed[r]]);
+        used[placed[r]] = true;
     }
+    /* Blocks of 8 ranks, as 2 x 4, cross nodes with 3 in 8 of their edges: what is possible. */
+    ck_assert_msg(seconds.greedy < 0.7 * seconds.in_order, "%g s, rank order %g s", seconds.greedy,
+                  seconds.in_order);
+    ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, again, &seconds), 0);
+    ck_assert_mem_eq(placed, again, sizeof placed);
     map_view_free(&view);
     map_matrix_free(&matrix);
 }
@@ -335,10 +336,10 @@ TEST(a_shuffled_grid_becomes_blocks)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct random_source random = {seed * 0x9e3779b97f4a7c15ull};
         struct map_matrix matrix;
-        double seconds;
+        struct map_traffic_seconds seconds;
         make_shuffled_grid(&random, SIDE, BYTES, &matrix);
-        ck_assert_int_eq(map_place_ranks(&view, MAP_GREEDY, &matrix, leaves, placed, &seconds), 0);
-        sum += seconds / best;
+        ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, placed, &seconds), 0);
+        sum += seconds.greedy / best;
         map_matrix_free(&matrix);
     }
     ck_assert_msg(sum <= 1.03 * SEEDS, "%g of the best", sum / SEEDS);
