@@ -4,13 +4,16 @@
  * overwrite one another (the kernel locks the position of opened files only). */
 #include "tests/base/command.h"
 
+#include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,4 +129,19 @@ bool is_built(const char *path)
     }
     fprintf(stderr, "not checked: %s was not built\n", path);
     return false;
+}
+
+bool has_loopback(void)
+{
+    const struct sockaddr_in here = {.sin_family = AF_INET,
+                                     .sin_port = htons(9), /* nothing is sent */
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int end = socket(AF_INET, SOCK_DGRAM, 0);
+    const int rc = connect(end, (const struct sockaddr *)&here, sizeof here);
+    close(end);
+    if (rc < 0) {
+        fprintf(stderr, "not checked: no loopback, by which MPI starts ranks: %s\n",
+                strerror(errno));
+    }
+    return rc == 0;
 }

@@ -29,4 +29,7 @@ size_t count_lines(const char *text);
 bool is_installed(const char *tool);
 bool is_built(const char *path);
 
+/* Is there a loopback, by which MPI's launchers speak to their ranks? If not, a line says so. */
+bool has_loopback(void);
+
 #endif

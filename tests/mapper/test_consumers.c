@@ -44,7 +44,8 @@ struct consumer {
 static void assert_ends_on(const struct consumer *consumer, const char *map_options,
                            const char *expected)
 {
-    if (!is_installed(consumer->needs)) {
+    if (!is_installed(consumer->needs) ||
+        (strncmp(consumer->needs, "mpirun", strlen("mpirun")) == 0 && !has_loopback())) {
         return;
     }
     struct run run = run_command("/bin/sh -c 'FILE=$(mktemp); MAP=$(" SERVET_MAP

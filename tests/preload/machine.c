@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/scratch.h"
+
 /* Also before the first test, where an assertion cannot be reported. */
 static void need(bool condition, const char *source, const char *what)
 {
@@ -29,7 +31,7 @@ void open_machine(const char *source, struct machine *out)
     gethostname(host, sizeof host - 1);
     free(out->profile->nodes[0].names);
     out->profile->nodes[0].names = strdup(host);
-    snprintf(out->path, sizeof out->path, "/tmp/servet-test-XXXXXX");
+    snprintf(out->path, sizeof out->path, "%s/machine-XXXXXX", scratch_folder());
     int file = mkstemp(out->path);
     need(file >= 0, source, "no file in /tmp");
     close(file);

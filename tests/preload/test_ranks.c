@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -356,6 +357,9 @@ int main(int argc, char **argv)
 {
     if (argc != 3) {
         return 2;
+    }
+    if (!has_loopback()) {
+        return 77;
     }
     launcher = argv[1];
     prefix = argv[2];

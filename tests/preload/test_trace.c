@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
 #include "tests/preload/child.h"
@@ -393,6 +394,9 @@ int main(int argc, char **argv)
 {
     if (argc < 3) {
         return 99;
+    }
+    if (!has_loopback()) {
+        return 77;
     }
     launcher = argv[1];
     prefix = argv[2];

@@ -8,6 +8,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export OMPI_MCA_hwloc_base_binding_policy=none
 # In a build with sanitizers: Open MPI never frees everything, and the trace is preloaded before their runtime.
 export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+bash -c ': >/dev/udp/127.0.0.1/9' 2>/dev/null || { echo "skipped: no loopback, by which MPI starts ranks"; exit 77; }
 command -v "$mpirun" >/dev/null || { echo "no $mpirun here"; exit 77; }
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
 failed=0
