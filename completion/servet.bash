@@ -4,11 +4,19 @@ _servet_options() {
 	"$1" --help 2>/dev/null | sed -n 's/^ \{2,6\}\(-[[:alnum:]?],\)\{0,1\} *\(--[a-z][a-z-]*\).*/\2/p'
 }
 
+# Options that have an argument, in both forms.
+_servet_valued() {
+	"$1" --help 2>/dev/null | sed -n 's/^ \{2,6\}\(\(-[[:alnum:]?]\),\)\{0,1\} *\(--[a-z][a-z-]*\)=.*/\2 \3/p'
+}
+
 # Words that an option's argument can be, one list per option that has one.
 _servet_values() {
 	case $1:$2 in
 	servet-probe:--probes) echo "all cache sharing memory message device" ;;
 	servet-probe:--message-data) echo "written unwritten" ;;
+	servet-probe:--method) echo "default paper" ;;
+	servet-probe:--progress) echo "bar json" ;;
+	servet-probe:--backend) echo "threads mpi" ;;
 	servet-map:--format) servet-map --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
 	servet-map:--kind) echo "p e" ;;
 	servet-spmd:--format) servet-spmd --format=help 2>/dev/null | sed -n 's/^ *\([a-z][a-z0-9-]*\).*/\1/p' ;;
@@ -20,17 +28,18 @@ _servet_values() {
 }
 
 _servet_complete() {
-	local command=${COMP_WORDS[0]##*/} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} values i
+	local command=${COMP_WORDS[0]##*/} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} values valued i
 	COMPREPLY=()
 	# servet-pin runs another command: behind the first word that is no option, that one is completed.
 	if [[ $command == servet-pin ]]; then
+		valued=" = $(_servet_valued "${COMP_WORDS[0]}" | tr '\n' ' ')"
 		for ((i = 1; i < COMP_CWORD; i++)); do
-			if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i - 1]} != -p && ${COMP_WORDS[i]} != = && ${COMP_WORDS[i - 1]} != = ]]; then
+			if [[ ${COMP_WORDS[i]} != [-=]* && $valued != *" ${COMP_WORDS[i - 1]} "* ]]; then
 				mapfile -t COMPREPLY < <(compgen -f -- "$word")
 				return
 			fi
 		done
-		if [[ $word != -* && $before != -p && $before != = && $before != --profile && $before != --membind ]]; then
+		if [[ $word != [-=]* && $valued != *" $before "* ]]; then
 			mapfile -t COMPREPLY < <(compgen -c -- "$word")
 			return
 		fi

@@ -5,14 +5,24 @@ function __servet_options --argument-names command
 		string replace -r '^ *(?:-\S, *)?(--[a-z][a-z-]*)(?:\[?=\S*)? *' '$1\t'
 end
 
-# Values of the option before the word, one list per option that has one.
-function __servet_values --argument-names command
-	set -l words (commandline -opc)
-	switch $command:$words[-1]
+# Does the option have an argument?
+function __servet_is_valued --argument-names command option
+	contains -- $option ($command --help 2>/dev/null | string match -r '^ {2,6}(?:-\S, *)?--[a-z][a-z-]*=' | string match -ra -- '-[-\w?]+')
+end
+
+# Values of an option, one list per option that has one.
+function __servet_list --argument-names command option
+	switch $command:$option
 	case servet-probe:--probes
 		printf '%s\n' all cache sharing memory message device
 	case servet-probe:--message-data
 		printf '%s\n' written unwritten
+	case servet-probe:--method
+		printf '%s\n' default paper
+	case servet-probe:--progress
+		printf '%s\n' bar json
+	case servet-probe:--backend
+		printf '%s\n' threads mpi
 	case 'servet-map:--format' 'servet-spmd:--format'
 		$command --format=help 2>/dev/null | string replace -r '^(\S+) +' '$1\t'
 	case servet-map:--kind
@@ -22,9 +32,21 @@ function __servet_values --argument-names command
 	case servet-spmd:--stencil
 		printf '%s\n' 1d3 2d5 2d9
 	case servet-bench:--comparators
-		servet-bench --list 2>/dev/null | string match -r '^ *[a-z][a-z0-9-]*' | string trim
+		servet-bench --list 2>/dev/null | string replace -rf '^ *([a-z][a-z0-9-]*).*' '$1'
 	case '*'
 		return 1
+	end
+end
+
+# Those of the option before the word, or of that in the word (--format=ra).
+function __servet_values --argument-names command
+	set -l words (commandline -opc)
+	set -l option (string match -r -- '^--[a-z-]+(?==)' (commandline -ct))
+	if test -n "$option"
+		set -l list (__servet_list $command $option); or return 1
+		printf '%s\n' $option=$list
+	else
+		__servet_list $command $words[-1]
 	end
 end
 
@@ -32,11 +54,9 @@ end
 function __servet_pin_is_behind
 	set -l words (commandline -opc)[2..-1]
 	while set -q words[1]
-		switch $words[1]
-		case -p --profile --trace --membind
+		if __servet_is_valued servet-pin $words[1]
 			set -e words[1]
-		case '-*'
-		case '*'
+		else if not string match -q -- '-*' $words[1]
 			return 0
 		end
 		set -e words[1]
@@ -53,4 +73,4 @@ complete -c servet-pin -e
 complete -c servet-pin -n '__servet_values servet-pin >/dev/null' -f -a '(__servet_values servet-pin)'
 complete -c servet-pin -n __servet_pin_is_behind -a '(__fish_complete_subcommand)'
 complete -c servet-pin -n 'not __servet_pin_is_behind; and string match -q -- "-*" (commandline -ct)' -a '(__servet_options servet-pin)'
-complete -c servet-pin -n 'not __servet_pin_is_behind; and not __servet_values servet-pin >/dev/null; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_command)'
+complete -c servet-pin -n 'not __servet_pin_is_behind; and not __servet_is_valued servet-pin (commandline -opc)[-1]; and not string match -q -- "-*" (commandline -ct)' -f -a '(__fish_complete_command)'

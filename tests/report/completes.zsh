@@ -65,4 +65,10 @@ for option in $(servet-pin --usage | grep -o -- '--[a-z][a-z-]*' | sort -u); do
 		failed=1
 	fi
 done
+for line in ${(f)"$(${0:A:h}/option_values servet-pin)"}; do
+	if ! grep -qF -- "(${line#* * })" $completion/_servet; then
+		print -r -- "FAIL: $completion/_servet does not have the values of $line"
+		failed=1
+	fi
+done
 exit $failed
