@@ -20,12 +20,12 @@ static void print_row(FILE *out, const struct map_worth_row *row)
     snprintf(name, sizeof name, row->groups > 1 ? "%s, %zu of them" : "%s", row->scope,
              row->groups);
     if (!row->measured) {
-        fprintf(out, "%-32s %6zu %6s\n", name, row->pus, "-");
+        fprintf(out, "%-32s %6zu %7s\n", name, row->pus, "-");
         return;
     }
     snprintf(most, sizeof most, row->worth.measured_workers ? "%u" : "-",
              row->worth.measured_workers);
-    fprintf(out, "%-32s %6zu %6zu %9.2f %9.2f %9s  %s\n", name, row->pus, row->worth.workers,
+    fprintf(out, "%-32s %6zu %7zu %9.2f %9.2f %9s  %s\n", name, row->pus, row->worth.workers,
             row->worth.bytes_per_s / GIGA, row->worth.most_bytes_per_s / GIGA, most, row->places);
 }
 
@@ -33,14 +33,14 @@ static void print_rows(FILE *out, const struct map_worth_rows *rows)
 {
     fprintf(out,
             "the fewest workers that get %.0f %% of what any number gets, predicted from what was "
-            "measured\n%-32s %6s %6s %9s %9s %9s  %s\n",
-            MAP_WORTH_SHARE * 100, "", "PUs", "worth", "GB/s", "at most", "curve to", "places");
+            "measured\n%-32s %6s %7s %9s %9s %9s  %s\n",
+            MAP_WORTH_SHARE * 100, "", "PUs", "workers", "GB/s", "most GB/s", "curve to", "places");
     for (size_t i = 0; i < rows->count; i++) {
         print_row(out, &rows->rows[i]);
     }
     if (rows->queue_count) {
         fprintf(out, "\nmessages at a time beyond which a layer only queues\n%-32s %11s %9s\n",
-                "layer", "worth", "curve to");
+                "layer", "messages", "curve to");
     }
     for (size_t i = 0; i < rows->queue_count; i++) {
         const struct map_queue_row *row = &rows->queues[i];

@@ -51,6 +51,7 @@ def complete():
 def answers():
     with servet.Profile(NEHALEM) as machine:
         assert machine.measured and machine.nodes == 2 and machine.pus == list(range(16))
+        assert repr(machine) == "<servet.Profile, measured: nodes 2, PUs 16>", machine
         l2 = machine.cache(2, 9)
         assert (l2.bytes, l2.sharers, l2.line_bytes) == (256 << 10, 1, 64), l2
         assert l2.quality == ("declared", None, None) and l2.ways == 8, l2  # from a publication
@@ -104,6 +105,9 @@ def placing():
 
 
 def refusals():
+    machine = servet.Profile(NEHALEM)
+    machine.close()
+    assert repr(machine) == "<servet.Profile, closed>", machine
     for path, code, word in ((fixtures + "/none.json", errno.ENOENT, "none.json"), (header, errno.EINVAL, "not JSON")):
         try:
             servet.Profile(path)
