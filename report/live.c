@@ -53,22 +53,24 @@ static enum profile_decider who_bound(pid_t pid)
                                       : PROFILE_BY_OTHERS;
 }
 
-/* Local rank from the environment the process was started with, in the order of the shim; "-" when
- * it has none or may not be read. */
+/* A profile_variable. */
+static const char *variable_of(const void *pid, const char *name)
+{
+    static char *last;
+    char *value = profile_variable_of(*(const pid_t *)pid, name);
+    free(last);
+    return last = value;
+}
+
+/* Local rank from the environment the process was started with, as the shim reads it; "-" when it
+ * has none or may not be read. */
 static void read_rank(pid_t pid, char *out, size_t size)
 {
-    char *value = NULL;
-    for (size_t i = 0; i < PROFILE_LAUNCHERS && !value; i++) {
-        const struct profile_launcher *launcher = &profile_launchers[i];
-        char *also = launcher->also ? profile_variable_of(pid, launcher->also) : NULL;
-        value = also || !launcher->also ? profile_variable_of(pid, launcher->rank) : NULL;
-        free(also);
+    struct profile_local_rank found;
+    snprintf(out, size, "-");
+    if (profile_launcher_find(variable_of, &pid, &found)) {
+        snprintf(out, size, "%u", found.rank);
     }
-    /* SERVET_LOCAL_RANK may name another variable */
-    char *named = value && (*value < '0' || *value > '9') ? profile_variable_of(pid, value) : NULL;
-    snprintf(out, size, "%.12s", named ? named : value ? value : "-");
-    free(named);
-    free(value);
 }
 
 struct output {

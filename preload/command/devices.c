@@ -518,7 +518,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         pin_launcher_allowed(&own, &start, &allowed);
     }
     const bool users = pin_users_places() && !options->force;
-    bool bound = own.name && (own.binding == PIN_USERS_CHOICE || own.local_size == 1);
+    bool bound = own.name && own.local_size == 1;
     bool given =
         wish->gpus &&
         ((own.name && ((own.row->takes && has_gpus(&c)) || own.contradicts)) || gpus_are_given(&c));
@@ -528,8 +528,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
             .name = by_itself.name, .row = &by_itself, .local_size = 1, .node_ranks = 1};
         c.launcher = &own;
     }
-    if (given && !c.mistaken && read_given(&c) && own.binding != PIN_USERS_CHOICE &&
-        own.local_size == own.node_ranks && !users) {
+    if (given && !c.mistaken && read_given(&c) && own.mask_of <= PIN_MASK_BY_LAUNCHER && !users) {
         go_beside(&c, &allowed, options);
         free_choice(&c);
         return;
@@ -557,7 +556,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
             say_nameless_cards(&c);
         }
     }
-    if (given && !c.mistaken && own.binding == PIN_LAUNCHERS_CHOICE) {
+    if (given && !c.mistaken && own.mask_of == PIN_MASK_BY_LAUNCHER) {
         mark(&c, options);
     }
     free_choice(&c);

@@ -32,19 +32,15 @@ static bool is_chosen(void)
     return false;
 }
 
-/* Are the ranks in the launcher's own group? A batch system may give each task one. */
-static bool is_with_launcher(void)
-{
-    char path[64], own[4096], launchers[4096];
-    const pid_t launcher = pin_launcher_process();
-    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)launcher);
-    return launcher <= 0 || !profile_read_small("/proc/self/cgroup", own, sizeof own) ||
-           !profile_read_small(path, launchers, sizeof launchers) || strcmp(own, launchers) == 0;
-}
-
+/* Ranks that share the quota. A batch system may give each task a group of its own. */
 static uint32_t ranks_of_group(const struct pin_launcher *launcher)
 {
-    return launcher->name && is_with_launcher() ? launcher->node_ranks : 1;
+    char path[64], own[4096], starters[4096];
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)launcher->starter);
+    const bool apart =
+        launcher->starter > 0 && profile_read_small("/proc/self/cgroup", own, sizeof own) &&
+        profile_read_small(path, starters, sizeof starters) && strcmp(own, starters) != 0;
+    return launcher->name && !apart ? launcher->node_ranks : 1;
 }
 
 static void note_ranks(double cpus, uint32_t ranks)
@@ -74,7 +70,8 @@ static void set_threads(double cpus, size_t pus, uint32_t ranks, bool says)
 
 void pin_quota_apply(const struct pin_launcher *launcher, bool says)
 {
-    struct profile_mask mask;
+    struct pin_launcher own = *launcher;
+    struct profile_mask mask, allowed;
     double cpus;
     int rc = profile_quota_read("", &cpus);
     if (rc < 0 && says) {
@@ -84,12 +81,15 @@ void pin_quota_apply(const struct pin_launcher *launcher, bool says)
     if (rc < 0 || cpus <= 0 || profile_mask_get(0, &mask) < 0) {
         return;
     }
-    const size_t pus = profile_mask_count(&mask);
+    pin_launcher_allowed(&own, &mask, &allowed);
     const uint32_t ranks = ranks_of_group(launcher);
     if (says) {
         note_ranks(cpus, ranks);
     }
-    if (cpus < (double)pus) {
+    const size_t pus = profile_mask_count(&allowed), shared = own.local_size > 1 ? own.local_size
+                                                              : own.name         ? own.sharers
+                                                                                 : 1;
+    if (cpus * (double)shared < (double)(pus * ranks)) {
         set_threads(cpus, pus, ranks, says);
     }
 }

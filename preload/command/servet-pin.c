@@ -354,8 +354,8 @@ static int make_plan(const struct profile_mask *start, struct pin_plan *plan)
                                              .allowed = &allowed};
     planned = launcher;
     pin_launcher_allowed(&planned, start, &allowed);
-    if (!options.no_registry) {
-        (void)pin_registry_open(&registry, options.registry, planned.job);
+    if (!options.no_registry && pin_registry_open(&registry, options.registry, planned.job) == 0) {
+        pin_registry_release(&registry);
         registry.over_exec = planned.job != 0;
     }
     return pin_plan_make(&request, &registry, plan);
@@ -520,9 +520,9 @@ static void say_ranks(const struct pin_plan *plan)
  * `command` is what will be executed; SERVET_AUTO remembers it. Returns why not, NULL: said. */
 static const char *place_rank(const struct request *request, const char *command)
 {
-    struct profile_mask start, before;
+    struct profile_mask start;
     struct pin_plan plan;
-    const char *users = options.force ? NULL : pin_users_places();
+    const char *users;
     refuse_misspelt();
     if (options.disable) {
         return "nothing is placed: SERVET_DISABLE is set";
@@ -533,9 +533,11 @@ static const char *place_rank(const struct request *request, const char *command
     }
     check_membind(request);
     pin_devices_apply(&request->devices, &options, &launcher);
-    if (launcher.name && pin_places_read(&launcher, &before)) {
+    if (profile_mask_get(0, &start) < 0 || pin_places_read(&launcher, false, &start)) {
         return NULL; /* servet-pin in front of servet-pin */
     }
+    pin_places_drop(&start);
+    users = options.force ? NULL : pin_users_places();
     if (users) {
         static char text[96];
         snprintf(text, sizeof text,
@@ -549,10 +551,7 @@ static const char *place_rank(const struct request *request, const char *command
         return "ranks are placed as they begin: the command is not the program";
     }
     options.no_registry |= launcher.row->workers; /* parts are the same whatever other jobs hold */
-    if (launcher.row->workers && launcher.binding == PIN_USERS_CHOICE) {
-        return "workers stay where they were bound";
-    }
-    if (profile_mask_get(0, &start) < 0 || make_plan(&start, &plan) < 0) {
+    if (make_plan(&start, &plan) < 0) {
         return NULL;
     }
     if (launcher.row->workers) {

@@ -45,23 +45,31 @@
         PIN_UNPINNED(type, failure, PIN_LIBC(name), arguments);                                    \
     }
 
+/* One by which the process becomes another program. */
+#define BECOMES(name, parameters, arguments)                                                       \
+    PIN_EXPORT int name parameters                                                                 \
+    {                                                                                              \
+        pin_process_ends_here();                                                                   \
+        PIN_UNPINNED(int, -1, PIN_LIBC(name), arguments);                                          \
+    }
+
 /* Declared by glibc from 2.34 on. */
 PIN_EXPORT pid_t _Fork(void);
 PIN_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                         char *const environment[], int flags);
 
-UNPINNED(int, -1, execve, (const char *path, char *const arguments[], char *const environment[]),
-         (path, arguments, environment))
-UNPINNED(int, -1, execv, (const char *path, char *const arguments[]), (path, arguments))
-UNPINNED(int, -1, execvp, (const char *file, char *const arguments[]), (file, arguments))
-UNPINNED(int, -1, execvpe, (const char *file, char *const arguments[], char *const environment[]),
-         (file, arguments, environment))
-UNPINNED(int, -1, fexecve, (int file, char *const arguments[], char *const environment[]),
-         (file, arguments, environment))
-UNPINNED(int, -1, execveat,
-         (int folder, const char *path, char *const arguments[], char *const environment[],
-          int flags),
-         (folder, path, arguments, environment, flags))
+BECOMES(execve, (const char *path, char *const arguments[], char *const environment[]),
+        (path, arguments, environment))
+BECOMES(execv, (const char *path, char *const arguments[]), (path, arguments))
+BECOMES(execvp, (const char *file, char *const arguments[]), (file, arguments))
+BECOMES(execvpe, (const char *file, char *const arguments[], char *const environment[]),
+        (file, arguments, environment))
+BECOMES(fexecve, (int file, char *const arguments[], char *const environment[]),
+        (file, arguments, environment))
+BECOMES(execveat,
+        (int folder, const char *path, char *const arguments[], char *const environment[],
+         int flags),
+        (folder, path, arguments, environment, flags))
 UNPINNED(int, ENOSYS, posix_spawn,
          (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,
           const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),

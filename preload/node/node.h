@@ -163,6 +163,9 @@ bool pin_registry_is_kept(const struct pin_registry *registry);
 /* In the child of a fork, which has nothing of what its parent holds. */
 void pin_registry_forget(struct pin_registry *registry);
 
+/* Gives back what the program before this one had kept, also where others have inherited it. */
+void pin_registry_release(struct pin_registry *registry);
+
 /* `held`: PUs of `allowed` that another job holds. */
 void pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held);

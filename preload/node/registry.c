@@ -293,6 +293,16 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
     return all;
 }
 
+void pin_registry_release(struct pin_registry *registry)
+{
+    const struct pin_file file = pin_registry_begin(registry);
+    if (file.is_kept) {
+        (void)set_lock(file, F_UNLCK, 0, 0);
+    }
+    pin_registry_end(file);
+    pin_registry_forget(registry);
+}
+
 /* -- ranks -- */
 
 /* How long to wait for what the first rank publishes: a plan takes a millisecond. */

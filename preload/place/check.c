@@ -28,11 +28,6 @@ static void note_shared(const char *sentence, const struct profile_fact *facts)
     pin_record(pin_here.options.report, false, sentence, facts);
 }
 
-static pid_t launcher_process(void)
-{
-    return pin_here.launcher.name ? pin_launcher_process() : 0;
-}
-
 /* -- laid over -- */
 
 /* A thread that the kernel may move has no PU over which another job could be laid. */
@@ -56,7 +51,7 @@ static void find_laid(void)
         laid.hidden.word[i] = pin_here.plan.avoid.word[i] & pin_here.plan.own.word[i];
     }
     pin_process_unlock();
-    pin_neighbours_find(&laid.hidden, launcher_process(), &laid.over);
+    pin_neighbours_find(&laid.hidden, pin_here.launcher.starter, &laid.over);
     pin_why_holders(&laid.hidden, &laid.over, holders);
     pin_log(pin_here.options.verbose, "laid over %s", holders);
     keep_holders(&laid.over, &laid.hidden);
@@ -153,7 +148,7 @@ static size_t say_neighbours(const struct profile_mask *pus, const struct pin_wo
                              size_t count)
 {
     size_t said = 0;
-    pin_neighbours_find(pus, launcher_process(), &now);
+    pin_neighbours_find(pus, pin_here.launcher.starter, &now);
     for (size_t i = 0; i < now.count; i++) {
         if (now.each[i].bound || runs_there(now.each[i].pu, workers, count)) {
             say_neighbour(&now.each[i]);

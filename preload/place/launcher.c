@@ -1,8 +1,9 @@
-/* Reads the launcher of a parallel program. */
+/* Reads the launcher of a parallel program, and finds out whose mask a rank has. */
 #include "preload/place/launcher.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/place/options.h"
+#include "profile/base/control_groups.h"
 #include "profile/base/file.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
@@ -18,10 +20,182 @@
 int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size)
 {
     return snprintf(out, size, "%" PRIx64 " %" PRIu32 "/%" PRIu32 " ", launcher->job,
-                    launcher->local_rank, launcher->local_size);
+                    launcher->node_rank, launcher->node_ranks);
 }
 
-/* What Slurm says of the masks that it gave to the tasks of a step. */
+static bool is_within(const struct profile_mask *a, const struct profile_mask *b)
+{
+    unsigned long beyond = 0;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        beyond |= a->word[i] & ~b->word[i];
+    }
+    return beyond == 0;
+}
+
+static void keep_common(struct profile_mask *mask, const struct profile_mask *other)
+{
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        mask->word[i] &= other->word[i];
+    }
+}
+
+static void add_all(struct profile_mask *mask, const struct profile_mask *other)
+{
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        mask->word[i] |= other->word[i];
+    }
+}
+
+/* A cpulist of /sys. False, and an empty mask, where it cannot be read or lists nothing. */
+static bool read_pus(const char *path, struct profile_mask *out)
+{
+    char text[4096];
+    *out = (struct profile_mask){0};
+    return profile_first_line(path, text, sizeof text) && profile_mask_parse(text, out) &&
+           !profile_mask_empty(out);
+}
+
+/* -- the launcher's variables -- */
+
+static const char *variable_here(const void *unused, const char *name)
+{
+    (void)unused;
+    return pin_environment(name);
+}
+
+static bool is_any_set(const char *names)
+{
+    char name[64];
+    while (profile_next_word(&names, name, sizeof name)) {
+        if (pin_is_set(name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- who started the ranks -- */
+
+/* How many generations that may be away (wrappers such as servet-pin, time, shell scripts). */
+#define MOST_GENERATIONS 64
+
+struct relative {
+    pid_t pid, parent;
+    char name[32], began[24]; /* when it began, in ticks */
+    long threads;
+};
+
+/* From /proc/PID/stat: "PID (name) state parent …". */
+static bool read_relative(pid_t pid, struct relative *out)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (!profile_read_small(path, text, sizeof text)) {
+        return false;
+    }
+    const char *left = strchr(text, '('), *right = strrchr(text, ')'),
+               *parent = profile_stat_find(text, PROFILE_STAT_PARENT),
+               *threads = profile_stat_find(text, PROFILE_STAT_THREADS),
+               *began = profile_stat_find(text, PROFILE_STAT_BEGAN);
+    if (!left || !right || right < left || !parent || !threads || !began) {
+        return false;
+    }
+    *out = (struct relative){.pid = pid, .parent = atoi(parent), .threads = atol(threads)};
+    snprintf(out->name, sizeof out->name, "%.*s", (int)(right - left - 1), left + 1);
+    snprintf(out->began, sizeof out->began, "%.*s", (int)strcspn(began, " "), began);
+    return true;
+}
+
+/* Was the process started with the variable of the rank, or the one that the user names for it? */
+static bool had_rank(pid_t pid, const struct profile_launcher *row)
+{
+    const char *named = pin_environment(row->rank);
+    char *value = profile_variable_of(pid, row->rank);
+    value = !value && named ? profile_variable_of(pid, named) : value;
+    const bool had = value;
+    free(value);
+    return had;
+}
+
+/* The line of ancestors, up to who started the ranks. */
+struct line {
+    struct relative starter; /* pid 0: it is not seen */
+    struct relative first;   /* of this rank: the starter's child */
+    long threads; /* the most that a process between has. Shells and other wrappers have one; a
+                     worker that starts processes has more (data loaders, compilers) */
+};
+
+static void find_starter(const struct profile_launcher *row, struct line *out)
+{
+    struct relative it;
+    *out = (struct line){.threads = 1};
+    if (!read_relative(getpid(), &out->first)) {
+        return;
+    }
+    for (int i = 0; i < MOST_GENERATIONS && read_relative(out->first.parent, &it); i++) {
+        if (profile_is_daemon(it.name) || !had_rank(it.pid, row)) {
+            out->starter = it;
+            return;
+        }
+        out->threads = it.threads > out->threads ? it.threads : out->threads;
+        out->first = it;
+    }
+}
+
+/* -- the job -- */
+
+/* The text and an end that no text has. */
+static uint64_t hash_entry(uint64_t hash, const char *text)
+{
+    return profile_hash_bytes(profile_hash_text(hash, text ? text : ""), "/", 1);
+}
+
+/* Launchers name their jobs in the environment. Where one does not, the process that started the
+ * ranks is the job, and a rank by itself is its own. Names are made of numbers of processes, which
+ * each container counts from 1. */
+static uint64_t job_of(const struct pin_launcher *launcher, const struct line *line)
+{
+    uint64_t hash = PROFILE_HASH_BEGIN;
+    struct stat processes = {0};
+    char name[64], process[80];
+    for (const char *at = launcher->row->job; profile_next_word(&at, name, sizeof name);) {
+        hash = hash_entry(hash, pin_environment(name));
+    }
+    const struct relative *it =
+        launcher->node_ranks > 1 && line->starter.pid ? &line->starter : &line->first;
+    const bool is_named = is_any_set(launcher->row->job);
+    (void)stat("/proc/self/ns/pid", &processes);
+    snprintf(process, sizeof process, "%d %s %ju", is_named ? 0 : (int)it->pid,
+             is_named ? "" : it->began, (uintmax_t)processes.st_ino);
+    return (hash_entry(hash, process) | 1) & INT64_MAX; /* the highest bit: a job of one process */
+}
+
+void pin_launcher_read(bool rebind, struct pin_launcher *out)
+{
+    struct profile_local_rank found;
+    struct line line;
+    *out = (struct pin_launcher){0};
+    if (!profile_launcher_find(variable_here, NULL, &found)) {
+        return;
+    }
+    find_starter(found.row, &line);
+    if (found.row->workers && line.starter.pid > 0 && line.threads > 1) {
+        return; /* a process that a worker has started */
+    }
+    *out = (struct pin_launcher){.name = found.row->name,
+                                 .row = found.row,
+                                 .contradicts = found.contradicts,
+                                 .rebind = rebind,
+                                 .local_rank = found.rank,
+                                 .local_size = found.size,
+                                 .node_rank = found.rank,
+                                 .node_ranks = found.size,
+                                 .sharers = 1,
+                                 .starter = line.starter.pid};
+    out->job = job_of(out, &line);
+}
+
+/* -- what all ranks have together -- */
 
 enum { BITS_OF_HEX_DIGIT = 4 };
 
@@ -51,316 +225,147 @@ static const char *add_number(const char *text, struct profile_mask *out)
     return end;
 }
 
-/* The PUs of all of the step's tasks on this node, from a binding in the form of
- * SLURM_CPU_BIND_TYPE ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2").
- * False, and `out` untouched, if it is none of these or names no PU. */
-static bool read_step_pus(const char *type, const char *list, struct profile_mask *out)
+/* Slurm's word on the masks of the step's tasks on this node, in the form of SLURM_CPU_BIND_TYPE
+ * ("mask_cpu:" or "map_cpu:") and SLURM_CPU_BIND_LIST ("0x3,0xc" or "0,2"): `all`, and `own` of the
+ * task `rank`. False, and both untouched, if it is none of these or names no PU. */
+static bool read_step_pus(uint32_t rank, struct profile_mask *all, struct profile_mask *own)
 {
-    struct profile_mask all = {0};
-    if (!type || !list || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0)) {
+    struct profile_mask found = {0}, mine = {0};
+    const char *type = pin_environment("SLURM_CPU_BIND_TYPE"),
+               *text = pin_environment("SLURM_CPU_BIND_LIST");
+    if (!type || !text || (strncmp(type, "mask_cpu", 8) != 0 && strncmp(type, "map_cpu", 7) != 0)) {
         return false;
     }
-    for (const char *text = list; *text;) {
+    for (uint32_t task = 0; *text; task++) {
+        struct profile_mask one = {0};
         const char *end =
-            strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &all) : add_number(text, &all);
+            strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &one) : add_number(text, &one);
         if (*end != ',' && *end != '\0') {
             return false;
         }
+        mine = task == rank ? one : mine;
+        add_all(&found, &one);
         text = *end ? end + 1 : end;
     }
-    if (profile_mask_empty(&all)) {
+    if (profile_mask_empty(&found)) {
         return false;
     }
-    *out = all;
+    *all = found;
+    *own = mine;
     return true;
 }
 
-/* The launcher's variables in the environment. */
+/* PUs that the groups of this process may use. */
+static struct profile_mask cpuset;
 
-/* How many generations the launcher's daemon may be away (wrappers such as servet-pin, time or a
- * shell script). */
-#define MOST_GENERATIONS 8
-
-static bool read_number(const char *name, uint32_t *out)
+static double keep_cpuset(const char *folder, int *rc)
 {
-    const char *text = name ? pin_environment(name) : NULL;
-    char *end;
-    if (!text || *text < '0' || *text > '9') {
-        return false;
+    char path[4096];
+    struct profile_mask here;
+    (void)rc;
+    snprintf(path, sizeof path, "%s/cpuset.cpus.effective", folder);
+    bool known = read_pus(path, &here);
+    snprintf(path, sizeof path, "%s/cpuset.cpus", folder);
+    if (known || read_pus(path, &here)) {
+        keep_common(&cpuset, &here);
     }
-    unsigned long value = strtoul(text, &end, 10);
-    if (*end || value >= PIN_MOST_RANKS) {
-        return false;
-    }
-    *out = (uint32_t)value;
-    return true;
+    return INFINITY;
 }
 
-/* Entry `node` of Slurm's "2(x3),1": tasks on each node. */
-static bool entry_of_counts(const char *text, uint32_t node, uint32_t *out)
+/* The PUs that all ranks of the job on this node may use, where one can tell; else `out` is
+ * unchanged. Slurm's daemon has the whole node: where it does not list the tasks' masks, they have
+ * what their control group has. */
+static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
 {
-    while (*text >= '0' && *text <= '9') {
-        char *end;
-        unsigned long tasks = strtoul(text, &end, 10), times = 1;
-        if (strncmp(end, "(x", 2) == 0) {
-            times = strtoul(end + 2, &end, 10);
-            end += *end == ')';
-        }
-        if (node < times && tasks <= PIN_MOST_RANKS) {
-            *out = (uint32_t)tasks;
-            return true;
-        }
-        node -= (uint32_t)times;
-        text = *end == ',' ? end + 1 : end;
+    struct profile_mask own, found;
+    struct relative starter = {0};
+    const bool slurm = launcher->row->holds == PROFILE_SIZE_BY_NODE;
+    int rc = 0;
+    if ((slurm && read_step_pus(launcher->node_rank, out, &own)) || launcher->starter == 0 ||
+        profile_mask_get(launcher->starter, &found) < 0) {
+        return;
     }
-    return false;
-}
-
-/* Flux tells the ranks and the nodes of the whole job. Where one is no multiple of the other, the
- * first nodes have one rank more (RFC 34, the map of a job without --taskmap). */
-static bool size_of_part(uint32_t all, uint32_t local_rank, uint32_t *out)
-{
-    uint32_t nodes = 1, rank = 0;
-    if (read_number("FLUX_JOB_NNODES", &nodes) && (nodes == 0 || nodes > all)) {
-        return false;
+    if (slurm && read_relative(launcher->starter, &starter) && profile_is_daemon(starter.name)) {
+        profile_mask_all(&cpuset);
+        (void)profile_group_least("", "cpuset", keep_cpuset, keep_cpuset, &rc);
+        keep_common(&found, &cpuset);
     }
-    const uint32_t each = all / nodes, fuller = all % nodes;
-    bool known = read_number("FLUX_TASK_RANK", &rank) && rank >= local_rank;
-    *out = each + (fuller && (!known || rank - local_rank < fuller * (each + 1)));
-    return true;
-}
-
-/* The user's two may name the variable that has the number. */
-static bool read_said(const char *name, uint32_t *out)
-{
-    const char *text = strncmp(name, "SERVET_", 7) == 0 ? pin_environment(name) : NULL;
-    return read_number(text && (*text < '0' || *text > '9') ? text : name, out);
-}
-
-static bool read_size(const struct profile_launcher *row, uint32_t local_rank, uint32_t *out)
-{
-    uint32_t node = 0, all;
-    switch (row->holds) {
-    case PROFILE_SIZE_BY_NODE:
-        read_number("SLURM_NODEID", &node);
-        return entry_of_counts(pin_environment(row->size), node, out);
-    case PROFILE_SIZE_OF_JOB:
-        return read_number(row->size, &all) && size_of_part(all, local_rank, out);
-    default:
-        return row->size && read_said(row->size, out);
+    if (!profile_mask_empty(&found)) {
+        *out = found;
     }
 }
 
-static bool read_row(const struct profile_launcher *row, struct pin_launcher *out)
-{
-    struct pin_launcher found = {.name = row->name, .row = row};
-    if ((row->also && !pin_is_set(row->also)) || !read_said(row->rank, &found.local_rank)) {
-        return false;
-    }
-    const bool told = read_size(row, found.local_rank, &found.local_size);
-    if (!told && row->holds == PROFILE_SIZE_BY_NODE) {
-        return false;
-    }
-    found.contradicts =
-        told ? found.local_size <= found.local_rank : row->size && pin_is_set(row->size);
-    if (!told) {
-        found.local_size = found.local_rank + 1;
-    }
-    *out = found;
-    return true;
-}
+/* -- a default of the launcher's -- */
 
-static bool read_table(struct pin_launcher *out)
+#define CPU "/sys/devices/system/cpu/cpu%u/topology/"
+#define NODE "/sys/devices/system/node/node%u/cpulist"
+
+/* Has `own` PUs of object `number` alone, counted round, and `whole`: all of them? The objects are
+ * those parts of `within` that the files list, one for each node, or for each PU. */
+static bool is_nth(const struct profile_mask *own, const struct profile_mask *within,
+                   const char *files, uint32_t number, bool whole)
 {
-    for (size_t i = 0; i < PROFILE_LAUNCHERS; i++) {
-        struct pin_launcher found;
-        if (!read_row(&profile_launchers[i], &found) ||
-            (out->name &&
-             (found.local_rank != out->local_rank || found.local_size != out->local_size))) {
+    struct profile_mask seen = {0}, object;
+    uint32_t objects = 0, at = UINT32_MAX;
+    char path[128];
+    for (uint32_t file = 0; profile_mask_next(within, file) < PROFILE_MASK_PUS; file++) {
+        snprintf(path, sizeof path, files, file);
+        if ((strcmp(files, NODE) != 0 && !profile_mask_has(within, file)) ||
+            !read_pus(path, &object)) {
             continue;
         }
-        *out = found;
-        if (!found.row->common) {
-            return true;
+        keep_common(&object, within);
+        if (is_within(&object, &seen)) {
+            continue; /* that of another PU, too, or no PU of `within` */
         }
-    }
-    return out->name;
-}
-
-static enum pin_binding who_bound(const struct pin_launcher *launcher, bool rebind)
-{
-    /* Variables of a launcher around these are about a mask that all of them share. */
-    if (launcher->row->workers) {
-        return PIN_SHARED_MASK;
-    }
-    /* A resource set is the user's word (jsrun(1), --rs_per_host, --bind). */
-    if (strcmp(launcher->name, "jsrun") == 0) {
-        return PIN_USERS_CHOICE;
-    }
-    /* Open MPI hands --bind-to down as the parameter's value, and a default binding only as the
-     * fact. */
-    if (pin_is_set("OMPI_MCA_hwloc_base_binding_policy") ||
-        pin_is_set("PRTE_MCA_hwloc_default_binding_policy")) {
-        const char *policy = pin_environment("OMPI_MCA_hwloc_base_binding_policy");
-        return policy && strcmp(policy, "none") == 0 ? PIN_SHARED_MASK : PIN_USERS_CHOICE;
-    }
-    if (pin_is_set("OMPI_MCA_orte_bound_at_launch") ||
-        pin_is_set("PRTE_MCA_prte_bound_at_launch")) {
-        return PIN_LAUNCHERS_CHOICE;
-    }
-    if (pin_is_set("HYDRA_USER_PROVIDED_BINDING")) {
-        return PIN_USERS_CHOICE;
-    }
-    /* Slurm's variable looks the same whether the user or Slurm chose; the plugin knows. Without
-     * it, what Slurm bound stays, and so does a task beside GPUs that Slurm gave. */
-    const bool slurm = launcher->row->holds == PROFILE_SIZE_BY_NODE;
-    const char *slurm_binding = slurm ? pin_environment("SLURM_CPU_BIND_TYPE") : NULL;
-    if (slurm_binding && *slurm_binding && strncmp(slurm_binding, "none", 4) != 0) {
-        bool gpus = pin_is_set("SLURM_STEP_GPUS") || pin_is_set("SLURM_JOB_GPUS");
-        return rebind && !gpus ? PIN_LAUNCHERS_CHOICE : PIN_USERS_CHOICE;
-    }
-    return PIN_SHARED_MASK;
-}
-
-/* Name, parent and number of threads of a process from /proc/PID/stat: "PID (name) state parent
- * …". */
-static bool read_ancestor(pid_t pid, char *name, size_t size, pid_t *parent, long *threads)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!profile_read_small(path, text, sizeof text)) {
-        return false;
-    }
-    char *left = strchr(text, '('), *right = strrchr(text, ')');
-    const char *field = profile_stat_find(text, PROFILE_STAT_PARENT);
-    if (!left || !right || right < left || !field) {
-        return false;
-    }
-    const char *count = profile_stat_find(text, PROFILE_STAT_THREADS);
-    const int number = atoi(field);
-    *threads = count ? strtol(count, NULL, 10) : 1;
-    *right = '\0';
-    snprintf(name, size, "%s", left + 1);
-    *parent = number;
-    return true;
-}
-
-static bool is_launcher(const char *name)
-{
-    static const char *const beginnings[] = {"mpirun", "mpiexec", "orte",
-                                             "prte",   "hydra_",  "slurmstepd",
-                                             "srun",   "oshrun",  "flux-shell"};
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) {
-            return true;
+        if (is_within(own, &object) && (!whole || is_within(&object, own))) {
+            at = objects;
         }
+        add_all(&seen, &object);
+        objects++;
     }
-    return false;
+    return objects > 0 && at == number % objects;
 }
 
-pid_t pin_launcher_process(void)
+/* Has the rank what Open MPI gives by default: of two ranks the first cores, of more one NUMA node,
+ * or package, after another? */
+static bool is_shape_of_default(const struct pin_launcher *launcher, const struct profile_mask *own,
+                                const struct profile_mask *all)
 {
-    pid_t pid = getppid();
-    for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
-        char name[32];
-        pid_t parent;
-        long threads;
-        if (!read_ancestor(pid, name, sizeof name, &parent, &threads)) {
-            return 0;
-        }
-        if (is_launcher(name)) {
-            return pid;
-        }
-        pid = parent;
+    const char *ranks = pin_environment("OMPI_COMM_WORLD_SIZE");
+    const uint32_t rank = launcher->node_rank;
+    struct profile_mask package;
+    char path[128];
+    if (ranks && atoi(ranks) > 2) {
+        return is_nth(own, all, NODE, rank, true) ||
+               is_nth(own, all, CPU "core_siblings_list", rank, true);
     }
-    return 0;
-}
-
-static bool had_variable(pid_t pid, const char *name)
-{
-    char path[64], *entry = NULL;
-    size_t room = 0, length = strlen(name);
-    bool had = false;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && !had && getdelim(&entry, &room, '\0', file) > 0) {
-        had = strncmp(entry, name, length) == 0 && entry[length] == '=';
+    snprintf(path, sizeof path, CPU "core_siblings_list", profile_mask_next(all, 0));
+    if (!read_pus(path, &package)) {
+        return true;
     }
-    free(entry);
-    if (file) {
-        fclose(file);
+    keep_common(&package, all);
+    return is_nth(own, &package, CPU "thread_siblings_list", rank, false);
+}
+
+/* Has the launcher bound the rank by its own default, and no script since? Slurm's variable looks
+ * the same whether the user or Slurm chose; the plugin knows. Without it, what Slurm bound stays,
+ * and so does a task beside GPUs that Slurm gave. */
+static bool is_default(const struct pin_launcher *launcher, const struct profile_mask *own,
+                       const struct profile_mask *all)
+{
+    struct profile_mask of_step, of_task;
+    if (launcher->row->holds == PROFILE_SIZE_BY_NODE) {
+        return launcher->rebind && !is_any_set("SLURM_STEP_GPUS SLURM_JOB_GPUS") &&
+               read_step_pus(launcher->node_rank, &of_step, &of_task) &&
+               profile_mask_equal(own, &of_task);
     }
-    return had;
+    return is_any_set(launcher->row->bound) && !is_any_set(launcher->row->asked) &&
+           launcher->node_ranks <= profile_mask_count(all) &&
+           is_shape_of_default(launcher, own, all);
 }
 
-/* The process that has started the workers, the nearest ancestor that was started without their
- * variables; 0: none is near. `threads`: the most that a process in between has. Shells and other
- * wrappers have one; a worker that starts processes has more (data loaders, compilers). */
-static pid_t find_starter(const struct profile_launcher *row, long *threads)
-{
-    pid_t pid = getppid();
-    *threads = 1;
-    for (int generation = 0; generation < MOST_GENERATIONS && pid > 1; generation++) {
-        char name[32];
-        long count;
-        pid_t parent;
-        if (!had_variable(pid, row->size)) {
-            return pid;
-        }
-        if (!read_ancestor(pid, name, sizeof name, &parent, &count)) {
-            return 0;
-        }
-        *threads = count > *threads ? count : *threads;
-        pid = parent;
-    }
-    return 0;
-}
-
-/* Has the rank less than the process that started all of them? Then a binding of its own was asked
- * for: torchrun --numa-binding, cpu-affinity=per-task of Flux. */
-static bool is_narrower(const struct pin_launcher *launcher, const struct profile_mask *start)
-{
-    struct profile_mask all;
-    long threads;
-    pid_t pid = launcher->row->workers ? find_starter(launcher->row, &threads)
-                : launcher->row->holds == PROFILE_SIZE_OF_JOB ? pin_launcher_process()
-                                                              : 0;
-    return pid > 0 && profile_mask_get(pid, &all) == 0 && !profile_mask_equal(&all, start);
-}
-
-/* The text and an end that no text has. */
-static uint64_t hash_entry(uint64_t hash, const char *text)
-{
-    return profile_hash_bytes(profile_hash_text(hash, text ? text : ""), "/", 1);
-}
-
-/* Launchers name their jobs in the environment; hydra does not, and there the daemon is the job.
- * Names are made of numbers of processes, which each container counts from 1. */
-static uint64_t job_of_launcher(void)
-{
-    static const char *const names[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
-                                        "PALS_APID",      "FLUX_JOB_ID",  "TORCHELASTIC_RUN_ID",
-                                        "MASTER_PORT"};
-    uint64_t hash = PROFILE_HASH_BEGIN;
-    struct stat processes = {0};
-    char daemon[48];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        hash = hash_entry(hash, pin_environment(names[i]));
-    }
-    (void)stat("/proc/self/ns/pid", &processes);
-    snprintf(daemon, sizeof daemon, "%d %ju",
-             pin_is_set("PMIX_NAMESPACE") ? 0 : (int)pin_launcher_process(),
-             (uintmax_t)processes.st_ino);
-    return (hash_entry(hash, daemon) | 1) & INT64_MAX; /* the highest bit: a job of one process */
-}
-
-/* A mask that the rank was bound to is its own. */
-static void be_alone(struct pin_launcher *launcher)
-{
-    launcher->local_rank = 0;
-    launcher->local_size = 1;
-    launcher->job = 0;
-}
+/* -- whose mask -- */
 
 void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus)
 {
@@ -381,81 +386,47 @@ static bool is_marked(const struct pin_launcher *launcher)
     return marked && strncmp(marked, rank, strlen(rank)) == 0;
 }
 
-void pin_launcher_read(bool rebind, struct pin_launcher *out)
+/* As many ranks have this mask as it is a part of what all have. */
+static uint32_t count_sharers(const struct pin_launcher *launcher, const struct profile_mask *own,
+                              const struct profile_mask *all)
 {
-    *out = (struct pin_launcher){0};
-    if (!read_table(out)) {
-        return;
-    }
-    long threads = 1;
-    if (out->row->workers && find_starter(out->row, &threads) > 0 && threads > 1) {
-        *out = (struct pin_launcher){0}; /* a process that a worker has started */
-        return;
-    }
-    out->binding = who_bound(out, rebind);
-    out->node_rank = out->local_rank;
-    out->node_ranks = out->local_size > out->local_rank ? out->local_size : out->local_rank + 1;
-    if (out->binding == PIN_USERS_CHOICE) {
-        be_alone(out);
-    } else {
-        out->job = job_of_launcher();
-    }
-    if (out->local_size <= out->local_rank) {
-        out->local_size = out->local_rank + 1;
-    }
-    if (out->job && is_marked(out)) {
-        out->binding = PIN_USERS_CHOICE;
-        be_alone(out);
-    }
-}
-
-/* The PUs that all ranks of the job on this node may use, where the launcher tells; else `out` is
- * unchanged. */
-static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
-{
-    struct profile_mask mask;
-    if (launcher->row->holds == PROFILE_SIZE_BY_NODE) {
-        read_step_pus(pin_environment("SLURM_CPU_BIND_TYPE"),
-                      pin_environment("SLURM_CPU_BIND_LIST"), out);
-        return;
-    }
-    pid_t pid = pin_launcher_process();
-    if (pid > 0 && profile_mask_get(pid, &mask) == 0) {
-        *out = mask;
-    }
+    const size_t ranks = launcher->node_ranks * profile_mask_count(own) / profile_mask_count(all);
+    return ranks > 1 && is_within(own, all) ? (uint32_t)ranks : 1;
 }
 
 void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out)
 {
+    struct profile_mask all = *start;
     *out = *start;
-    if (launcher->name && launcher->binding == PIN_SHARED_MASK && is_narrower(launcher, start)) {
-        launcher->binding = PIN_USERS_CHOICE;
-        be_alone(launcher);
-    }
-    if (!launcher->name || launcher->binding != PIN_LAUNCHERS_CHOICE) {
+    if (!launcher->name) {
         return;
     }
-    find_job_pus(launcher, out);
-    bool beyond = launcher->node_ranks > profile_mask_count(out);
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        beyond = beyond || (start->word[i] & ~out->word[i]) != 0;
+    find_job_pus(launcher, &all);
+    const bool is_servets = is_marked(launcher);
+    if (!is_servets && profile_mask_equal(start, &all)) {
+        return;
     }
-    if (beyond) {
-        *out = *start;
-        be_alone(launcher);
+    if (!is_servets && is_within(start, &all) && is_default(launcher, start, &all)) {
+        launcher->mask_of = PIN_MASK_BY_LAUNCHER;
+        *out = all;
+        return;
     }
+    launcher->mask_of = is_servets ? PIN_MASK_BY_SERVET : PIN_MASK_OF_RANK;
+    launcher->sharers = is_servets ? 1 : count_sharers(launcher, start, &all);
+    launcher->local_rank = 0;
+    launcher->local_size = 1;
+    launcher->job =
+        profile_hash_bytes(launcher->job, &launcher->node_rank, sizeof launcher->node_rank) &
+        INT64_MAX;
 }
 
 bool pin_launcher_oversubscribed(const struct pin_launcher *launcher,
                                  const struct profile_mask *start)
 {
-    struct profile_mask pus = *start;
-    if (!launcher->name) {
-        return false;
-    }
-    if (launcher->binding != PIN_SHARED_MASK) {
-        find_job_pus(launcher, &pus);
-    }
-    return launcher->node_ranks > profile_mask_count(&pus);
+    struct pin_launcher own = *launcher;
+    struct profile_mask pus;
+    pin_launcher_allowed(&own, start, &pus);
+    const uint32_t ranks = own.local_size > 1 ? own.local_size : own.sharers;
+    return launcher->name && ranks > profile_mask_count(&pus);
 }

@@ -1,6 +1,12 @@
 /* The launcher of a parallel program, by what it says in the environment: which of the node's ranks
- * this process is, and who chose the mask it was started with. No MPI library is asked, so one shim
- * serves all of them. */
+ * this process is, of which job, and whose the mask is that it was started with. No MPI library is
+ * asked, so one shim serves all of them.
+ *
+ * A mask belongs to the ranks that have it. Where a rank has the mask that all ranks of its job
+ * have together, they divide it. Where it has less, it was given that: by the user's option, a
+ * batch system, a script with taskset or numactl. It is the rank's own then, shared with those that
+ * have the same one, and to these the rank is as to other jobs. By whom plays no part, but
+ * for one: a launcher that binds each rank by its own default has made no choice. */
 #ifndef SERVET_PRELOAD_PLACE_LAUNCHER_H
 #define SERVET_PRELOAD_PLACE_LAUNCHER_H
 
@@ -12,14 +18,11 @@
 
 struct profile_launcher;
 
-/* Ranks of one node at most; a variable that says more is not believed. */
-#define PIN_MOST_RANKS PROFILE_MASK_PUS
-
-enum pin_binding {
-    PIN_SHARED_MASK,      /* ranks are not bound one by one: all of the node have one mask */
-    PIN_LAUNCHERS_CHOICE, /* the launcher bound this rank by its own default */
-    PIN_USERS_CHOICE, /* bound because the user asked (--bind-to, --cpu-bind), or as far as one can
-                         tell */
+enum pin_mask_of {
+    PIN_MASK_OF_JOB,      /* all ranks of the node have it, or there is no rank */
+    PIN_MASK_BY_LAUNCHER, /* the launcher's default gave the rank less; it counts as the job's */
+    PIN_MASK_OF_RANK,     /* given to this rank, and to `sharers` - 1 other ones */
+    PIN_MASK_BY_SERVET,   /* the same, by servet-pin */
 };
 
 struct pin_launcher {
@@ -27,42 +30,33 @@ struct pin_launcher {
     const char *name;
     const struct profile_launcher *row;
     bool contradicts; /* the local rank is beyond the size, or the size is none */
+    bool rebind;      /* a binding by Slurm is its default */
     uint32_t local_rank;
-    uint32_t local_size; /* ranks on this node, > local_rank; 1 where a user's binding gives the
-                            rank PUs of its own */
-    uint32_t node_rank, node_ranks; /* which of how many on this node, independent of the binding */
-    enum pin_binding binding;
-    uint64_t job; /* the same for all ranks of a job on this node, and for no other job that runs;
-                     0: not known */
+    uint32_t local_size; /* ranks that divide the mask, > local_rank; 1: it is this rank's own */
+    uint32_t node_rank, node_ranks; /* which of how many on this node, whatever they have */
+    enum pin_mask_of mask_of;
+    uint32_t sharers; /* ranks that have this rank's own mask, as far as one can tell; else 1 */
+    uint64_t job;     /* the same for those on this node that place together, and for no other ones
+                         that run; 0: not known */
+    pid_t starter;    /* of all ranks: the daemon, or who was started without their variables; 0 */
 };
 
-/* Reads the launcher's variables. With `rebind`, a binding by Slurm counts as the launcher's
- * choice. */
+/* Reads the launcher's variables, and who started the ranks. */
 void pin_launcher_read(bool rebind, struct pin_launcher *out);
 
-/* Says in the environment that the mask of this process is the rank's own: whoever reads the
- * launcher's variables after that finds a user's binding. `gpus`: the rank's, as in
- * profile/base/nearness.h, or "". */
-void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus);
-
-/* The PUs that the job may use on this node, given the mask this process was started with.
- *
- * A binding chosen by the launcher on its own is not a user's choice: then it is the mask of the
- * launcher's daemon on this node (the nearest ancestor of that kind: mpirun, orted …), which has
- * what the user, the batch system or the container gave to it (`taskset -c 1 mpirun …` gives 1).
- * Slurm's daemons may use the whole node; there it is what Slurm gave to all tasks of the step on
- * this node. Open MPI also binds ranks beyond the daemon's mask: then each keeps what it was given,
- * and plans for itself (`launcher` says so afterwards). In every other case it is `start`
- * itself. */
+/* The PUs that this process may use, given the mask that it was started with, and whose they are:
+ * a rank with a mask of its own is alone afterwards, in a job of its own. All ranks together have
+ * the mask of who started them (`taskset -c 1 mpirun …` gives 1); of Slurm, whose daemons may use
+ * the whole node, what it gave to the tasks of the step here. */
 void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_mask *start,
                           struct profile_mask *out);
 
-/* Writes "JOB RANK/SIZE " of this rank, its length returned: job 0 stands for a rank that the user
- * has bound. */
-int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size);
+/* Says in the environment that the mask of this process is its own, whatever it is. `gpus`: the
+ * rank's, as in profile/base/nearness.h, or "". */
+void pin_launcher_mark_own(const struct pin_launcher *launcher, const char *gpus);
 
-/* The nearest ancestor that is a launcher or its daemon; 0: none is near. */
-pid_t pin_launcher_process(void);
+/* Writes "JOB RANK/RANKS " of this rank as it was read, its length returned. */
+int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size);
 
 /* Has this node more ranks of the job than PUs that the job may use here? False where no launcher
  * tells. */

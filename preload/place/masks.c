@@ -118,6 +118,10 @@ void pin_process_told_pu(void)
 void pin_process_bound_by_program(const struct profile_mask *mask)
 {
     struct profile_mask told = {0};
+    if (pin_life_state() == IDLE && getpid() == pin_life.pid) {
+        pin_here.chosen = *mask;
+        pin_here.has_chosen = true;
+    }
     int pu = pin_self.told - 1, now = pin_process_thread_pu(), left = MAIN_LEFT;
     if (pu >= 0) {
         profile_mask_add(&told, (uint32_t)pu);

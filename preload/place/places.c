@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "preload/place/options.h"
 #include "profile/base/file.h"
@@ -75,31 +76,113 @@ int pin_places_export(const struct pin_launcher *launcher, const struct profile_
     return code;
 }
 
-/* Reads a cpulist of `length` characters. */
-static bool read_list(const char *text, size_t length, struct profile_mask *out)
+/* Adds the PUs of a cpulist, or of places of one PU, which a blank ends. The first: -1 there is
+ * none. */
+static int32_t add_pus(const char *text, struct profile_mask *out)
 {
-    char *list = strndup(text, length);
-    const bool good = list && profile_mask_parse(list, out) && !profile_mask_empty(out);
-    free(list);
-    return good;
+    int32_t first_of_all = -1;
+    while (*text && *text != ' ') {
+        char *end = (char *)(uintptr_t)text + 1;
+        if (*text >= '0' && *text <= '9') {
+            const unsigned long first = strtoul(text, &end, 10),
+                                last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
+            for (unsigned long pu = first; pu <= last && pu < PROFILE_MASK_PUS; pu++) {
+                first_of_all = first_of_all < 0 ? (int32_t)pu : first_of_all;
+                profile_mask_add(out, (uint32_t)pu);
+            }
+        }
+        text = end;
+    }
+    return first_of_all;
 }
 
-bool pin_places_read(const struct pin_launcher *launcher, struct profile_mask *before)
+/* The exported places, if the three variables are still as they were set together. */
+struct exported {
+    const char *marker, *places;
+    struct profile_mask before, pus;
+    int32_t first;
+};
+
+static bool read_exported(struct exported *out)
 {
-    if (!launcher->name) {
+    const char *bind = pin_environment(bind_name), *list;
+    *out = (struct exported){.marker = pin_environment(pin_option_table[PIN_RANK].name),
+                             .places = pin_environment(places_name)};
+    if (!out->marker || !out->places || !bind || strcmp(bind, bind_value) != 0 ||
+        !(list = strchr(out->marker, ' ')) || !(list = strchr(list + 1, ' '))) {
         return false;
     }
-    const char *marker = pin_environment(pin_option_table[PIN_RANK].name),
-               *places = pin_environment(places_name);
-    const char *bind = pin_environment(bind_name);
+    const char *end = strchr(++list, ' ');
+    if (!end || strcmp(end + 1, out->places) != 0) {
+        return false;
+    }
+    (void)add_pus(list, &out->before);
+    out->first = add_pus(out->places, &out->pus);
+    return out->first >= 0 && !profile_mask_empty(&out->before);
+}
+
+/* Is the mask still what was set, or the one from before? A runtime puts the main thread on
+ * the first place. */
+static bool is_ours(const struct exported *it, const struct profile_mask *mask, bool has_runtime)
+{
+    return profile_mask_equal(mask, &it->pus) || profile_mask_equal(mask, &it->before) ||
+           (has_runtime && profile_mask_count(mask) == 1 &&
+            profile_mask_has(mask, (uint32_t)it->first));
+}
+
+bool pin_places_read(const struct pin_launcher *launcher, bool has_runtime,
+                     struct profile_mask *mask)
+{
+    struct exported it;
     char rank[64];
-    if (!marker || !places || !bind || strcmp(bind, bind_value) != 0) {
+    if (!launcher->name || !read_exported(&it) || !is_ours(&it, mask, has_runtime)) {
         return false;
     }
-    int length = pin_launcher_format(launcher, rank, sizeof rank);
-    if (strncmp(marker, rank, (size_t)length) != 0) {
+    const int length = pin_launcher_format(launcher, rank, sizeof rank);
+    if (strncmp(it.marker, rank, (size_t)length) != 0) {
         return false;
     }
-    const char *list = marker + length, *end = strchr(list, ' ');
-    return end && strcmp(end + 1, places) == 0 && read_list(list, (size_t)(end - list), before);
+    *mask = it.before;
+    return true;
+}
+
+size_t pin_places_order(uint32_t *out, size_t room)
+{
+    size_t count = 0;
+    for (const char *at = pin_environment(places_name);
+         at && (at = strchr(at, '{')) && count < room; at++) {
+        const unsigned long pu = strtoul(at + 1, NULL, 10);
+        if (pu < PROFILE_MASK_PUS) {
+            out[count++] = (uint32_t)pu;
+        }
+    }
+    return count;
+}
+
+/* Is it one of the three? */
+static bool is_exported(const char *variable)
+{
+    const char *const names[] = {places_name, bind_name, pin_option_table[PIN_RANK].name};
+    const size_t length = strcspn(variable, "=");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == length && strncmp(variable, names[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pin_places_drop(const struct profile_mask *mask)
+{
+    static struct exported it; /* the stack of who calls exec may be small */
+    if (!read_exported(&it) || is_ours(&it, mask, false)) {
+        return;
+    }
+    char **to = environ;
+    for (char **from = environ; *from; from++) {
+        if (!is_exported(*from)) {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
 }

@@ -2,13 +2,16 @@
 #include "preload/place/plan.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mapper/map.h"
 #include "preload/node/node.h"
+#include "preload/place/places.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/launchers.h"
 #include "profile/query.h"
@@ -22,7 +25,8 @@ struct planning {
     const struct pin_options *options;
     const struct pin_launcher *launcher;
     uint32_t threads;
-    bool is_team;
+    bool is_team, exported;
+    struct pin_registry *registry;
     struct profile_mask may_use; /* as asked; `allowed`: what of that the profile knows */
     struct profile_set allowed, taken;
     char found[PATH_MAX];           /* where the look-up finds a profile */
@@ -156,15 +160,27 @@ static int order_pus(const struct planning *planning, size_t workers, size_t tot
     return code;
 }
 
+/* PUs for a rank that shares its mask and may have any number of threads; 0: it has all of them. */
+static size_t share_of(const struct planning *planning, uint32_t threads)
+{
+    const struct pin_launcher *launcher = planning->launcher;
+    if (threads > 0 || !launcher->name || launcher->row->workers || launcher->sharers <= 1) {
+        return 0;
+    }
+    const size_t share = planning->usable / launcher->sharers;
+    return share > 0 ? share : 1;
+}
+
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
  * PUs. */
 static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan *plan,
                     struct servet_error *error)
 {
     const bool has_part = planning->launcher->name && planning->launcher->row->workers;
+    const size_t share = share_of(planning, threads);
     size_t rank = has_part ? 0 : planning->launcher->local_rank,
            ranks = planning->launcher->local_size && !has_part ? planning->launcher->local_size : 1;
-    size_t workers = ranks > 1 ? ranks : threads, sure;
+    size_t workers = ranks > 1 ? ranks : share ? share : threads, sure;
     /* Without a number of threads any number may come, one at a time; of a team the main thread is
      * there already. */
     sure = workers == 0 ? planning->is_team : workers;
@@ -189,7 +205,7 @@ static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan
         return code;
     }
     plan->pus = order;
-    plan->count = count;
+    plan->count = share && share < count ? share : count;
     return 0;
 }
 
@@ -221,8 +237,28 @@ static int take_region(const struct planning *planning, uint32_t threads, struct
     return 0;
 }
 
-/* Leaves in `allowed` what of it is in `pus`, and in `taken` what of that others hold; where that
- * is all, no job is avoided. */
+/* Where others hold every PU, those that have more company than the least: of jobs, then of their
+ * main threads. None where all are alike, or where ranks divide the PUs, each of which would count
+ * at another moment. */
+static int find_crowded(const struct planning *planning, struct profile_set *out)
+{
+    struct profile_mask crowded = {0};
+    unsigned least = UINT_MAX, jobs, mains;
+    const struct profile_set *pus = &planning->allowed;
+    for (size_t i = 0; planning->launcher->local_size <= 1 && i < pus->count; i++) {
+        pin_registry_count(planning->registry, pus->ids[i], &jobs, &mains);
+        least = 2 * jobs + (mains > 0) < least ? 2 * jobs + (mains > 0) : least;
+    }
+    for (size_t i = 0; planning->launcher->local_size <= 1 && i < pus->count; i++) {
+        pin_registry_count(planning->registry, pus->ids[i], &jobs, &mains);
+        if (2 * jobs + (mains > 0) > least) {
+            profile_mask_add(&crowded, pus->ids[i]);
+        }
+    }
+    return profile_mask_to_set(&crowded, out);
+}
+
+/* Leaves in `allowed` what of it is in `pus`, and in `taken` what of that others hold. */
 static int restrict_to(const struct profile_set *pus, struct planning *planning)
 {
     struct profile_set allowed, taken;
@@ -241,8 +277,9 @@ static int restrict_to(const struct profile_set *pus, struct planning *planning)
     planning->taken = taken;
     if (taken.count == allowed.count) {
         profile_set_free(&planning->taken);
+        code = find_crowded(planning, &planning->taken);
     }
-    return 0;
+    return code;
 }
 
 uint32_t pin_plan_cores(const struct profile_class *node_class, const struct profile_set *pus)
@@ -306,6 +343,45 @@ static int take_part(const struct profile_class *node_class, struct planning *pl
     return code;
 }
 
+/* A rank by itself is sure to use the first of the exported places, wherever it would go by now. */
+static void keep_exported(const struct planning *planning, struct pin_plan *plan)
+{
+    const struct pin_launcher *launcher = planning->launcher;
+    const size_t sure = planning->threads ? planning->threads : share_of(planning, 0) + 1;
+    if (launcher->local_size > 1) {
+        return;
+    }
+    plan->held = (struct profile_mask){0};
+    for (size_t i = 0; i < plan->count && i < sure; i++) {
+        profile_mask_add(&plan->held, plan->pus[i]);
+    }
+}
+
+/* The order that servet-pin exported holds. Else, over other jobs, the rank begins where the fewest
+ * of them have their main threads. */
+static void settle_order(const struct planning *planning, struct pin_plan *plan)
+{
+    unsigned jobs, mains, least = UINT_MAX;
+    size_t first = 0;
+    if (planning->exported) {
+        plan->count = pin_places_order(plan->pus, plan->count);
+        keep_exported(planning, plan);
+        return;
+    }
+    for (size_t i = 0; i < plan->count && profile_mask_has(&plan->avoid, plan->pus[0]); i++) {
+        pin_registry_count(planning->registry, plan->pus[i], &jobs, &mains);
+        if (mains < least) {
+            least = mains;
+            first = i;
+        }
+    }
+    for (; first > 0; first--) {
+        const uint32_t pu = plan->pus[0];
+        memmove(plan->pus, plan->pus + 1, (plan->count - 1) * sizeof *plan->pus);
+        plan->pus[plan->count - 1] = pu;
+    }
+}
+
 static int place_workers(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
@@ -327,6 +403,7 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
         pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
         return code;
     }
+    settle_order(planning, plan);
     plan->own = (struct profile_mask){0};
     for (size_t i = 0; i < plan->count; i++) {
         profile_mask_add(&plan->own, plan->pus[i]);
@@ -360,7 +437,7 @@ static void find_busy(const struct planning *planning, struct profile_mask *out)
     const bool ranks = launcher->node_ranks > 1;
     const uint64_t workers = (uint64_t)(planning->threads > 0 ? planning->threads : 1) *
                              (launcher->local_size ? launcher->local_size : 1);
-    const pid_t process = ranks ? pin_launcher_process() : 0;
+    const pid_t process = ranks ? launcher->starter : 0;
     *out = (struct profile_mask){0};
     if (planning->is_team && !planning->options->no_watch &&
         workers < profile_mask_count(&planning->may_use) &&
@@ -417,6 +494,24 @@ static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 
 /* So often another job may come between the look and the choice. */
 #define MOST_TRIES 8
+#define NAP_NS 250000
+
+/* Others that choose at this moment, as ranks of a job do, take PUs and give them back again. */
+static void nap(const struct planning *planning, int tries)
+{
+    const int longer = planning->launcher->node_ranks > 1 ? tries : 0;
+    nanosleep(&(struct timespec){.tv_nsec = (long)NAP_NS << longer}, NULL);
+}
+
+/* Are fewer PUs free than the process has threads? */
+static bool lacks_room(const struct planning *planning, const struct profile_mask *taken)
+{
+    struct profile_mask left = planning->may_use;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        left.word[i] &= ~taken->word[i];
+    }
+    return profile_mask_count(&left) < (planning->threads ? planning->threads : 1);
+}
 
 /* For a process by itself, and for the first rank of a job, whose look counts for all of them. */
 static int place_first(struct planning *planning, struct pin_registry *registry,
@@ -426,11 +521,16 @@ static int place_first(struct planning *planning, struct pin_registry *registry,
     for (int i = 0; i < MOST_TRIES; i++) {
         struct profile_mask taken;
         pin_registry_look(registry, &planning->may_use, &taken);
+        if (i + 1 < MOST_TRIES && lacks_room(planning, &taken)) {
+            nap(planning, i);
+            continue;
+        }
         add_busy(planning, busy, &taken);
         rc = place_around(planning, &taken, plan);
         if (rc < 0 || take_all(registry, plan)) {
             break;
         }
+        nap(planning, i);
     }
     return rc;
 }
@@ -452,7 +552,7 @@ static int place_among_others(struct planning *planning, struct pin_registry *re
 {
     struct profile_mask busy = {0}, taken = {0};
     const bool together = planning->launcher->job != 0 && planning->launcher->node_ranks > 1;
-    if (together && !registry->on) {
+    if (planning->launcher->local_size > 1 && !registry->on) {
         return place_around(planning, &taken, plan);
     }
     if (together && !pin_registry_lead(registry, &planning->may_use, &taken)) {
@@ -484,6 +584,8 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
                                 .launcher = request->launcher,
                                 .threads = request->threads,
                                 .is_team = request->is_team,
+                                .exported = request->exported,
+                                .registry = registry,
                                 .may_use = *request->allowed,
                                 .priority = priority_of(request->options, request->launcher)};
     struct pin_plan plan = {0};

@@ -38,7 +38,8 @@ struct pin_plan_request {
     /* Threads of a team or of each rank, the main thread included; 0: they come one by one, any
      * number. */
     uint32_t threads;
-    bool is_team; /* of an OpenMP team or of a rank, which is placed beside strangers too */
+    bool is_team;  /* of an OpenMP team or of a rank, which is placed beside strangers too */
+    bool exported; /* the order is that of the places in the environment */
     const struct profile_mask *allowed;
 };
 

@@ -139,6 +139,13 @@ const struct pin_process *pin_process_get(void)
     return &pin_here;
 }
 
+void pin_process_ends_here(void)
+{
+    if (pin_life_state() == IDLE && pin_here.has_chosen && getpid() == pin_life.pid) {
+        pin_places_drop(&pin_here.chosen);
+    }
+}
+
 /* -- the plan -- */
 
 static void recall_priority(void)
@@ -193,24 +200,27 @@ static void look_around(void)
     if (pin_here.launcher.node_rank == 0) {
         pin_options_say_refused(&pin_here.options);
     }
-    pin_here.places_exported = pin_places_read(&pin_here.launcher, &pin_here.children);
-    if (!pin_here.places_exported) {
-        pin_here.children = pin_here.start;
-    }
+    pin_here.children = pin_here.start;
+    pin_here.places_exported =
+        pin_places_read(&pin_here.launcher, pin_owner_runtime_loaded(), &pin_here.children);
     pin_launcher_allowed(&pin_here.launcher, &pin_here.children, &pin_here.allowed);
     pin_here.users_choice = pin_here.places_exported ? NULL : pin_users_places();
     if (pin_here.users_choice && pin_owner_runtime_loaded()) {
         pin_process_openmp_found();
     }
     recall_priority();
-    pin_here.pools = (struct pin_pools){.team = PIN_POOLS,
-                                        .main_place = PIN_NO_PLACE,
-                                        .rank = pin_here.launcher.local_size > 1,
-                                        .registry = &pin_here.registry,
-                                        .is_gone = pin_process_thread_is_gone};
+    pin_here.pools =
+        (struct pin_pools){.team = PIN_POOLS,
+                           .main_place = PIN_NO_PLACE,
+                           .rank = pin_here.launcher.local_size > 1 || pin_here.places_exported,
+                           .registry = &pin_here.registry,
+                           .is_gone = pin_process_thread_is_gone};
     if (!pin_here.options.no_registry) {
         int rc =
             pin_registry_open(&pin_here.registry, pin_here.options.registry, pin_here.launcher.job);
+        if (rc == 0 && !pin_here.places_exported) {
+            pin_registry_release(&pin_here.registry);
+        }
         pin_log(rc < 0 && pin_here.options.verbose, "%s: %s; other jobs on this node are not seen",
                 pin_here.registry.path, rc < 0 ? strerrordesc_np(-rc) : "");
         pin_log(rc == 0 && pin_here.registry.alone && pin_here.options.verbose, "%s", why_alone());
@@ -257,6 +267,7 @@ static bool make_plan(enum pin_comes comes)
         .launcher = &pin_here.launcher,
         .threads = threads_of(threads),
         .is_team = comes != PIN_REST_COMES || pin_here.launcher.name,
+        .exported = pin_here.places_exported,
         .allowed = &pin_here.allowed,
     };
     struct pin_plan plan;
@@ -566,6 +577,7 @@ static void begin_anew(pid_t pid)
         pin_here.start_is_lost = false;
     }
     pin_here.options.verbose &= !(pin_here.launcher.name && pin_here.launcher.row->workers);
+    pin_here.has_chosen = pin_here.has_chosen && pin_life_state() == IDLE;
     pin_self.is_main = true;
     pin_self.record = NULL;
     pin_self.told = 0;

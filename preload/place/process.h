@@ -20,6 +20,8 @@ struct pin_process {
     struct pin_options options;
     struct profile_mask start;
     bool start_is_known, start_is_lost; /* lost: the program changed it in a filter's process */
+    bool has_chosen; /* the program has given itself a mask, `chosen`, before any plan */
+    struct profile_mask chosen;
     struct pin_launcher launcher;
     struct profile_mask children; /* the mask of its children: `start`, or what was there before
                                      servet-pin exported places; as above */
@@ -142,6 +144,10 @@ void pin_process_told_pu(void);
 /* The program has given the calling thread this mask, which is its own choice, unless it is the one
  * that a query returned before: then the thread stays ours. */
 void pin_process_bound_by_program(const struct profile_mask *mask);
+
+/* The process is about to become another program: what servet-pin exported for another mask than it
+ * has given itself (taskset, numactl) goes. */
+void pin_process_ends_here(void);
 
 /* A thread or process that is about to be made by the calling thread and is not ours to place:
  * gives the calling thread the mask of children, if its mask is (still) one that we gave it.

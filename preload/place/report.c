@@ -312,10 +312,15 @@ bool pin_report_rank(void)
     struct profile_mask mask, before;
     char pus[256];
     pin_launcher_read(pin_here.options.rebind, &rank);
-    const bool marked = rank.binding == PIN_USERS_CHOICE && pin_is_set(PROFILE_BESIDE);
-    if (!rank.name || !(marked || pin_places_read(&rank, &before)) ||
-        profile_mask_get(0, &mask) < 0) {
+    if (!rank.name || profile_mask_get(0, &mask) < 0) {
         return false;
+    }
+    before = mask;
+    if (!pin_places_read(&rank, false, &before)) {
+        pin_launcher_allowed(&rank, &mask, &before);
+        if (rank.mask_of != PIN_MASK_BY_SERVET) {
+            return false;
+        }
     }
     profile_mask_format(&mask, pus, sizeof pus);
     pin_report_once("{role} {rank} of {ranks} ({launcher}) on PU {pus}, by {decided_by}",

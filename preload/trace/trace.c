@@ -200,7 +200,7 @@ static void conclude_trace(trace_word comm, const struct trace_sum *sum)
         return;
     }
     pin_launcher_read(pin_trace_options.rebind, &launcher);
-    (void)pin_places_read(&launcher, &first);
+    (void)pin_places_read(&launcher, true, &first);
     verdict = (struct trace_verdict){.judged = TRACE_NOT_GATHERED};
     if (sum->rank) {
         bool known = pin_priority_cache_recall(NULL, &before) == 0;

@@ -7,6 +7,7 @@
 #include "preload/place/options.h"
 #include "preload/place/places.h"
 #include "preload/place/process.h"
+#include "profile/base/launchers.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MOST_VARIABLES 64
@@ -54,29 +55,37 @@ static void read_launcher(bool rebind)
 {
     struct pin_launcher launcher;
     struct profile_mask start = {0}, allowed = {0}, before;
+    uint32_t order[4];
     profile_mask_add(&start, 0);
     profile_mask_add(&start, PROFILE_MASK_PUS - 1);
     pin_launcher_read(rebind, &launcher);
     fuzz_expect(!launcher.name || launcher.local_rank < launcher.local_size,
                 "a rank below their number");
-    fuzz_expect(launcher.local_size <= PIN_MOST_RANKS && launcher.node_ranks <= PIN_MOST_RANKS,
+    fuzz_expect(launcher.local_size <= PROFILE_MOST_RANKS &&
+                    launcher.node_ranks <= PROFILE_MOST_RANKS,
                 "ranks as many as there may be");
     pin_launcher_allowed(&launcher, &start, &allowed);
     fuzz_expect(!profile_mask_empty(&allowed), "some PU");
     pin_launcher_oversubscribed(&launcher, &start);
-    fuzz_expect(!pin_places_read(&launcher, &before) || !profile_mask_empty(&before), "some PU");
+    before = start;
+    (void)pin_places_read(&launcher, true, &before);
+    fuzz_expect(!profile_mask_empty(&before), "some PU");
+    fuzz_expect(pin_places_order(order, 4) <= 4, "as many as there is room for");
+    pin_places_drop(&before);
     (void)pin_users_places();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct pin_options options;
-    char *lines[MOST_VARIABLES + 1] = {NULL}, **own = environ, *text = fuzz_text(data, size);
+    char *lines[MOST_VARIABLES + 1] = {NULL}, *seen[MOST_VARIABLES + 1], **own = environ,
+                                 *text = fuzz_text(data, size);
     size_t count = 0;
     for (char *rest = text, *line; count < MOST_VARIABLES && (line = strsep(&rest, "\n"));) {
         lines[count++] = strdup(line);
     }
-    environ = lines;
+    memcpy(seen, lines, sizeof seen); /* from which some may be taken */
+    environ = seen;
     read_options(&options);
     read_launcher(options.rebind);
     environ = own;

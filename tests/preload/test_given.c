@@ -97,8 +97,8 @@ static void be_worker(uint32_t rank, uint32_t ranks)
     setenv("OMP_NUM_THREADS", "1", 1);
 }
 
-/* As servet-pin --gpus does: `mask` is then the rank's. */
-static void apply(void)
+/* As servet-pin --gpus does, for a rank that was given `given`: `mask` is then the rank's. */
+static void apply_to(const struct profile_mask *given)
 {
     static struct pin_options options;
     struct pin_launcher launcher;
@@ -106,9 +106,14 @@ static void apply(void)
     memset(&options, 0, sizeof options);
     options.profile = machine.path;
     unsetenv("SERVET_BESIDE");
-    mask = machine.all;
+    mask = *given;
     pin_launcher_read(false, &launcher);
     pin_devices_apply(&wish, &options, &launcher);
+}
+
+static void apply(void)
+{
+    apply_to(&machine.all);
 }
 
 static size_t count_near(uint32_t node)
@@ -259,14 +264,19 @@ TEST(a_rank_stays_where_gpus_do_not_decide, .loops = 5)
         {"CUDA_VISIBLE_DEVICES", "MIG-1c7d0000-0000-4000-8000-000000000000"},
         {"CUDA_VISIBLE_DEVICES", ""},
         {"CUDA_VISIBLE_DEVICES", "NoDevFiles"},
-        {"OMPI_MCA_hwloc_base_binding_policy", "core"},
+        {"NAME", "of a rank with a mask of its own"},
     };
+    struct profile_mask given;
     be_matrix(PROFILE_PCI_NVIDIA);
     be_rank(1, 4, 8);
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     setenv(said[_i][0], said[_i][1], 1);
-    apply();
-    ck_assert(profile_mask_equal(&mask, &machine.all));
+    given = machine.all;
+    if (_i == 4) {
+        profile_mask_remove(&given, 0);
+    }
+    apply_to(&given);
+    ck_assert(profile_mask_equal(&mask, &given));
     close_machine(&machine);
 }
 

@@ -2,11 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preload/place/launcher.h"
-#include "profile/base/clock.h"
+#include "profile/base/nearness.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
@@ -84,14 +83,20 @@ TEST(each_launcher_says_the_local_rank, .loops = sizeof told / sizeof *told)
     ck_assert(!launcher.contradicts);
 }
 
-/* A resource set of jsrun is a binding. */
+/* A resource set of jsrun is a mask of a rank's own. */
 TEST(ranks_of_a_resource_set_stay_in_it)
 {
     struct pin_launcher launcher;
+    struct profile_mask start, allowed;
+    here_need_two_pus();
     set_all("JSM_NAMESPACE_LOCAL_RANK=2 JSM_NAMESPACE_LOCAL_SIZE=3 OMPI_COMM_WORLD_LOCAL_RANK=2");
+    ck_assert_int_eq(profile_mask_get(0, &start), 0);
+    profile_mask_remove(&start, order[0]);
     pin_launcher_read(false, &launcher);
     ck_assert_str_eq(launcher.name, "jsrun");
-    ck_assert_int_eq(launcher.binding, PIN_USERS_CHOICE);
+    pin_launcher_allowed(&launcher, &start, &allowed);
+    ck_assert(profile_mask_equal(&allowed, &start));
+    ck_assert_int_eq(launcher.mask_of, PIN_MASK_OF_RANK);
     ck_assert_uint_eq(launcher.local_size, 1);
     ck_assert_uint_eq(launcher.node_ranks, 3);
 }
@@ -122,36 +127,77 @@ TEST(words_that_anybody_uses_are_no_launcher)
 
 /* -- masks -- */
 
-static bool is_oversubscribed(uint32_t pus)
+/* This process, as rank 1 with that mask. */
+static bool is_oversubscribed(const struct profile_mask *start)
 {
     struct pin_launcher launcher;
-    struct profile_mask start = {0};
-    for (uint32_t pu = 0; pu < pus; pu++) {
-        profile_mask_add(&start, pu);
-    }
     pin_launcher_read(false, &launcher);
     ck_assert_uint_eq(launcher.node_rank, 1);
-    ck_assert_uint_eq(launcher.node_ranks, 2);
-    return pin_launcher_oversubscribed(&launcher, &start);
+    return pin_launcher_oversubscribed(&launcher, start);
 }
 
 TEST(tasks_of_slurm_share_pus_or_do_not)
 {
+    struct profile_mask one = {0};
+    profile_mask_add(&one, 1);
     be_task("mask_cpu:", "0x1,0x2"); /* each has one, this one's mask */
-    ck_assert(!is_oversubscribed(1));
-    be_task("mask_cpu:", "0x1,0x1");
-    ck_assert(is_oversubscribed(1));
-    be_task("none", "");
-    ck_assert(is_oversubscribed(1));
-    ck_assert(!is_oversubscribed(2));
+    ck_assert(!is_oversubscribed(&one));
+    be_task("mask_cpu:", "0x2,0x2");
+    ck_assert(is_oversubscribed(&one));
+    be_task("map_cpu:", "1,1");
+    ck_assert(is_oversubscribed(&one));
 }
 
-TEST(ranks_in_one_pu_are_too_many)
+TEST(more_ranks_than_pus_are_too_many)
 {
-    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
-    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
-    ck_assert(is_oversubscribed(1)); /* taskset, a container: whatever the node has */
-    ck_assert(!is_oversubscribed(2));
+    char size[16];
+    struct profile_mask start;
+    here_need_two_pus();
+    ck_assert_int_eq(profile_mask_get(0, &start), 0);
+    for (size_t ranks = here_pus(); ranks <= here_pus() + 1; ranks++) {
+        snprintf(size, sizeof size, "%zu", ranks);
+        setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+        setenv("OMPI_COMM_WORLD_LOCAL_SIZE", size, 1);
+        ck_assert_int_eq(is_oversubscribed(&start), ranks > here_pus());
+    }
+}
+
+/* Whose mask it is, on a machine of which these are all PUs. */
+static const struct {
+    const char *variables, *start;
+    enum pin_mask_of whose;
+    uint32_t sharers;
+} masks[] = {
+    /* half of the tasks have the same */
+    {"SLURM_CPU_BIND_LIST=0xf,0xf,0xf0,0xf0", "0-3", PIN_MASK_OF_RANK, 2},
+    {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "0-7", PIN_MASK_OF_JOB, 1},
+    {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "0-1", PIN_MASK_OF_RANK, 1},
+    {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "0-3", PIN_MASK_OF_RANK, 2},
+    {"SLURM_CPU_BIND_LIST=0xff,0xff,0xff,0xff", "4-9", PIN_MASK_OF_RANK, 1},
+    /* the plugin says that Slurm's binding is its own, or a script has narrowed it */
+    {"REBIND=1 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2-3", PIN_MASK_BY_LAUNCHER, 1},
+    {"REBIND=1 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2", PIN_MASK_OF_RANK, 1},
+    {"REBIND=1 SLURM_STEP_GPUS=0 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2-3", PIN_MASK_OF_RANK,
+     1},
+};
+
+TEST(a_mask_belongs_to_the_ranks_that_have_it, .loops = sizeof masks / sizeof *masks)
+{
+    struct pin_launcher launcher;
+    struct profile_mask start, allowed, all;
+    ck_assert(profile_mask_parse(masks[_i].start, &start) && profile_mask_parse("0-7", &all));
+    be_task("mask_cpu:", "");
+    setenv("SLURM_STEP_TASKS_PER_NODE", "4", 1);
+    set_all(masks[_i].variables);
+    pin_launcher_read(getenv("REBIND"), &launcher);
+    const uint64_t job = launcher.job;
+    pin_launcher_allowed(&launcher, &start, &allowed);
+    ck_assert_int_eq(launcher.mask_of, masks[_i].whose);
+    ck_assert_uint_eq(launcher.sharers, masks[_i].sharers);
+    const bool own = masks[_i].whose == PIN_MASK_OF_RANK;
+    ck_assert_uint_eq(launcher.local_size, own ? 1 : 4);
+    ck_assert_int_eq(launcher.job != job, own);
+    ck_assert(profile_mask_equal(&allowed, own ? &start : &all));
 }
 
 /* -- workers: processes without MPI_Init -- */
@@ -184,11 +230,11 @@ TEST(a_worker_that_was_bound_stays_there)
     ck_assert_int_eq(profile_mask_get(0, &start), 0);
     pin_launcher_read(false, &launcher);
     pin_launcher_allowed(&launcher, &start, &allowed);
-    ck_assert_int_eq(launcher.binding, PIN_SHARED_MASK);
+    ck_assert_int_eq(launcher.mask_of, PIN_MASK_OF_JOB);
     ck_assert_uint_eq(launcher.local_size, 2);
     profile_mask_remove(&start, order[0]);
     pin_launcher_allowed(&launcher, &start, &allowed);
-    ck_assert_int_eq(launcher.binding, PIN_USERS_CHOICE);
+    ck_assert_int_eq(launcher.mask_of, PIN_MASK_OF_RANK);
     ck_assert_uint_eq(launcher.local_size, 1);
     ck_assert(profile_mask_equal(&allowed, &start));
 }
