@@ -87,8 +87,8 @@ void pin_records_reset(void)
 
 /* A thread that another PU is to run costs some 40 us more than one beside its creator, and what it
  * touches is cold there. With std::async in steps of 2 tasks (fork_join_async in
- * benchmarks/preload/programs) placed threads lose where they live less than this, and gain beyond
- * twice as much. */
+ * benchmarks/laboratory/preload/programs) placed threads lose where they live less than this, and
+ * gain beyond twice as much. */
 #define BRIEF_NS 300000u
 /* The last so many of a routine's threads decide, of which one may have waited for its PU. */
 #define BRIEF_LAST 4u

@@ -1,5 +1,5 @@
 /* The regression behind the fit, and the selection of a model (fit.h). `accuracy --list --method
- * default MACHINE.json` (benchmarks/probes) shows what it finds. */
+ * default MACHINE.json` (benchmarks/laboratory/probes) shows what it finds. */
 #include "probes/cache/fit.h"
 
 #include <errno.h>

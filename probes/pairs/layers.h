@@ -29,8 +29,8 @@
  *   - A cut that makes none stays where the medians are four deviations and a factor of 1.4 apart
  *     and both sides have as many pairs as there are PUs, two of four PUs: distances in a mesh.
  *
- * How often that errs on simulated pairs is printed by benchmarks/probes/layer_errors, whose limits
- * are a test, and on measured machines by benchmarks/probes/real_layers. */
+ * How often that errs: layer_errors of simulated pairs, whose limits are a test, and real_layers of
+ * measured machines (both in benchmarks/laboratory/probes). */
 #ifndef SERVET_PROBES_PAIRS_LAYERS_H
 #define SERVET_PROBES_PAIRS_LAYERS_H
 

@@ -1,7 +1,7 @@
 /* Do sizes and their intervals hold on caches of any size, with samples as they come beside a load?
  * Machines are drawn from a fixed seed; their samples are drawn from the model of misses, which
  * takes no simulated machine: dozens of levels within seconds. Whole probes of drawn machines are
- * judged by benchmarks/probes/accuracy.sh. */
+ * judged by benchmarks/laboratory/probes/accuracy.sh. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
     SWEEPS_AT_KNEE = 8,
     FINE_STEPS = 16 /* an octave, around the knees */
 };
-/* As benchmarks/probes/machines.py has it of machines beside a load. */
+/* As benchmarks/laboratory/probes/machines.py has it of machines beside a load. */
 static const double disturbed = 0.45, deviation = 0.03;
 static const double slower_by = 1; /* at most, relative */
 static const double near_knee = 2; /* times smaller and larger */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "benchmarks/preload/gains.h"
+#include "benchmarks/gains/gains.h"
 #include "profile/base/clock.h"
 
 #define MOST 64

@@ -315,7 +315,7 @@ def python(name, packages, modules, code):
 
 def ours(name, built, figure=LAST_NUMBER, label=None, drop=(), before=""):
     """A program of this folder, which prints its time."""
-    return Program(label or name, (), (f"$BUILT/preload/{name}",), f"{before}exec $BUILT/preload/{built}", figure=figure, drop=drop)
+    return Program(label or name, (), (f"$BUILT/laboratory/preload/{name}",), f"{before}exec $BUILT/laboratory/preload/{built}", figure=figure, drop=drop)
 
 
 def kernel(name, form):
@@ -479,7 +479,7 @@ OURS = [
     ours("fork_join_async", "fork_join_async 5000 2 1000", label="fork_join_async 3 us"),
     ours("fork_join_async", "fork_join_async 3000 2 30000 1", label="fork_join_async 30 us"),
     ours("fork_join_async", "fork_join_async 1000 2 300000 1", label="fork_join_async 300 us"),
-    Program("mpirun ranks", ("openmpi-bin",), ("$BUILT/preload/ranks", "mpirun"), "exec mpirun --oversubscribe -n 2 $BUILT/preload/ranks", figure=r"(?m)^([0-9.]+)$", drop=(r"rank \d on PU \d+\n",), leaves=True),
+    Program("mpirun ranks", ("openmpi-bin",), ("$BUILT/laboratory/preload/ranks", "mpirun"), "exec mpirun --oversubscribe -n 2 $BUILT/laboratory/preload/ranks", figure=r"(?m)^([0-9.]+)$", drop=(r"rank \d on PU \d+\n",), leaves=True),
 ]
 
 KERNELS = [kernel(name, form) for form in ("omp", "mpi") for name in ("cg", "triad", "random_access", "halo")]

@@ -158,7 +158,7 @@ def draw_machine(draw, name):
     noise = {"relative": draw.uniform(0, 0.03), "outlier_probability": draw.uniform(0, 0.03), "outlier_factor": 3}
     declared = () if hidden else ("package", "node") if shape[3] > 1 else ("package",)
     threads = (lambda core: (core, core + cores)) if smt else (lambda core: (core,))
-    source = "drawn by benchmarks/probes/never_worse.py"
+    source = "drawn by benchmarks/laboratory/probes/never_worse.py"
     return describe(name, source, number, threads, core_rate, levels, declared, noise)
 
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "benchmarks/preload/gains.h"
+#include "benchmarks/gains/gains.h"
 #include "profile/base/statistics.h"
 
 #define MOST_PROGRAMS 16
