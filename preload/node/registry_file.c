@@ -110,8 +110,8 @@ static bool is_the_file(const struct pin_registry *registry, const struct stat *
     return about->st_dev == registry->device && about->st_ino == registry->inode;
 }
 
-/* A descriptor that is kept has an owner (F_SETOWN), the process that keeps it, and a signal (F_SETSIG), which is
- * never sent: what a program opens has neither. */
+/* A descriptor that is kept has an owner (F_SETOWN), the process that keeps it, and a signal
+ * (F_SETSIG), which is never sent: what a program opens has neither. */
 #define MARK SIGPWR
 
 static bool is_marked(const struct pin_registry *registry, int number)

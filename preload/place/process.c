@@ -11,8 +11,8 @@
  *    RETIRED <-------+--------------------------+-------+
  *
  *    to RETIRED   NEW: privileged, SERVET_DISABLE; IDLE: a filter kills for calls of ours;
- *                 any: a sandbox of all threads; PLANNED: all is given up (a rank outgrows its part,
- *                 masks are refused, a thread was killed with the lock): threads are unpinned
+ *                 any: a sandbox of all threads; PLANNED: all is given up (a rank outgrows its
+ *                 part, masks are refused, a thread was killed with the lock): threads are unpinned
  *    to IDLE      the child of a fork, from IDLE, PLANNED and FAILED; in RETIRED, and in a thread
  *                 that is in a sandbox, it is RETIRED
  *

@@ -13,8 +13,8 @@
 enum { BY_PRCTL = -1, UNSEEN = -2, MOST_REFUSED = 16 };
 
 /* From now on the kernel gives these calls this answer (SECCOMP_RET_KILL_PROCESS,
- * SECCOMP_RET_ERRNO | code); the rest is free. `flags`: of seccomp(), BY_PRCTL: by prctl(), UNSEEN: by
- * its number, which the shim does not see. Not 0 where that cannot be. */
+ * SECCOMP_RET_ERRNO | code); the rest is free. `flags`: of seccomp(), BY_PRCTL: by prctl(), UNSEEN:
+ * by its number, which the shim does not see. Not 0 where that cannot be. */
 static inline int refuse(unsigned answer, const unsigned *calls, unsigned count, int flags)
 {
     struct sock_filter code[MOST_REFUSED + 3] = {

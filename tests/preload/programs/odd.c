@@ -20,8 +20,8 @@
  *   odd full COMMAND…     COMMAND with a stderr that takes nothing any more
  *   odd prefork           forks before it has a thread; the child makes one, and they report as
  *                         threads 0 and 1, the parent then as thread 2
- *   odd killed lock|call  a thread is killed alone in the shim's work: it makes a thread, or a child;
- *                         then the main thread makes a thread, and shuts all in
+ *   odd killed lock|call  a thread is killed alone in the shim's work: it makes a thread, or a
+ *                         child; then the main thread makes a thread, and shuts all in
  *   odd find NAME…        "count 0 N": how many of these names dlsym() finds
  */
 #include <dlfcn.h>
