@@ -507,8 +507,11 @@ static void say_ranks(const struct pin_plan *plan)
     const uint32_t cores = pin_plan_cores(&here->classes[0], &set);
     cli_note("%u %s%s%s (%s)%s %u core%s (PU %s)%s%s", ranks,
              launcher.row->workers ? "worker" : "rank", ranks == 1 ? "" : "s", threads,
-             launcher.name, apart ? ", each on its own part, the first on" : " on", cores,
-             cores == 1 ? "" : "s", list, nodes, crowd);
+             launcher.name,
+             !apart                                ? " on"
+             : planned.mask_of == PIN_MASK_OF_RANK ? ", each on its own mask, the first on"
+                                                   : ", each on its own part, the first on",
+             cores, cores == 1 ? "" : "s", list, nodes, crowd);
     profile_set_free(&set);
     profile_free(here);
 }

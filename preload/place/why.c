@@ -78,8 +78,14 @@ static void say_limits(size_t threads, char *out, size_t size)
     const size_t usable = seen.count;
     profile_mask_format(&own, pus, sizeof pus);
     if (launcher->name) {
-        snprintf(out, size, "%zu thread%s, this %s's part is PU%s %s", threads, plural(threads),
-                 launcher->row->workers ? "worker" : "rank", plural(usable), pus);
+        const bool is_own = launcher->mask_of == PIN_MASK_OF_RANK;
+        char shared[48] = "";
+        if (is_own && launcher->sharers > 1) {
+            snprintf(shared, sizeof shared, ", shared with %u more", launcher->sharers - 1);
+        }
+        snprintf(out, size, "%zu thread%s, this %s's %s is PU%s %s%s", threads, plural(threads),
+                 launcher->row->workers ? "worker" : "rank", is_own ? "own mask" : "part",
+                 plural(usable), pus, shared);
     } else if (usable < (size_t)sysconf(_SC_NPROCESSORS_ONLN)) {
         const bool ours = pin_is_set(PROFILE_BESIDE) || pin_is_set("SERVET_RANK");
         snprintf(out, size, "%zu thread%s, may use PU%s %s only (%s)", threads, plural(threads),

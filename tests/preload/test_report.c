@@ -59,6 +59,13 @@ TEST(the_cause_of_threads_without_a_pu_is_told_with_figures)
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
                         ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "2"));
     expect_cause(why);
+    snprintf(why, sizeof why, "3 threads, this rank's own mask is PU %s\n", order_text[1]);
+    child_run_preloaded(&child,
+                        CHANGES("SERVET_REPORT=stderr", "OMPI_COMM_WORLD_LOCAL_RANK=0",
+                                "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                                "OMPI_MCA_hwloc_base_binding_policy=core"),
+                        ARGV("taskset", "-c", order_text[1], PROGRAMS "/pthreads", "3"));
+    expect_cause(why);
     child_run_preloaded(&child, CHANGES("SERVET_REPORT=stderr"),
                         ARGV(PROGRAMS "/pthreads", "1", "attribute", order_text[1]));
     expect_cause("the program gave a mask\n");
