@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "preload/base/next.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/life.h"
 #include "profile/base/nearness.h"
 

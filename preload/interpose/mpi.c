@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "preload/interpose/interpose.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/check.h"
 #include "preload/place/process.h"
 

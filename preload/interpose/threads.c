@@ -15,7 +15,7 @@
 
 #include "preload/base/shield.h"
 #include "preload/interpose/interpose.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/check.h"
 #include "preload/place/process.h"
 #include "preload/place/report.h"

@@ -3,7 +3,7 @@
  * A PU whose idle time stands still for longer than a tick has had no idle moment; this also holds
  * in a container, where other users' processes are hidden.
  * The wait is made only where something else is runnable. */
-#include "preload/node/node.h"
+#include "preload/node/foreign_load.h"
 
 #include <dirent.h>
 #include <stdio.h>

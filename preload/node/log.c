@@ -1,6 +1,6 @@
 /* Output of the shim and the tracer: lines on stderr, and small files, both without the signals
  * that a write can raise. */
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

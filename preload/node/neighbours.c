@@ -1,6 +1,6 @@
 /* Threads of other processes that work on given PUs, and whose they are: as /proc shows them at one
  * moment, for those who ask (SERVET_REPORT, SERVET_VERBOSE). */
-#include "preload/node/node.h"
+#include "preload/node/neighbours.h"
 
 #include <dirent.h>
 #include <stdio.h>

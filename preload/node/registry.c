@@ -1,8 +1,9 @@
 /* Which job holds which PUs of this node, by locks of the kernel. */
-#include "preload/node/node.h"
+#include "preload/node/registry_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

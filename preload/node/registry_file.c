@@ -1,5 +1,5 @@
 /* The file that the registry's locks are on, and how a process keeps a lock. */
-#include "preload/node/node.h"
+#include "preload/node/registry_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

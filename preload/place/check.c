@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "preload/base/pages.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
+#include "preload/node/neighbours.h"
+#include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "preload/place/why.h"
 #include "profile/text/record.h"

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/life.h"
 #include "preload/place/report.h"
 #include "preload/place/watch.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "profile/base/syscall.h"
 #include "profile/tiers.h"
 #include "profile/topology/topology.h"

@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/guess.h"
 

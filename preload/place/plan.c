@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "mapper/map.h"
-#include "preload/node/node.h"
+#include "preload/node/foreign_load.h"
+#include "preload/node/log.h"
+#include "preload/node/registry.h"
 #include "preload/place/places.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/launchers.h"

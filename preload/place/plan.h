@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/node/node.h"
+#include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/memory.h"
 #include "preload/place/options.h"

@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "preload/node/node.h"
+#include "preload/node/registry.h"
 #include "preload/place/plan.h"
 #include "profile/base/affinity_of_process.h"
 #include "profile/base/mask.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "profile/base/hash.h"
 
 /* -- where -- */

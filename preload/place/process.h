@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "preload/base/owner.h"
-#include "preload/node/node.h"
+#include "preload/node/registry.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/plan.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "preload/base/pages.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/check.h"
 #include "preload/place/life.h"
 #include "preload/place/places.h"

@@ -32,7 +32,9 @@
 
 #include "preload/base/libc.h"
 #include "preload/base/pages.h"
-#include "preload/node/node.h"
+#include "preload/node/foreign_load.h"
+#include "preload/node/log.h"
+#include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "preload/place/why.h"
 #include "profile/base/clock.h"

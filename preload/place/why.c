@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "preload/base/pages.h"
-#include "preload/node/node.h"
+#include "preload/node/log.h"
+#include "preload/node/neighbours.h"
 #include "preload/place/life.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "preload/node/node.h"
+#include "preload/node/neighbours.h"
 
 /* Says it of pools that have been left since the last call. The lock is not held: files are
  * read. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "preload/place/places.h"
 #include "profile/base/clock.h"
 #include "profile/base/mask.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "profile/base/clock.h"
 #include "profile/base/statistics.h"
 #include "profile/text/record.h"

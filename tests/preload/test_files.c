@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "preload/node/node.h"
+#include "preload/node/log.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/node/node.h"
+#include "preload/node/registry_file.h"
 #include "profile/base/clock.h"
 #include "profile/base/statistics.h"
 #include "tests/base/runner.h"

@@ -1,0 +1,80 @@
+/* Which job holds which PUs of this node. */
+#ifndef SERVET_PRELOAD_NODE_REGISTRY_H
+#define SERVET_PRELOAD_NODE_REGISTRY_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/base/mask.h"
+
+/* The registry: which job holds which PUs of this node. It keeps two unrelated programs from both
+ * starting on core 0.
+ *
+ * It is the locks on one file that every program of the node can read and that none writes: the
+ * kernel's first time namespace (registry_file.c). A process takes read locks on bytes whose place
+ * says which PU, and for whom. They belong to an open file (F_OFD_SETLK), which a descriptor keeps:
+ * the kernel drops them when the process ends, however it ends, and when it becomes another
+ * program. Taking a lock is the choice, and no process waits for another for longer than a moment.
+ *
+ * Ranks of one job plan together: the first one here takes what all of them are sure to use, and
+ * publishes what it counted as taken by others; the rest starts from that. */
+
+struct pin_registry {
+    bool on;          /* false: every PU is free, and no call does anything */
+    bool leads;       /* from lead() to publish(): what is taken is for the
+                                                whole job */
+    bool has_fellows; /* the job may have other processes */
+    bool over_exec;   /* what is kept stays when this process becomes another
+                                                program, which adopts it */
+    uint64_t job;     /* of 34 bits */
+    uint32_t process; /* of 12 bits: this one of the job */
+    int kept;         /* a descriptor that keeps what was taken; below 1: none */
+    pid_t pid;        /* who keeps it */
+    dev_t device;     /* of the file, with the next */
+    ino_t inode;
+    bool alone; /* it does not see others, or is not seen: a container that shares nothing, no
+                   such file, no number for what is kept */
+    unsigned char purpose[PROFILE_MASK_PUS]; /* what this process has taken each PU for, 0: not */
+    char path[PATH_MAX];                     /* where it is, or was looked for */
+};
+
+/* Begins this process's side, in memory that was zeros before the first time. `path`: as above.
+ * `job`: the launcher's number of the job, 0: this process is a job of its own. 0; what open(2)
+ * answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no such locks; -EMFILE:
+ * nothing can be kept; then it is not on. */
+int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
+
+/* False: the program has closed what was kept, or put another file there. */
+bool pin_registry_is_kept(const struct pin_registry *registry);
+
+/* In the child of a fork, which has nothing of what its parent holds. */
+void pin_registry_forget(struct pin_registry *registry);
+
+/* Gives back what the program before this one had kept, also where others have inherited it. */
+void pin_registry_release(struct pin_registry *registry);
+
+/* `held`: PUs of `allowed` that another job holds. */
+void pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
+                       struct profile_mask *held);
+
+/* How many other jobs hold `pu`, and how many of them have their main thread there. */
+void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs,
+                        unsigned *mains);
+
+/* Takes `pu`, also where other jobs hold it if `beside`. False: another job holds it (never where
+ * `beside`). A PU that this job holds already is success. */
+bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside);
+/* The same of several PUs: all, or none. */
+bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
+                           uint32_t main_pu, bool beside);
+
+/* True: this process is the first of its job here, `taken` is what of `allowed` others hold, and it
+ * is to take what the whole job is sure to use, and then to call publish(). False: `taken` is what
+ * the first one counted as taken, or what is held, where that one does not say it in time. */
+bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
+                       struct profile_mask *taken);
+void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken);
+
+#endif
