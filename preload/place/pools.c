@@ -2,6 +2,7 @@
 #include "preload/place/pools.h"
 
 #include "preload/base/pages.h"
+#include "preload/node/registry_file.h"
 #include "preload/place/life.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
@@ -380,6 +381,15 @@ static void leave_pool(struct pin_pools *pools, unsigned pool, void (*leave)(str
     }
 }
 
+/* The watch takes places that become free, by this descriptor: files that are opened later it does
+ * not have (watch.c). */
+static void keep_registry_open(struct pin_pools *pools)
+{
+    const struct pin_file file = pin_registry_begin(pools->registry);
+    (void)pin_registry_keep(pools->registry, file);
+    pin_registry_end(file);
+}
+
 static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct pin_thread *))
 {
     for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
@@ -388,6 +398,7 @@ static void leave_pools(struct pin_pools *pools, bool team, void (*leave)(struct
             leave_pool(pools, pool, leave);
         }
     }
+    keep_registry_open(pools);
     if (team && pools->main_place != PIN_NO_PLACE && !pools->rank) {
         give_back(pools, pools->main_place);
         pools->main_place = PIN_NO_PLACE;
