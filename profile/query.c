@@ -355,6 +355,17 @@ double profile_memory_bandwidth(const struct profile_memory *memory,
                                  : 0;
 }
 
+const struct profile_kernel_rate *profile_kernel_rate(const struct profile_memory *memory,
+                                                      enum profile_kernel kernel)
+{
+    for (size_t i = 0; i < memory->kernel_count; i++) {
+        if (memory->kernels[i].kernel == kernel) {
+            return &memory->kernels[i];
+        }
+    }
+    return NULL;
+}
+
 /* -- supersteps -- */
 
 static bool of_backend(const struct profile_bsp *bsp, const char *backend)

@@ -101,6 +101,10 @@ const struct profile_numa_access *profile_memory_lesser(const struct profile_cla
 /* Bytes per second that the PU gets alone. 0: not measured. */
 double profile_memory_alone(const struct profile_class *node_class, uint32_t os_index);
 
+/* Of that loop; NULL: not measured. */
+const struct profile_kernel_rate *profile_kernel_rate(const struct profile_memory *memory,
+                                                      enum profile_kernel kernel);
+
 /* Bytes per second that `workers` inside one group of a level get together: linear between what was
  * measured, which is one worker alone (the reference), the colliding pair, and the level's scaling
  * curve, that counts where it has the same number. Beyond the last one its figure: more workers get

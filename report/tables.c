@@ -178,17 +178,22 @@ static void put_worth(FILE *out, const struct map_worth_rows *rows)
     char caption[96];
     snprintf(caption, sizeof caption, "Fewest workers that get %.0f %% of the memory bandwidth",
              MAP_WORTH_SHARE * 100);
-    profile_table_row(&table, "of\tPUs\tworth having\tthey get\tat most\tmeasured up to\ton PUs");
+    profile_table_row(
+        &table,
+        "of\tPUs\tworth having\tordinary copies\tcopies of the levels\tat most\tmeasured up "
+        "to\ton PUs");
     for (size_t i = 0; i < rows->count; i++) {
         const struct map_worth_row *row = &rows->rows[i];
         char name[96], places[32];
         snprintf(name, sizeof name, row->groups > 1 ? "%s, %zu of them" : "%s", row->scope,
                  row->groups);
         if (!row->measured) {
-            profile_table_row(&table, "%s\t%zu\t-\t-\t-\t-\t-", name, row->pus);
+            profile_table_row(&table, "%s\t%zu\t-\t-\t-\t-\t-\t-", name, row->pus);
             continue;
         }
-        profile_table_row(&table, "%s\t%zu\t%zu\t%s\t%s\t%u", name, row->pus, row->worth.workers,
+        profile_table_row(&table, "%s\t%zu\t%zu\t%s\t%s\t%s\t%u", name, row->pus,
+                          row->worth.workers,
+                          profile_figure_bandwidth(row->worth.ordinary_bytes_per_s).text,
                           profile_figure_bandwidth(row->worth.bytes_per_s).text,
                           profile_figure_bandwidth(row->worth.most_bytes_per_s).text,
                           row->worth.measured_workers);
@@ -212,11 +217,13 @@ static void put_suggestions(FILE *out, const struct map_suggestions *found, cons
     char caption[128], launch[256] = "";
     snprintf(caption, sizeof caption, "Ranks and threads on a node of %u cores, %s priority",
              found->cores, found->priority == MAP_MEMORY ? "memory" : "communication");
-    profile_table_row(&table, "ranks × threads\tbandwidth of a node\tL%u of a thread\treason",
-                      found->cache_level);
+    profile_table_row(
+        &table, "ranks × threads\tordinary copies\tcopies of the levels\tL%u of a thread\treason",
+        found->cache_level);
     for (size_t i = 0; i < found->count; i++) {
         const struct map_suggestion *row = &found->list[i];
-        profile_table_row(&table, "%u × %u\t%s\t%s\t%s", row->ranks, row->threads,
+        profile_table_row(&table, "%u × %u\t%s\t%s\t%s\t%s", row->ranks, row->threads,
+                          profile_figure_bandwidth(row->ordinary_bytes_per_s).text,
                           profile_figure_bandwidth(row->bytes_per_s).text,
                           profile_figure_bytes((uint64_t)row->cache_bytes).text, row->why);
         if (row->chosen) {

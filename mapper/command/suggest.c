@@ -8,36 +8,32 @@
 #define MIB 1048576.0
 #define LINE_SIZE 256
 
-/* "-" for what is not known; nothing where no row has it. */
-static void print_figure(FILE *out, double value, bool column)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.2f", value);
-    fprintf(out, column ? " %9s" : "", value > 0 ? text : "-");
-}
-
 static void print_suggestions(FILE *out, const struct map_suggestions *found, bool measured)
 {
     char line[LINE_SIZE], title[24];
-    bool bytes = false, caches = false;
+    bool bytes = false, ordinary = false, caches = false;
     for (size_t i = 0; i < found->count; i++) {
         bytes |= found->list[i].bytes_per_s > 0;
+        ordinary |= found->list[i].ordinary_bytes_per_s > 0;
         caches |= found->list[i].cache_bytes > 0;
     }
     fprintf(out, "%u node%s of %u cores, %s priority; predicted from the %s, nothing is run\n",
             found->nodes, found->nodes == 1 ? "" : "s", found->cores,
             found->priority == MAP_MEMORY ? "memory" : "communication",
             measured ? "profile" : "topology alone (servet-probe measures a profile)");
+    fputs(bytes ? MAP_BANDWIDTHS "\n" : "", out);
     snprintf(title, sizeof title, "L%u, MiB", found->cache_level);
     fprintf(out, "  %6s   %-7s", "ranks", "threads");
-    fprintf(out, bytes ? " %9s" : "", "GB/s");
+    fprintf(out, ordinary ? " %9s" : "", "ordinary");
+    fprintf(out, bytes ? " %9s" : "", "levels");
     fprintf(out, caches ? " %9s" : "", title);
     fprintf(out, "  why\n");
     for (size_t i = 0; i < found->count; i++) {
         const struct map_suggestion *row = &found->list[i];
         fprintf(out, "%c %6u x %-7u", row->chosen ? '*' : ' ', row->ranks, row->threads);
-        print_figure(out, row->bytes_per_s / GIGA, bytes);
-        print_figure(out, row->cache_bytes / MIB, caches);
+        map_print_figure(out, row->ordinary_bytes_per_s / GIGA, ordinary);
+        map_print_figure(out, row->bytes_per_s / GIGA, bytes);
+        map_print_figure(out, row->cache_bytes / MIB, caches);
         fprintf(out, "  %s\n", row->why);
         if (row->chosen) {
             map_suggest_launch(found, row, line, sizeof line);
@@ -56,12 +52,12 @@ static json_t *row_json(const struct map_suggestions *found, const struct map_su
 {
     char line[LINE_SIZE];
     map_suggest_launch(found, row, line, sizeof line);
-    return json_pack("{s:I, s:I, s:o, s:o, s:b, s:s, s:s}", "ranks_per_node",
-                     (json_int_t)row->ranks, "threads", (json_int_t)row->threads, "bytes_per_s",
-                     row->bytes_per_s > 0 ? json_real(row->bytes_per_s) : json_null(),
-                     "cache_bytes",
-                     row->cache_bytes > 0 ? json_real(row->cache_bytes) : json_null(), "chosen",
-                     row->chosen, "why", row->why, "launch", line);
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:b, s:s, s:s}", "ranks_per_node",
+                     (json_int_t)row->ranks, "threads", (json_int_t)row->threads,
+                     "ordinary_bytes_per_s", map_json_figure(row->ordinary_bytes_per_s),
+                     "bytes_per_s", map_json_figure(row->bytes_per_s), "cache_bytes",
+                     map_json_figure(row->cache_bytes), "chosen", row->chosen, "why", row->why,
+                     "launch", line);
 }
 
 static void print_json(FILE *out, const struct map_suggestions *found)

@@ -14,6 +14,13 @@
 
 /* -- in words -- */
 
+void map_print_figure(FILE *out, double value, bool column)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.2f", value);
+    fprintf(out, column ? " %9s" : "", value > 0 ? text : "-");
+}
+
 static void print_row(FILE *out, const struct map_worth_row *row)
 {
     char name[96], most[16];
@@ -25,16 +32,20 @@ static void print_row(FILE *out, const struct map_worth_row *row)
     }
     snprintf(most, sizeof most, row->worth.measured_workers ? "%u" : "-",
              row->worth.measured_workers);
-    fprintf(out, "%-32s %6zu %7zu %9.2f %9.2f %9s  %s\n", name, row->pus, row->worth.workers,
-            row->worth.bytes_per_s / GIGA, row->worth.most_bytes_per_s / GIGA, most, row->places);
+    fprintf(out, "%-32s %6zu %7zu", name, row->pus, row->worth.workers);
+    map_print_figure(out, row->worth.ordinary_bytes_per_s / GIGA, true);
+    fprintf(out, " %9.2f %9.2f %9s  %s\n", row->worth.bytes_per_s / GIGA,
+            row->worth.most_bytes_per_s / GIGA, most, row->places);
 }
 
 static void print_rows(FILE *out, const struct map_worth_rows *rows)
 {
     fprintf(out,
             "the fewest workers that get %.0f %% of what any number gets, predicted from what was "
-            "measured\n%-32s %6s %7s %9s %9s %9s  %s\n",
-            MAP_WORTH_SHARE * 100, "", "PUs", "workers", "GB/s", "most GB/s", "curve to", "places");
+            "measured\n" MAP_BANDWIDTHS "; most, levels of any number\n"
+            "%-32s %6s %7s %9s %9s %9s %9s  %s\n",
+            MAP_WORTH_SHARE * 100, "", "PUs", "workers", "ordinary", "levels", "most", "curve to",
+            "places");
     for (size_t i = 0; i < rows->count; i++) {
         print_row(out, &rows->rows[i]);
     }
@@ -53,13 +64,19 @@ static void print_rows(FILE *out, const struct map_worth_rows *rows)
 
 /* -- as JSON -- */
 
+json_t *map_json_figure(double value)
+{
+    return value > 0 ? json_real(value) : json_null();
+}
+
 static json_t *row_json(const struct map_worth_row *row)
 {
     json_t *object = json_pack("{s:s, s:I, s:I}", "scope", row->scope, "groups",
                                (json_int_t)row->groups, "pus", (json_int_t)row->pus);
     if (object && row->measured) {
         json_t *worth = json_pack(
-            "{s:I, s:f, s:f, s:I, s:s}", "worth", (json_int_t)row->worth.workers, "bytes_per_s",
+            "{s:I, s:o, s:f, s:f, s:I, s:s}", "worth", (json_int_t)row->worth.workers,
+            "ordinary_bytes_per_s", map_json_figure(row->worth.ordinary_bytes_per_s), "bytes_per_s",
             row->worth.bytes_per_s, "most_bytes_per_s", row->worth.most_bytes_per_s, "curve_to",
             (json_int_t)row->worth.measured_workers, "places", row->places);
         json_object_update(object, worth);

@@ -145,6 +145,8 @@ static int predict(struct suggesting *s, struct map_suggestion *suggestion)
         suggestion->bytes_per_s = figures.memory_mean_bytes_per_s * (double)count;
         suggestion->cache_bytes =
             level && level <= MAP_FIGURE_LEVELS ? figures.cache_worst_bytes[level - 1] : 0;
+        rc = map_ordinary_copies(&view, count, suggestion->bytes_per_s,
+                                 &suggestion->ordinary_bytes_per_s);
     }
     map_view_free(&view);
     return rc;

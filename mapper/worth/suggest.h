@@ -14,10 +14,11 @@ struct map_suggest_request {
 
 /* One way to divide a node. */
 struct map_suggestion {
-    uint32_t ranks, threads; /* ranks of a node, threads of each */
-    double bytes_per_s;      /* predicted of all of a node together; 0: not measured */
-    double cache_bytes;      /* of the last cache, what the thread with least has; 0: not known */
-    bool chosen;             /* of one of them */
+    uint32_t ranks, threads;     /* ranks of a node, threads of each */
+    double bytes_per_s;          /* predicted of all of a node together; 0: not measured */
+    double ordinary_bytes_per_s; /* the same of ordinary copies */
+    double cache_bytes; /* of the last cache, what the thread with least has; 0: not known */
+    bool chosen;        /* of one of them */
     char why[192];
 };
 

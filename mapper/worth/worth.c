@@ -106,6 +106,7 @@ static int count_worth(const struct servet_profile *node, uint32_t *pus, size_t 
     }
     if (rc == 0) {
         choose_number(totals, count, out);
+        rc = map_ordinary_copies(&view, out->workers, out->bytes_per_s, &out->ordinary_bytes_per_s);
     }
     map_view_free(&view);
     return rc;
@@ -351,5 +352,32 @@ int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
     sum_memory(&c, &figures);
     neighbours(view, leaves, count, &figures);
     *out = figures;
+    return 0;
+}
+
+int map_ordinary_copies(struct map_view *view, size_t workers, double bytes_per_s, double *out)
+{
+    const struct profile_memory *memory = &view->classes[0].of->memory;
+    const struct profile_kernel_rate *copy = profile_kernel_rate(memory, PROFILE_COPY);
+    const size_t together = memory->kernel_pus.count;
+    struct map_figures levels = {.memory_mean_bytes_per_s = memory->reference_bytes_per_s};
+    *out = 0;
+    if (!copy || !(bytes_per_s > 0)) {
+        return 0;
+    }
+    double each = copy->bytes_per_s;
+    if (together && copy->together_bytes_per_s > 0) {
+        uint32_t *leaves = map_arena_get(&view->arena, together, sizeof *leaves);
+        for (size_t i = 0; leaves && i < together; i++) {
+            leaves[i] = map_view_leaf(view, memory->kernel_pus.ids[i]);
+        }
+        if (!leaves || map_figures_of(view, leaves, together, &levels) < 0) {
+            return -ENOMEM;
+        }
+        each = copy->together_bytes_per_s / (double)together;
+    }
+    const double part = bytes_per_s * each / levels.memory_mean_bytes_per_s;
+    const double alone = copy->bytes_per_s * (double)workers;
+    *out = part < alone ? part : alone;
     return 0;
 }

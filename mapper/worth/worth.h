@@ -34,6 +34,12 @@ struct map_figures {
 int map_figures_of(struct map_view *view, const uint32_t *leaves, size_t count,
                    struct map_figures *out);
 
+/* What `workers` get whose loop is an ordinary copy (ordinary stores, pages as the system gives
+ * them), where that of the levels gets `bytes_per_s`: the part of it that ordinary copies get where
+ * all of a domain make them together, and none more than it gets alone. 0: no ordinary copy was
+ * measured. The view is of one node. 0 or -ENOMEM. */
+int map_ordinary_copies(struct map_view *view, size_t workers, double bytes_per_s, double *out);
+
 /* The layer between two leaves: the first one that lists them, else the farthest of the profile.
  * NULL: the same leaf, and profiles without layers. */
 const struct map_family *map_between(const struct map_view *view, uint32_t a, uint32_t b);
@@ -48,9 +54,10 @@ double map_pair_distance(const struct map_view *view, uint32_t a, uint32_t b);
 #define MAP_WORTH_SHARE 0.95
 
 struct map_worth {
-    size_t workers;          /* the smallest number that gets MAP_WORTH_SHARE of the most */
-    double bytes_per_s;      /* predicted of them together */
-    double most_bytes_per_s; /* predicted of the number that gets most */
+    size_t workers;              /* the smallest number that gets MAP_WORTH_SHARE of the most */
+    double bytes_per_s;          /* predicted of them together, as the levels were measured */
+    double ordinary_bytes_per_s; /* the same of ordinary copies; 0: not measured */
+    double most_bytes_per_s;     /* predicted of the number that gets most */
     /* Largest number of workers measured in one memory domain; where domains have more, the least
      * of such levels: more workers are assumed to get no more. 0: no level has two of the PUs. */
     uint32_t measured_workers;

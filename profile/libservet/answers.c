@@ -283,13 +283,7 @@ static const struct profile_kernel_rate *find_kernel(const servet_profile *profi
     if (!servet_measured(profile) || !profile_locate(profile, pu, place)) {
         return NULL;
     }
-    const struct profile_memory *memory = &place->node_class->memory;
-    for (size_t i = 0; i < memory->kernel_count; i++) {
-        if ((int)memory->kernels[i].kernel == (int)kernel) {
-            return &memory->kernels[i];
-        }
-    }
-    return NULL;
+    return profile_kernel_rate(&place->node_class->memory, (enum profile_kernel)kernel);
 }
 
 double servet_kernel_bandwidth(const servet_profile *profile, uint32_t pu,
