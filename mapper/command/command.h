@@ -120,6 +120,7 @@ struct map_options {
     size_t workers, ranks;
     uint32_t *threads; /* by rank; NULL: not hybrid */
     const char *thread_list;
+    bool undecided; /* a plain answer is asked for, and no priority was given */
     bool memory, communication, paper, one_by_one, explain, compare, worth, suggest, json;
     uint32_t node_count; /* of --suggest; 0: the nodes of the profile */
     struct common_machine machine;

@@ -31,6 +31,52 @@ static bool says_something(const struct map_view *view, int which)
     return false;
 }
 
+/* In how many groups of the relation the rank is. */
+static uint32_t count_groups(struct summing *s, size_t rank, int which)
+{
+    const struct map_mapping *plan = s->plan;
+    uint32_t groups = 0;
+    for (bool clear = true;; clear = false) {
+        for (size_t i = plan->first[rank]; i < plan->first[rank + 1]; i++) {
+            uint32_t leaf = map_view_leaf(s->view, plan->places[i].pu);
+            uint32_t *seen = &s->count[map_lowest_leaf(s->view, leaf, which)];
+            groups += !clear && !*seen;
+            *seen = !clear;
+        }
+        if (!clear) {
+            return groups;
+        }
+    }
+}
+
+/* The ranks in more groups than their cores need. Cores themselves, and all that is no larger, are
+ * no boundary. */
+static void print_crossing(struct summing *s, int which)
+{
+    const struct map_view *view = s->view;
+    uint32_t most = 0;
+    memset(s->count, 0, view->leaf_count * sizeof *s->count);
+    for (uint32_t leaf = 0; leaf < view->leaf_count; leaf++) {
+        if (map_lowest_leaf(view, leaf, MAP_CORES) == leaf) {
+            uint32_t cores = ++s->count[map_lowest_leaf(view, leaf, which)];
+            most = cores > most ? cores : most;
+        }
+    }
+    struct profile_set ranks = {map_needed(calloc(s->plan->rank_count, sizeof *ranks.ids)), 0};
+    for (size_t r = 0; most > 1 && r < s->plan->rank_count; r++) {
+        uint32_t cores = count_groups(s, r, MAP_CORES);
+        if (count_groups(s, r, which) > (cores + most - 1) / most) {
+            ranks.ids[ranks.count++] = (uint32_t)r;
+        }
+    }
+    if (ranks.count) {
+        char *text = map_needed(profile_set_text(&ranks));
+        fprintf(s->out, "; crossed by rank%s %s", ranks.count > 1 ? "s" : "", text);
+        free(text);
+    }
+    profile_set_free(&ranks);
+}
+
 static void print_groups(struct summing *s, const char *name, int which)
 {
     const struct map_view *view = s->view;
@@ -58,6 +104,7 @@ static void print_groups(struct summing *s, const char *name, int which)
             separator = ", ";
         }
     }
+    print_crossing(s, which);
     fputc('\n', s->out);
 }
 
@@ -103,6 +150,21 @@ static void print_held(FILE *out, const struct map_mapping *plan)
     }
 }
 
+/* The ranks that have some of their PUs near their GPUs. */
+static void print_partly_near(FILE *out, const struct map_mapping *plan)
+{
+    const char *between = "partly near their GPUs     rank ";
+    for (size_t r = 0; r < plan->rank_count; r++) {
+        const size_t count = plan->first[r + 1] - plan->first[r];
+        const size_t near = map_mapping_near(plan, r);
+        if (near && near < count) {
+            fprintf(out, "%s%zu (%zu of %zu)", between, r, near, count);
+            between = ", rank ";
+        }
+    }
+    fputs(*between == ',' ? "\n" : "", out);
+}
+
 void map_explain_summary(FILE *out, const struct map_mapping *plan)
 {
     struct map_view view;
@@ -124,6 +186,7 @@ void map_explain_summary(FILE *out, const struct map_mapping *plan)
     }
     print_groups(&s, "cores", MAP_CORES);
     print_held(out, plan);
+    print_partly_near(out, plan);
     map_view_free(&view);
 }
 

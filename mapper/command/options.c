@@ -218,6 +218,8 @@ void map_options_read(int argc, char **argv, struct map_options *options)
     check_options(options);
     if (!options->format && !options->worth && !options->suggest) {
         bool devices = options->gpus || options->nics;
+        options->undecided = !options->memory && !options->communication && !options->json &&
+                             !getenv("SERVET_MEM_PRIOR") && !getenv("SERVET_COMM_PRIOR");
         options->format = map_common_format(options->json ? "json" : devices ? "devices" : "list");
     }
 }

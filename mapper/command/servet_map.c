@@ -154,6 +154,52 @@ static void answer_worth(const struct map_options *options, const struct servet_
     free(pus);
 }
 
+static void predict_places(const struct map_options *options, const struct servet_profile *profile,
+                           const uint32_t *pus, struct map_figures *figures)
+{
+    const size_t count = count_places(options);
+    struct map_view view;
+    struct servet_error error;
+    cli_check(map_view_make(profile, priority_of(options), count, &view, &error), &error);
+    uint32_t *leaves = map_needed(map_arena_get(&view.arena, count, sizeof *leaves));
+    for (size_t i = 0; i < count; i++) {
+        leaves[i] = map_view_leaf(&view, pus[i]);
+    }
+    map_done(map_figures_of(&view, leaves, count, figures));
+    map_view_free(&view);
+}
+
+/* Where no priority was given, and the other one lets more or fewer share a cache. */
+static void note_priority(const struct map_options *options, const struct servet_profile *profile,
+                          const struct profile_set *allowed, const uint32_t *pus)
+{
+    struct map_options other = *options;
+    struct map_devices devices = {0};
+    struct map_figures here, there;
+    size_t level = MAP_FIGURE_LEVELS;
+    if (!options->undecided) {
+        return;
+    }
+    other.communication = true;
+    other.explain = false;
+    uint32_t *placed = map_needed(calloc(count_places(options), sizeof *placed));
+    choose_places(&other, profile, allowed, NULL, placed, &devices);
+    predict_places(options, profile, pus, &here);
+    predict_places(&other, profile, placed, &there);
+    while (level && here.cache_most[level - 1] == there.cache_most[level - 1]) {
+        level--;
+    }
+    if (level) {
+        cli_note(
+            "the default, --mem-prior, puts at most %u worker%s on an L%zu cache, --comm-prior "
+            "%u: for programs of many messages try both",
+            here.cache_most[level - 1], here.cache_most[level - 1] == 1 ? "" : "s", level,
+            there.cache_most[level - 1]);
+    }
+    map_devices_free(&devices);
+    free(placed);
+}
+
 /* Where there are more workers than that, it is said. */
 static void note_quota(const struct map_options *options, size_t workers)
 {
@@ -221,6 +267,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
         map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
+    note_priority(options, profile, allowed, pus);
     note_quota(options, places);
     if (places > allowed->count) {
         cli_note("%zu workers on %zu PUs: some PUs get more than one", places, allowed->count);

@@ -39,6 +39,9 @@ void map_mapping_free(struct map_mapping *mapping);
 /* The first rank behind `rank` that is on another node than it. */
 size_t map_mapping_next_node(const struct map_mapping *mapping, size_t rank);
 
+/* How many of the rank's PUs are near one of its GPUs. */
+size_t map_mapping_near(const struct map_mapping *mapping, size_t rank);
+
 /* Do all places lie on one node? */
 bool map_mapping_one_node(const struct map_mapping *mapping);
 

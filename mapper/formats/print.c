@@ -121,18 +121,24 @@ static void print_held(FILE *out, const struct map_mapping *mapping, size_t rank
     fputs(*between == ',' ? "" : "\t-", out);
 }
 
-/* How many of the rank's PUs are near one of its GPUs; "far" and "near" of none and of all. */
-static void print_distance(FILE *out, const struct map_mapping *mapping, size_t rank)
+size_t map_mapping_near(const struct map_mapping *mapping, size_t rank)
 {
-    const size_t first = mapping->first[rank], count = mapping->first[rank + 1] - first;
     size_t near = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = mapping->first[rank]; i < mapping->first[rank + 1]; i++) {
         const struct map_held *held = next_held(mapping, rank, PROFILE_GPU, NULL);
-        while (held && !profile_set_has(&held->device->pus, mapping->places[first + i].os_index)) {
+        while (held && !profile_set_has(&held->device->pus, mapping->places[i].os_index)) {
             held = next_held(mapping, rank, PROFILE_GPU, held);
         }
         near += held != NULL;
     }
+    return near;
+}
+
+/* "far" and "near" of none and of all. */
+static void print_distance(FILE *out, const struct map_mapping *mapping, size_t rank)
+{
+    const size_t count = mapping->first[rank + 1] - mapping->first[rank];
+    const size_t near = map_mapping_near(mapping, rank);
     if (near && near < count) {
         fprintf(out, "\t%zu of %zu near\n", near, count);
         return;
