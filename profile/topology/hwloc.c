@@ -89,15 +89,26 @@ static struct profile_relation *relation_of(struct source *source, hwloc_obj_typ
     }
 }
 
+/* hwloc 1, and hwloc 2 where HWLOC_KNL_MSCACHE_L3 asks for it, call the fast memory of a KNL in
+ * cache mode its L3 cache: GiB of memory, of which no thread has a share as of a cache. */
+static hwloc_obj_type_t type_of(hwloc_obj_t object)
+{
+    const bool memory = object->subtype && strcmp(object->subtype, "MemorySideCache") == 0;
+    return memory ? HWLOC_OBJ_MEMCACHE : object->type;
+}
+
 /* All objects of one depth. A type may be on several: cores are when caches of one thread are above
  * them in a core with one thread left (the other is offline) and below them elsewhere. */
 static int read_depth(struct source *source, int depth)
 {
-    hwloc_obj_type_t type = hwloc_get_depth_type(source->topology, depth);
+    hwloc_obj_t object = hwloc_get_obj_by_depth(source->topology, depth, 0);
+    if (!object) {
+        return 0;
+    }
+    const hwloc_obj_type_t type = type_of(object);
     struct profile_relation *relation = relation_of(source, type);
-    hwloc_obj_t object = NULL;
     int rc = 0;
-    while (rc == 0 && (object = hwloc_get_next_obj_by_depth(source->topology, depth, object))) {
+    for (; rc == 0 && object; object = object->next_cousin) {
         rc = hwloc_obj_type_is_dcache(type) ? add_cache(source, object)
              : relation                     ? add_group(object, relation)
                                             : 0;
