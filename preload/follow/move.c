@@ -21,9 +21,7 @@ static bool find_near(const char *bus_id, struct profile_mask *out)
     if (!profile_near_bus("", bus_id, out)) {
         return false;
     }
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        out->word[i] &= before.word[i];
-    }
+    profile_mask_intersect(out, &before);
     return !profile_mask_empty(out) && !profile_mask_equal(out, &before);
 }
 

@@ -111,12 +111,7 @@ static bool is_whole(const struct profile_mask *view, size_t size, const void *s
 {
     struct profile_mask mask = {0};
     memcpy(&mask, set, size < sizeof mask ? size : sizeof mask);
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        if (view->word[i] & ~mask.word[i]) {
-            return false;
-        }
-    }
-    return true;
+    return profile_mask_within(view, &mask);
 }
 
 /* True: the change has been dealt with. Else it is to be carried out, and if it is the calling

@@ -123,8 +123,7 @@ bool pin_foreign_load_pus(const struct profile_mask *allowed, pid_t launcher,
     if (launcher != 0) {
         see_process(&after, launcher, 0);
     }
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        out->word[i] &= ~(before.pus.word[i] & after.pus.word[i]);
-    }
+    profile_mask_intersect(&before.pus, &after.pus);
+    profile_mask_subtract(out, &before.pus);
     return true;
 }

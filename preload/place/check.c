@@ -49,9 +49,8 @@ static void find_laid(void)
 {
     char holders[PIN_WHY_HOLDERS];
     pin_process_lock();
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        laid.hidden.word[i] = pin_here.plan.avoid.word[i] & pin_here.plan.own.word[i];
-    }
+    laid.hidden = pin_here.plan.avoid;
+    profile_mask_intersect(&laid.hidden, &pin_here.plan.own);
     pin_process_unlock();
     pin_neighbours_find(&laid.hidden, pin_here.launcher.starter, &laid.over);
     pin_why_holders(&laid.hidden, &laid.over, holders);

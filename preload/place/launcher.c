@@ -23,29 +23,6 @@ int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t s
                     launcher->node_rank, launcher->node_ranks);
 }
 
-static bool is_within(const struct profile_mask *a, const struct profile_mask *b)
-{
-    unsigned long beyond = 0;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        beyond |= a->word[i] & ~b->word[i];
-    }
-    return beyond == 0;
-}
-
-static void keep_common(struct profile_mask *mask, const struct profile_mask *other)
-{
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        mask->word[i] &= other->word[i];
-    }
-}
-
-static void add_all(struct profile_mask *mask, const struct profile_mask *other)
-{
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        mask->word[i] |= other->word[i];
-    }
-}
-
 /* A cpulist of /sys. False, and an empty mask, where it cannot be read or lists nothing. */
 static bool read_pus(const char *path, struct profile_mask *out)
 {
@@ -244,7 +221,7 @@ static bool read_step_pus(uint32_t rank, struct profile_mask *all, struct profil
             return false;
         }
         mine = task == rank ? one : mine;
-        add_all(&found, &one);
+        profile_mask_unite(&found, &one);
         text = *end ? end + 1 : end;
     }
     if (profile_mask_empty(&found)) {
@@ -267,7 +244,7 @@ static double keep_cpuset(const char *folder, int *rc)
     bool known = read_pus(path, &here);
     snprintf(path, sizeof path, "%s/cpuset.cpus", folder);
     if (known || read_pus(path, &here)) {
-        keep_common(&cpuset, &here);
+        profile_mask_intersect(&cpuset, &here);
     }
     return INFINITY;
 }
@@ -288,7 +265,7 @@ static void find_job_pus(const struct pin_launcher *launcher, struct profile_mas
     if (slurm && read_relative(launcher->starter, &starter) && profile_is_daemon(starter.name)) {
         profile_mask_all(&cpuset);
         (void)profile_group_least("", "cpuset", keep_cpuset, keep_cpuset, &rc);
-        keep_common(&found, &cpuset);
+        profile_mask_intersect(&found, &cpuset);
     }
     if (!profile_mask_empty(&found)) {
         *out = found;
@@ -314,14 +291,14 @@ static bool is_nth(const struct profile_mask *own, const struct profile_mask *wi
             !read_pus(path, &object)) {
             continue;
         }
-        keep_common(&object, within);
-        if (is_within(&object, &seen)) {
+        profile_mask_intersect(&object, within);
+        if (profile_mask_within(&object, &seen)) {
             continue; /* that of another PU, too, or no PU of `within` */
         }
-        if (is_within(own, &object) && (!whole || is_within(&object, own))) {
+        if (profile_mask_within(own, &object) && (!whole || profile_mask_within(&object, own))) {
             at = objects;
         }
-        add_all(&seen, &object);
+        profile_mask_unite(&seen, &object);
         objects++;
     }
     return objects > 0 && at == number % objects;
@@ -344,7 +321,7 @@ static bool is_shape_of_default(const struct pin_launcher *launcher, const struc
     if (!read_pus(path, &package)) {
         return true;
     }
-    keep_common(&package, all);
+    profile_mask_intersect(&package, all);
     return is_nth(own, &package, CPU "thread_siblings_list", rank, false);
 }
 
@@ -391,7 +368,7 @@ static uint32_t count_sharers(const struct pin_launcher *launcher, const struct 
                               const struct profile_mask *all)
 {
     const size_t ranks = launcher->node_ranks * profile_mask_count(own) / profile_mask_count(all);
-    return ranks > 1 && is_within(own, all) ? (uint32_t)ranks : 1;
+    return ranks > 1 && profile_mask_within(own, all) ? (uint32_t)ranks : 1;
 }
 
 void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_mask *start,
@@ -407,7 +384,7 @@ void pin_launcher_allowed(struct pin_launcher *launcher, const struct profile_ma
     if (!is_servets && profile_mask_equal(start, &all)) {
         return;
     }
-    if (!is_servets && is_within(start, &all) && is_default(launcher, start, &all)) {
+    if (!is_servets && profile_mask_within(start, &all) && is_default(launcher, start, &all)) {
         launcher->mask_of = PIN_MASK_BY_LAUNCHER;
         *out = all;
         return;

@@ -453,12 +453,10 @@ static void find_busy(const struct planning *planning, struct profile_mask *out)
 static void add_busy(const struct planning *planning, const struct profile_mask *busy,
                      struct profile_mask *taken)
 {
-    unsigned long free_pus = 0;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        free_pus |= planning->may_use.word[i] & ~(taken->word[i] | busy->word[i]);
-    }
-    for (size_t i = 0; free_pus && i < PROFILE_MASK_WORDS; i++) {
-        taken->word[i] |= busy->word[i];
+    struct profile_mask all = *taken;
+    profile_mask_unite(&all, busy);
+    if (!profile_mask_within(&planning->may_use, &all)) {
+        *taken = all;
     }
 }
 
@@ -484,9 +482,7 @@ static int place_around(struct planning *planning, const struct profile_mask *ta
 static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
 {
     plan->ours = plan->held;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        plan->ours.word[i] &= ~plan->avoid.word[i];
-    }
+    profile_mask_subtract(&plan->ours, &plan->avoid);
     if (pin_registry_take_all(registry, &plan->ours, plan->pus[0], false)) {
         return true;
     }
@@ -509,9 +505,7 @@ static void nap(const struct planning *planning, int tries)
 static bool lacks_room(const struct planning *planning, const struct profile_mask *taken)
 {
     struct profile_mask left = planning->may_use;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        left.word[i] &= ~taken->word[i];
-    }
+    profile_mask_subtract(&left, taken);
     return profile_mask_count(&left) < (planning->threads ? planning->threads : 1);
 }
 

@@ -97,6 +97,36 @@ size_t profile_mask_count(const struct profile_mask *mask)
     return count;
 }
 
+void profile_mask_unite(struct profile_mask *mask, const struct profile_mask *other)
+{
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        mask->word[i] |= other->word[i];
+    }
+}
+
+void profile_mask_intersect(struct profile_mask *mask, const struct profile_mask *other)
+{
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        mask->word[i] &= other->word[i];
+    }
+}
+
+void profile_mask_subtract(struct profile_mask *mask, const struct profile_mask *other)
+{
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        mask->word[i] &= ~other->word[i];
+    }
+}
+
+bool profile_mask_within(const struct profile_mask *mask, const struct profile_mask *other)
+{
+    unsigned long beyond = 0;
+    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
+        beyond |= mask->word[i] & ~other->word[i];
+    }
+    return beyond == 0;
+}
+
 int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out)
 {
     size_t count = profile_mask_count(mask), next = 0;

@@ -42,6 +42,13 @@ bool profile_mask_equal(const struct profile_mask *a, const struct profile_mask 
 bool profile_mask_empty(const struct profile_mask *mask);
 size_t profile_mask_count(const struct profile_mask *mask);
 
+/* Adds the members of `other`; keeps only them; removes them. */
+void profile_mask_unite(struct profile_mask *mask, const struct profile_mask *other);
+void profile_mask_intersect(struct profile_mask *mask, const struct profile_mask *other);
+void profile_mask_subtract(struct profile_mask *mask, const struct profile_mask *other);
+/* Is each member one of `other`, too? */
+bool profile_mask_within(const struct profile_mask *mask, const struct profile_mask *other);
+
 /* Between the two forms. 0, -ENOMEM; PUs that a mask cannot hold are left out. */
 int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out);
 void profile_mask_from_set(const struct profile_set *set, struct profile_mask *out);

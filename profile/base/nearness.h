@@ -17,12 +17,12 @@
 static inline const char *profile_nearness(const struct profile_mask *pus,
                                            const struct profile_mask *near)
 {
-    bool all = true, any = false;
-    for (size_t i = 0; i < PROFILE_MASK_WORDS; i++) {
-        all = all && (pus->word[i] & ~near->word[i]) == 0;
-        any = any || (pus->word[i] & near->word[i]) != 0;
+    struct profile_mask both = *pus;
+    profile_mask_intersect(&both, near);
+    if (profile_mask_empty(&both)) {
+        return "far";
     }
-    return all && any ? "near" : any ? "partly near" : "far";
+    return profile_mask_within(pus, near) ? "near" : "partly near";
 }
 
 static inline bool profile_mask_parse(const char *list, struct profile_mask *out)
