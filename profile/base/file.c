@@ -196,11 +196,5 @@ int profile_save_file(const char *path, const char *data, size_t length, struct 
 bool profile_replaceable(const char *path)
 {
     char head[HEAD_BYTES + 1];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    ssize_t got = fd < 0 ? 0 : read(fd, head, HEAD_BYTES);
-    if (fd >= 0) {
-        close(fd);
-    }
-    head[got > 0 ? got : 0] = '\0';
-    return got <= 0 || strstr(head, "\"servet_profile\"");
+    return !profile_read_small(path, head, sizeof head) || strstr(head, "\"servet_profile\"");
 }

@@ -3,6 +3,7 @@
 #ifndef SERVET_PROFILE_BASE_FILE_H
 #define SERVET_PROFILE_BASE_FILE_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profile/base/error.h"
@@ -17,11 +19,24 @@
 /* -- small files of /proc and /sys, read at once: a second read could tell of another moment. Here,
  * since the shim, its commands and the report are linked of different files -- */
 
+/* A descriptor, or -errno. A plain file: at another one, a FIFO that stands there, a program could
+ * wait for ever. */
+static inline int profile_open_plain(const char *path)
+{
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode))) {
+        return file < 0 ? -errno : file;
+    }
+    close(file);
+    return -EINVAL;
+}
+
 /* The first `size` - 1 bytes, ended by a zero; false, and "", when the file cannot be read or is
  * empty. */
 static inline bool profile_read_small(const char *path, char *text, size_t size)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = profile_open_plain(path);
     ssize_t length = file < 0 ? -1 : read(file, text, size - 1);
     if (file >= 0) {
         close(file);

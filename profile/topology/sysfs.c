@@ -4,13 +4,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "profile/base/file.h"
 
 /* A read of less than that from a file of sysfs, or from a captured one, ends the file (the kernel
  * gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in pieces. */
@@ -22,21 +22,9 @@ static bool comes_whole(const struct sysfs *fs)
     return strncmp(fs->path + strlen(fs->root), folder, sizeof folder - 1) == 0;
 }
 
-/* A plain file: at another one, a FIFO that stands there, a program could wait for ever. */
-static int open_plain(const char *path)
-{
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))) {
-        return fd < 0 ? -errno : fd;
-    }
-    close(fd);
-    return -EINVAL;
-}
-
 static int read_text(struct sysfs *fs)
 {
-    int fd = open_plain(fs->path);
+    int fd = profile_open_plain(fs->path);
     if (fd < 0) {
         return fd;
     }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profile/base/file.h"
 #include "tests/base/runner.h"
 
 static char host[HOST_NAME_MAX + 1];
@@ -282,6 +283,23 @@ TEST(only_regular_files_of_some_size_are_read)
     ck_assert_int_eq(profile_load_node(path, &p, &error), -EINVAL);
     ck_assert_msg(strstr(error.text, "larger than 16 MiB") != NULL, "%s", error.text);
     ck_assert_ptr_null(p);
+}
+
+/* Of a FIFO without a writer, of one with a text in it, of a device. */
+TEST(only_plain_files_are_read_as_small_ones)
+{
+    const char *path = scratch_path("small");
+    char text[8] = "before";
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!profile_read_small(path, text, sizeof text));
+    ck_assert_str_eq(text, "");
+    int both = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(write(both, "0-1\n", 4), 4);
+    ck_assert(!profile_read_small(path, text, sizeof text));
+    close(both);
+    ck_assert(!profile_read_small("/dev/zero", text, sizeof text));
+    ck_assert(profile_read_small("/proc/self/stat", text, sizeof text));
+    ck_assert_uint_eq(strlen(text), sizeof text - 1);
 }
 
 /* Everything that the weights ask of a class. */
