@@ -60,9 +60,13 @@ static void find_laid(void)
 
 void pin_check_laid(int32_t pu)
 {
-    const bool asked = pin_here.options.report || pin_here.options.verbose;
-    if (asked && pu >= 0 && profile_mask_has(&pin_here.plan.avoid, (uint32_t)pu) &&
-        !atomic_exchange(&laid.known, true)) {
+    if (pu < 0 || !(pin_here.options.report || pin_here.options.verbose)) {
+        return;
+    }
+    pin_process_lock();
+    const bool is_over = profile_mask_has(&pin_here.plan.avoid, (uint32_t)pu);
+    pin_process_unlock();
+    if (is_over && !atomic_exchange(&laid.known, true)) {
         (void)pin_pages_with_stack(find_laid);
     }
 }

@@ -376,6 +376,7 @@ void pin_process_lock(void)
 {
     struct pin_shield shield;
     pin_shield_raise(&shield);
+    pin_self.has_lock = true; /* first: a handler may end the program in between */
     if (pthread_mutex_lock(&lock) == EOWNERDEAD) {
         pthread_mutex_consistent(&lock);
         atomic_store(&pin_life.broken, true);
@@ -383,7 +384,6 @@ void pin_process_lock(void)
     pin_self.shield = shield;
     pin_self.outside = pin_self.inside;
     pin_self.inside = true;
-    pin_self.has_lock = true;
 }
 
 bool pin_process_is_broken(void)
@@ -395,8 +395,8 @@ void pin_process_unlock(void)
 {
     const struct pin_shield shield = pin_self.shield;
     pin_self.inside = pin_self.outside;
-    pin_self.has_lock = false;
     pthread_mutex_unlock(&lock);
+    pin_self.has_lock = false;
     pin_shield_lower(&shield);
 }
 
@@ -637,6 +637,11 @@ static const char *why_nothing(void)
 
 static void say_goodbye(void)
 {
+    static struct pin_process last; /* other threads go on */
+    pin_process_lock();
+    last = pin_here;
+    pin_why_take_over();
+    pin_process_unlock();
     const char *why = pin_why_report() ? NULL : why_nothing();
     if (why && !(pin_life_state() == IDLE && pin_report_rank())) {
         pin_report_once("nothing was placed: {nothing_placed}",
@@ -648,8 +653,8 @@ static void say_goodbye(void)
             PROFILE_FACTS(PROFILE_WORD("nothing_traced", "the program called no MPI_Init")));
     }
     if (pin_life_state() == PLANNED || atomic_load(&pin_life.gave_up)) {
-        pin_report_write(&pin_here);
-        pin_memory_say_peak(&pin_here.options, &pin_here.plan.memory);
+        pin_report_write(&last);
+        pin_memory_say_peak(&last.options, &last.plan.memory);
     }
 }
 
@@ -657,7 +662,8 @@ static void say_goodbye(void)
 __attribute__((destructor)) static void destructor(void)
 {
     bool is_asked = pin_here.options.report || pin_here.options.verbose;
-    if (!is_asked || pin_life_state() == NEW || pin_self.shut) {
+    /* A handler may end the program in a thread that has the lock. */
+    if (!is_asked || pin_life_state() == NEW || pin_self.shut || pin_self.has_lock) {
         return;
     }
     (void)pin_process_active(); /* a child's copy begins anew */

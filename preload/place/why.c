@@ -33,7 +33,7 @@ static struct pin_pools seen;
 static struct profile_mask own, avoided;
 static atomic_bool saying;
 
-static void take_over(void)
+void pin_why_take_over(void)
 {
     seen = pin_here.pools;
     own = pin_here.plan.own;
@@ -171,7 +171,7 @@ void pin_why_say(void)
         return;
     }
     pin_process_lock();
-    take_over();
+    pin_why_take_over();
     pin_process_unlock();
     if (is_news()) {
         (void)pin_pages_with_stack(say_pools);
@@ -182,7 +182,6 @@ void pin_why_say(void)
 bool pin_why_report(void)
 {
     bool any = false;
-    take_over(); /* the program ends, maybe in a handler in a thread that has the lock */
     say_pools();
     for (unsigned number = 0; number < PIN_POOLS; number++) {
         if (seen.pool[number].cause != PIN_CAUSE_NONE) {

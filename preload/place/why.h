@@ -10,7 +10,9 @@
 /* Says it of pools that have been left since the last call. The lock is not held: files are
  * read. */
 void pin_why_say(void);
-/* The same at the end, in the report. True: some pool was left. */
+/* For the report at the end: as it is now, while the lock is held; then the same of that. True:
+ * some pool was left. */
+void pin_why_take_over(void);
 bool pin_why_report(void);
 /* In the child of a fork. */
 void pin_why_reset(void);

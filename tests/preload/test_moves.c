@@ -2,7 +2,9 @@
  * was put? The whole shim is in this program. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,6 +197,45 @@ TEST(a_forks_child_has_a_lock_of_its_own)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     end(thread);
+}
+
+static void *plan_meanwhile(void *unused)
+{
+    pin_process_lock();
+    sem_post(&begun);
+    usleep(200000);
+    for (unsigned pool = 0; pool < PIN_POOLS; pool++) {
+        pin_here.pools.pool[pool].cause = PIN_CAUSE_NONE;
+    }
+    pin_here.pools.pool[0].cause = PIN_CAUSE_MASK;
+    pin_process_unlock();
+    return wait_to_go(unused);
+}
+
+/* Another thread has the lock when the program ends. */
+TEST(a_report_at_the_end_waits_for_the_lock)
+{
+    char text[1000] = "", name[64];
+    int ends[2], status;
+    ck_assert_int_eq(pipe(ends), 0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", ends[1]);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        alarm(20);
+        pin_here.options.report = name;
+        if (pthread_create(&thread, NULL, plan_meanwhile, NULL) == 0) {
+            sem_wait(&begun);
+        }
+        exit(0);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_ge(read(ends[0], text, sizeof text - 1), 0);
+    ck_assert_msg(strstr(text, "the program gave a mask"), "%s", text);
+    close(ends[0]);
 }
 
 /* -- a sandbox -- */
