@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "profile/base/error.h"
+#include "profile/base/file.h"
 #include "profile/base/guess.h"
 
 /* Visible, because it is glibc that reads it: in a room built with hidden visibility --version
@@ -224,16 +225,11 @@ void cli_check(int rc, const struct servet_error *error)
     }
 }
 
-/* XML begins with '<', JSON never does. A FIFO is not asked: what is read of it is gone. */
+/* XML begins with '<', JSON never does. */
 static bool is_xml(const char *path)
 {
-    struct stat status;
-    FILE *file = stat(path, &status) == 0 && S_ISREG(status.st_mode) ? fopen(path, "re") : NULL;
-    const bool xml = file && getc(file) == '<';
-    if (file) {
-        fclose(file);
-    }
-    return xml;
+    char first[2];
+    return profile_read_small(path, first, sizeof first) && first[0] == '<';
 }
 
 struct servet_profile *cli_load(const char *path)
