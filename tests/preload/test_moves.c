@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "tests/base/runner.h"
+#include "tests/base/scratch.h"
 
 /* A thread as a look has found it. */
 struct seen {
@@ -236,6 +238,83 @@ TEST(a_report_at_the_end_waits_for_the_lock)
     ck_assert_int_ge(read(ends[0], text, sizeof text - 1), 0);
     ck_assert_msg(strstr(text, "the program gave a mask"), "%s", text);
     close(ends[0]);
+}
+
+/* -- plans -- */
+
+/* Two plans at once would undo each other's places. */
+TEST(a_thread_that_comes_while_another_one_plans_is_left)
+{
+    pthread_t thread;
+    ck_assert(pin_process_settle());
+    atomic_store(&pin_life.planning, true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, wait_to_go, NULL), 0);
+    sem_wait(&begun);
+    ck_assert(!pin_process_is_planned());
+    end(thread);
+    atomic_store(&pin_life.planning, false);
+    (void)start(&thread, wait_too);
+    end(thread);
+}
+
+static struct pin_registry another_job;
+static bool ends_soon;
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    if (ends_soon) {
+        ends_soon = false;
+        pin_registry_release(&another_job);
+    }
+    return __real_nanosleep(time, left);
+}
+
+/* It looks again: jobs that choose at one moment take PUs and give them back. */
+TEST(pus_that_another_job_gives_back_at_once_are_taken)
+{
+    pthread_t thread;
+    const char *path = scratch_path("registry");
+    struct profile_mask own;
+    ck_assert_int_eq(profile_mask_get(0, &own), 0);
+    ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
+    ck_assert(pin_registry_take_all(&another_job, &own, PROFILE_MASK_PUS, false));
+    pin_here.options.no_registry = false;
+    pin_here.options.registry = path;
+    ends_soon = true;
+    (void)start(&thread, wait_to_go);
+    ck_assert(profile_mask_empty(&pin_here.plan.avoid));
+    end(thread);
+}
+
+/* -- the end of a thread -- */
+
+static bool is_cancelled;
+
+void __real_pin_report_end(uint32_t line);
+void __wrap_pin_report_end(uint32_t line);
+void __wrap_pin_report_end(uint32_t line)
+{
+    if (is_cancelled) {
+        pthread_cancel(pthread_self());
+    }
+    __real_pin_report_end(line);
+}
+
+static void *may_end_anywhere(void *unused)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    return wait_to_go(unused);
+}
+
+TEST(a_thread_that_is_cancelled_while_it_ends_gives_its_place_back)
+{
+    pthread_t thread;
+    (void)start(&thread, may_end_anywhere);
+    is_cancelled = true;
+    end(thread);
+    ck_assert_uint_eq(places_taken(), 0);
 }
 
 /* -- a sandbox -- */

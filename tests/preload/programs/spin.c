@@ -1,12 +1,15 @@
 /* spin: a worker computes until stdin ends, and the main thread waits for that; both report where
- * they are. spin alone: the main thread ends before its worker, which ends by the kernel's call.
+ * they are. spin bound: the worker binds itself to where it is. spin files: what the shim's watch
+ * has done to the files of the process after two looks. spin alone: the main thread ends before its worker, which ends by the kernel's call.
  * spin after MS: a worker lives for so long; how many threads there are when it has been joined, by
  * C11's function too, and whether the process may have a namespace then for which it must have one
  * alone. */
 #include <dirent.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <threads.h>
+#include <time.h>
 
 #include "threads.h"
 
@@ -18,6 +21,14 @@ static void *computes(void *argument)
     }
     report_worker(0, 1);
     return argument;
+}
+
+static void *computes_where_it_is(void *unused)
+{
+    cpu_set_t here;
+    must(sched_getaffinity(0, sizeof here, &here));
+    must(sched_setaffinity(0, sizeof here, &here));
+    return computes(unused);
 }
 
 static void *goes_without_a_word(void *unused)
@@ -60,6 +71,27 @@ static void after(char *ms)
     printf(" alone %s\n", unshare(CLONE_NEWUSER) == 0 ? "yes" : strerror(errno));
 }
 
+/* Is a number that was free taken at any moment? Does a pipe whose end is closed hang up? */
+static void files(void)
+{
+    int ends[2], taken = 0;
+    must(pipe(ends));
+    const int next = dup(0);
+    struct pollfd reader = {.fd = ends[0], .events = POLLIN};
+    pthread_t worker = begin_thread(computes, NULL);
+    const time_t begun = time(NULL);
+    close(next);
+    while (time(NULL) < begun + 2) {
+        const int now = dup(0);
+        taken += now != next;
+        close(now);
+    }
+    close(ends[1]);
+    printf("taken %d hangs up %d\n", taken > 0, poll(&reader, 1, 0));
+    ended = 1;
+    pthread_join(worker, NULL);
+}
+
 int main(int argc, char **argv)
 {
     char byte;
@@ -71,7 +103,11 @@ int main(int argc, char **argv)
         after(argv[2]);
         return 0;
     }
-    pthread_t worker = begin_thread(computes, NULL);
+    if (argc > 1 && strcmp(argv[1], "files") == 0) {
+        files();
+        return 0;
+    }
+    pthread_t worker = begin_thread(argc > 1 ? computes_where_it_is : computes, NULL);
     while (read(STDIN_FILENO, &byte, 1) > 0) {
     }
     ended = 1;
