@@ -1,8 +1,8 @@
 /* spin: a worker computes until stdin ends, and the main thread waits for that; both report where
  * they are. spin bound: the worker binds itself to where it is. spin files: how the shim's watch
- * leaves the files of the process. spin alone: the main thread ends before its worker, which ends by
- * the kernel's call. spin after MS: a worker lives for so long; how many threads there are when it
- * has been joined, by C11's function too, and whether the process may have a namespace then for
+ * leaves the files of the process. spin alone: the main thread ends before its worker, which ends
+ * by the kernel's call. spin after MS: a worker lives for so long; how many threads there are when
+ * it has been joined, by C11's function too, and whether the process may have a namespace then for
  * which it must have one alone. */
 #include <dirent.h>
 #include <poll.h>
