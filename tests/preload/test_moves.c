@@ -2,6 +2,7 @@
  * was put? The whole shim is in this program. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,7 @@ TEST(a_thread_that_ended_without_a_word_is_not_moved)
 
 static pid_t leaves;
 static struct pin_thread *leaving;
+static atomic_int main_went = -1, thread_went = -1; /* the PU they were put on last */
 
 int __real_profile_mask_set_pu(pid_t tid, uint32_t pu);
 int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu);
@@ -155,6 +157,7 @@ int __wrap_profile_mask_set_pu(pid_t tid, uint32_t pu)
     if (leaving && tid == leaves) {
         atomic_store(&leaving->away, true);
     }
+    atomic_store(tid == 0 && pin_self.is_main ? &main_went : &thread_went, (int)pu);
     return __real_profile_mask_set_pu(tid, pu);
 }
 
@@ -238,6 +241,73 @@ TEST(a_report_at_the_end_waits_for_the_lock)
     ck_assert_int_ge(read(ends[0], text, sizeof text - 1), 0);
     ck_assert_msg(strstr(text, "the program gave a mask"), "%s", text);
     close(ends[0]);
+}
+
+/* -- the main thread's PU -- */
+
+static int main_runs_on = -1;
+
+int __real_sched_getcpu(void);
+int __wrap_sched_getcpu(void);
+int __wrap_sched_getcpu(void)
+{
+    return main_runs_on >= 0 ? main_runs_on : __real_sched_getcpu();
+}
+
+/* A main thread without a place goes to the first one, and may run anywhere again. */
+TEST(a_main_thread_makes_room_for_a_thread_that_comes_to_its_pu)
+{
+    pthread_t thread;
+    struct profile_mask now;
+    const struct seen before = start(&thread, wait_to_go);
+    end(thread);
+    main_runs_on = before.pu;
+    atomic_store(&main_went, -1);
+    const struct seen seen = start(&thread, wait_too);
+    ck_assert_int_eq(seen.pu, before.pu);
+    ck_assert_int_eq(atomic_load(&main_went), (int)pin_here.pools.places[0].pu);
+    ck_assert_int_eq(profile_mask_get(0, &now), 0);
+    ck_assert(profile_mask_equal(&now, &pin_here.children));
+    end(thread);
+}
+
+/* The kernel does not move one that waits by sched_yield(): it waits beside the main thread. With
+ * attributes that cannot be copied it goes there itself. */
+#ifdef PTHREAD_ATTR_NO_SIGMASK_NP
+#define WAYS 2
+#else
+#define WAYS 1
+#endif
+
+TEST(threads_that_are_left_begin_beside_the_main_thread, .loops = WAYS)
+{
+    pthread_t first, second;
+    pthread_attr_t attributes;
+    const struct seen seen = start(&first, wait_to_go);
+    pin_process_lock();
+    pin_process_pin_main(&pin_here);
+    const int32_t main_pu = pin_process_main_pu();
+    ck_assert(main_pu >= 0 && main_pu != seen.pu);
+    atomic_store(&thread_went, -1);
+    ck_assert(pin_pools_loosen(&pin_here.pools, seen.record->pool, pin_process_leave));
+    pin_process_unlock();
+    ck_assert_int_eq(atomic_load(&thread_went), main_pu);
+    atomic_store(&thread_went, -1);
+    pthread_attr_init(&attributes);
+#ifdef PTHREAD_ATTR_NO_SIGMASK_NP
+    sigset_t none;
+    sigemptyset(&none);
+    ck_assert(_i == 0 || pthread_attr_setsigmask_np(&attributes, &none) == 0);
+#endif
+    ck_assert_int_eq(pthread_create(&second, &attributes, wait_too, NULL), 0);
+    sem_wait(&begun);
+    const int32_t born = pin_record_at(pin_record_count())->born;
+    ck_assert_int_eq(born >= 0 ? born : atomic_load(&thread_went), main_pu);
+    ck_assert_int_eq(born >= 0, _i == 0);
+    pthread_attr_destroy(&attributes);
+    sem_post(&go);
+    end(first);
+    pthread_join(second, NULL);
 }
 
 /* -- plans -- */

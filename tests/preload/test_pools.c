@@ -384,6 +384,18 @@ TEST(a_record_is_handed_out_once)
     ck_assert_ptr_ne(pin_record_take(), a);
 }
 
+TEST(one_in_some_threads_of_a_brief_routine_is_looked_at)
+{
+    static const int routine;
+    unsigned sampled = 0;
+    pin_brief_ended(&routine, 1000);
+    for (int i = 0; i < 100; i++) {
+        sampled += pin_brief_is_sampled(&routine);
+    }
+    ck_assert_uint_gt(sampled, 1);
+    ck_assert_uint_lt(sampled, 20);
+}
+
 TEST(a_routine_is_brief_until_its_threads_live_longer)
 {
     static const int routine, other;
