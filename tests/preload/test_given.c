@@ -177,6 +177,25 @@ TEST(a_process_by_itself_lies_beside_the_gpu_that_it_was_given)
     close_machine(&machine);
 }
 
+/* A script has narrowed it: the PUs near the GPU are those of them that are inside. */
+TEST(a_process_by_itself_stays_inside_its_mask)
+{
+    struct profile_mask given, before = {0};
+    be_matrix(PROFILE_PCI_NVIDIA);
+    setenv("CUDA_VISIBLE_DEVICES", "2", 1);
+    given = machine.all;
+    for (uint32_t i = 0; i < 4; i++) {
+        profile_mask_remove(&given, matrix_nodes[2] * NODE_PUS + i);
+    }
+    apply_to(&given);
+    expect_beside(2, NODE_PUS - 4, &before);
+    PROFILE_MASK_EACH(&mask, pu)
+    {
+        ck_assert(profile_mask_has(&given, pu));
+    }
+    close_machine(&machine);
+}
+
 /* In blocks and in turn. */
 TEST(ranks_that_share_a_gpu_share_the_pus_near_it, .loops = 4)
 {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "preload/place/launcher.h"
@@ -123,6 +124,45 @@ TEST(words_that_anybody_uses_are_no_launcher)
     set_all("LOCAL_RANK=2 RANK=2 WORLD_SIZE=4");
     pin_launcher_read(false, &launcher);
     ck_assert_ptr_null(launcher.name);
+}
+
+/* The job of a process that the launcher has started just now. */
+static uint64_t job_with(const char *variables)
+{
+    uint64_t job = 0;
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    const pid_t rank = fork();
+    if (rank == 0) {
+        struct pin_launcher launcher;
+        set_all(variables);
+        pin_launcher_read(false, &launcher);
+        _exit(write(ends[1], &launcher.job, sizeof launcher.job) != sizeof launcher.job);
+    }
+    close(ends[1]);
+    ck_assert_int_eq(read(ends[0], &job, sizeof job), sizeof job);
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(rank, NULL, 0), rank);
+    return job;
+}
+
+/* Seen red: all ranks of launchers that give no name were of one job. */
+TEST(a_lone_rank_without_a_name_is_a_job)
+{
+    static const char lone[] = "MV2_COMM_WORLD_LOCAL_RANK=0 MV2_COMM_WORLD_LOCAL_SIZE=1";
+    ck_assert_uint_ne(job_with(lone), job_with(lone));
+    ck_assert_uint_eq(job_with("MV2_COMM_WORLD_LOCAL_RANK=0 MV2_COMM_WORLD_LOCAL_SIZE=2"),
+                      job_with("MV2_COMM_WORLD_LOCAL_RANK=1 MV2_COMM_WORLD_LOCAL_SIZE=2"));
+}
+
+TEST(a_name_is_the_job)
+{
+    static const char first[] = "OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 "
+                                "PMIX_NAMESPACE=first";
+    ck_assert_uint_eq(job_with(first), job_with(first));
+    ck_assert_uint_ne(job_with(first), job_with("OMPI_COMM_WORLD_LOCAL_RANK=0 "
+                                                "OMPI_COMM_WORLD_LOCAL_SIZE=1 "
+                                                "PMIX_NAMESPACE=second"));
 }
 
 /* -- masks -- */
