@@ -152,7 +152,9 @@ void map_worth_table(FILE *out, const struct servet_profile *profile,
 /* Takes the object (NULL: memory was short) and writes it on lines of its own. */
 void map_print_object(FILE *out, json_t *object);
 
-/* A cell of nine characters with two digits, "-" for what is not known; without `column` none. */
+/* A cell of nine characters; without `column` none. */
+void map_print_cell(FILE *out, const char *text, bool column);
+/* A number with two digits, "-" for what is not known. */
 void map_print_figure(FILE *out, double value, bool column);
 /* The same as JSON: a number, or null. */
 json_t *map_json_figure(double value);

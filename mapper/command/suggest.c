@@ -24,9 +24,9 @@ static void print_suggestions(FILE *out, const struct map_suggestions *found, bo
     fputs(bytes ? MAP_BANDWIDTHS "\n" : "", out);
     snprintf(title, sizeof title, "L%u, MiB", found->cache_level);
     fprintf(out, "  %6s   %-7s", "ranks", "threads");
-    fprintf(out, ordinary ? " %9s" : "", "ordinary");
-    fprintf(out, bytes ? " %9s" : "", "levels");
-    fprintf(out, caches ? " %9s" : "", title);
+    map_print_cell(out, "ordinary", ordinary);
+    map_print_cell(out, "levels", bytes);
+    map_print_cell(out, title, caches);
     fprintf(out, "  why\n");
     for (size_t i = 0; i < found->count; i++) {
         const struct map_suggestion *row = &found->list[i];

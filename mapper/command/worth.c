@@ -14,11 +14,18 @@
 
 /* -- in words -- */
 
+void map_print_cell(FILE *out, const char *text, bool column)
+{
+    if (column) {
+        fprintf(out, " %9s", text);
+    }
+}
+
 void map_print_figure(FILE *out, double value, bool column)
 {
     char text[32];
     snprintf(text, sizeof text, "%.2f", value);
-    fprintf(out, column ? " %9s" : "", value > 0 ? text : "-");
+    map_print_cell(out, value > 0 ? text : "-", column);
 }
 
 static void print_row(FILE *out, const struct map_worth_row *row)
