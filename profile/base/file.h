@@ -19,17 +19,18 @@
 /* -- small files of /proc and /sys, read at once: a second read could tell of another moment. Here,
  * since the shim, its commands and the report are linked of different files -- */
 
-/* A descriptor, or -errno. A plain file: at another one, a FIFO that stands there, a program could
- * wait for ever. */
+/* A descriptor, or -errno, with errno set. A plain file: at another one, a FIFO that stands there, a
+ * program could wait for ever. */
 static inline int profile_open_plain(const char *path)
 {
-    struct stat about;
+    struct stat about = {0};
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode))) {
         return file < 0 ? -errno : file;
     }
     close(file);
-    return -EINVAL;
+    errno = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
+    return -errno;
 }
 
 /* The first `size` - 1 bytes, ended by a zero; false, and "", when the file cannot be read or is

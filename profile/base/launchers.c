@@ -58,9 +58,12 @@ static const struct profile_launcher launchers[] = {
 
 bool profile_next_word(const char **at, char *out, size_t size)
 {
-    *at += *at ? strspn(*at, " ") : 0;
-    const size_t length = *at ? strcspn(*at, " ") : 0;
-    snprintf(out, size, "%.*s", (int)length, length ? *at : "");
+    if (!*at) {
+        return false;
+    }
+    *at += strspn(*at, " ");
+    const size_t length = strcspn(*at, " ");
+    snprintf(out, size, "%.*s", (int)length, *at);
     *at += length;
     return length > 0;
 }
