@@ -19,8 +19,8 @@
 /* -- small files of /proc and /sys, read at once: a second read could tell of another moment. Here,
  * since the shim, its commands and the report are linked of different files -- */
 
-/* A descriptor, or -errno, with errno set. A plain file: at another one, a FIFO that stands there, a
- * program could wait for ever. */
+/* A descriptor, or -errno, with errno set. A plain file: at another one, a FIFO that stands there,
+ * a program could wait for ever. */
 static inline int profile_open_plain(const char *path)
 {
     struct stat about = {0};

@@ -143,9 +143,11 @@ TEST(the_users_variable_is_named_for_each_thread)
                  (int)strcspn(set[i], "="), set[i]);
         ck_assert_msg(strstr(child.err, expected) && !strstr(child.err, "left to the kernel"),
                       "no \"%s\" alone in\n%s", expected, child.err);
+#ifndef SANITIZERS /* they start threads by a routine of their own, which hides whose it is */
         ck_assert_msg(strstr(child.err, " main PU ") && strstr(child.err, " worker PU ") &&
                           !strstr(child.err, " by kernel\n") && !strstr(child.err, " by others\n"),
                       "%s", child.err);
+#endif
     }
 }
 
