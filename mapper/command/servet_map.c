@@ -224,7 +224,8 @@ static void keep_to_quota(const struct map_options *options, const struct servet
     cli_check(map_worth_keep(profile, priority_of(options), most, allowed, &error), &error);
 }
 
-/* Writes all that was asked for; ends the program when some of it cannot be said. */
+/* Writes all that was asked for and closes `out`, then says its notes; ends the program when some
+ * of it cannot be said. */
 static void answer_all(const struct map_options *options, const struct servet_profile *profile,
                        const struct profile_set *allowed, const struct map_matrix *matrix,
                        FILE *out)
@@ -232,6 +233,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
     size_t places = count_places(options);
     if (options->worth) {
         answer_worth(options, profile, allowed, out);
+        map_done(fclose(out));
         return;
     }
     if (options->suggest) {
@@ -246,6 +248,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
                      "one, servet-bench --tune tries it");
         }
         map_suggest_table(out, profile, &request, options->json);
+        map_done(fclose(out));
         return;
     }
     uint32_t *pus = map_needed(calloc(places, sizeof *pus));
@@ -267,6 +270,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
         map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
+    map_done(fclose(out));
     note_priority(options, profile, allowed, pus);
     note_quota(options, places);
     if (places > allowed->count) {
@@ -337,7 +341,6 @@ int main(int argc, char **argv)
     size_t size = 0;
     FILE *out = map_needed(profile_stream_open(&text, &size));
     answer_all(&options, profile, &allowed, &matrix, out);
-    map_done(fclose(out));
     note_nodes(&options, profile);
     fwrite(text, 1, size, stdout);
     free(text);
