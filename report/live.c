@@ -4,27 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/affinity_of_process.h"
 #include "profile/base/launchers.h"
 #include "profile/base/mask.h"
 #include "profile/base/nearness.h"
-#include "profile/base/thread_role.h"
+#include "profile/processes/process.h"
+#include "profile/processes/roles.h"
 #include "profile/text/record.h"
 #include "report/report.h"
 
 static void find_libraries(pid_t pid, bool *shim, bool *runtime)
 {
-    char path[64], line[4096];
+    struct profile_region region;
     *shim = *runtime = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    while (maps && fgets(line, sizeof line, maps)) {
-        const char *name = strrchr(line, '/');
-        *shim = *shim || strstr(line, "libservet_pin.so");
-        *runtime = *runtime || (name && profile_owner_of(name + 1) == PROFILE_OWNER_RUNTIME);
-    }
-    if (maps) {
-        fclose(maps);
+    for (FILE *maps = profile_open_regions(pid); profile_next_region(maps, &region);) {
+        *shim = *shim || strncmp(region.file, "libservet_pin.so", 16) == 0;
+        *runtime = *runtime || profile_owner_of(region.file) == PROFILE_OWNER_RUNTIME;
     }
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profile/base/thread_role.h"
+#include "profile/processes/roles.h"
 
 // clang-format off
 /* Runtimes that size and place their own threads: programs by the name of their file, and objects

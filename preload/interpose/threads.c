@@ -23,7 +23,7 @@
 #include "preload/place/why.h"
 #include "profile/base/clock.h"
 #include "profile/base/syscall.h"
-#include "profile/base/thread_role.h"
+#include "profile/processes/roles.h"
 
 /* -- attributes of the program -- */
 

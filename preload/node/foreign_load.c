@@ -5,15 +5,14 @@
  * The wait is made only where something else is runnable. */
 #include "preload/node/foreign_load.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profile/base/file.h"
 #include "profile/base/ticks.h"
+#include "profile/processes/process.h"
 
 /* -- fellows -- */
 
@@ -28,29 +27,25 @@ struct fellows {
 /* Below a launcher: each costs an open folder. */
 #define MOST_GENERATIONS 16
 
-static void see_thread(struct fellows *fellows, pid_t pid, const char *tid)
+static void see_thread(struct fellows *fellows, pid_t pid, pid_t tid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/stat", (int)pid, tid);
-    (void)profile_read_small(path, text, sizeof text);
-    const char *state = profile_stat_find(text, PROFILE_STAT_STATE),
-               *pu = profile_stat_find(text, PROFILE_STAT_PU);
-    if (!state || *state != 'R') { /* without one it has ended */
+    struct profile_stat it;
+    if (!profile_stat_read(pid, tid, &it) || it.state != 'R') {
         return;
     }
     fellows->running++;
-    if (pu && pid != getpid()) {
-        profile_mask_add(&fellows->pus, (uint32_t)strtoul(pu, NULL, 10));
+    if (pid != getpid()) {
+        profile_mask_add(&fellows->pus, (uint32_t)it.pu);
     }
 }
 
 static void see_process(struct fellows *fellows, pid_t pid, int generation);
 
-static void see_children(struct fellows *fellows, pid_t pid, const char *tid, int generation)
+static void see_children(struct fellows *fellows, pid_t pid, pid_t tid, int generation)
 {
     char path[64];
     int child;
-    snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", (int)pid, tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
     FILE *file = fopen(path, "re");
     while (file && fscanf(file, "%d", &child) == 1) {
         see_process(fellows, child, generation + 1);
@@ -62,19 +57,11 @@ static void see_children(struct fellows *fellows, pid_t pid, const char *tid, in
 
 static void see_process(struct fellows *fellows, pid_t pid, int generation)
 {
-    char path[64];
-    struct dirent *entry;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = generation < MOST_GENERATIONS ? opendir(path) : NULL;
+    DIR *folder = generation < MOST_GENERATIONS ? profile_open_numbers(pid) : NULL;
     fellows->with_us |= pid == getpid();
-    while (folder && (entry = readdir(folder))) {
-        if (atoi(entry->d_name) > 0) {
-            see_thread(fellows, pid, entry->d_name);
-            see_children(fellows, pid, entry->d_name, generation);
-        }
-    }
-    if (folder) {
-        closedir(folder);
+    for (pid_t tid; (tid = profile_next_number(folder));) {
+        see_thread(fellows, pid, tid);
+        see_children(fellows, pid, tid, generation);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
+#include "profile/processes/process.h"
 
 int pin_launcher_format(const struct pin_launcher *launcher, char *out, size_t size)
 {
@@ -53,36 +54,6 @@ static bool is_any_set(const char *names)
 
 /* -- who started the ranks -- */
 
-/* How many generations that may be away (wrappers such as servet-pin, time, shell scripts). */
-#define MOST_GENERATIONS 64
-
-struct relative {
-    pid_t pid, parent;
-    char name[32], began[24]; /* when it began, in ticks */
-    long threads;
-};
-
-/* From /proc/PID/stat: "PID (name) state parent …". */
-static bool read_relative(pid_t pid, struct relative *out)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (!profile_read_small(path, text, sizeof text)) {
-        return false;
-    }
-    const char *left = strchr(text, '('), *right = strrchr(text, ')'),
-               *parent = profile_stat_find(text, PROFILE_STAT_PARENT),
-               *threads = profile_stat_find(text, PROFILE_STAT_THREADS),
-               *began = profile_stat_find(text, PROFILE_STAT_BEGAN);
-    if (!left || !right || right < left || !parent || !threads || !began) {
-        return false;
-    }
-    *out = (struct relative){.pid = pid, .parent = atoi(parent), .threads = atol(threads)};
-    snprintf(out->name, sizeof out->name, "%.*s", (int)(right - left - 1), left + 1);
-    snprintf(out->began, sizeof out->began, "%.*s", (int)strcspn(began, " "), began);
-    return true;
-}
-
 /* Was the process started with the variable of the rank, or the one that the user names for it? */
 static bool had_rank(pid_t pid, const struct profile_launcher *row)
 {
@@ -96,20 +67,20 @@ static bool had_rank(pid_t pid, const struct profile_launcher *row)
 
 /* The line of ancestors, up to who started the ranks. */
 struct line {
-    struct relative starter; /* pid 0: it is not seen */
-    struct relative first;   /* of this rank: the starter's child */
-    long threads; /* the most that a process between has. Shells and other wrappers have one; a
+    struct profile_stat starter; /* pid 0: it is not seen */
+    struct profile_stat first;   /* of this rank: the starter's child */
+    uint32_t threads; /* the most that a process between has. Shells and other wrappers have one; a
                      worker that starts processes has more (data loaders, compilers) */
 };
 
 static void find_starter(const struct profile_launcher *row, struct line *out)
 {
-    struct relative it;
+    struct profile_stat it;
     *out = (struct line){.threads = 1};
-    if (!read_relative(getpid(), &out->first)) {
+    if (!profile_stat_read(getpid(), getpid(), &out->first)) {
         return;
     }
-    for (int i = 0; i < MOST_GENERATIONS && read_relative(out->first.parent, &it); i++) {
+    while (profile_stat_read(out->first.parent, out->first.parent, &it)) {
         if (profile_is_daemon(it.name) || !had_rank(it.pid, row)) {
             out->starter = it;
             return;
@@ -138,12 +109,12 @@ static uint64_t job_of(const struct pin_launcher *launcher, const struct line *l
     for (const char *at = launcher->row->job; profile_next_word(&at, name, sizeof name);) {
         hash = hash_entry(hash, pin_environment(name));
     }
-    const struct relative *it =
+    const struct profile_stat *it =
         launcher->node_ranks > 1 && line->starter.pid ? &line->starter : &line->first;
     const bool is_named = is_any_set(launcher->row->job);
     (void)stat("/proc/self/ns/pid", &processes);
-    snprintf(process, sizeof process, "%d %s %ju", is_named ? 0 : (int)it->pid,
-             is_named ? "" : it->began, (uintmax_t)processes.st_ino);
+    snprintf(process, sizeof process, "%d %ju %ju", is_named ? 0 : (int)it->pid,
+             is_named ? 0 : (uintmax_t)it->began, (uintmax_t)processes.st_ino);
     return (hash_entry(hash, process) | 1) & INT64_MAX; /* the highest bit: a job of one process */
 }
 
@@ -255,14 +226,15 @@ static double keep_cpuset(const char *folder, int *rc)
 static void find_job_pus(const struct pin_launcher *launcher, struct profile_mask *out)
 {
     struct profile_mask own, found;
-    struct relative starter = {0};
+    struct profile_stat starter = {0};
     const bool slurm = launcher->row->holds == PROFILE_SIZE_BY_NODE;
     int rc = 0;
     if ((slurm && read_step_pus(launcher->node_rank, out, &own)) || launcher->starter == 0 ||
         profile_mask_get(launcher->starter, &found) < 0) {
         return;
     }
-    if (slurm && read_relative(launcher->starter, &starter) && profile_is_daemon(starter.name)) {
+    if (slurm && profile_stat_read(launcher->starter, launcher->starter, &starter) &&
+        profile_is_daemon(starter.name)) {
         profile_mask_all(&cpuset);
         (void)profile_group_least("", "cpuset", keep_cpuset, keep_cpuset, &rc);
         profile_mask_intersect(&found, &cpuset);

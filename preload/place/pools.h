@@ -25,8 +25,8 @@
 
 #include "preload/node/registry.h"
 #include "preload/place/plan.h"
-#include "profile/base/affinity_of_process.h"
 #include "profile/base/mask.h"
+#include "profile/processes/threads.h"
 
 /* In place of a PU: the kernel places the thread, within the set that the process may use. */
 #define PIN_LEFT (-2)

@@ -18,13 +18,14 @@
 #include "preload/place/process.h"
 #include "preload/place/watch.h"
 #include "preload/place/why.h"
-#include "profile/base/affinity_of_process.h"
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"
 #include "profile/base/syscall.h"
-#include "profile/base/thread_role.h"
+#include "profile/processes/process.h"
+#include "profile/processes/roles.h"
+#include "profile/processes/threads.h"
 #include "profile/text/record.h"
 
 struct line {

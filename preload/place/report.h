@@ -7,7 +7,7 @@
 
 #include "preload/place/options.h"
 #include "preload/place/priority_cache.h"
-#include "profile/base/affinity_of_process.h"
+#include "profile/processes/threads.h"
 
 struct pin_process;
 

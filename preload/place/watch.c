@@ -38,9 +38,9 @@
 #include "preload/place/life.h"
 #include "preload/place/why.h"
 #include "profile/base/clock.h"
-#include "profile/base/file.h"
 #include "profile/base/syscall.h"
 #include "profile/base/ticks.h"
+#include "profile/processes/process.h"
 #include "profile/text/record.h"
 
 /* Linux 5.9's, which older headers do not have. */
@@ -140,20 +140,6 @@ static void keep_figures(const struct subject *it)
     pin_process_unlock();
 }
 
-static bool read_schedstat(pid_t tid, uint64_t *ran_ns, uint64_t *waited_ns)
-{
-    char path[64], text[96];
-    unsigned long long ran = 0, waited = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)tid);
-    if (!profile_read_small(path, text, sizeof text) ||
-        sscanf(text, "%llu %llu", &ran, &waited) != 2) {
-        return false;
-    }
-    *ran_ns = ran;
-    *waited_ns = waited;
-    return true;
-}
-
 /* Has it waited for a PU since the last look? A thread that was there before the watch (main) is
  * taken to have run until its first one. */
 static void see(struct subject *it)
@@ -161,7 +147,7 @@ static void see(struct subject *it)
     const uint64_t now_ns = profile_now_ns();
     struct pin_watched *its = &it->watched;
     uint64_t since_ns = its->seen_at_ns ? its->seen_at_ns : it->born_ns, ran, waited;
-    if (!read_schedstat(it->tid, &ran, &waited)) {
+    if (!profile_schedstat_read(pin_life.pid, it->tid, &ran, &waited)) {
         look.any_gone = true;
         return;
     }
@@ -497,7 +483,7 @@ static void avoid_busy_pus(void)
 static void start_or_avoid(void)
 {
     uint64_t ran, waited;
-    const bool is_known = read_schedstat(pin_life.pid, &ran, &waited);
+    const bool is_known = profile_schedstat_read(pin_life.pid, pin_life.pid, &ran, &waited);
     const int rc = is_known ? start_thread() : -ENOSYS;
     if (rc < 0) {
         pin_log(pin_here.options.verbose, "threads are not watched: %s",

@@ -54,51 +54,6 @@ static inline bool profile_first_line(const char *path, char *line, size_t size)
     return there;
 }
 
-/* The value of a variable in the environment that a process was started with, to be freed; NULL: it
- * has none, or may not be read. */
-static inline char *profile_variable_of(pid_t pid, const char *name)
-{
-    char path[64], *entry = NULL;
-    size_t room = 0;
-    const size_t length = strlen(name);
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && !found && getdelim(&entry, &room, '\0', file) > 0) {
-        found = strncmp(entry, name, length) == 0 && entry[length] == '=';
-    }
-    char *value = found ? strdup(entry + length + 1) : NULL;
-    free(entry);
-    if (file) {
-        fclose(file);
-    }
-    return value;
-}
-
-/* Fields of /proc/PID/stat, counted as proc(5) does. The name before them, in parentheses, may hold
- * anything. */
-enum profile_stat_field {
-    PROFILE_STAT_NAME = 2,
-    PROFILE_STAT_STATE,
-    PROFILE_STAT_PARENT,
-    PROFILE_STAT_USER = 14, /* processor time, in ticks */
-    PROFILE_STAT_SYSTEM,
-    PROFILE_STAT_THREADS = 20,
-    PROFILE_STAT_BEGAN = 22, /* in ticks since the system started */
-    PROFILE_STAT_BYTES,      /* of memory; the kernel's own threads have none */
-    PROFILE_STAT_PU = 39,    /* that it ran on last */
-};
-
-/* NULL: there is none. */
-static inline const char *profile_stat_find(const char *text, enum profile_stat_field number)
-{
-    const char *field = strrchr(text, ')');
-    for (int at = PROFILE_STAT_NAME; field && at < (int)number; at++) {
-        field = strchr(field + 1, ' ');
-    }
-    return field ? field + 1 : NULL;
-}
-
 /* Tasks of the whole system that are ready to run, the one that asks among them; 0: not known. */
 static inline uint32_t profile_running_tasks(void)
 {

@@ -9,15 +9,15 @@
  * the process's threads, and the first address of code behind it is the start routine. Nothing is
  * stopped and no symbol is needed. Under the shim that routine is the shim's, and its argument is a
  * record that begins with the program's own. */
-#include "profile/base/thread_role.h"
+#include "profile/processes/roles.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "profile/base/file.h"
+#include "profile/processes/process.h"
 
 /* -- owners -- */
 
@@ -72,17 +72,11 @@ enum profile_owner profile_owner_of(const char *name)
 /* From the number to the start routine: 0x370 bytes in glibc 2.36 on x86-64. */
 #define BLOCK_BYTES 2048u
 
-struct region {
-    uintptr_t from, to;
-    char rights[5];
-    char file[48]; /* without its folder; "": anonymous */
-};
-
 struct target {
     pid_t pid;
     int memory;
     size_t regions;
-    struct region *region;
+    struct profile_region *region;
     uintptr_t *window;
     struct profile_roles *roles;
 };
@@ -92,7 +86,7 @@ static bool read_at(const struct target *target, uintptr_t at, void *out, size_t
     return pread(target->memory, out, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-static const struct region *region_of(const struct target *target, uintptr_t at)
+static const struct profile_region *region_of(const struct target *target, uintptr_t at)
 {
     for (size_t i = 0; i < target->regions; i++) {
         if (at >= target->region[i].from && at < target->region[i].to) {
@@ -104,30 +98,18 @@ static const struct region *region_of(const struct target *target, uintptr_t at)
 
 static void read_regions(struct target *target)
 {
-    char path[64], *line = NULL;
-    size_t room = 0, most = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)target->pid);
-    FILE *file = fopen(path, "re");
-    while (file && getline(&line, &room, file) > 0) {
-        struct region next = {0};
+    struct profile_region next;
+    size_t most = 0;
+    for (FILE *file = profile_open_regions(target->pid); profile_next_region(file, &next);) {
         if (target->regions == most) {
-            most = most ? 2 * most : 256;
-            struct region *more = realloc(target->region, most * sizeof *more);
+            struct profile_region *more = realloc(target->region, (2 * most + 256) * sizeof *more);
             if (!more) {
-                break;
+                continue;
             }
             target->region = more;
+            most = 2 * most + 256;
         }
-        const char *slash = strrchr(line, '/');
-        if (sscanf(line, "%zx-%zx %4s", &next.from, &next.to, next.rights) == 3) {
-            snprintf(next.file, sizeof next.file, "%.*s", slash ? (int)strcspn(slash + 1, "\n") : 0,
-                     slash ? slash + 1 : "");
-            target->region[target->regions++] = next;
-        }
-    }
-    free(line);
-    if (file) {
-        fclose(file);
+        target->region[target->regions++] = next;
     }
 }
 
@@ -135,11 +117,11 @@ static void read_regions(struct target *target)
 
 static bool is_code(const struct target *target, uintptr_t at)
 {
-    const struct region *region = region_of(target, at);
+    const struct profile_region *region = region_of(target, at);
     return region && region->rights[2] == 'x' && region->file[0];
 }
 
-static bool region_begins(const struct region *region, const char *name)
+static bool region_begins(const struct profile_region *region, const char *name)
 {
     return region && strncmp(region->file, name, strlen(name)) == 0;
 }
@@ -148,7 +130,7 @@ static bool region_begins(const struct region *region, const char *name)
 static void classify_thread(const struct target *target, const uintptr_t start[2],
                             struct profile_thread_code *out)
 {
-    const struct region *region = region_of(target, start[0]);
+    const struct profile_region *region = region_of(target, start[0]);
     struct profile_thread_record record = {.pu = -1};
     uintptr_t table;
     if (region_begins(region, "libservet_pin") &&
@@ -209,7 +191,7 @@ static void search_part(struct target *target, uintptr_t from, uintptr_t to)
 static void search_stacks(struct target *target)
 {
     for (size_t i = 1; i < target->regions; i++) {
-        const struct region *guard = &target->region[i - 1], *stack = guard + 1;
+        const struct profile_region *guard = &target->region[i - 1], *stack = guard + 1;
         if (guard->to == stack->from && strcmp(guard->rights, "---p") == 0 &&
             strcmp(stack->rights, "rw-p") == 0 && !stack->file[0]) {
             const uintptr_t bytes = stack->to - stack->from;
@@ -229,7 +211,7 @@ static void search_from_wait(struct target *target, const struct profile_thread_
         sscanf(text, "%*s %*s %*s %*s %*s %*s %*s %zx", &stack) != 1) {
         return;
     }
-    const struct region *region = region_of(target, stack);
+    const struct profile_region *region = region_of(target, stack);
     if (region) {
         stack -= stack % WORD;
         search_part(target, stack,

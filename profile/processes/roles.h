@@ -1,13 +1,13 @@
 /* The roles of a process's threads, by the library whose code each was made to run: for the report
  * at exit and for `servet-show --live`, which look at threads that they have not made. */
-#ifndef SERVET_PROFILE_BASE_THREAD_ROLE_H
-#define SERVET_PROFILE_BASE_THREAD_ROLE_H
+#ifndef SERVET_PROFILE_PROCESSES_ROLES_H
+#define SERVET_PROFILE_PROCESSES_ROLES_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/base/affinity_of_process.h"
+#include "profile/processes/threads.h"
 
 /* Libraries that are known to make threads. */
 enum profile_owner {

@@ -1,5 +1,5 @@
 /* Where a thread is right now. */
-#include "profile/base/affinity_of_process.h"
+#include "profile/processes/threads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,55 +10,38 @@
 #include "profile/base/clock.h"
 #include "profile/base/file.h"
 #include "profile/base/mask.h"
+#include "profile/processes/process.h"
 #include "profile/text/record.h"
 
 #define TICK_NS 10000000u
 
-static uint64_t number_at(const char *stat, enum profile_stat_field field)
+/* Where it does not work by the time that it has run, by that and the time that it was ready to. */
+static bool works(const struct profile_thread_now *now, const struct profile_stat *stat)
 {
-    const char *text = profile_stat_find(stat, field);
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
-/* Ticks that a thread was ready to run and another one ran. */
-static uint64_t waited(pid_t pid, pid_t tid)
-{
-    char path[96], text[96];
-    unsigned long long waited_ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
-    (void)profile_read_small(path, text, sizeof text);
-    return sscanf(text, "%*s %llu", &waited_ns) == 1 ? waited_ns / TICK_NS : 0;
-}
-
-static bool works(const struct profile_thread_now *now, const char *stat)
-{
-    const uint64_t lived = profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS -
-                           number_at(stat, PROFILE_STAT_BEGAN),
-                   ran = number_at(stat, PROFILE_STAT_USER) + number_at(stat, PROFILE_STAT_SYSTEM);
-    return profile_works(ran, lived) ||
-           (now->runs && ran > 0 && profile_works(ran + waited(now->pid, now->tid), lived));
+    const uint64_t lived = profile_clock_ns(CLOCK_BOOTTIME) / TICK_NS - stat->began;
+    uint64_t ran_ns, waited_ns;
+    return profile_works(stat->ran, lived) ||
+           (now->runs && stat->ran > 0 &&
+            profile_schedstat_read(now->pid, now->tid, &ran_ns, &waited_ns) &&
+            profile_works(stat->ran + waited_ns / TICK_NS, lived));
 }
 
 int profile_affinity_of_thread(pid_t pid, pid_t tid, struct profile_thread_now *out)
 {
-    char path[96], text[1024];
-    struct profile_thread_now now = {.pid = pid, .tid = tid, .only_pu = -1};
+    struct profile_stat stat;
     struct profile_mask mask;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-    if (!profile_read_small(path, text, sizeof text) || number_at(text, PROFILE_STAT_BYTES) == 0 ||
+    if (!profile_stat_read(pid, tid, &stat) || stat.bytes == 0 ||
         profile_mask_get(tid, &mask) < 0) {
         return -ESRCH;
     }
-    const char *left = strchr(text, '('), *right = strrchr(text, ')');
-    snprintf(now.name, sizeof now.name, "%.*s", (int)(right - left - 1), left + 1);
-    now.last_pu = (int32_t)number_at(text, PROFILE_STAT_PU);
-    now.runs = *profile_stat_find(text, PROFILE_STAT_STATE) == 'R';
-    now.works = works(&now, text);
+    *out = (struct profile_thread_now){
+        .pid = pid, .tid = tid, .last_pu = stat.pu, .only_pu = -1, .runs = stat.state == 'R'};
+    out->works = works(out, &stat);
     if (profile_mask_count(&mask) == 1) {
-        now.only_pu = (int32_t)profile_mask_next(&mask, 0);
+        out->only_pu = (int32_t)profile_mask_next(&mask, 0);
     }
-    profile_mask_format(&mask, now.allowed, sizeof now.allowed);
-    *out = now;
+    memcpy(out->name, stat.name, sizeof out->name);
+    profile_mask_format(&mask, out->allowed, sizeof out->allowed);
     return 0;
 }
 
@@ -72,17 +55,15 @@ bool profile_affinity_of_threads(pid_t pid,
                                  void (*see)(const struct profile_thread_now *now, void *argument),
                                  void *argument)
 {
-    char path[64];
-    struct dirent *entry;
     struct profile_thread_now now;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *folder = opendir(path);
-    while (folder && (entry = readdir(folder))) {
-        if (profile_affinity_of_thread(pid, atoi(entry->d_name), &now) == 0) {
+    DIR *folder = profile_open_numbers(pid);
+    const bool is_there = folder;
+    for (pid_t tid; (tid = profile_next_number(folder));) {
+        if (profile_affinity_of_thread(pid, tid, &now) == 0) {
             see(&now, argument);
         }
     }
-    return folder && closedir(folder) == 0;
+    return is_there;
 }
 
 static void read_number(const char *format, int32_t pu, char *out, size_t size)

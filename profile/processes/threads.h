@@ -1,7 +1,7 @@
 /* Where a thread is right now, as the kernel tells from outside: for the report at exit and for
  * `servet-show --live`. */
-#ifndef SERVET_PROFILE_BASE_AFFINITY_OF_PROCESS_H
-#define SERVET_PROFILE_BASE_AFFINITY_OF_PROCESS_H
+#ifndef SERVET_PROFILE_PROCESSES_THREADS_H
+#define SERVET_PROFILE_PROCESSES_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
