@@ -1,13 +1,12 @@
 /* In a quota, runtimes start a thread for each PU of the mask; those that spin while they wait burn
  * the time of those that work. The shim changes no count: this command does, before there is a
  * program. */
-#include "preload/command/quota.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "preload/command/command.h"
 #include "profile/base/cli.h"
 #include "profile/base/control_groups.h"
 #include "profile/base/file.h"
@@ -68,11 +67,16 @@ static void set_threads(double cpus, size_t pus, uint32_t ranks, bool says)
     }
 }
 
-void pin_quota_apply(const struct pin_launcher *launcher, bool says)
+void pin_command_keep_quota(const struct pin_command *command)
 {
+    const struct pin_launcher *launcher = &command->launcher;
+    const bool says = pin_command_explains(command);
     struct pin_launcher own = *launcher;
     struct profile_mask mask, allowed;
     double cpus;
+    if (!command->may_place || command->no_quota || command->options.disable) {
+        return;
+    }
     int rc = profile_quota_read("", &cpus);
     if (rc < 0 && says) {
         cli_note("quota of CPU time: %s; as without one",
