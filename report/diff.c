@@ -2,7 +2,6 @@
  *
  * A row is known by where it belongs and what it is called, so that a figure that moved in the file
  * is found again; numbers differ only by more than what repeated measurements do. */
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,36 +9,25 @@
 #include <string.h>
 
 #include "mapper/map.h"
+#include "profile/base/cli.h"
 #include "profile/base/statistics.h"
 #include "profile/text/text.h"
 #include "report/report.h"
 
-/* The texts are copied; one that is NULL, for want of memory, leaves the list incomplete. */
+/* The texts are copied. */
 static struct item *add_item(struct item_list *list, const char *shown, const char *exact,
                              const char *name, va_list args)
 {
-    static struct item nowhere; /* so that callers need not check each time */
     if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 64;
-        struct item *items = realloc(list->items, room * sizeof *items);
-        if (!items) {
-            list->rc = -ENOMEM;
-            return &nowhere;
-        }
-        list->items = items;
-        list->room = room;
+        list->room = list->room ? 2 * list->room : 64;
+        list->items = cli_needed(realloc(list->items, list->room * sizeof *list->items));
     }
     struct item *item = &list->items[list->count++];
-    *item = (struct item){.where = strdup(list->where),
-                          .shown = strdup(shown),
-                          .exact = exact ? strdup(exact) : NULL,
+    *item = (struct item){.where = cli_needed(strdup(list->where)),
+                          .shown = cli_needed(strdup(shown)),
+                          .exact = cli_needed(strdup(exact)),
                           .number = NAN};
-    if (vasprintf(&item->name, name, args) < 0) {
-        item->name = NULL;
-    }
-    if (!item->where || !item->name || !item->shown || !item->exact) {
-        list->rc = -ENOMEM;
-    }
+    cli_done(vasprintf(&item->name, name, args));
     return item;
 }
 
@@ -68,7 +56,7 @@ __attribute__((format(printf, 5, 6))) static void add_number(struct item_list *l
 static void add_relation(struct item_list *list, const struct profile_relation *relation,
                          const char *name)
 {
-    char *exact = profile_relation_text(relation);
+    char *exact = cli_needed(profile_relation_text(relation));
     add_text(list, profile_figure_sharers(relation).text, exact, "%s", name);
     free(exact);
 }
@@ -113,13 +101,11 @@ static void add_numa_access(struct item_list *list, const struct profile_class *
 {
     for (size_t i = 0; i < node_class->numa_access_count; i++) {
         const struct profile_numa_access *row = &node_class->numa_access[i];
-        char *pus = profile_set_text(&row->pus);
+        char *pus = cli_needed(profile_set_text(&row->pus));
         add_number(list, row->seconds_per_access, profile_figure_seconds(row->seconds_per_access),
-                   &row->quality, "latency of NUMA node %u from PUs %.80s", row->node,
-                   pus ? pus : "");
+                   &row->quality, "latency of NUMA node %u from PUs %.80s", row->node, pus);
         add_number(list, row->bytes_per_s, profile_figure_bandwidth(row->bytes_per_s),
-                   &row->quality, "bandwidth of NUMA node %u from PUs %.80s", row->node,
-                   pus ? pus : "");
+                   &row->quality, "bandwidth of NUMA node %u from PUs %.80s", row->node, pus);
         free(pus);
     }
 }
@@ -157,7 +143,7 @@ static void add_layers(struct item_list *list, const struct profile_communicatio
 static void add_class(struct item_list *list, const struct servet_profile *profile, size_t index)
 {
     const struct profile_class *node_class = &profile->classes[index];
-    char where[32], *pus = profile_set_text(&node_class->pus);
+    char where[32], *pus = cli_needed(profile_set_text(&node_class->pus));
     snprintf(where, sizeof where, "node class %zu", index);
     list->where = where;
     add_text(list, profile_figure_group(&node_class->pus).text, pus, "PUs");
@@ -191,7 +177,7 @@ static void add_bsp(struct item_list *list, const struct servet_profile *profile
     }
 }
 
-int report_items_collect(const struct servet_profile *profile, struct item_list *out)
+struct item_list report_items_collect(const struct servet_profile *profile)
 {
     struct item_list list = {.where = "machine"};
     const char *const heads[][2] = {{"host", profile->host_name},
@@ -215,12 +201,7 @@ int report_items_collect(const struct servet_profile *profile, struct item_list 
     list.where = "network";
     add_layers(&list, &profile->network);
     add_bsp(&list, profile);
-    if (list.rc < 0) {
-        report_items_free(&list);
-        return -ENOMEM;
-    }
-    *out = list;
-    return 0;
+    return list;
 }
 
 void report_items_free(struct item_list *list)
@@ -263,46 +244,43 @@ static bool same(const struct item *a, const struct item *b)
     return profile_same(a->number, b->number, tolerance(a, b));
 }
 
-static int append(json_t *list, json_t *object)
-{
-    return object ? json_array_append_new(list, object) : -1;
-}
-
-static int add_change(json_t *list, const struct item *a, const struct item *b)
+/* jansson's functions do not fail in a command (cli.c). */
+static void add_change(json_t *list, const struct item *a, const struct item *b)
 {
     json_t *object = json_pack("{s:s,s:s,s:s,s:s}", "where", a->where, "figure", a->name, "old",
                                a->shown, "new", b->shown);
-    if (object && a->number > 0 && b->number > 0) {
+    if (a->number > 0 && b->number > 0) {
         json_object_set_new(object, "ratio", json_real(b->number / a->number));
     }
-    return append(list, object);
+    json_array_append_new(list, object);
 }
 
-static int add_one(json_t *list, const struct item *item)
+static void add_one(json_t *list, const struct item *item)
 {
-    return append(list, json_pack("{s:s,s:s,s:s}", "where", item->where, "figure", item->name,
-                                  "value", item->shown));
+    json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "where", item->where, "figure",
+                                          item->name, "value", item->shown));
 }
 
 /* "same": how many; "changed", "gone", "new": lists. */
-static int compare_items(const struct item_list *old, const struct item_list *new, json_t *diff)
+static void compare_items(const struct item_list *old, const struct item_list *new, json_t *diff)
 {
-    json_t *changed = json_object_get(diff, "changed"), *gone = json_object_get(diff, "gone");
     json_int_t same_figures = 0;
-    int rc = 0;
     for (size_t i = 0; i < old->count; i++) {
         const struct item *a = &old->items[i], *b = find(new, a);
-        if (b && same(a, b)) {
+        if (!b) {
+            add_one(json_object_get(diff, "gone"), a);
+        } else if (same(a, b)) {
             same_figures++;
         } else {
-            rc |= b ? add_change(changed, a, b) : add_one(gone, a);
+            add_change(json_object_get(diff, "changed"), a, b);
         }
     }
     for (size_t i = 0; i < new->count; i++) {
-        rc |= find(old, &new->items[i]) ? 0 : add_one(json_object_get(diff, "new"), &new->items[i]);
+        if (!find(old, &new->items[i])) {
+            add_one(json_object_get(diff, "new"), &new->items[i]);
+        }
     }
-    rc |= json_object_set_new(diff, "same", json_integer(same_figures));
-    return rc ? -ENOMEM : 0;
+    json_object_set_new(diff, "same", json_integer(same_figures));
 }
 
 /* -- mapping -- */
@@ -341,20 +319,17 @@ static int compare_mapping(const struct servet_profile *old, const struct servet
         return rc;
     }
     const char *priority = request->priority == MAP_MEMORY ? "memory" : "communication";
-    rc = append(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers, "priority",
-                                priority, "old", list_of(a, workers), "new", list_of(b, workers)));
-    return rc ? profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM))
-              : 0;
+    json_array_append_new(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers,
+                                          "priority", priority, "old", list_of(a, workers), "new",
+                                          list_of(b, workers)));
+    return 0;
 }
 
 static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new,
                             json_t *diff, struct servet_error *error)
 {
     size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
-    uint32_t *room = calloc(2 * most + 1, sizeof *room);
-    if (!room) {
-        return profile_error(error, -ENOMEM, "comparing mappings: %s", strerrordesc_np(ENOMEM));
-    }
+    uint32_t *room = cli_needed(calloc(2 * most + 1, sizeof *room));
     int rc = 0;
     for (size_t n = 1; rc >= 0 && n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
         for (int p = 0; rc >= 0 && p < 2; p++) {
@@ -372,24 +347,13 @@ static int compare_mappings(const struct servet_profile *old, const struct serve
 int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
                          json_t **out, struct servet_error *error)
 {
-    struct item_list before = {0}, after = {0};
-    json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
-                             "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
-    int rc = -ENOMEM;
-    if (!diff || report_items_collect(old, &before) < 0 || report_items_collect(new, &after) < 0 ||
-        compare_items(&before, &after, diff) < 0) {
-        profile_error(error, rc, "comparing profiles: %s", strerrordesc_np(-rc));
-    } else {
-        rc = compare_mappings(old, new, diff, error);
-    }
+    struct item_list before = report_items_collect(old), after = report_items_collect(new);
+    *out = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone", "new",
+                     "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
+    compare_items(&before, &after, *out);
     report_items_free(&before);
     report_items_free(&after);
-    if (rc < 0) {
-        json_decref(diff);
-        return rc;
-    }
-    *out = diff;
-    return 0;
+    return compare_mappings(old, new, *out, error);
 }
 
 /* -- in words -- */

@@ -4,11 +4,11 @@
  * The page refers to nothing outside of itself, so that it can be mailed and kept; it is written so
  * that it is XML too, because the strictest parser there is then holds it to that. Everything that
  * a profile or a user says goes through profile_xml_text(). */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -493,14 +493,11 @@ static int put_page(struct page *page, struct servet_error *error)
     put_head(page);
     put_cards(page);
     put_doubts(page);
-    int rc = report_html_advice(page, error);
-    if (rc < 0) {
-        return rc;
-    }
+    report_html_advice(page);
     for (unsigned i = 0; i < PLOT_SECTIONS; i++) {
         put_section(page, i);
     }
-    rc = report_html_topology(page->report, page->out, error);
+    const int rc = report_html_topology(page->report, page->out, error);
     if (rc == 0) {
         report_html_figures(page);
         fputs("<footer><p class=\"note\">servet " SERVET_VERSION
@@ -519,14 +516,10 @@ int report_html(const struct report *report, char **out, size_t *length, struct 
     if (rc < 0) {
         return rc;
     }
-    rc = report_items_collect(report->profile, &page.items);
-    page.out = rc == 0 ? profile_stream_open(&text, &size) : NULL;
-    if (page.out) {
-        rc = put_page(&page, error);
-    }
-    if (!page.out || fclose(page.out) != 0 || (rc == 0 && page.rc < 0)) {
-        rc = profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
-    }
+    page.items = report_items_collect(report->profile);
+    page.out = cli_needed(profile_stream_open(&text, &size));
+    rc = put_page(&page, error);
+    cli_done(fclose(page.out));
     report_items_free(&page.items);
     map_view_free(&page.view);
     if (rc < 0) {

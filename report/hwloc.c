@@ -6,6 +6,7 @@
 #include <hwloc.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "report/report.h"
 
 /* hwloc's units: whole MiB/s and ns. */
@@ -64,8 +65,8 @@ static int set_all(hwloc_topology_t topology, const struct profile_class *node_c
         hwloc_topology_load(topology) < 0) {
         return profile_error(error, -EIO, "hwloc cannot read the topology");
     }
-    hwloc_bitmap_t initiator = hwloc_bitmap_alloc();
-    int rc = initiator ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
+    hwloc_bitmap_t initiator = cli_needed(hwloc_bitmap_alloc());
+    int rc = 0;
     for (size_t i = 0; i < node_class->numa_access_count && rc == 0; i++) {
         rc = set_row(topology, &node_class->numa_access[i], initiator, error);
     }
@@ -84,16 +85,13 @@ int report_hwloc(const struct servet_profile *profile, char **out, size_t *lengt
                              "no latency or bandwidth of NUMA nodes in the profile (servet-probe "
                              "--probes memory measures them)");
     }
-    if (hwloc_topology_init(&topology) < 0) {
-        return profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
-    }
+    cli_done(hwloc_topology_init(&topology));
     rc = set_all(topology, &profile->classes[0], error);
     if (rc == 0 && hwloc_topology_export_xmlbuffer(topology, &text, &size, 0) < 0) {
         rc = profile_error(error, -EIO, "hwloc cannot write the topology");
     } else if (rc == 0) {
-        *out = strndup(text, (size_t)size);
-        *length = *out ? strlen(*out) : 0;
-        rc = *out ? 0 : profile_error(error, -ENOMEM, "hwloc: %s", strerrordesc_np(ENOMEM));
+        *out = cli_needed(strndup(text, (size_t)size));
+        *length = strlen(*out);
         hwloc_free_xmlbuffer(topology, text);
     }
     hwloc_topology_destroy(topology);

@@ -1,12 +1,12 @@
 /* Heat maps: what every two PUs share, and how long a message between them takes, in the order of
  * their numbers and in the order of their groups. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mapper/weights/weights.h"
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -14,17 +14,15 @@
 
 /* -- the order -- */
 
-/* The PUs of a class in the order of the mapper's tree: what shares more stands closer. 0 or
- * -ENOMEM. */
-static int order_class(struct map_view *view, size_t index, uint32_t *out)
+/* The PUs of a class in the order of the mapper's tree: what shares more stands closer. */
+static void order_class(struct map_view *view, size_t index, uint32_t *out)
 {
     const struct map_class *class = &view->classes[index];
     struct map_order order;
-    int rc = map_order_by_all(&view->arena, class, MAP_MEMORY, &order);
-    for (size_t i = 0; rc == 0 && i < class->of->pus.count; i++) {
+    cli_done(map_order_by_all(&view->arena, class, MAP_MEMORY, &order));
+    for (size_t i = 0; i < class->of->pus.count; i++) {
         out[i] = class->of->pus.ids[order.item[i]];
     }
-    return rc;
 }
 
 /* -- the picture -- */
@@ -279,13 +277,10 @@ struct naming {
     const char *name, *title, *caption;
 };
 
-static int put_map(FILE *out, const struct map *map, const char *title)
+static void put_map(FILE *out, const struct map *map, const char *title)
 {
     double cell = SIDE / (double)map->count;
-    double *values = calloc(map->count * map->count, sizeof *values);
-    if (!values) {
-        return -ENOMEM;
-    }
+    double *values = cli_needed(calloc(map->count * map->count, sizeof *values));
     for (size_t i = 0; i < map->count * map->count; i++) {
         values[i] = cell_value(map, i / map->count, i % map->count);
     }
@@ -305,7 +300,6 @@ static int put_map(FILE *out, const struct map *map, const char *title)
     put_legend(out, map);
     fputs("</svg>\n", out);
     free(values);
-    return 0;
 }
 
 /* -- which maps there are -- */
@@ -321,10 +315,9 @@ static void add_map(struct page *page, const struct map *map, const struct namin
                  profile_figure_bytes(map->communication->message_bytes).text);
     }
     report_figure_open(page, naming->name, naming->title);
-    int rc = put_map(page->out, map, naming->title);
+    put_map(page->out, map, naming->title);
     report_figure_close(page, "%s%s%s%s", naming->caption, message, thinned,
                         map->measured ? "" : " Not measured: only the order means something.");
-    page->rc = rc < 0 ? rc : page->rc;
 }
 
 /* In the order of numbers, and in that of groups where it is another one. */
@@ -405,11 +398,8 @@ static void class_maps(struct page *page, enum plot_section section)
     if (count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
-    if (!orders || order_class(view, page->node_class, orders + count) < 0) {
-        page->rc = -ENOMEM;
-        return;
-    }
+    uint32_t *orders = cli_needed(map_arena_get(&view->arena, 2 * count, sizeof *orders));
+    order_class(view, page->node_class, orders + count);
     memcpy(orders, node_class->pus.ids, count * sizeof *orders);
     if (section == PLOT_SHARING) {
         struct map map = sharing_map(node_class);
@@ -440,11 +430,8 @@ static void network_maps(struct page *page)
     if (!network->layer_count || count <= MEMBERS_FEW) {
         return;
     }
-    uint32_t *orders = map_arena_get(&view->arena, 2 * count, sizeof *orders);
-    if (!orders || map_order_of_nodes(view, &order) < 0) {
-        page->rc = -ENOMEM;
-        return;
-    }
+    uint32_t *orders = cli_needed(map_arena_get(&view->arena, 2 * count, sizeof *orders));
+    cli_done(map_order_of_nodes(view, &order));
     for (size_t i = 0; i < count; i++) {
         orders[i] = (uint32_t)i;
     }

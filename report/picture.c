@@ -5,11 +5,11 @@
  * What the profile groups is sorted from the outside in and put into a tree; the tree is laid out
  * once, in pixels of its own, and written as SVG with colours by class, from the style sheet.
  * Groups that cross others have no place in a tree: they are counted, and the page says so. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -125,17 +125,14 @@ static void add_relation(struct boxes *boxes, const struct profile_cache *cache)
     }
 }
 
-static int collect_boxes(struct boxes *boxes)
+static void collect_boxes(struct boxes *boxes)
 {
     const struct profile_class *node_class = boxes->node_class;
     size_t pus = node_class->pus.count;
     size_t relations = 3 + node_class->cache_count + node_class->memory.level_count;
     boxes->room = 2 * pus * relations + node_class->numa_count + 1;
-    boxes->items = calloc(boxes->room, sizeof *boxes->items);
-    boxes->single = calloc(pus, sizeof *boxes->single);
-    if (!boxes->items || !boxes->single) {
-        return -ENOMEM;
-    }
+    boxes->items = cli_needed(calloc(boxes->room, sizeof *boxes->items));
+    boxes->single = cli_needed(calloc(pus, sizeof *boxes->single));
     for (size_t i = 0; i < pus; i++) {
         boxes->single[i] = (struct profile_set){&node_class->pus.ids[i], 1};
         add_box(boxes, PU, &boxes->single[i], NULL, node_class->pus.ids[i]);
@@ -159,7 +156,6 @@ static int collect_boxes(struct boxes *boxes)
         }
     }
     qsort(boxes->items, boxes->count, sizeof *boxes->items, outside_in);
-    return 0;
 }
 
 /* -- what is written in a box -- */
@@ -175,19 +171,15 @@ static struct box *holder_of(struct box *box, const struct profile_set *pus)
     return box;
 }
 
-static int add_devices(struct box *machine, const struct profile_class *node_class)
+static void add_devices(struct box *machine, const struct profile_class *node_class)
 {
     static const char *const words[PROFILE_DEVICE_KINDS] = {"GPU", "Network card", "Disk"};
     for (size_t i = 0; i < node_class->device_count; i++) {
         const struct profile_device *device = &node_class->devices[i];
         char **line = &holder_of(machine, &device->pus)->devices[device->kind], *before = *line;
-        if (asprintf(line, "%s %s", before ? before : words[device->kind], device->name) < 0) {
-            *line = before;
-            return -ENOMEM;
-        }
+        cli_done(asprintf(line, "%s %s", before ? before : words[device->kind], device->name));
         free(before);
     }
-    return 0;
 }
 
 /* The worker on a PU, or NULL. */
@@ -358,35 +350,29 @@ static void boxes_free(struct boxes *boxes)
     *boxes = (struct boxes){0};
 }
 
-/* The laid out tree; *left_out counts the groups that cross others. 0 or -ENOMEM; boxes_free() it
- * in any case. The tree points into *boxes: it must not be moved. */
-static int lay_out(const struct picture *picture, struct boxes *boxes, size_t *left_out)
+/* The laid out tree, and how many groups cross others. It points into *boxes, which must not be
+ * moved. */
+static size_t lay_out(const struct picture *picture, struct boxes *boxes)
 {
     *boxes = (struct boxes){.node_class = picture->node_class,
                             .shared_only = picture->compact,
                             .machine = {.kind = MACHINE, .pus = &picture->node_class->pus}};
-    int rc = collect_boxes(boxes);
-    if (rc < 0) {
-        return rc;
-    }
-    *left_out = 0;
+    collect_boxes(boxes);
+    size_t left_out = 0, letters = 0;
     for (size_t i = 0; i < boxes->count; i++) {
-        *left_out += !insert(&boxes->machine, &boxes->items[i]);
+        left_out += !insert(&boxes->machine, &boxes->items[i]);
     }
-    size_t letters = 0;
     name_box(&boxes->machine, picture);
     for (size_t i = 0; i < boxes->count; i++) {
         struct box *box = &boxes->items[i];
         name_box(box, picture);
         letters = box->kind == PU && strlen(box->text) > letters ? strlen(box->text) : letters;
     }
-    if (add_devices(&boxes->machine, picture->node_class) < 0) {
-        return -ENOMEM;
-    }
+    add_devices(&boxes->machine, picture->node_class);
     measure_box(&boxes->machine, LETTER * (double)letters);
     boxes->machine.x = boxes->machine.y = 0.5; /* lines in the middle of pixels */
     place_box(&boxes->machine);
-    return 0;
+    return left_out;
 }
 
 /* -- as SVG -- */
@@ -419,20 +405,17 @@ static void put_svg(FILE *out, const struct box *box)
     }
 }
 
-int report_picture_svg(FILE *out, const struct picture *picture, const char *title,
-                       size_t *left_out)
+size_t report_picture_svg(FILE *out, const struct picture *picture, const char *title)
 {
     struct boxes boxes;
-    int rc = lay_out(picture, &boxes, left_out);
-    if (rc == 0) {
-        double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
-        fprintf(out,
-                "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
-                "font-size=\"%d\">\n<title>%s</title>\n",
-                width, height, width, height, FONT_SIZE, title);
-        put_svg(out, &boxes.machine);
-        fputs("</svg>", out);
-    }
+    const size_t left_out = lay_out(picture, &boxes);
+    double width = ceil(boxes.machine.width + 1), height = ceil(boxes.machine.height + 1);
+    fprintf(out,
+            "<svg role=\"img\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" "
+            "font-size=\"%d\">\n<title>%s</title>\n",
+            width, height, width, height, FONT_SIZE, title);
+    put_svg(out, &boxes.machine);
+    fputs("</svg>", out);
     boxes_free(&boxes);
-    return rc;
+    return left_out;
 }

@@ -1,11 +1,11 @@
 /* The curves of a report: latency by working set, memory bandwidth by workers, messages by size and
  * by number, one PU beside another, BSP parameters. Each is a chart (profile/text/chart.h) with a
  * sentence below it; the heat maps are in maps.c. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -63,12 +63,12 @@ static void add_chart(struct page *page, const char *name, struct chart *chart, 
         report_figure_open(page, name, chart->title);
         if (points <= FEW_POINTS) {
             put_table(page->out, chart);
-        } else if (profile_chart_svg(chart, page->out, false) < 0) {
-            page->rc = -ENOMEM;
+        } else {
+            cli_done(profile_chart_svg(chart, page->out, false));
         }
         report_figure_close(page, "%s", caption);
     }
-    page->rc = chart->rc < 0 ? chart->rc : page->rc;
+    cli_done(chart->rc);
     profile_chart_free(chart);
 }
 

@@ -1,5 +1,6 @@
 /* The parts of servet-show: a profile as a page, its pictures and maps, the difference of two
- * profiles, and the threads of a running program. Its output in words is in profile/text. */
+ * profiles, and the threads of a running program. Its output in words is in profile/text. Where
+ * memory is short, each ends the command (cli_needed()). */
 #ifndef SERVET_REPORT_REPORT_H
 #define SERVET_REPORT_REPORT_H
 
@@ -22,14 +23,14 @@ struct report {
 };
 
 /* The profile as one page that needs nothing else: no network, no script. A new string. 0;
- * -EINVAL: more workers than can be mapped; -ENOMEM. */
+ * -EINVAL: more workers than can be mapped. */
 int report_html(const struct report *report, char **out, size_t *length,
                 struct servet_error *error);
 
 /* The topology that hwloc reads (of this machine, or as HWLOC_XMLFILE and HWLOC_SYNTHETIC say) as
  * hwloc's XML, with bandwidth and latency of NUMA nodes as the profile's first class has them. A
  * new string. 0; -ENODATA: there are none; -EINVAL: that topology is another machine's; -EIO:
- * hwloc failed; -ENOMEM. */
+ * hwloc failed. */
 int report_hwloc(const struct servet_profile *profile, char **out, size_t *length,
                  struct servet_error *error);
 
@@ -49,11 +50,10 @@ struct item_list {
     struct item *items;
     size_t count, room;
     const char *where; /* of the next item */
-    int rc;            /* -ENOMEM: the list is incomplete */
 };
 
-/* 0 or -ENOMEM. Borrows from the profile. */
-int report_items_collect(const struct servet_profile *profile, struct item_list *out);
+/* Borrows from the profile. */
+struct item_list report_items_collect(const struct servet_profile *profile);
 void report_items_free(struct item_list *list);
 
 /* Quartiles a quarter of the median apart: two neighbouring layers or levels differ by less than
@@ -70,7 +70,7 @@ void report_items_free(struct item_list *list);
  * of workers up to DIFF_WORKERS_ALL and by powers of two beyond. A new object: "same" (how many
  * figures), "changed" (list of where, figure, old, new, and for numbers ratio = new / old), "gone"
  * and "new" (where, figure, value), "tolerance", "most_workers", "mappings" (those that differ:
- * workers, priority, old and new PUs). 0 or -ENOMEM. */
+ * workers, priority, old and new PUs). 0, or as map_workers(). */
 int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
                          json_t **out, struct servet_error *error);
 #define DIFF_WORKERS_ALL 16
@@ -114,10 +114,8 @@ struct picture {
                      numbers only on PUs */
 };
 
-/* Writes the picture. Groups that cross others cannot be drawn as boxes: *left_out counts them.
- * 0 or -ENOMEM. */
-int report_picture_svg(FILE *out, const struct picture *picture, const char *title,
-                       size_t *left_out);
+/* Writes the picture. Returns how many groups cannot be drawn as boxes, as they cross others. */
+size_t report_picture_svg(FILE *out, const struct picture *picture, const char *title);
 
 /* -- the page -- */
 
@@ -138,7 +136,6 @@ struct page {
     struct map_view view; /* for maps */
     size_t node_class;    /* that figures are of; PLOT_NETWORK: between nodes, or the machine */
     size_t figures;       /* in the grid at hand */
-    int rc;               /* -ENOMEM: a figure is incomplete */
 };
 #define PLOT_NETWORK SIZE_MAX
 
@@ -160,14 +157,14 @@ void report_html_network(struct page *page);
 void report_html_bsp(struct page *page);
 /* Every figure and its quality. */
 void report_html_figures(struct page *page);
-/* How many workers, ranks and threads are worth having. 0 or -ENOMEM. */
-int report_html_advice(struct page *page, struct servet_error *error);
+/* How many workers, ranks and threads are worth having. */
+void report_html_advice(struct page *page);
 /* Writes a table and empties it; `caption` NULL: inside a figure, without a card of its own. False:
  * it is empty. */
 bool report_table(FILE *out, const char *id, const char *caption, struct table *table);
 
 /* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
- * than can be mapped); -ENOMEM. */
+ * than can be mapped). */
 int report_html_topology(const struct report *report, FILE *out, struct servet_error *error);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "mapper/worth/suggest.h"
 #include "mapper/worth/worth.h"
+#include "profile/base/cli.h"
 #include "profile/codec/codec.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -237,7 +238,7 @@ static void put_suggestions(FILE *out, const struct map_suggestions *found, cons
     fputs("</code></p>\n", out);
 }
 
-int report_html_advice(struct page *page, struct servet_error *error)
+void report_html_advice(struct page *page)
 {
     struct servet_error why;
     struct map_worth_rows rows;
@@ -245,26 +246,23 @@ int report_html_advice(struct page *page, struct servet_error *error)
     fputs("<section id=\"workers\">\n<h2>How many workers</h2>\n<p class=\"note\">Predicted from "
           "the profile; nothing was run for it.</p>\n",
           out);
-    int rc = map_worth_rows_make(page->report->profile, NULL, &rows, &why);
-    if (rc == 0) {
-        put_worth(out, &rows);
-        map_worth_rows_free(&rows);
-    } else if (rc == -ENODATA) {
+    const int rc = map_worth_rows_make(page->report->profile, NULL, &rows, &why);
+    if (rc == -ENODATA) {
         fputs("<p class=\"note\">", out);
         profile_xml_text(out, why.text);
         fputs("</p>\n", out);
-        rc = 0;
+    } else {
+        cli_check(rc, &why);
+        put_worth(out, &rows);
+        map_worth_rows_free(&rows);
     }
-    for (int i = 0; rc == 0 && i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         const struct map_suggest_request request = {.priority = i ? MAP_COMMUNICATION : MAP_MEMORY};
         struct map_suggestions found;
-        rc = map_suggest(page->report->profile, &request, &found, &why);
-        if (rc == 0) {
-            put_suggestions(out, &found, i ? "suggest-communication" : "suggest-memory");
-        }
+        cli_check(map_suggest(page->report->profile, &request, &found, &why), &why);
+        put_suggestions(out, &found, i ? "suggest-communication" : "suggest-memory");
     }
     fputs("</section>\n", out);
-    return rc < 0 ? profile_error(error, rc, "report: %s", strerrordesc_np(-rc)) : 0;
 }
 
 /* -- every figure -- */

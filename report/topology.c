@@ -1,9 +1,9 @@
 /* Which pictures of the topology there are, and the part of the page that shows them: one of each
  * node class, and one of each class and priority with the workers that are asked for. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "report/report.h"
 
@@ -39,10 +39,10 @@ static struct picture_workers workers_of_class(const struct report *report, size
 #define SHOWN_WORKERS 64 /* of a mapping in words */
 
 /* `workers` NULL: none. */
-static int put_picture(FILE *out, const struct profile_class *node_class,
-                       const struct picture_workers *workers, const char *id, const char *title)
+static void put_picture(FILE *out, const struct profile_class *node_class,
+                        const struct picture_workers *workers, const char *id, const char *title)
 {
-    size_t left_out = 0, pus = node_class->pus.count;
+    const size_t pus = node_class->pus.count;
     const struct picture picture = {node_class, workers, pus > PUS_IN_FULL};
     fprintf(out, "<figure id=\"%s\"%s>\n<h3>%s</h3>\n", id,
             picture.compact ? " class=\"wide\"" : "", title);
@@ -51,10 +51,10 @@ static int put_picture(FILE *out, const struct profile_class *node_class,
                 "<p class=\"note\">No picture: %zu PUs are more than the %d that are "
                 "drawn.</p>\n</figure>\n",
                 pus, PICTURE_PUS);
-        return 0;
+        return;
     }
     fprintf(out, "<div class=\"scroll picture%s\">", picture.compact ? " large" : "");
-    int rc = report_picture_svg(out, &picture, title, &left_out);
+    const size_t left_out = report_picture_svg(out, &picture, title);
     fputs("</div>\n", out);
     if (picture.compact) {
         fputs("<figcaption>Caches and overhead levels that no two cores share are left out; ", out);
@@ -69,21 +69,18 @@ static int put_picture(FILE *out, const struct profile_class *node_class,
                 left_out);
     }
     fputs("</figure>\n", out);
-    return rc;
 }
 
-static int put_topologies(FILE *out, const struct servet_profile *profile)
+static void put_topologies(FILE *out, const struct servet_profile *profile)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
+    for (size_t i = 0; i < profile->class_count; i++) {
         char id[32], title[64] = "The node";
         snprintf(id, sizeof id, "topology-%zu", i);
         if (profile->class_count > 1) {
             snprintf(title, sizeof title, "One node of class %zu", i);
         }
-        rc = put_picture(out, &profile->classes[i], NULL, id, title);
+        put_picture(out, &profile->classes[i], NULL, id, title);
     }
-    return rc;
 }
 
 static void put_chosen(FILE *out, const uint32_t *chosen, size_t count, const char *priority)
@@ -102,9 +99,8 @@ static int put_mapping(FILE *out, const struct report *report, enum map_priority
     const struct map_request request = map_request_of(priority, report->workers);
     const bool memory = priority == MAP_MEMORY;
     const char *name = memory ? "Memory" : "Communication";
-    uint32_t *chosen = calloc(3 * report->workers, sizeof *chosen);
-    int rc = chosen ? map_workers(profile, &request, chosen, NULL, error)
-                    : profile_error(error, -ENOMEM, "report: %s", strerrordesc_np(ENOMEM));
+    uint32_t *chosen = cli_needed(calloc(3 * report->workers, sizeof *chosen));
+    const int rc = map_workers(profile, &request, chosen, NULL, error);
     if (rc == 0) {
         put_chosen(out, chosen, report->workers, name);
     }
@@ -116,8 +112,9 @@ static int put_mapping(FILE *out, const struct report *report, enum map_priority
         snprintf(id, sizeof id, "map-%s-%zu", memory ? "memory" : "communication", i);
         snprintf(title, sizeof title, "%s priority: %zu of %zu workers on node %u", name,
                  workers.count, report->workers, node);
-        rc = workers.count ? put_picture(out, &profile->classes[i], &workers, id, title) : 0;
-        rc = rc < 0 ? profile_error(error, rc, "report: %s", strerrordesc_np(-rc)) : 0;
+        if (workers.count) {
+            put_picture(out, &profile->classes[i], &workers, id, title);
+        }
     }
     free(chosen);
     return rc;
@@ -130,11 +127,9 @@ int report_html_topology(const struct report *report, FILE *out, struct servet_e
           "their effective sizes and groups, memory overhead levels, NUMA domains, "
           "packages.</p>\n<div class=\"grid\">\n",
           out);
-    int rc = put_topologies(out, report->profile);
+    put_topologies(out, report->profile);
     fputs("</div>\n", out);
-    if (rc < 0) {
-        return profile_error(error, rc, "report: %s", strerrordesc_np(-rc));
-    }
+    int rc = 0;
     if (report->workers) {
         fprintf(out, "<h2 id=\"mapping\">Where %zu worker%s would go</h2>\n", report->workers,
                 report->workers == 1 ? "" : "s");

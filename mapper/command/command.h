@@ -15,11 +15,6 @@
 
 /* -- common_options -- */
 
-/* `memory`, or the end of the program when it is NULL. */
-void *map_needed(void *memory);
-/* The same of a result that is negative only when memory is short. */
-void map_done(int rc);
-
 /* Ends the program as bad usage where that is `wrong`. */
 void map_refuse(bool wrong, const char *text);
 

@@ -15,19 +15,6 @@
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
-void *map_needed(void *memory)
-{
-    if (!memory) {
-        cli_fail("out of memory");
-    }
-    return memory;
-}
-
-void map_done(int rc)
-{
-    (void)map_needed(rc < 0 ? NULL : &rc);
-}
-
 void map_refuse(bool wrong, const char *text)
 {
     if (wrong) {
@@ -181,7 +168,7 @@ static struct profile_set usable_pus(void)
 {
     struct profile_mask mask;
     struct profile_set pus = {0};
-    map_done(profile_mask_get(0, &mask) < 0 ? 0 : profile_mask_to_set(&mask, &pus));
+    cli_done(profile_mask_get(0, &mask) < 0 ? 0 : profile_mask_to_set(&mask, &pus));
     return pus;
 }
 
@@ -201,7 +188,7 @@ static void keep_to_usable(const struct servet_profile *profile, const struct pr
     if (cpuset->count) {
         return;
     }
-    map_done(profile_set_intersect(pus, usable, &both));
+    cli_done(profile_set_intersect(pus, usable, &both));
     if (both.count && both.count < pus->count) {
         *cpuset = both;
     } else {

@@ -37,8 +37,8 @@ static void take_allowed(const struct comparing *c, const uint32_t *order, uint3
 static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
 {
     struct map_arena *arena = &c->view->arena;
-    uint32_t *leaves = map_needed(map_arena_get(arena, c->workers, sizeof *leaves));
-    uint32_t *order = map_needed(map_arena_get(arena, c->view->leaf_count, sizeof *order));
+    uint32_t *leaves = cli_needed(map_arena_get(arena, c->workers, sizeof *leaves));
+    uint32_t *order = cli_needed(map_arena_get(arena, c->view->leaf_count, sizeof *order));
     for (size_t i = 0; i < c->workers; i++) {
         leaves[i] = map_view_leaf(c->view, plan->places[i].pu);
     }
@@ -50,7 +50,7 @@ static void fill_mapping(struct comparing *c, const struct map_mapping *plan)
             rc = map_figures_of(c->view, leaves, c->workers, &c->figures[column]);
         }
     }
-    map_done(rc);
+    cli_done(rc);
 }
 
 static void print_line(FILE *out, const char *name, const double *values, const char *format,

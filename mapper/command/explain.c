@@ -62,7 +62,7 @@ static void print_crossing(struct summing *s, int which)
             most = cores > most ? cores : most;
         }
     }
-    struct profile_set ranks = {map_needed(calloc(s->plan->rank_count, sizeof *ranks.ids)), 0};
+    struct profile_set ranks = {cli_needed(calloc(s->plan->rank_count, sizeof *ranks.ids)), 0};
     for (size_t r = 0; most > 1 && r < s->plan->rank_count; r++) {
         uint32_t cores = count_groups(s, r, MAP_CORES);
         if (count_groups(s, r, which) > (cores + most - 1) / most) {
@@ -70,7 +70,7 @@ static void print_crossing(struct summing *s, int which)
         }
     }
     if (ranks.count) {
-        char *text = map_needed(profile_set_text(&ranks));
+        char *text = cli_needed(profile_set_text(&ranks));
         fprintf(s->out, "; crossed by rank%s %s", ranks.count > 1 ? "s" : "", text);
         free(text);
     }
@@ -172,8 +172,8 @@ void map_explain_summary(FILE *out, const struct map_mapping *plan)
     cli_check(map_view_make(plan->profile, plan->priority, plan->place_count, &view, &error),
               &error);
     struct summing s = {.out = out, .view = &view, .plan = plan};
-    s.count = map_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *s.count));
-    s.histogram = map_needed(map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram));
+    s.count = cli_needed(map_arena_get(&view.arena, view.leaf_count, sizeof *s.count));
+    s.histogram = cli_needed(map_arena_get(&view.arena, MOST_COUNTED + 1, sizeof *s.histogram));
     fprintf(
         out,
         "%zu workers on %u PUs of %u nodes, %s priority; groups of each kind by their workers\n",

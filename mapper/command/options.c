@@ -143,9 +143,9 @@ static void read_threads(struct map_options *options)
     if (items != 1 && items != options->ranks) {
         cli_usage("-t: expected one number or %zu (one per rank), got %zu", options->ranks, items);
     }
-    char *list = map_needed(strdup(options->thread_list));
+    char *list = cli_needed(strdup(options->thread_list));
     char *rest = list;
-    options->threads = map_needed(calloc(options->ranks, sizeof *options->threads));
+    options->threads = cli_needed(calloc(options->ranks, sizeof *options->threads));
     for (size_t r = 0; r < options->ranks; r++) {
         char *item = items == 1 && r ? NULL : strsep(&rest, ",");
         options->threads[r] = item ? (uint32_t)cli_integer("-t", item, 1, MAP_WORKER_LIMIT - 1)

@@ -107,7 +107,7 @@ static void explain_traffic(FILE *out, const struct map_traffic_seconds *seconds
 /* Ranks with threads change regions: rank r gets all of the one that was rank placed[r]'s. */
 static void give_regions(const uint32_t *placed, struct map_mapping *plan)
 {
-    struct map_place *old = map_needed(calloc(plan->place_count, sizeof *old));
+    struct map_place *old = cli_needed(calloc(plan->place_count, sizeof *old));
     memcpy(old, plan->places, plan->place_count * sizeof *old);
     for (size_t r = 0; r < plan->rank_count; r++) {
         memcpy(plan->places + plan->first[r], old + plan->first[placed[r]],
@@ -122,13 +122,13 @@ static void plan_by_traffic(const struct map_options *options, const struct map_
     struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(plan->profile, plan->priority, matrix->ranks, &view, &error), &error);
-    uint32_t *given = map_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *given));
-    uint32_t *placed = map_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *placed));
+    uint32_t *given = cli_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *given));
+    uint32_t *placed = cli_needed(map_arena_get(&view.arena, matrix->ranks, sizeof *placed));
     for (size_t r = 0; r < matrix->ranks; r++) {
         given[r] = map_view_leaf(&view, plan->places[plan->first[r]].pu);
     }
     struct map_traffic_seconds seconds;
-    map_done(map_place_ranks(&view, matrix, given, placed, &seconds));
+    cli_done(map_place_ranks(&view, matrix, given, placed, &seconds));
     give_regions(placed, plan);
     if (options->explain || options->compare) {
         explain_traffic(out, &seconds, &view);
@@ -148,7 +148,7 @@ static void answer_worth(const struct map_options *options, const struct servet_
         return;
     }
     uint32_t *pus = map_worth_places(profile, allowed, &count);
-    map_done(map_mapping_make(profile, pus, count, NULL, &plan));
+    cli_done(map_mapping_make(profile, pus, count, NULL, &plan));
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
     map_mapping_free(&plan);
     free(pus);
@@ -161,11 +161,11 @@ static void predict_places(const struct map_options *options, const struct serve
     struct map_view view;
     struct servet_error error;
     cli_check(map_view_make(profile, priority_of(options), count, &view, &error), &error);
-    uint32_t *leaves = map_needed(map_arena_get(&view.arena, count, sizeof *leaves));
+    uint32_t *leaves = cli_needed(map_arena_get(&view.arena, count, sizeof *leaves));
     for (size_t i = 0; i < count; i++) {
         leaves[i] = map_view_leaf(&view, pus[i]);
     }
-    map_done(map_figures_of(&view, leaves, count, figures));
+    cli_done(map_figures_of(&view, leaves, count, figures));
     map_view_free(&view);
 }
 
@@ -182,7 +182,7 @@ static void note_priority(const struct map_options *options, const struct servet
     }
     other.communication = true;
     other.explain = false;
-    uint32_t *placed = map_needed(calloc(count_places(options), sizeof *placed));
+    uint32_t *placed = cli_needed(calloc(count_places(options), sizeof *placed));
     choose_places(&other, profile, allowed, NULL, placed, &devices);
     predict_places(options, profile, pus, &here);
     predict_places(&other, profile, placed, &there);
@@ -233,7 +233,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
     size_t places = count_places(options);
     if (options->worth) {
         answer_worth(options, profile, allowed, out);
-        map_done(fclose(out));
+        cli_done(fclose(out));
         return;
     }
     if (options->suggest) {
@@ -248,15 +248,15 @@ static void answer_all(const struct map_options *options, const struct servet_pr
                      "one, servet-bench --tune tries it");
         }
         map_suggest_table(out, profile, &request, options->json);
-        map_done(fclose(out));
+        cli_done(fclose(out));
         return;
     }
-    uint32_t *pus = map_needed(calloc(places, sizeof *pus));
+    uint32_t *pus = cli_needed(calloc(places, sizeof *pus));
     struct map_devices devices = {0};
     choose_places(options, profile, allowed, out, pus, &devices);
     struct map_mapping plan;
     struct servet_error error;
-    map_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
+    cli_done(map_mapping_make(profile, pus, options->threads ? options->ranks : options->workers,
                               options->threads, &plan));
     plan.priority = priority_of(options);
     plan.devices = wants_devices(options) ? &devices : NULL;
@@ -270,7 +270,7 @@ static void answer_all(const struct map_options *options, const struct servet_pr
         map_compare(out, &plan, allowed);
     }
     cli_check(map_format_print(out, options->format, &plan, &error), &error);
-    map_done(fclose(out));
+    cli_done(fclose(out));
     note_priority(options, profile, allowed, pus);
     note_quota(options, places);
     if (places > allowed->count) {
@@ -297,7 +297,7 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
                              : map_job_from_file(profile, options->nodes, &nodes, &error),
               &error);
     if (options->machine.cpuset.count) {
-        map_done(profile_set_intersect(&options->machine.cpuset, &nodes, &both));
+        cli_done(profile_set_intersect(&options->machine.cpuset, &nodes, &both));
         if (!both.count) {
             cli_usage("--cpuset: expected PUs of the job's nodes");
         }
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
     keep_to_quota(&options, profile, &allowed);
     char *text = NULL;
     size_t size = 0;
-    FILE *out = map_needed(profile_stream_open(&text, &size));
+    FILE *out = cli_needed(profile_stream_open(&text, &size));
     answer_all(&options, profile, &allowed, &matrix, out);
     note_nodes(&options, profile);
     fwrite(text, 1, size, stdout);

@@ -111,8 +111,8 @@ static void print_json(FILE *out, const struct map_worth_rows *rows)
 
 void map_print_object(FILE *out, json_t *object)
 {
-    map_done(
-        json_dumpf(map_needed(object), out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)));
+    cli_done(
+        json_dumpf(cli_needed(object), out, JSON_INDENT(2) | JSON_REAL_PRECISION(JSON_DIGITS)));
     json_decref(object);
     fputc('\n', out);
 }
@@ -133,12 +133,12 @@ uint32_t *map_worth_places(const struct servet_profile *profile, const struct pr
     struct map_part before = {0};
     struct map_worth worth = {0};
     struct servet_error error;
-    uint32_t *found = map_needed(calloc(allowed->count + 1, sizeof *found));
-    uint32_t *places = map_needed(calloc(allowed->count + 1, sizeof *places));
+    uint32_t *found = cli_needed(calloc(allowed->count + 1, sizeof *found));
+    uint32_t *places = cli_needed(calloc(allowed->count + 1, sizeof *places));
     *count = 0;
     for (uint32_t n = 0; n < profile_node_count(profile); n++) {
         struct map_part node;
-        map_done(map_part_of_node(profile, n, allowed, &node));
+        cli_done(map_part_of_node(profile, n, allowed, &node));
         /* A node that is like the one before it has the same places. */
         bool alike = before.of == node.of && profile_set_equal(&before.allowed, &node.allowed);
         if (!alike && node.allowed.count) {

@@ -80,7 +80,7 @@ static char *expand_word(const struct spmd_planner *p, const struct spmd_tile *t
                  {"{iterations}", p->options.iterations, 0}};
     char *text;
     size_t size, k;
-    FILE *out = map_needed(profile_stream_open(&text, &size));
+    FILE *out = cli_needed(profile_stream_open(&text, &size));
     while (*word) {
         for (k = 0; k < 4 && strncmp(word, names[k].name, strlen(names[k].name)) != 0; k++) {
         }
@@ -94,7 +94,7 @@ static char *expand_word(const struct spmd_planner *p, const struct spmd_tile *t
         }
         word += strlen(names[k].name);
     }
-    map_done(fclose(out));
+    cli_done(fclose(out));
     return text;
 }
 
@@ -246,12 +246,12 @@ static void bind_ranks(const struct servet_profile *profile, const struct spmd_g
 {
     struct map_mapping plan;
     size_t size = 0;
-    map_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
+    cli_done(map_mapping_make(profile, grid->pus, grid->n * grid->m, NULL, &plan));
     bool one_node = map_mapping_one_node(&plan);
     const struct map_format *format = map_format_find(one_node ? "list" : "rankfile");
-    FILE *text = map_needed(profile_stream_open(&files.list, &size));
-    map_done(format->print(text, format, &plan));
-    map_done(fclose(text));
+    FILE *text = cli_needed(profile_stream_open(&files.list, &size));
+    cli_done(format->print(text, format, &plan));
+    cli_done(fclose(text));
     map_mapping_free(&plan);
     if (one_node) {
         files.list[strcspn(files.list, "\n")] = '\0';
@@ -298,7 +298,7 @@ static void measure_iteration(struct spmd_planner *p, const struct spmd_choice *
 {
     const struct spmd_tile *tile = &choice->tile;
     uint32_t rounds = p->options.rounds;
-    double one = 1, *seconds = map_needed(calloc(2 * rounds, sizeof *seconds));
+    double one = 1, *seconds = cli_needed(calloc(2 * rounds, sizeof *seconds));
     struct spmd_measured measured = {0};
     make_files(p, choice);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -328,7 +328,7 @@ static struct spmd_choice first_choice(struct spmd_planner *p)
     if (p->options.cores || p->options.tile_x) {
         return spmd_planner_distribute(p);
     }
-    map_done(spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count));
+    cli_done(spmd_curve(&p->options.problem, p->pus, p->comm, p->comm_context, &curve, &count));
     choice = curve[count - 1];
     free(curve);
     return choice;

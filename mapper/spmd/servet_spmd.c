@@ -107,7 +107,7 @@ void spmd_planner_save(const struct spmd_planner *p, const struct spmd_choice *c
                        const struct spmd_grid *grid, const char *path)
 {
     struct servet_error error;
-    char *text = map_needed(spmd_plan_json(p, choice, grid));
+    char *text = cli_needed(spmd_plan_json(p, choice, grid));
     int rc = profile_save_file(path, text, strlen(text), &error);
     free(text);
     if (rc < 0) {
@@ -179,7 +179,7 @@ static void print_mapping(const struct spmd_planner *p, const struct spmd_grid *
 {
     struct map_mapping plan;
     struct servet_error error;
-    map_done(map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan));
+    cli_done(map_mapping_make(p->profile, grid->pus, grid->n * grid->m, NULL, &plan));
     plan.priority = MAP_COMMUNICATION;
     int rc = map_format_print(stdout, p->options.format, &plan, &error);
     map_mapping_free(&plan);

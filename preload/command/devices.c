@@ -149,15 +149,12 @@ static void choose_for_threads(struct choice *c, uint32_t threads)
     map_devices_free(&c->devices);
     free(c->pus);
     c->threads = threads;
-    c->pus = calloc((size_t)c->ranks * threads, sizeof *c->pus);
-    int rc =
-        c->pus ? map_devices(&c->view.profile, &request, c->pus, &c->devices, &error) : -ENOMEM;
+    c->pus = cli_needed(calloc((size_t)c->ranks * threads, sizeof *c->pus));
+    int rc = map_devices(&c->view.profile, &request, c->pus, &c->devices, &error);
     if (rc == -EINVAL) {
         refuse_choice(c, error.text);
     }
-    if (rc < 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(rc);
 }
 
 static size_t count_far(const struct choice *c)
@@ -197,10 +194,7 @@ static void keep_jobs(struct choice *c, struct profile_class *out)
 {
     *out = *c->node_class;
     out->device_count = 0;
-    out->devices = calloc(c->node_class->device_count, sizeof *out->devices);
-    if (!out->devices) {
-        cli_fail("out of memory");
-    }
+    out->devices = cli_needed(calloc(c->node_class->device_count, sizeof *out->devices));
     for (size_t i = 0; i < c->node_class->device_count; i++) {
         const struct profile_device *device = &c->node_class->devices[i];
         bool keep = device->kind != PROFILE_GPU;
@@ -224,9 +218,7 @@ static uint32_t near_cores(const struct choice *c)
         for (size_t k = 0; k < c->given.job_count; k++) {
             beside += profile_set_equal(pus, &c->given.job[k]->pus);
         }
-        if (profile_set_intersect(pus, &c->allowed, &near) < 0) {
-            cli_fail("out of memory");
-        }
+        cli_done(profile_set_intersect(pus, &c->allowed, &near));
         const uint32_t each =
             pin_plan_cores(c->node_class, &near) / (uint32_t)(beside * c->given.shares);
         least = near.count && each < least ? each : least;
@@ -302,17 +294,16 @@ static void mark(const struct choice *c, const struct pin_options *options)
 {
     char *text = NULL;
     size_t size;
-    FILE *out = profile_stream_open(&text, &size);
-    for (size_t i = 0; out && i < c->given.own_count; i++) {
+    FILE *out = cli_needed(profile_stream_open(&text, &size));
+    for (size_t i = 0; i < c->given.own_count; i++) {
         print_near(out, c->given.own[i]);
     }
-    for (size_t i = c->devices.first ? c->devices.first[c->rank] : 0;
-         out && !c->given.own_count && c->devices.first && i < c->devices.first[c->rank + 1]; i++) {
+    const bool are_held = !c->given.own_count && c->devices.first;
+    for (size_t i = are_held ? c->devices.first[c->rank] : 0;
+         are_held && i < c->devices.first[c->rank + 1]; i++) {
         print_near(out, c->devices.held[i].device);
     }
-    if (!out || fclose(out) != 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(fclose(out));
     pin_launcher_mark_own(c->launcher, text);
     free(text);
     pin_launcher_read(options->rebind, c->launcher);
@@ -374,8 +365,8 @@ static char *list(const struct choice *c, const struct profile_gpu_maker *maker,
 {
     char *text = NULL;
     size_t size, count = 0;
-    FILE *out = profile_stream_open(&text, &size);
-    for (size_t i = c->devices.first[c->rank]; out && i < c->devices.first[c->rank + 1]; i++) {
+    FILE *out = cli_needed(profile_stream_open(&text, &size));
+    for (size_t i = c->devices.first[c->rank]; i < c->devices.first[c->rank + 1]; i++) {
         const struct profile_device *device = c->devices.held[i].device;
         const char *comma = count ? "," : "";
         if (card && card_of(device) == card) {
@@ -389,9 +380,7 @@ static char *list(const struct choice *c, const struct profile_gpu_maker *maker,
             count++;
         }
     }
-    if (!out || fclose(out) != 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(fclose(out));
     return text;
 }
 
@@ -459,9 +448,7 @@ static bool read_given(struct choice *c)
 {
     struct servet_error error;
     int rc = pin_given_read(c->node_class, "", c->launcher, &c->given, &error);
-    if (rc == -ENOMEM) {
-        cli_fail("out of memory");
-    }
+    cli_done(rc == -ENOMEM ? rc : 0);
     if (rc < 0) {
         cli_note("%s; placed as without GPUs", error.text);
         c->mistaken = true;
@@ -477,9 +464,7 @@ static void go_beside(struct choice *c, const struct profile_mask *allowed,
     const struct pin_device_wish *wish = c->wish;
     const struct pin_device_wish beside = {.gpus = MAP_ALL_GPUS, .nics = wish->nics},
                                  cards = {.nics = wish->nics};
-    if (profile_mask_to_set(allowed, &c->allowed) < 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(profile_mask_to_set(allowed, &c->allowed));
     if (wish->exclusive && c->given.shares > 1) {
         char text[128];
         snprintf(text, sizeof text,
@@ -541,11 +526,8 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         c.ranks = bound ? own.node_ranks : own.local_size;
         c.rank = bound ? own.node_rank : own.local_rank;
     }
-    int rc = bound && !given ? profile_set_copy(&c.node_class->pus, &c.allowed)
-                             : profile_mask_to_set(&allowed, &c.allowed);
-    if (rc < 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(bound && !given ? profile_set_copy(&c.node_class->pus, &c.allowed)
+                             : profile_mask_to_set(&allowed, &c.allowed));
     if (c.wish->gpus || c.wish->nics) {
         choose_devices(&c);
         if (own.name && !bound && c.wish->gpus && !users) {

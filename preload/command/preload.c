@@ -85,9 +85,7 @@ static void set_preload(const char *name)
         return;
     }
     char *both;
-    if (asprintf(&both, "%s:%s", library, before) < 0) {
-        cli_fail("out of memory");
-    }
+    cli_done(asprintf(&both, "%s:%s", library, before));
     pin_command_set("LD_PRELOAD", both);
     free(both);
 }

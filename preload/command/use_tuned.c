@@ -45,10 +45,7 @@ bool pin_command_use_tuned(struct pin_command *command)
     snprintf(number, sizeof number, "%u", tuned.threads);
     pin_command_set("OMP_NUM_THREADS", number);
     for (char **word = argv + 1; *word; word++) {
-        *word = pin_tuned_fill(*word, &tuned);
-        if (!*word) {
-            cli_fail("out of memory");
-        }
+        *word = cli_needed(pin_tuned_fill(*word, &tuned));
     }
     if (tuned.placement == PIN_TUNED_DEFAULT) {
         return false;

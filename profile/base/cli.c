@@ -74,11 +74,7 @@ static void hold_standard_streams(void)
  * before that. */
 static void *allocate_or_end(size_t bytes)
 {
-    void *memory = malloc(bytes);
-    if (!memory) {
-        cli_fail("%s", strerror(ENOMEM));
-    }
-    return memory;
+    return cli_needed(malloc(bytes));
 }
 
 /* The command's argp wrapped as a child: this is the only place where argp lets us take away its
@@ -189,9 +185,7 @@ void cli_parse(const struct argp *argp, int argc, char **argv, unsigned flags, i
     refuse_misspelt(argp, argc, argv, flags);
     int rest = argc;
     error_t err = argp_parse(&outer, argc, argv, flags, &rest, input);
-    if (err == ENOMEM) {
-        cli_fail("%s", strerror(ENOMEM));
-    }
+    cli_done(err == ENOMEM ? -ENOMEM : 0);
     if (err) {
         exit(CLI_USAGE);
     }
@@ -213,6 +207,19 @@ bool cli_set_member(int key, const char *argument, void *members)
         return true;
     }
     return false;
+}
+
+void *cli_needed(void *memory)
+{
+    if (!memory) {
+        cli_fail("out of memory");
+    }
+    return memory;
+}
+
+void cli_done(int rc)
+{
+    (void)cli_needed(rc < 0 ? NULL : &rc);
 }
 
 void cli_check(int rc, const struct servet_error *error)

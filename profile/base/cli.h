@@ -38,6 +38,10 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * output), else 2. */
 void cli_check(int rc, const struct servet_error *error);
 
+/* For what cannot fail but for want of memory: the memory, or 0, or the end of the program. */
+void *cli_needed(void *memory);
+void cli_done(int rc);
+
 /* The profile in a file, or the end of the program. */
 struct servet_profile *cli_load(const char *path);
 
