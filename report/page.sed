@@ -1,0 +1,4 @@
+# A style sheet as a string of C, without its comments.
+/^\/\*/,/\*\/$/d
+s/["\\]/\\&/g
+s/.*/"&\\n"/
