@@ -25,6 +25,7 @@
 
 #include <signal.h>
 
+#include "profile/base/scope.h"
 #include "profile/model.h"
 
 /* Sizes that all probes have in common. LINE_BYTES: a cache line of most machines, where none is

@@ -38,14 +38,14 @@ static int add_place(const struct probe *probe, const struct profile_numa *node,
                      struct places *places)
 {
     const size_t i = places->count;
-    int rc = pus_near(probe, node, &places->pus[i]);
-    if (rc == 0 && places->pus[i].count) {
+    TRY(pus_near(probe, node, &places->pus[i]));
+    if (places->pus[i].count) {
         const bool only = probe->declared->numa_count == 1;
         places->of[i] = (struct machine_transfer){.numa = only ? -1 : (int32_t)node->os_index,
                                                   .pus = &places->pus[i]};
         places->count++;
     }
-    return rc;
+    return 0;
 }
 
 static int make_places(const struct probe *probe, struct places *out)
@@ -55,11 +55,11 @@ static int make_places(const struct probe *probe, struct places *out)
     *out = (struct places){.of = calloc(most, sizeof *out->of),
                            .figures = calloc(most, sizeof *out->figures),
                            .pus = calloc(most, sizeof *out->pus)};
-    int rc = out->of && out->figures && out->pus ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < declared->numa_count; i++) {
-        rc = add_place(probe, &declared->numa[i], out);
+    TRY(out->of && out->figures && out->pus ? 0 : -ENOMEM);
+    for (size_t i = 0; i < declared->numa_count; i++) {
+        TRY(add_place(probe, &declared->numa[i], out));
     }
-    return rc;
+    return 0;
 }
 
 static struct profile_transfer row_of(uint32_t node, struct machine_transferred *figures)
@@ -121,8 +121,7 @@ static int measure_all(struct probe *probe, struct places *places, struct probe_
 {
     const struct profile_class *declared = probe->declared;
     bool first = true;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < result->count; i++) {
+    for (size_t i = 0; i < result->count; i++) {
         const struct profile_device *device = &declared->devices[i];
         if (device->kind != PROFILE_GPU) {
             continue;
@@ -130,13 +129,16 @@ static int measure_all(struct probe *probe, struct places *places, struct probe_
         if (!first && probe_late(probe)) {
             leave_out(result, device->name, probe_machine_strerror(-ETIME));
             result->cut_short = true;
-            break;
+            return 0;
         }
         probe_tell(probe, (double)i / (double)result->count, "copies to %s", device->name);
-        rc = measure_device(probe, device, places, &result->of[i], result);
+        int rc = measure_device(probe, device, places, &result->of[i], result);
+        if (rc < 0) {
+            return rc == -EIO ? 0 : rc;
+        }
         first = false;
     }
-    return rc == -EIO ? 0 : rc;
+    return 0;
 }
 
 bool probe_devices_are(const struct machine *machine)

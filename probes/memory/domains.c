@@ -58,13 +58,11 @@ int probe_sets_adopt_cores(struct sets *sets, const struct partition *of, double
     if (share_of_two > one_core_share || !more) {
         return 0;
     }
-    int rc = probe_partition_copy(of, &cores);
-    if (rc == 0) {
-        probe_partition_free(&sets->cores);
-        sets->cores = cores;
-        sets->adopted = true;
-    }
-    return rc;
+    TRY(probe_partition_copy(of, &cores));
+    probe_partition_free(&sets->cores);
+    sets->cores = cores;
+    sets->adopted = true;
+    return 0;
 }
 
 /* -- all of it -- */
@@ -110,29 +108,27 @@ static bool nests(const struct sets *sets, const struct partition *of, bool *kno
  * cross it, but are not tried together with those inside of it either. */
 static int leave_out_unsaid(const struct partition *level, struct partition *candidate)
 {
-    bool *said = calloc(candidate->count, sizeof *said);
-    for (size_t i = 0; said && i < level->pus; i++) {
+    FREED bool *said = calloc(candidate->count, sizeof *said);
+    TRY(said ? 0 : -ENOMEM);
+    for (size_t i = 0; i < level->pus; i++) {
         said[candidate->unit[i]] |= probe_partition_size(level, i) > 1;
     }
-    int rc = said ? probe_partition_dissolve(candidate, said) : -ENOMEM;
-    free(said);
-    return rc;
+    return probe_partition_dissolve(candidate, said);
 }
 
 static int try_nested(struct sets *sets, const struct partition *of)
 {
-    struct partition some = {0};
+    FREED_BY(probe_partition_free) struct partition some = {0};
     bool known;
-    int rc = of->count > 1 ? probe_partition_copy(of, &some) : 1;
-    for (size_t i = 0; rc == 0 && i < sets->count; i++) {
+    if (of->count < 2) {
+        return 0;
+    }
+    TRY(probe_partition_copy(of, &some));
+    for (size_t i = 0; i < sets->count; i++) {
         const struct partition *level = &sets->levels[i].partition;
-        rc = crosses(level, &some) ? leave_out_unsaid(level, &some) : 0;
+        TRY(crosses(level, &some) ? leave_out_unsaid(level, &some) : 0);
     }
-    if (rc == 0 && nests(sets, &some, &known) && !known) {
-        rc = probe_sets_try(sets, &some);
-    }
-    probe_partition_free(&some);
-    return rc < 0 ? rc : 0;
+    return nests(sets, &some, &known) && !known ? probe_sets_try(sets, &some) : 0;
 }
 
 /* Is the candidate the one before it once more? Caches, messages and nodes often say the same. */
@@ -145,44 +141,36 @@ static bool is_again(const struct partition *candidates, size_t i)
 /* Tries the candidates; `search`: each is the units of a search, too. */
 static int try_all(struct sets *sets, const struct partition *candidates, size_t count, bool search)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count && !probe_late(sets->probe); i++) {
+    for (size_t i = 0; i < count && !probe_late(sets->probe); i++) {
         const struct partition *of = &candidates[i];
         bool known;
         if (is_again(candidates, i)) {
             continue;
         }
-        rc = try_nested(sets, of);
-        if (rc == 0 && search && nests(sets, of, &known)) {
-            rc = probe_sets_search(sets, of);
-        }
+        TRY(try_nested(sets, of));
+        TRY(search && nests(sets, of, &known) ? probe_sets_search(sets, of) : 0);
     }
-    return rc;
+    return 0;
 }
 
 /* In the candidates, then around the levels of pairs, where larger domains may be hidden. */
 static int search_all(struct sets *sets, const struct partition *candidates, size_t count)
 {
-    int rc = try_all(sets, candidates, count, true);
-    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe); i++) {
+    TRY(try_all(sets, candidates, count, true));
+    for (size_t i = 0; i < sets->count && !probe_late(sets->probe); i++) {
         const struct domain *level = &sets->levels[i];
-        if (level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition)) {
-            rc = probe_sets_search(sets, &level->partition);
-        }
+        const bool open = level->of_pairs >= 0 && !probe_sets_outer_of(sets, &level->partition);
+        TRY(open ? probe_sets_search(sets, &level->partition) : 0);
     }
-    return rc;
+    return 0;
 }
 
 /* All PUs may be one domain. */
 static int try_machine(struct sets *sets)
 {
-    struct partition all;
-    int rc = probe_partition_one(sets->pus->count, &all);
-    if (rc == 0) {
-        rc = probe_sets_try(sets, &all);
-        probe_partition_free(&all);
-    }
-    return rc;
+    FREED_BY(probe_partition_free) struct partition all = {0};
+    TRY(probe_partition_one(sets->pus->count, &all));
+    return probe_sets_try(sets, &all);
 }
 
 /* The first group of several parts that is not all of the one around; of->count: there is none. */
@@ -208,32 +196,28 @@ static int is_shadow(struct sets *sets, const struct domain *level, bool *shadow
     const uint32_t unit = outer ? own_group(inner, of, outer) : of->count;
     double share = 0, least = level->doubted ? 1 : 0;
     bool all, none = true;
-    int rc = 0;
-    for (uint32_t u = 0; rc == 0 && level->doubted && u < of->count; u++) {
-        rc = probe_sets_loss(sets, inner, of, u, &share);
+    for (uint32_t u = 0; level->doubted && u < of->count; u++) {
+        TRY(probe_sets_loss(sets, inner, of, u, &share));
         least = fmin(least, share);
     }
-    if (rc == 0 && unit < of->count) {
-        rc = probe_sets_members(sets, of, unit, outer, &all, &none);
-    }
+    TRY(unit < of->count ? probe_sets_members(sets, of, unit, outer, &all, &none) : 0);
     *shadow = least >= PROBE_MEMORY_COLLISION || !none;
-    return rc;
+    return 0;
 }
 
 /* Levels that are only another's shadow go, the inner ones first. */
 static int prune(struct sets *sets)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sets->count && !probe_late(sets->probe);) {
+    for (size_t i = 0; i < sets->count && !probe_late(sets->probe);) {
         bool shadow = false;
-        rc = sets->levels[i].loose ? 0 : is_shadow(sets, &sets->levels[i], &shadow);
-        if (rc == 0 && shadow && !probe_late(sets->probe)) {
+        TRY(sets->levels[i].loose ? 0 : is_shadow(sets, &sets->levels[i], &shadow));
+        if (shadow && !probe_late(sets->probe)) {
             probe_sets_drop(sets, i);
         } else {
             i++;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Known domains keep the searches inside of them, which hold fewer units then, so that candidates
@@ -242,24 +226,16 @@ static int prune(struct sets *sets)
 static int measure_domains(struct sets *sets, struct partition *candidates, size_t count)
 {
     sort_by_units(candidates, count);
-    int rc = try_all(sets, candidates, count, false);
-    if (rc == 0 && sets->outliers) {
-        rc = probe_sets_search(sets, &sets->cores);
-    }
-    if (rc == 0) {
-        rc = search_all(sets, candidates, count);
-    }
+    TRY(try_all(sets, candidates, count, false));
+    TRY(sets->outliers ? probe_sets_search(sets, &sets->cores) : 0);
+    TRY(search_all(sets, candidates, count));
     /* a link may be hidden inside of a domain, unless pairs show what lies inside */
-    if (rc == 0 && !sets->outliers && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
-        rc = probe_sets_search(sets, &sets->cores);
-        if (rc == 0 && sets->count > 0) {
-            rc = try_all(sets, candidates, count, false);
-        }
+    if (!sets->outliers && (sets->count == 0 || sets->levels[0].of_pairs < 0)) {
+        TRY(probe_sets_search(sets, &sets->cores));
+        TRY(sets->count > 0 ? try_all(sets, candidates, count, false) : 0);
     }
-    if (rc == 0 && !probe_late(sets->probe)) {
-        rc = try_machine(sets);
-    }
-    return rc < 0 ? rc : prune(sets);
+    TRY(probe_late(sets->probe) ? 0 : try_machine(sets));
+    return prune(sets);
 }
 
 static int start_sets(struct sets *sets, const struct profile_memory *memory, size_t candidates)
@@ -316,14 +292,13 @@ static int settle_cores(struct sets *sets, const struct profile_memory *memory,
     for (size_t i = 0; i < count; i++) {
         none |= crosses(&sets->cores, &candidates[i]);
     }
-    int rc = 0;
     if (none) {
         probe_partition_free(&sets->cores);
-        rc = probe_partition_make(sets->pus, NULL, &sets->cores);
+        TRY(probe_partition_make(sets->pus, NULL, &sets->cores));
     }
-    return rc == 0 && pairs && probe_partition_largest(&pairs->partition) == 2
+    return pairs && probe_partition_largest(&pairs->partition) == 2
                ? probe_sets_adopt_cores(sets, &pairs->partition, pairs->share)
-               : rc;
+               : 0;
 }
 
 static int find_levels(struct sets *sets, const struct profile_relation *const *candidates,

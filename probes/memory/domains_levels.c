@@ -12,18 +12,17 @@
 
 int probe_sets_take_levels(struct sets *sets, const struct profile_memory *memory)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < memory->level_count; i++) {
+    for (size_t i = 0; i < memory->level_count; i++) {
         const struct profile_relation *collisions = &memory->levels[i].collisions;
-        struct domain level = {
+        struct domain *level = &sets->levels[sets->count++];
+        *level = (struct domain){
             .of_pairs = (ptrdiff_t)i,
             .loose = collisions->pair_count > 0,
             .share = memory->levels[i].bytes_per_s / memory->reference_bytes_per_s,
         };
-        rc = probe_partition_make(sets->pus, collisions, &level.partition);
-        sets->levels[sets->count++] = level;
+        TRY(probe_partition_make(sets->pus, collisions, &level->partition));
     }
-    return rc;
+    return 0;
 }
 
 static char *make_note(const struct domain *domain, const struct profile_memory_level *level)
@@ -50,31 +49,23 @@ static int measure_scaling(const struct sets *sets, size_t index,
                            const struct profile_memory *memory, struct profile_memory_level *out)
 {
     const struct partition *of = &sets->levels[index].partition;
-    struct partition *inner = calloc(index + 2, sizeof *inner); /* what they hold is not owned */
+    /* what they hold is not owned */
+    FREED struct partition *inner = calloc(index + 2, sizeof *inner);
     const size_t first = of->first[probe_sets_first_group(sets, of)];
     const struct profile_set *group = profile_group_of(&out->collisions, sets->pus->ids[first]);
-    int rc = inner ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i <= index; i++) {
+    TRY(inner ? 0 : -ENOMEM);
+    for (size_t i = 0; i <= index; i++) {
         inner[i] = i ? sets->levels[i - 1].partition : sets->cores;
     }
-    if (rc == 0) {
-        rc = probe_scaling_measure(sets->probe, sets->bytes, group, inner, memory, out);
-    }
-    free(inner);
-    return rc;
+    return probe_scaling_measure(sets->probe, sets->bytes, group, inner, memory, out);
 }
 
 static int make_level(const struct sets *sets, size_t index, const struct profile_memory *memory,
                       struct profile_memory_level *out)
 {
     const struct domain *domain = &sets->levels[index];
-    int rc = probe_partition_groups(&domain->partition, sets->pus, &out->collisions);
-    if (rc == 0) {
-        rc = measure_scaling(sets, index, memory, out);
-    }
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_partition_groups(&domain->partition, sets->pus, &out->collisions));
+    TRY(measure_scaling(sets, index, memory, out));
     const struct profile_scaling_point *two = &out->scaling[out->scaling_count > 1];
     out->bytes_per_s = out->scaling_count > 1 ? two->bytes_per_s / 2 : 0;
     out->quality = (struct profile_quality){.origin = PROFILE_MEASURED,

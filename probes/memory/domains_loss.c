@@ -15,30 +15,35 @@ enum { MEMBER_CHECKS = 4 };
 int probe_sets_loss(struct sets *sets, const struct partition *inner, const struct partition *of,
                     uint32_t unit, double *share)
 {
-    bool *works = calloc(inner->count, sizeof *works);
+    FREED bool *works = calloc(inner->count, sizeof *works);
     double sum = 0, one, all = 0;
     size_t parts = 0;
-    int rc = works ? 0 : -ENOMEM;
+    TRY(works ? 0 : -ENOMEM);
     *share = 1;
-    for (uint32_t u = 0; rc == 0 && u < inner->count; u++) {
+    for (uint32_t u = 0; u < inner->count; u++) {
         works[u] = of->unit[inner->first[u]] == unit;
         parts += works[u];
     }
-    for (uint32_t u = 0; rc == 0 && parts > 1 && u < inner->count; u++) {
-        rc = works[u] ? probe_sets_alone(sets, inner, u, &one) : 0;
+    if (parts < 2) {
+        return 0;
+    }
+    for (uint32_t u = 0; u < inner->count; u++) {
+        int rc = works[u] ? probe_sets_alone(sets, inner, u, &one) : 0;
+        if (rc != 0) {
+            return rc > 0 ? 0 : rc;
+        }
         sum += works[u] ? one : 0;
     }
     /* a total of many that seems to lose something may have been disturbed */
-    for (int again = 0; rc == 0 && parts > 1 && again < 2; again++) {
-        rc = all < PROBE_MEMORY_COLLISION * sum ? probe_sets_total(sets, inner, works, false, &one)
-                                                : 0;
+    for (int again = 0; again < 2 && all < PROBE_MEMORY_COLLISION * sum; again++) {
+        int rc = probe_sets_total(sets, inner, works, false, &one);
+        if (rc != 0) {
+            return rc > 0 ? 0 : rc;
+        }
         all = fmax(all, one);
     }
-    if (rc == 0 && parts > 1) {
-        *share = all / sum;
-    }
-    free(works);
-    return rc > 0 ? 0 : rc;
+    *share = all / sum;
+    return 0;
 }
 
 /* A random part of that unit of `of`, but not of that one of `but`. */
@@ -90,13 +95,12 @@ int probe_sets_members(struct sets *sets, const struct partition *of, uint32_t u
 /* The groups that are domains stay, and the others become single PUs. */
 static int keep_groups(struct partition *of, const double *shares)
 {
-    bool *keep = malloc(of->count * sizeof *keep);
-    for (uint32_t u = 0; keep && u < of->count; u++) {
+    FREED bool *keep = malloc(of->count * sizeof *keep);
+    TRY(keep ? 0 : -ENOMEM);
+    for (uint32_t u = 0; u < of->count; u++) {
         keep[u] = !probe_memory_is_clear(shares[u], 1);
     }
-    int rc = keep ? probe_partition_dissolve(of, keep) : -ENOMEM;
-    free(keep);
-    return rc;
+    return probe_partition_dissolve(of, keep);
 }
 
 /* Levels inside of the new one with groups as large as its own: some of its groups, which pairs
@@ -140,21 +144,20 @@ static int accept(struct sets *sets, const struct partition *of, const double *s
 int probe_sets_try(struct sets *sets, const struct partition *of)
 {
     const struct partition *inner = probe_sets_inner_of(sets, of);
-    double *shares = malloc(of->count * sizeof *shares);
+    FREED double *shares = malloc(of->count * sizeof *shares);
     uint32_t least = 0;
     bool meet = true, none;
-    int rc = shares ? 0 : -ENOMEM;
-    for (uint32_t u = 0; rc == 0 && u < of->count; u++) {
-        shares[u] = 1;
-        rc = probe_late(sets->probe) ? 1 : probe_sets_loss(sets, inner, of, u, &shares[u]);
+    TRY(shares ? 0 : -ENOMEM);
+    for (uint32_t u = 0; u < of->count; u++) {
+        if (probe_late(sets->probe)) {
+            return 0; /* nothing can be said of some groups */
+        }
+        TRY(probe_sets_loss(sets, inner, of, u, &shares[u]));
         least = shares[u] < shares[least] ? u : least;
     }
-    if (rc == 0 && shares[least] < PROBE_MEMORY_COLLISION) {
-        rc = probe_sets_members(sets, of, least, NULL, &meet, &none);
-        if (rc == 0 && meet && !probe_late(sets->probe)) {
-            rc = accept(sets, of, shares, least);
-        }
+    if (shares[least] >= PROBE_MEMORY_COLLISION) {
+        return 0;
     }
-    free(shares);
-    return rc > 0 ? 0 : rc; /* late: nothing can be said of some groups */
+    TRY(probe_sets_members(sets, of, least, NULL, &meet, &none));
+    return meet && !probe_late(sets->probe) ? accept(sets, of, shares, least) : 0;
 }

@@ -136,7 +136,6 @@ static int order_others(struct search *search, uint32_t unit, bool *busy, struct
 {
     const bool by_gain = search->units->count != search->sets->cores.count;
     double gain;
-    int rc = 0;
     *count = 0;
     for (size_t k = 0; k < search->count; k++) {
         const uint32_t other = search->list[k];
@@ -146,32 +145,31 @@ static int order_others(struct search *search, uint32_t unit, bool *busy, struct
         }
     }
     if (by_gain) {
-        rc = gain_of(search, busy, unit, &gain);
+        TRY(gain_of(search, busy, unit, &gain));
         *count = gain < search->limit ? *count : 0;
     }
     memset(busy, 0, search->units->count * sizeof *busy);
-    for (size_t k = 0; rc == 0 && by_gain && k < *count; k++) {
+    for (size_t k = 0; by_gain && k < *count; k++) {
         busy[order[k].unit] = true;
-        rc = gain_of(search, busy, unit, &order[k].key);
+        TRY(gain_of(search, busy, unit, &order[k].key));
         busy[order[k].unit] = false;
     }
     qsort(order, *count, sizeof *order, by_key);
-    return rc;
+    return 0;
 }
 
 /* Puts the nearest to work, twice as many each time, until they leave the unit little. */
 static int grow_domain(struct search *search, uint32_t unit, const struct near *order, size_t count,
                        bool *busy, double *gain)
 {
-    int rc = 0;
     *gain = 1;
-    for (size_t put = 0, size = 1; rc == 0 && put < count && *gain >= search->limit; size *= 2) {
+    for (size_t put = 0, size = 1; put < count && *gain >= search->limit; size *= 2) {
         for (; put < size && put < count; put++) {
             busy[order[put].unit] = true;
         }
-        rc = probe_late(search->sets->probe) ? -ETIME : gain_of(search, busy, unit, gain);
+        TRY(probe_late(search->sets->probe) ? -ETIME : gain_of(search, busy, unit, gain));
     }
-    return rc;
+    return 0;
 }
 
 /* Does without each of the busy ones that is not needed, the farthest first: of a link and the
@@ -179,53 +177,46 @@ static int grow_domain(struct search *search, uint32_t unit, const struct near *
 static int thin(struct search *search, uint32_t unit, const struct near *order, size_t count,
                 bool *busy, double *gain)
 {
-    int rc = 0;
-    for (size_t k = count; rc == 0 && k > 0 && !probe_late(search->sets->probe); k--) {
+    for (size_t k = count; k > 0 && !probe_late(search->sets->probe); k--) {
         const uint32_t other = order[k - 1].unit;
         double without = 1;
         if (busy[other]) {
             busy[other] = false;
-            rc = gain_of(search, busy, unit, &without);
+            TRY(gain_of(search, busy, unit, &without));
             busy[other] = without >= search->limit;
             *gain = busy[other] ? *gain : without;
         }
     }
-    return rc;
+    return 0;
 }
 
 int probe_search_fill(struct search *search, uint32_t unit, bool *busy, double *gain)
 {
-    struct near *order = malloc((search->count + 1) * sizeof *order);
+    FREED struct near *order = malloc((search->count + 1) * sizeof *order);
     size_t count = 0;
-    int rc = order ? order_others(search, unit, busy, order, &count) : -ENOMEM;
-    if (rc == 0) {
-        rc = grow_domain(search, unit, order, count, busy, gain);
-    }
-    if (rc == 0 && *gain < search->limit) {
-        rc = thin(search, unit, order, count, busy, gain);
-    }
-    if (rc == 0 && *gain < search->limit) {
+    TRY(order ? order_others(search, unit, busy, order, &count) : -ENOMEM);
+    TRY(grow_domain(search, unit, order, count, busy, gain));
+    TRY(*gain < search->limit ? thin(search, unit, order, count, busy, gain) : 0);
+    if (*gain < search->limit) {
         /* It joins those that leave it little, so that they leave nothing to others: a unit that
          * wants much is left little beside one that wants little. */
         busy[unit] = true;
         *gain = 0;
     }
-    free(order);
-    return rc;
+    return 0;
 }
 
 /* Interference with the unit makes it a member, so both totals are measured anew then. */
 int probe_search_ask(struct search *search, bool *busy, double gain, uint32_t unit, bool *member)
 {
-    int rc = 0;
     *member = true;
-    for (int again = 0; rc == 0 && *member && again < 2; again++) {
+    for (int again = 0; *member && again < 2; again++) {
         double here;
         search->before = again ? 0 : search->before;
-        rc = gain_of(search, busy, unit, &here);
-        *member = rc == 0 && here < (gain + 1) / 2;
+        TRY(gain_of(search, busy, unit, &here));
+        *member = here < (gain + 1) / 2;
     }
-    return rc;
+    return 0;
 }
 
 /* -- a domain -- */
@@ -233,37 +224,32 @@ int probe_search_ask(struct search *search, bool *busy, double gain, uint32_t un
 /* Joins to the domain of the one all units that gain little beside the busy ones. */
 static int join_members(struct search *search, uint32_t one, bool *busy, double gain)
 {
-    int rc = 0;
-    for (size_t k = 0; rc == 0 && k < search->count && !probe_late(search->sets->probe); k++) {
+    for (size_t k = 0; k < search->count && !probe_late(search->sets->probe); k++) {
         const uint32_t unit = search->list[k];
         bool member = busy[unit];
         if (unit != one && !member && is_single(search, unit)) {
-            rc = probe_search_ask(search, busy, gain, unit, &member);
+            TRY(probe_search_ask(search, busy, gain, unit, &member));
         }
         if (member && unit != one) {
             search->group[unit] = search->group[one];
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Keeps the domain of the one where its units lose something together: what one gains beside many
  * is a small difference of large sums, and such differences alone make up a domain. */
-static int settle_domain(struct search *search, uint32_t one)
+static int keep_domain(struct search *search, uint32_t one)
 {
     const uint32_t group = search->group[one];
-    struct partition domain = {.pus = search->units->pus};
+    FREED_BY(probe_partition_free) struct partition domain = {0};
     double share = 1;
-    int rc = probe_partition_one(domain.pus, &domain);
-    for (size_t i = 0; rc == 0 && i < domain.pus; i++) {
+    TRY(probe_partition_one(search->units->pus, &domain));
+    for (size_t i = 0; i < domain.pus; i++) {
         domain.unit[i] = search->group[search->units->unit[i]] != group;
     }
-    if (rc == 0) {
-        rc = probe_sets_loss(search->sets, search->units, &domain, 0, &share);
-    }
-    probe_partition_free(&domain);
-    const bool is_domain =
-        rc == 0 && share < PROBE_MEMORY_COLLISION && !probe_late(search->sets->probe);
+    TRY(probe_sets_loss(search->sets, search->units, &domain, 0, &share));
+    const bool is_domain = share < PROBE_MEMORY_COLLISION && !probe_late(search->sets->probe);
     for (size_t k = 0; k < search->count; k++) {
         const uint32_t unit = search->list[k];
         if (search->group[unit] == group) {
@@ -272,45 +258,42 @@ static int settle_domain(struct search *search, uint32_t one)
         }
     }
     search->share = is_domain ? fmin(search->share, share) : search->share;
-    return rc;
+    return 0;
 }
 
 static int find_domain(struct search *search, uint32_t one)
 {
-    bool *busy = calloc(search->units->count, sizeof *busy);
+    FREED bool *busy = calloc(search->units->count, sizeof *busy);
     double gain = 1;
-    int rc = busy ? probe_search_fill(search, one, busy, &gain) : -ENOMEM;
     search->known[one] = true;
-    if (rc == 0 && gain < search->limit) {
-        rc = join_members(search, one, busy, gain);
-        if (rc == 0) {
-            rc = settle_domain(search, one);
-        }
+    TRY(busy ? probe_search_fill(search, one, busy, &gain) : -ENOMEM);
+    if (gain >= search->limit) {
+        return 0;
     }
-    free(busy);
-    return rc;
+    TRY(join_members(search, one, busy, gain));
+    return keep_domain(search, one);
 }
 
 /* A domain for each unit, from the first one that has none on, and a random one after a failure. */
 static int find_domains(struct search *search)
 {
-    uint32_t *open = malloc((search->count + 1) * sizeof *open);
-    size_t failed = 0, count = 1;
-    int rc = open ? 0 : -ENOMEM;
-    while (rc == 0 && count > 0 && failed < SCOUTS && !probe_late(search->sets->probe)) {
-        count = 0;
+    FREED uint32_t *open = malloc((search->count + 1) * sizeof *open);
+    size_t failed = 0;
+    TRY(open ? 0 : -ENOMEM);
+    while (failed < SCOUTS && !probe_late(search->sets->probe)) {
+        size_t count = 0;
         for (size_t k = 0; k < search->count; k++) {
             open[count] = search->list[k];
             count += !search->known[open[count]];
         }
-        if (count > 0) {
-            const uint32_t one = open[failed ? random_below(&search->sets->random, count) : 0];
-            rc = find_domain(search, one);
-            failed = is_single(search, one) ? failed + 1 : 0;
+        if (count == 0) {
+            break;
         }
+        const uint32_t one = open[failed ? random_below(&search->sets->random, count) : 0];
+        TRY(find_domain(search, one));
+        failed = is_single(search, one) ? failed + 1 : 0;
     }
-    free(open);
-    return rc;
+    return 0;
 }
 
 /* Merges in `merged` what belongs together; not all, which is the domain around. */
@@ -334,23 +317,20 @@ static void merge_found(const struct search *search, bool all_known, struct part
 static int search_inside(struct sets *sets, const struct partition *units,
                          const struct partition *outer, uint32_t outer_unit, struct domain *merged)
 {
-    struct search search;
+    FREED_BY(probe_search_stop) struct search search = {0};
     double share = 0;
-    int rc = probe_search_start(&search, sets, units, outer, outer_unit);
-    if (rc == 0 && !outer && probe_memory_is_large(sets->probe)) {
-        struct partition all;
-        rc = probe_partition_one(sets->pus->count, &all) == 0
-                 ? probe_sets_loss(sets, units, &all, 0, &share)
-                 : -ENOMEM;
-        probe_partition_free(&all);
+    TRY(probe_search_start(&search, sets, units, outer, outer_unit));
+    if (!outer && probe_memory_is_large(sets->probe)) {
+        FREED_BY(probe_partition_free) struct partition all = {0};
+        TRY(probe_partition_one(sets->pus->count, &all));
+        TRY(probe_sets_loss(sets, units, &all, 0, &share));
     }
-    if (rc == 0 && search.count > 2 && share < PROBE_MEMORY_COLLISION) {
-        rc = find_domains(&search);
+    if (search.count > 2 && share < PROBE_MEMORY_COLLISION) {
+        TRY(find_domains(&search));
         merge_found(&search, outer != NULL, &merged->partition);
         merged->share = fmin(merged->share, search.share);
     }
-    probe_search_stop(&search);
-    return rc;
+    return 0;
 }
 
 /* 1: the units were merged to a level; 0: nothing is hidden between them and what is known. Where

@@ -47,21 +47,18 @@ static int copy_once(struct sets *sets, const uint32_t *ids, size_t count, doubl
 int probe_sets_total(struct sets *sets, const struct partition *of, const bool *works, bool once,
                      double *bytes_per_s)
 {
-    uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((of->pus + 1) * sizeof *ids);
     *bytes_per_s = 0;
-    if (!ids) {
-        return -ENOMEM;
-    }
+    TRY(ids ? 0 : -ENOMEM);
     const size_t count = put_workers(sets, of, works, ids);
     const size_t looks = once ? 1 : count > MANY ? LOOKS_MANY : LOOKS;
-    int rc = count > sets->at_once;
-    for (size_t look = 0; rc == 0 && count > 0 && look < looks; look++) {
-        if (look == 0 || !probe_late(sets->probe)) {
-            rc = copy_once(sets, ids, count, bytes_per_s);
-        }
+    if (count == 0 || count > sets->at_once) {
+        return count > 0;
     }
-    free(ids);
-    return rc;
+    for (size_t look = 0; look < looks && (look == 0 || !probe_late(sets->probe)); look++) {
+        TRY(copy_once(sets, ids, count, bytes_per_s));
+    }
+    return 0;
 }
 
 /* The PU of a unit that is one core is measured once in all. */
@@ -74,14 +71,11 @@ int probe_sets_alone(struct sets *sets, const struct partition *of, uint32_t uni
     if (*bytes_per_s > 0) {
         return 0;
     }
-    bool *works = calloc(of->count, sizeof *works);
-    if (!works) {
-        return -ENOMEM;
-    }
+    FREED bool *works = calloc(of->count, sizeof *works);
+    TRY(works ? 0 : -ENOMEM);
     works[unit] = true;
     int rc = probe_sets_total(sets, of, works, false, bytes_per_s);
     sets->alone[pu] = one_core && rc == 0 ? *bytes_per_s : sets->alone[pu];
-    free(works);
     return rc;
 }
 

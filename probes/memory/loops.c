@@ -41,15 +41,14 @@ static int choose_domain(const struct probe *probe, struct profile_set *out)
         node = node == pus && profile_set_has(&numa->pus, pus->ids[0]) ? &numa->pus : node;
     }
     const size_t most = probe_machine_at_once(probe->machine);
-    uint32_t *ids = malloc(pus->count * sizeof *ids);
+    FREED uint32_t *ids = malloc(pus->count * sizeof *ids);
     size_t count = 0;
-    for (size_t i = 0; ids && i < pus->count && count < most; i++) {
+    TRY(ids ? 0 : -ENOMEM);
+    for (size_t i = 0; i < pus->count && count < most; i++) {
         ids[count] = pus->ids[i];
         count += profile_set_has(node, pus->ids[i]);
     }
-    int rc = ids ? profile_set_from_array(ids, count, out) : -ENOMEM;
-    free(ids);
-    return rc;
+    return profile_set_from_array(ids, count, out);
 }
 
 static int run_kernel(const struct loop_question *question, enum profile_kernel kernel,

@@ -61,14 +61,8 @@ static int measure_row(const struct matrix *matrix, const struct cell *cell)
     while (!(probe_repeat_median_settled(seconds, rounds) &&
              probe_repeat_median_settled(rates, rounds)) &&
            !(rounds > 0 && probe_late(matrix->probe))) {
-        int rc =
-            probe_machine_copy(matrix->probe->machine, &copy, cell->pus->ids, 1, &rates[rounds]);
-        if (rc == 0) {
-            rc = measure_latency(matrix, cell, &seconds[rounds]);
-        }
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_machine_copy(matrix->probe->machine, &copy, cell->pus->ids, 1, &rates[rounds]));
+        TRY(measure_latency(matrix, cell, &seconds[rounds]));
         rounds++;
     }
     struct profile_numa_access row = {
@@ -78,11 +72,9 @@ static int measure_row(const struct matrix *matrix, const struct cell *cell)
         .quality = {.origin = PROFILE_MEASURED,
                     .repetitions = (uint32_t)rounds,
                     .spread = fmax(probe_spread(seconds, rounds), probe_spread(rates, rounds))}};
-    int rc = profile_set_copy(cell->pus, &row.pus);
-    if (rc == 0) {
-        matrix->result->rows[matrix->result->count++] = row;
-    }
-    return rc;
+    TRY(profile_set_copy(cell->pus, &row.pus));
+    matrix->result->rows[matrix->result->count++] = row;
+    return 0;
 }
 
 /* The first cell that is left out is named. */
@@ -134,15 +126,15 @@ static int pus_near(const struct matrix *matrix, size_t node, struct profile_set
 {
     const struct probe *probe = matrix->probe;
     const struct profile_numa_access *nearest = nearest_row(matrix, node);
-    struct profile_set own = {0};
-    int rc = nearest ? profile_set_intersect(&probe->declared->numa[node].pus, &probe->machine->pus,
-                                             &own)
-                     : 0;
-    if (rc < 0 || !nearest || own.count > 0) {
-        *out = own;
-        return rc;
+    if (!nearest) {
+        *out = (struct profile_set){0};
+        return 0;
     }
-    profile_set_free(&own);
+    TRY(profile_set_intersect(&probe->declared->numa[node].pus, &probe->machine->pus, out));
+    if (out->count > 0) {
+        return 0;
+    }
+    profile_set_free(out);
     return profile_set_copy(&nearest->pus, out);
 }
 
@@ -153,17 +145,17 @@ static int measure_together(const struct matrix *matrix, size_t node,
     struct probe *probe = matrix->probe;
     const struct machine_copy what =
         probe_memory_what(probe, matrix->bytes, (int32_t)probe->declared->numa[node].os_index);
-    uint32_t *pus = calloc(count + 1, sizeof *pus);
+    FREED uint32_t *pus = calloc(count + 1, sizeof *pus);
     struct profile_scaling_point point = {.workers = (uint32_t)count};
-    int rc = pus ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    TRY(pus ? 0 : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
         pus[i] = near->ids[i * near->count / count];
     }
-    if (rc == 0 && !probe_late(probe)) {
-        rc = probe_memory_settled(probe, &what, pus, &point);
-        matrix->result->together_bytes_per_s[node] = point.bytes_per_s;
+    if (probe_late(probe)) {
+        return 0;
     }
-    free(pus);
+    int rc = probe_memory_settled(probe, &what, pus, &point);
+    matrix->result->together_bytes_per_s[node] = point.bytes_per_s;
     return is_fault(rc) ? 0 : rc;
 }
 
@@ -215,20 +207,19 @@ static bool is_group(const struct profile_class *declared, size_t node)
 static int add_groups(struct matrix *matrix, const struct profile_set *pus)
 {
     const struct probe *probe = matrix->probe;
-    struct profile_set here = {0};
-    int rc = profile_set_intersect(pus, &probe->machine->pus, &here);
-    for (size_t kind = 0; rc == 0 && kind < (probe->kinds ? probe->kinds->count : 1); kind++) {
+    FREED_BY(profile_set_free) struct profile_set here = {0};
+    TRY(profile_set_intersect(pus, &probe->machine->pus, &here));
+    for (size_t kind = 0; kind < (probe->kinds ? probe->kinds->count : 1); kind++) {
         struct profile_set *group = &matrix->groups[matrix->group_count];
-        rc = probe->kinds ? profile_set_intersect(&here, &probe->kinds->pus[kind], group)
-                          : profile_set_copy(&here, group);
-        bool any = rc == 0 && group->count > 0;
-        if (rc == 0 && !any) {
+        TRY(probe->kinds ? profile_set_intersect(&here, &probe->kinds->pus[kind], group)
+                         : profile_set_copy(&here, group));
+        if (group->count > 0) {
+            matrix->group_count++;
+        } else {
             profile_set_free(group);
         }
-        matrix->group_count += any;
     }
-    profile_set_free(&here);
-    return rc;
+    return 0;
 }
 
 static int make_groups(struct matrix *matrix)
@@ -236,28 +227,25 @@ static int make_groups(struct matrix *matrix)
     const struct profile_class *declared = matrix->probe->declared;
     const size_t nodes = declared ? declared->numa_count : 0;
     const size_t most = nodes * (matrix->probe->kinds ? matrix->probe->kinds->count : 1);
-    int rc = 0;
     matrix->groups = calloc(most + 1, sizeof *matrix->groups);
     matrix->result->rows = calloc(most * nodes + 1, sizeof *matrix->result->rows);
-    if (!matrix->groups || !matrix->result->rows) {
-        return -ENOMEM;
-    }
-    for (size_t node = 0; rc == 0 && node < nodes; node++) {
-        rc = is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0;
+    TRY(matrix->groups && matrix->result->rows ? 0 : -ENOMEM);
+    for (size_t node = 0; node < nodes; node++) {
+        TRY(is_group(declared, node) ? add_groups(matrix, &declared->numa[node].pus) : 0);
     }
     matrix->result->planned = matrix->group_count * nodes;
-    return rc;
+    return 0;
 }
 
 static int measure_all(struct matrix *matrix)
 {
-    int rc = make_groups(matrix);
+    TRY(make_groups(matrix));
     for (size_t group = 0; group < matrix->group_count; group++) {
-        for (size_t node = 0; rc == 0 && node < matrix->probe->declared->numa_count; node++) {
-            rc = try_cell(matrix, &(struct cell){&matrix->groups[group], node});
+        for (size_t node = 0; node < matrix->probe->declared->numa_count; node++) {
+            TRY(try_cell(matrix, &(struct cell){&matrix->groups[group], node}));
         }
     }
-    return rc < 0 ? rc : measure_nodes(matrix);
+    return measure_nodes(matrix);
 }
 
 static int by_place(const void *a, const void *b)

@@ -24,52 +24,46 @@ enum { CHECKED = 16 };
 static int classify(const double *pair_bytes_per_s, size_t pairs, double reference, double spread,
                     uint32_t *class_of, struct clusters *clusters)
 {
-    double *values = malloc((pairs + 1) * sizeof *values);
-    uint32_t *cluster_of = malloc((pairs + 1) * sizeof *cluster_of);
+    FREED double *values = malloc((pairs + 1) * sizeof *values);
+    FREED uint32_t *cluster_of = malloc((pairs + 1) * sizeof *cluster_of);
     size_t colliding = 0;
-    int rc = values && cluster_of ? 0 : -ENOMEM;
-    for (size_t i = 0; i < pairs && rc == 0; i++) {
+    TRY(values && cluster_of ? 0 : -ENOMEM);
+    for (size_t i = 0; i < pairs; i++) {
         if (probe_memory_collides(pair_bytes_per_s[i], reference)) {
             values[colliding++] = pair_bytes_per_s[i];
         }
     }
     clusters->count = 0;
-    if (rc == 0 && colliding > 0) {
-        rc = probe_layers_cluster(values, colliding, spread, cluster_of, clusters);
+    if (colliding > 0) {
+        TRY(probe_layers_cluster(values, colliding, spread, cluster_of, clusters));
     }
-    for (size_t i = 0, k = 0; i < pairs && rc == 0; i++) {
+    for (size_t i = 0, k = 0; i < pairs; i++) {
         const bool collides = probe_memory_collides(pair_bytes_per_s[i], reference);
         class_of[i] = collides ? cluster_of[k++] : PAIR_NONE;
     }
-    free(values);
-    free(cluster_of);
-    return rc;
+    return 0;
 }
 
 int probe_memory_levels(const struct profile_set *pus, double reference,
                         const double *pair_bytes_per_s, double spread, uint32_t *level_of,
                         struct profile_memory *out)
 {
-    struct profile_memory memory = {.reference_bytes_per_s = reference};
     struct clusters clusters;
-    int rc = classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, level_of,
-                      &clusters);
-    if (rc == 0 && clusters.count > 0) {
-        memory.levels = calloc(clusters.count, sizeof *memory.levels);
-        rc = memory.levels ? 0 : -ENOMEM;
-    }
-    for (uint32_t i = 0; rc == 0 && i < clusters.count; i++) {
-        struct profile_memory_level *level = &memory.levels[memory.level_count++];
+    TRY(classify(pair_bytes_per_s, probe_pair_count(pus->count), reference, spread, level_of,
+                 &clusters));
+    *out = (struct profile_memory){.reference_bytes_per_s = reference,
+                                   .levels = calloc(clusters.count + 1, sizeof *out->levels)};
+    int rc = out->levels ? 0 : -ENOMEM;
+    for (uint32_t i = 0; rc >= 0 && i < clusters.count; i++) {
+        struct profile_memory_level *level = &out->levels[out->level_count++];
         level->bytes_per_s = clusters.centre[i];
         level->quality.spread = -1;
         rc = probe_relation_from_classes(pus, level_of, i, &level->collisions);
     }
     if (rc < 0) {
-        profile_memory_free(&memory);
-        return rc;
+        profile_memory_free(out);
     }
-    *out = memory;
-    return 0;
+    return rc;
 }
 
 /* -- curves -- */
@@ -220,23 +214,17 @@ static int measure_pairs(struct memory_rounds *rounds, struct sampling_outcome *
 {
     struct probe *probe = rounds->probe;
     const struct profile_set *pus = &probe->machine->pus;
-    struct sampling sampling;
-    int rc;
+    FREED_BY(probe_sampling_free) struct sampling sampling = {0};
     if (pus->count == 1 || probe_machine_at_once(probe->machine) < 2) {
-        rc = probe_memory_rounds_one(rounds, pus->ids[0]);
+        int rc = probe_memory_rounds_one(rounds, pus->ids[0]);
         leave_open(rounds, outcome);
         return rc == -ETIME && rounds->alone_count > 0 ? 0 : rc;
     }
-    rc = probe_memory_rounds_alone(rounds);
-    if (rc == 0) {
-        rc = probe_sampling_init(&sampling, pus, probe->declared);
-    }
-    if (rc == 0) {
-        rc = sample_pairs(rounds, &sampling, outcome, result);
-        probe_sampling_free(&sampling);
-    }
+    TRY(probe_memory_rounds_alone(rounds));
+    TRY(probe_sampling_init(&sampling, pus, probe->declared));
+    TRY(sample_pairs(rounds, &sampling, outcome, result));
     rounds->spread = probe_layers_spread(rounds->logs, rounds->ratios);
-    return rc;
+    return 0;
 }
 
 /* -- levels -- */
@@ -271,60 +259,45 @@ static int infer(struct memory_rounds *rounds, const struct sampling_outcome *ou
     const struct profile_set *pus = &rounds->probe->machine->pus;
     double spread = probe_spread(rounds->alone, rounds->alone_count); /* sorts */
     double best = rounds->alone[rounds->alone_count - 1];
-    uint32_t *level_of = malloc((probe_pair_count(pus->count) + 1) * sizeof *level_of);
-    int rc = level_of ? probe_memory_levels(pus, best, outcome->values, rounds->spread, level_of,
-                                            &result->memory)
-                      : -ENOMEM;
+    FREED uint32_t *level_of = malloc((probe_pair_count(pus->count) + 1) * sizeof *level_of);
+    TRY(level_of ? probe_memory_levels(pus, best, outcome->values, rounds->spread, level_of,
+                                       &result->memory)
+                 : -ENOMEM);
     result->memory.quality = (struct profile_quality){
         .origin = PROFILE_MEASURED, .repetitions = (uint32_t)rounds->alone_count, .spread = spread};
-    for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
-        rc = level_quality(rounds, outcome, level_of, &result->memory, i);
+    for (size_t i = 0; i < result->memory.level_count; i++) {
+        TRY(level_quality(rounds, outcome, level_of, &result->memory, i));
     }
-    free(level_of);
-    return rc;
+    return 0;
 }
 
 static int measure_levels(struct memory_rounds *rounds, struct sampling_outcome *outcome,
                           struct probe_memory *result)
 {
     struct probe *probe = rounds->probe;
-    int rc = measure_pairs(rounds, outcome, result);
-    if (rc == 0) {
-        rc = infer(rounds, outcome, result);
-    }
-    if (rc == 0) {
-        rc = probe_pair_figures(&probe->machine->pus, rounds->slower, outcome->measured,
-                                &result->memory.pair_rates, &result->memory.pair_rate_count);
-    }
-    if (rc == 0 && result->not_concurrent) {
-        rc = probe_note_beside_others(&result->memory.quality, "pairs not measured");
-    }
-    for (size_t i = 0; i < result->memory.level_count && rc == 0; i++) {
-        struct profile_memory_level *level = &result->memory.levels[i];
-        if (level->collisions.group_count > 0 && !probe_late(probe)) {
-            rc = measure_scaling(rounds, &result->memory, i);
-            rc = rc == -EAGAIN ? 0 : rc; /* the pairs have met */
+    struct profile_memory *memory = &result->memory;
+    TRY(measure_pairs(rounds, outcome, result));
+    TRY(infer(rounds, outcome, result));
+    TRY(probe_pair_figures(&probe->machine->pus, rounds->slower, outcome->measured,
+                           &memory->pair_rates, &memory->pair_rate_count));
+    TRY(result->not_concurrent ? probe_note_beside_others(&memory->quality, "pairs not measured")
+                               : 0);
+    for (size_t i = 0; i < memory->level_count; i++) {
+        if (memory->levels[i].collisions.group_count > 0 && !probe_late(probe)) {
+            int rc = measure_scaling(rounds, memory, i);
+            TRY(rc == -EAGAIN ? 0 : rc); /* the pairs have met */
         }
     }
-    return rc;
+    return 0;
 }
 
 static int measure_memory(struct probe *probe, struct probe_memory *result)
 {
-    const size_t pairs = probe_pair_count(probe->machine->pus.count);
-    struct memory_rounds rounds;
-    struct sampling_outcome outcome;
-    int rc = probe_memory_rounds_init(&rounds, probe, result->array_bytes);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = probe_sampling_outcome_init(&outcome, pairs);
-    if (rc == 0) {
-        rc = measure_levels(&rounds, &outcome, result);
-    }
-    probe_sampling_outcome_free(&outcome);
-    probe_memory_rounds_free(&rounds);
-    return rc;
+    FREED_BY(probe_memory_rounds_free) struct memory_rounds rounds = {0};
+    FREED_BY(probe_sampling_outcome_free) struct sampling_outcome outcome = {0};
+    TRY(probe_memory_rounds_init(&rounds, probe, result->array_bytes));
+    TRY(probe_sampling_outcome_init(&outcome, probe_pair_count(probe->machine->pus.count)));
+    return measure_levels(&rounds, &outcome, result);
 }
 
 int probe_memory(struct probe *probe, size_t last_level_bytes, struct probe_memory *out,

@@ -96,11 +96,9 @@ struct machine_copy probe_memory_what(const struct probe *probe, size_t bytes, i
 int probe_memory_copy(struct probe *probe, size_t bytes, uint32_t pu, double *bytes_per_s)
 {
     const struct machine_copy what = probe_memory_what(probe, bytes, -1);
-    int rc = probe_machine_copy_together(probe->machine, &what, &pu, 1, bytes_per_s);
-    if (rc == 0) {
-        probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
-    }
-    return rc;
+    TRY(probe_machine_copy_together(probe->machine, &what, &pu, 1, bytes_per_s));
+    probe->alone_bytes_per_s = fmax(probe->alone_bytes_per_s, *bytes_per_s);
+    return 0;
 }
 
 size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers)
@@ -112,14 +110,13 @@ size_t probe_memory_room(const struct probe *probe, size_t bytes, size_t workers
 int probe_memory_total(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,
                        size_t count, double *bytes_per_s)
 {
-    double *each = malloc(count * sizeof *each), sum = 0;
-    int rc = each ? probe_machine_copy_together(probe->machine, what, pus, count, each) : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        sum += each[i];
+    FREED double *each = malloc(count * sizeof *each);
+    *bytes_per_s = 0;
+    TRY(each ? probe_machine_copy_together(probe->machine, what, pus, count, each) : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        *bytes_per_s += each[i];
     }
-    free(each);
-    *bytes_per_s = sum;
-    return rc;
+    return 0;
 }
 
 int probe_memory_settled(struct probe *probe, const struct machine_copy *what, const uint32_t *pus,

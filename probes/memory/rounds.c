@@ -63,15 +63,12 @@ double probe_memory_rounds_reference(const struct memory_rounds *rounds)
 
 int probe_memory_rounds_one(struct memory_rounds *rounds, uint32_t pu)
 {
-    int rc = 0;
-    while (rc == 0 && !probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
+    while (!probe_repeat_median_settled(rounds->alone, rounds->alone_count)) {
         double alone;
-        rc = probe_memory_copy(rounds->probe, rounds->bytes, pu, &alone);
-        if (rc == 0) {
-            keep_alone(rounds, alone);
-        }
+        TRY(probe_memory_copy(rounds->probe, rounds->bytes, pu, &alone));
+        keep_alone(rounds, alone);
     }
-    return rc;
+    return 0;
 }
 
 /* PUs that get less than the best one are measured until that is settled, and scaled. */
@@ -138,28 +135,25 @@ static int one_round(struct memory_rounds *rounds, const uint32_t *pus, size_t p
 {
     struct probe *probe = rounds->probe;
     double rates[2 * CONCURRENT_MOST], alone;
-    int rc = 0;
     rounds->not_concurrent = false;
     if (rounds->alone_count < MEMORY_ALONE_MAX) {
-        rc = probe_memory_copy(probe, rounds->bytes, pus[0], &alone);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_memory_copy(probe, rounds->bytes, pus[0], &alone));
         keep_alone(rounds, alone * scale_of(rounds, pus[0]));
     }
     if (probe->machine->until_s > 0 && probe_late(probe)) {
         return -ETIME;
     }
     const struct machine_copy what = probe_memory_what(probe, rounds->bytes, -1);
-    rc = probe_machine_copy_together(probe->machine, &what, pus, 2 * pairs, rates);
+    int rc = probe_machine_copy_together(probe->machine, &what, pus, 2 * pairs, rates);
     rounds->not_concurrent = rc == -EAGAIN;
-    for (size_t k = 0; k < pairs && rc == 0; k++) {
+    /* pairs that never met have no figure, as those there was no time for */
+    TRY(rounds->not_concurrent ? -ETIME : rc);
+    for (size_t k = 0; k < pairs; k++) {
         out[k].slower[round] = fmin(rates[2 * k] * scale_of(rounds, pus[2 * k]),
                                     rates[2 * k + 1] * scale_of(rounds, pus[2 * k + 1]));
         out[k].as_they_are[round] = fmin(rates[2 * k], rates[2 * k + 1]);
     }
-    /* pairs that never met have no figure, as those there was no time for */
-    return rounds->not_concurrent ? -ETIME : rc;
+    return 0;
 }
 
 /* Interference only takes bandwidth away, so a pair that once got the middle between colliding and
@@ -220,7 +214,7 @@ int probe_memory_rounds_ask(void *argument, const struct pair_position *pairs, s
     const struct probe_pairs *all = &rounds->probe->pairs;
     const double part = all->planned > 0 ? (double)all->done / (double)all->planned : 1;
     struct pair_rounds found[CONCURRENT_MOST];
-    uint32_t pus[2 * CONCURRENT_MOST];
+    uint32_t pus[2 * CONCURRENT_MOST] = {0};
     size_t done = 0;
     for (size_t k = 0; k < count; k++) {
         pus[2 * k] = set->ids[pairs[k].i];

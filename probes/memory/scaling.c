@@ -121,24 +121,20 @@ int probe_scaling_measure(struct probe *probe, size_t bytes, const struct profil
 {
     const struct profile_set *pus = &probe->machine->pus;
     const size_t most = probe_machine_at_once(probe->machine);
-    size_t *at = malloc(pus->count * sizeof *at), count = 0, inner_count = 0;
-    uint32_t *order = malloc(pus->count * sizeof *order);
-    int rc = at && order ? 0 : -ENOMEM;
+    FREED size_t *at = malloc(pus->count * sizeof *at);
+    FREED uint32_t *order = malloc(pus->count * sizeof *order);
+    size_t count = 0, inner_count = 0;
+    TRY(at && order ? 0 : -ENOMEM);
     while (inner[inner_count].unit) {
         inner_count++;
     }
-    for (uint32_t limit = UINT32_MAX; rc == 0 && limit > 0;) {
+    for (uint32_t limit = UINT32_MAX; limit > 0;) {
         const size_t from = count;
         limit = add_kind(probe, group, limit, at, &count);
         probe_scaling_order(at + from, count - from, inner, inner_count);
     }
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         order[i] = pus->ids[at[i]];
     }
-    if (rc == 0) {
-        rc = measure_curve(probe, bytes, order, count < most ? count : most, memory, level);
-    }
-    free(at);
-    free(order);
-    return rc;
+    return measure_curve(probe, bytes, order, count < most ? count : most, memory, level);
 }

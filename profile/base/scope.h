@@ -1,0 +1,31 @@
+/* Early returns: TRY() passes an error on; FREED and FREED_BY() give a variable's memory back where
+ * its scope ends, whichever return that is. */
+#ifndef SERVET_PROFILE_BASE_SCOPE_H
+#define SERVET_PROFILE_BASE_SCOPE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns -errno from the function if the call does; every other value is dropped. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const int tried_ = (call);                                                                 \
+        if (tried_ < 0) {                                                                          \
+            return tried_;                                                                         \
+        }                                                                                          \
+    } while (0)
+
+/* The pointer's type is any: its value is copied, not read through a pointer of another type. */
+static inline void profile_free_at(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+
+/* Before a declaration of pointers to memory (NULL: none) … */
+#define FREED FREED_BY(profile_free_at)
+/* … or of a struct, with the function that gives back what it owns. */
+#define FREED_BY(function) __attribute__((cleanup(function)))
+
+#endif
