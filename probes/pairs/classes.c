@@ -31,10 +31,8 @@ static void mark_groups(struct sampling *sampling, const struct profile_set *gro
 static int renumber_classes(struct sampling *sampling, size_t limit)
 {
     const size_t pairs = probe_pair_count(sampling->pus->count);
-    uint32_t *number = calloc(limit + 1, sizeof *number);
-    if (!number) {
-        return -ENOMEM;
-    }
+    FREED uint32_t *number = calloc(limit + 1, sizeof *number);
+    TRY(number ? 0 : -ENOMEM);
     for (size_t k = 0; k < pairs; k++) {
         number[sampling->presumed[k]] = 1;
     }
@@ -46,7 +44,6 @@ static int renumber_classes(struct sampling *sampling, size_t limit)
     for (size_t k = 0; k < pairs; k++) {
         sampling->presumed[k] = number[sampling->presumed[k]];
     }
-    free(number);
     return 0;
 }
 
@@ -109,22 +106,16 @@ int probe_sampling_init(struct sampling *sampling, const struct profile_set *pus
                                   .agree = probe_layers_one_cluster,
                                   .presumed = malloc((pairs + 1) * sizeof *sampling->presumed),
                                   .class_of = malloc((pairs + 1) * sizeof *sampling->class_of)};
-    const bool room = sampling->presumed && sampling->class_of;
-    int rc = room ? probe_concurrent_init(&sampling->concurrent, pus, declared) : -ENOMEM;
-    for (size_t k = 0; rc == 0 && k < pairs; k++) {
+    TRY(sampling->presumed && sampling->class_of ? 0 : -ENOMEM);
+    TRY(probe_concurrent_init(&sampling->concurrent, pus, declared));
+    for (size_t k = 0; k < pairs; k++) {
         sampling->presumed[k] = outermost;
     }
-    if (rc == 0 && declared) {
+    if (declared) {
         mark_declared(sampling, declared);
         divide_by_kinds(sampling, declared);
     }
-    if (rc == 0) {
-        rc = renumber_classes(sampling, (outermost + 1) * kinds * kinds);
-    }
-    if (rc < 0) {
-        probe_sampling_free(sampling);
-    }
-    return rc;
+    return renumber_classes(sampling, (outermost + 1) * kinds * kinds);
 }
 
 void probe_sampling_forget(struct sampling *sampling)

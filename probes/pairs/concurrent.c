@@ -53,19 +53,18 @@ static int concurrent_add(struct concurrent *concurrent, const struct profile_se
 static int concurrent_add_declared(struct concurrent *concurrent, const struct profile_set *pus,
                                    const struct profile_class *declared)
 {
-    struct profile_set *sets = calloc(declared->numa_count + 1, sizeof *sets);
-    for (size_t i = 0; sets && i < declared->numa_count; i++) {
+    FREED struct profile_set *sets = calloc(declared->numa_count + 1, sizeof *sets);
+    TRY(sets ? 0 : -ENOMEM);
+    for (size_t i = 0; i < declared->numa_count; i++) {
         sets[i] = declared->numa[i].pus;
     }
     const struct profile_relation nodes = {.groups = sets, .group_count = declared->numa_count};
-    int rc = sets && concurrent_add(concurrent, pus, &declared->packages) == 0
-                 ? concurrent_add(concurrent, pus, &nodes)
-                 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < declared->cache_count; i++) {
-        rc = concurrent_add(concurrent, pus, &declared->caches[i].sharing);
+    TRY(concurrent_add(concurrent, pus, &declared->packages));
+    TRY(concurrent_add(concurrent, pus, &nodes));
+    for (size_t i = 0; i < declared->cache_count; i++) {
+        TRY(concurrent_add(concurrent, pus, &declared->caches[i].sharing));
     }
-    free(sets);
-    return rc < 0 ? rc : concurrent_add(concurrent, pus, &declared->cores);
+    return concurrent_add(concurrent, pus, &declared->cores);
 }
 
 int probe_concurrent_init(struct concurrent *concurrent, const struct profile_set *pus,
@@ -73,14 +72,8 @@ int probe_concurrent_init(struct concurrent *concurrent, const struct profile_se
 {
     static const struct profile_relation nothing;
     *concurrent = (struct concurrent){.pus = pus->count};
-    int rc = concurrent_add(concurrent, pus, &nothing);
-    if (rc == 0 && declared) {
-        rc = concurrent_add_declared(concurrent, pus, declared);
-    }
-    if (rc < 0) {
-        probe_concurrent_free(concurrent);
-    }
-    return rc;
+    TRY(concurrent_add(concurrent, pus, &nothing));
+    return declared ? concurrent_add_declared(concurrent, pus, declared) : 0;
 }
 
 void probe_concurrent_free(struct concurrent *concurrent)
@@ -104,7 +97,7 @@ size_t probe_concurrent_compose(const struct concurrent *concurrent,
                                 size_t count)
 {
     /* one by one needs no account; without memory it is the way out */
-    bool *touched = limit->pairs > 1 ? calloc(2 * concurrent->pus, sizeof *touched) : NULL;
+    FREED bool *touched = limit->pairs > 1 ? calloc(2 * concurrent->pus, sizeof *touched) : NULL;
     if (!touched) {
         return 1;
     }
@@ -120,7 +113,6 @@ size_t probe_concurrent_compose(const struct concurrent *concurrent,
         pairs[k] = pairs[taken];
         pairs[taken++] = pair;
     }
-    free(touched);
     return taken;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/base/scope.h"
 #include "profile/base/statistics.h"
 
 static const double kernel_spreads = 1.5; /* bandwidth of the kernel */
@@ -424,13 +425,10 @@ int probe_layers_of_pairs(size_t pus, const double *seconds, double spread, uint
                           struct clusters *out)
 {
     struct layering *l;
-    int rc = layering_make(seconds, probe_pair_count(pus), spread, &l);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(layering_make(seconds, probe_pair_count(pus), spread, &l));
     l->pus = pus;
-    rc = group_pieces(l);
-    if (rc == 0) {
+    int rc = group_pieces(l);
+    if (rc >= 0) {
         join_unexplained(l);
         report(l, layer_of, out);
     }
@@ -449,20 +447,15 @@ double probe_layers_spread(double *logs, size_t count)
 bool probe_layers_one_cluster(double *values, size_t count, double spread)
 {
     struct clusters clusters;
-    uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
-    int rc =
-        cluster_of ? probe_layers_cluster(values, count, spread, cluster_of, &clusters) : -ENOMEM;
-    free(cluster_of);
-    return rc == 0 && clusters.count == 1;
+    FREED uint32_t *cluster_of = malloc((count + 1) * sizeof *cluster_of);
+    return cluster_of && probe_layers_cluster(values, count, spread, cluster_of, &clusters) == 0 &&
+           clusters.count == 1;
 }
 
 bool probe_layers_agree(double *values, size_t count, double spread)
 {
-    if (!probe_layers_one_cluster(values, count, spread)) {
-        return false;
-    }
-    double *away = malloc((count + 1) * sizeof *away);
-    if (!away) {
+    FREED double *away = malloc((count + 1) * sizeof *away);
+    if (!away || !probe_layers_one_cluster(values, count, spread)) {
         return false; /* then all are measured */
     }
     double middle = profile_median_value(values, count), least = INFINITY;
@@ -472,6 +465,5 @@ bool probe_layers_agree(double *values, size_t count, double spread)
     }
     double deviation = fmax(fmax(spread, LAYERS_LEAST_SPREAD),
                             profile_median_value(away, count) / LAYERS_MAD_OF_DEVIATION);
-    free(away);
     return log(middle / least) < fmin(log(LAYERS_APART), most_deviations * deviation);
 }

@@ -99,10 +99,7 @@ static int lines_init(struct probe *probe, struct profile_communication *communi
                             .communication = communication,
                             .seconds = calloc(pairs + 1, sizeof *lines->seconds),
                             .measured = calloc(pairs + 1, sizeof *lines->measured)};
-    if (!lines->seconds || !lines->measured) {
-        lines_free(lines);
-        return -ENOMEM;
-    }
+    TRY(lines->seconds && lines->measured ? 0 : -ENOMEM);
     choose_sample(lines);
     recall(lines);
     return 0;
@@ -115,12 +112,10 @@ static int measure_pair(struct lines *lines, const struct pair_position *at, dou
     const uint32_t *ids = lines->probe->machine->pus.ids;
     const struct profile_pair pair = {ids[at->i], ids[at->j]};
     size_t k = probe_pair_index(lines->probe->machine->pus.count, at->i, at->j);
-    int rc = probe_message_pair(lines->probe, MACHINE_LINE_BYTES, &pair, seconds);
-    if (rc == 0) {
-        lines->seconds[k] = lines->measured[k] ? fmin(lines->seconds[k], *seconds) : *seconds;
-        lines->measured[k] = true;
-    }
-    return rc;
+    TRY(probe_message_pair(lines->probe, MACHINE_LINE_BYTES, &pair, seconds));
+    lines->seconds[k] = lines->measured[k] ? fmin(lines->seconds[k], *seconds) : *seconds;
+    lines->measured[k] = true;
+    return 0;
 }
 
 /* Once through the sample; medians[i][round]: of the i-th layer's pairs. */
@@ -143,18 +138,17 @@ static int one_round(struct lines *lines, size_t round, double medians[][ROUNDS]
 static int measure_others(struct lines *lines)
 {
     const struct profile_set *pus = &lines->probe->machine->pus;
-    int rc = 0;
-    for (size_t i = 0; i < pus->count && rc == 0; i++) {
-        for (size_t j = i + 1; j < pus->count && rc == 0 && !probe_late(lines->probe); j++) {
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count && !probe_late(lines->probe); j++) {
             double seconds;
             if (!lines->measured[probe_pair_index(pus->count, i, j)] &&
                 profile_layer_of(lines->communication, pus->ids[i], pus->ids[j], NULL)) {
-                rc = measure_pair(lines, &(struct pair_position){i, j}, &seconds);
+                TRY(measure_pair(lines, &(struct pair_position){i, j}, &seconds));
             }
         }
         probe_tell(lines->probe, 0.9, "cache lines of PU %u", pus->ids[i]);
     }
-    return rc;
+    return 0;
 }
 
 /* -- what comes of it -- */
@@ -163,15 +157,15 @@ static int measure_others(struct lines *lines)
 static int set_seconds(struct profile_communication *all)
 {
     const size_t pairs = all->line_time_count;
-    double *values = malloc((pairs + 1) * sizeof *values);
-    size_t *layer_of = malloc((pairs + 1) * sizeof *layer_of);
-    const bool there = values && layer_of;
-    for (size_t k = 0; there && k < pairs; k++) {
+    FREED double *values = malloc((pairs + 1) * sizeof *values);
+    FREED size_t *layer_of = malloc((pairs + 1) * sizeof *layer_of);
+    TRY(values && layer_of ? 0 : -ENOMEM);
+    for (size_t k = 0; k < pairs; k++) {
         const struct profile_pair_figure *figure = &all->line_times[k];
         layer_of[k] = all->layer_count; /* unless one holds it */
         (void)profile_layer_of(all, figure->a, figure->b, &layer_of[k]);
     }
-    for (size_t i = 0; there && i < all->layer_count; i++) {
+    for (size_t i = 0; i < all->layer_count; i++) {
         size_t count = 0;
         for (size_t k = 0; k < pairs; k++) {
             if (layer_of[k] == i) {
@@ -181,9 +175,7 @@ static int set_seconds(struct profile_communication *all)
         all->layers[i].line_seconds =
             count ? probe_pair_rounded(profile_median_value(values, count)) : 0;
     }
-    free(values);
-    free(layer_of);
-    return there ? 0 : -ENOMEM;
+    return 0;
 }
 
 /* `rounds`: this look's medians of the layer. */
@@ -212,38 +204,28 @@ static void conclude_layer(struct lines *lines, size_t layer, double *rounds, si
 static int measure_lines(struct lines *lines)
 {
     struct profile_communication *communication = lines->communication;
-    const size_t layers = communication->layer_count;
     double medians[CLUSTERS_MAX][ROUNDS];
     const bool first = communication->line_time_count == 0;
     size_t done = 0;
-    int rc = 0;
-    while (rc == 0 && done < ROUNDS && !(done > 0 && probe_late(lines->probe))) {
+    while (done < ROUNDS && !(done > 0 && probe_late(lines->probe))) {
         probe_tell(lines->probe, 0.85, "cache lines from PU to PU");
-        rc = one_round(lines, done++, medians);
+        TRY(one_round(lines, done++, medians));
     }
-    if (rc == 0 && first && lines->probe->exhaustive) {
-        rc = measure_others(lines);
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    for (size_t layer = 0; layer < layers; layer++) {
+    TRY(first && lines->probe->exhaustive ? measure_others(lines) : 0);
+    for (size_t layer = 0; layer < communication->layer_count; layer++) {
         conclude_layer(lines, layer, medians[layer], done);
     }
-    rc = probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
-                            &communication->line_times, &communication->line_time_count);
-    return rc < 0 ? rc : set_seconds(communication);
+    TRY(probe_pair_figures(&lines->probe->machine->pus, lines->seconds, lines->measured,
+                           &communication->line_times, &communication->line_time_count));
+    return set_seconds(communication);
 }
 
 int probe_lines(struct probe *probe, struct profile_communication *communication,
                 struct servet_error *error)
 {
-    struct lines lines;
+    FREED_BY(lines_free) struct lines lines;
     int rc = lines_init(probe, communication, &lines);
-    if (rc == 0) {
-        rc = measure_lines(&lines);
-        lines_free(&lines);
-    }
+    rc = rc < 0 ? rc : measure_lines(&lines);
     return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;
 }
 

@@ -76,10 +76,11 @@ static int ask_pairs(void *argument, const struct pair_position *pairs, size_t c
 {
     struct question *question = argument;
     double twice[CONCURRENT_MOST];
-    int rc = exchange_all(question, pairs, count, 0.2, seconds);
+    TRY(exchange_all(question, pairs, count, 0.2, seconds));
     /* The first pairs twice: whether a class's pairs agree is asked before the second sweep. */
-    if (rc == 0 && question->ratios < PILOTS && !probe_late(question->probe)) {
-        rc = exchange_all(question, pairs, count, 0.2, twice);
+    if (question->ratios < PILOTS && !probe_late(question->probe)) {
+        int rc = exchange_all(question, pairs, count, 0.2, twice);
+        TRY(in_time(rc));
         for (size_t k = 0; k < count && rc == 0; k++) {
             if (question->ratios < PILOTS) {
                 question->logs[question->ratios++] = log(twice[k] / seconds[k]);
@@ -87,10 +88,9 @@ static int ask_pairs(void *argument, const struct pair_position *pairs, size_t c
             seconds[k] = fmin(seconds[k], twice[k]);
         }
         question->spread = rc == 0 ? spread_so_far(question) : question->spread;
-        rc = in_time(rc);
     }
     memcpy(figures, seconds, count * sizeof *figures);
-    return rc;
+    return 0;
 }
 
 /* A pair whose two sweeps differ is asked again, alone, until its two smallest figures agree or
@@ -118,23 +118,20 @@ static int ask_again(void *argument, const struct pair_position *pairs, size_t c
     struct question *question = argument;
     const struct machine *machine = question->probe->machine;
     const size_t pus = machine->pus.count, disturbed = machine->guard.disturbed;
-    int rc = exchange_all(question, pairs, count, 0.4, seconds);
+    TRY(exchange_all(question, pairs, count, 0.4, seconds));
     question->calm += machine->guard.disturbed == disturbed ? count : 0;
-    for (size_t k = 0; k < count && rc == 0; k++) {
+    for (size_t k = 0; k < count; k++) {
         double *value = &question->outcome->values[probe_pair_index(pus, pairs[k].i, pairs[k].j)];
         const double sweeps[] = {*value, seconds[k]};
         if (count > 1 && !probe_repeat_minimum_settled(
                              sweeps, SWEEPS)) { /* it may have been the others beside it */
-            rc = exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]);
-        }
-        if (rc < 0) {
-            return rc;
+            TRY(exchange_all(question, &pairs[k], 1, 0.4, &seconds[k]));
         }
         question->logs[question->ratios++] = log(seconds[k] / *value);
-        rc = settle_pair(question, &pairs[k], *value, seconds[k], value);
+        TRY(settle_pair(question, &pairs[k], *value, seconds[k], value));
         figures[k] = *value;
     }
-    return rc;
+    return 0;
 }
 
 static int second_sweep(struct sampling *sampling, struct question *question,
@@ -151,28 +148,24 @@ static int second_sweep(struct sampling *sampling, struct question *question,
 static int measure_pairs(struct question *question, struct sampling_outcome *outcome)
 {
     struct probe *probe = question->probe;
-    struct sampling sampling;
-    int rc = probe_sampling_init(&sampling, &probe->machine->pus, probe->declared);
-    if (rc < 0) {
-        return rc;
-    }
+    FREED_BY(probe_sampling_free) struct sampling sampling;
+    TRY(probe_sampling_init(&sampling, &probe->machine->pus, probe->declared));
     sampling.spread = &question->spread;
     sampling.exhaustive = probe->exhaustive;
     sampling.agree = probe_layers_agree;
     sampling.cheap = true;
     sampling.probe = probe;
     sampling.at_once = probe_concurrent_most(probe, CONCURRENT_MOST);
-    rc = probe_sampling_run(&sampling, NULL, ++probe->seed, ask_pairs, question, outcome);
+    TRY(probe_sampling_run(&sampling, NULL, ++probe->seed, ask_pairs, question, outcome));
     question->sweeps = 1;
-    if (rc == 0 && !outcome->cut_short && !probe_late(probe)) {
-        rc = second_sweep(&sampling, question, outcome);
+    if (!outcome->cut_short && !probe_late(probe)) {
+        int rc = second_sweep(&sampling, question, outcome);
         question->sweeps = rc == 0 ? SWEEPS : 1;
-        rc = in_time(rc);
+        TRY(in_time(rc));
     }
     /* probe_layers_cluster() takes that for none, too */
     question->spread = question->ratios > 0 ? question->spread : -1;
-    probe_sampling_free(&sampling);
-    return rc;
+    return 0;
 }
 
 /* Most ratios are of the machine alone, and so is what their spread says. */
@@ -189,44 +182,32 @@ static int message_layers(const struct question *question, const struct sampling
                           struct profile_communication *out)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
-    const double spread = question->spread;
-    struct profile_communication result = {
-        .message_bytes = question->bytes,
-        .message_data = strdup(question->probe->unwritten ? "unwritten" : "written")};
+    const size_t pairs = probe_pair_count(pus->count);
+    const bool known = question->spread >= 0 && is_calm(question);
+    const double spread = known ? 2 * LAYERS_MAD_OF_DEVIATION * question->spread : -1;
     struct clusters clusters;
-    size_t pairs = probe_pair_count(pus->count);
-    uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
-    int rc = cluster_of
-                 ? probe_layers_of_pairs(pus->count, outcome->values, spread, cluster_of, &clusters)
-                 : -ENOMEM;
-    if (rc == 0) {
-        result.layers = calloc(clusters.count, sizeof *result.layers);
-        rc = result.layers && result.message_data ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; rc == 0 && i < clusters.count; i++) {
-        struct profile_layer *layer = &result.layers[result.layer_count++];
-        const bool known = spread >= 0 && is_calm(question);
+    FREED uint32_t *cluster_of = malloc(pairs * sizeof *cluster_of);
+    out->message_data = strdup(question->probe->unwritten ? "unwritten" : "written");
+    TRY(cluster_of && out->message_data ? 0 : -ENOMEM);
+    TRY(probe_layers_of_pairs(pus->count, outcome->values, question->spread, cluster_of,
+                              &clusters));
+    out->layers = calloc(clusters.count, sizeof *out->layers);
+    TRY(out->layers ? 0 : -ENOMEM);
+    for (size_t i = 0; i < clusters.count; i++) {
+        struct profile_layer *layer = &out->layers[out->layer_count++];
         layer->seconds = clusters.centre[i];
         layer->quality =
             (struct profile_quality){.origin = PROFILE_INFERRED,
                                      .repetitions = question->sweeps * PROBE_MESSAGE_BATCHES,
-                                     .spread = known ? 2 * LAYERS_MAD_OF_DEVIATION * spread : -1};
-        rc = probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &layer->members);
-        if (rc == 0) {
-            rc = probe_sampling_note(outcome, &layer->quality.note);
-        }
+                                     .spread = spread};
+        TRY(probe_relation_from_classes(pus, cluster_of, (uint32_t)i, &layer->members));
+        TRY(probe_sampling_note(outcome, &layer->quality.note));
     }
-    for (size_t k = 0; rc == 0 && k < pairs; k++) {
+    for (size_t k = 0; k < pairs; k++) {
         if (outcome->measured[k]) {
-            result.layers[cluster_of[k]].quality.origin = PROFILE_MEASURED;
+            out->layers[cluster_of[k]].quality.origin = PROFILE_MEASURED;
         }
     }
-    free(cluster_of);
-    if (rc < 0) {
-        profile_communication_free(&result);
-        return rc;
-    }
-    *out = result;
     return 0;
 }
 
@@ -256,26 +237,22 @@ static int exchange_settled(struct probe *probe, size_t bytes, double about_s,
                             const struct profile_pair *pairs, size_t count,
                             struct probe_settled *out)
 {
-    double *seconds = malloc(count * sizeof *seconds), slowest[REPEAT_MINIMUM_MOST];
+    FREED double *seconds = malloc(count * sizeof *seconds);
+    double slowest[REPEAT_MINIMUM_MOST], least = INFINITY;
     const struct machine_guard *guard = &probe->machine->guard;
-    double least = INFINITY;
     size_t turn = 0, calm = 0;
-    int rc = seconds ? 0 : -ENOMEM;
-    for (; rc == 0 && turn < REPEAT_MINIMUM_MOST && !probe_repeat_minimum_settled(slowest, calm) &&
+    TRY(seconds ? 0 : -ENOMEM);
+    for (; turn < REPEAT_MINIMUM_MOST && !probe_repeat_minimum_settled(slowest, calm) &&
            !(turn > 0 && probe_late(probe));
          turn++) {
         const size_t disturbed = guard->disturbed;
-        rc = exchange_pairs(probe, bytes, about_s, pairs, count, seconds);
+        TRY(exchange_pairs(probe, bytes, about_s, pairs, count, seconds));
         slowest[calm] = 0;
-        for (size_t i = 0; i < count && rc == 0; i++) {
+        for (size_t i = 0; i < count; i++) {
             slowest[calm] = fmax(slowest[calm], seconds[i]);
         }
         least = fmin(least, slowest[calm]);
         calm += guard->disturbed == disturbed;
-    }
-    free(seconds);
-    if (rc < 0) {
-        return rc;
     }
     *out = (struct probe_settled){least, probe_spread(slowest, calm),
                                   (uint32_t)turn * PROBE_MESSAGE_BATCHES};
@@ -309,31 +286,21 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
 }
 
 /* Disjoint pairs of the layer, greedily in the order of the PUs; up to all PUs (2010 paper, Figure
- * 10b). 0, and to be freed, or -ENOMEM. */
+ * 10b). 0 or -ENOMEM. */
 static int disjoint_pairs(const struct profile_set *pus, const double *pair_seconds, double low,
-                          double high, struct profile_pair **pairs, size_t *pair_count)
+                          double high, struct profile_pair *pairs, size_t *count)
 {
-    const size_t n = pus->count;
-    size_t count = 0;
-    bool *taken = calloc(n, sizeof *taken);
-    struct profile_pair *out = calloc(n, sizeof *out);
-    if (!taken || !out) {
-        free(taken);
-        free(out);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n && !taken[i]; j++) {
+    FREED bool *taken = calloc(pus->count, sizeof *taken);
+    TRY(taken && pairs ? 0 : -ENOMEM);
+    for (size_t i = 0; i < pus->count; i++) {
+        for (size_t j = i + 1; j < pus->count && !taken[i]; j++) {
             double seconds = pair_seconds[probe_pair_index(pus->count, i, j)];
             if (!taken[j] && seconds >= low && seconds <= high) {
                 taken[i] = taken[j] = true;
-                out[count++] = (struct profile_pair){pus->ids[i], pus->ids[j]};
+                pairs[(*count)++] = (struct profile_pair){pus->ids[i], pus->ids[j]};
             }
         }
     }
-    free(taken);
-    *pairs = out;
-    *pair_count = count;
     return 0;
 }
 
@@ -341,21 +308,13 @@ int probe_message_curves(struct probe *probe, size_t bytes, const struct profile
                          const struct profile_pair *pairs, size_t count,
                          struct profile_layer *layer)
 {
-    int rc = measure_curve(probe, pair, layer);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(measure_curve(probe, pair, layer));
     layer->concurrency = calloc(count ? count : 1, sizeof *layer->concurrency);
-    if (!layer->concurrency) {
-        return -ENOMEM;
-    }
+    TRY(layer->concurrency ? 0 : -ENOMEM);
     for (size_t messages = 1; messages <= count && !probe_late(probe);
          messages = messages < count && 2 * messages > count ? count : 2 * messages) {
         struct probe_settled slowest;
-        rc = exchange_settled(probe, bytes, layer->seconds, pairs, messages, &slowest);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(exchange_settled(probe, bytes, layer->seconds, pairs, messages, &slowest));
         layer->concurrency[layer->concurrency_count++] = (struct profile_concurrency_point){
             (uint32_t)messages, slowest.seconds, slowest.repetitions, slowest.spread};
     }
@@ -368,7 +327,8 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
     const struct profile_set *pus = &probe->machine->pus;
     for (size_t i = 0; i < result->layer_count && !probe_late(probe); i++) {
         struct profile_layer *layer = &result->layers[i];
-        struct profile_pair pair, *pairs = NULL;
+        FREED struct profile_pair *pairs = calloc(pus->count, sizeof *pairs);
+        struct profile_pair pair;
         size_t count = 0, most = probe_machine_at_once(probe->machine) / 2;
         double seconds;
         if (!find_pair(result, i, &pair, &seconds)) {
@@ -378,15 +338,9 @@ static int measure_layers(struct probe *probe, const double *pair_seconds,
         double high = i + 1 < result->layer_count
                           ? sqrt(result->layers[i + 1].seconds * layer->seconds)
                           : INFINITY;
-        int rc = disjoint_pairs(pus, pair_seconds, low, high, &pairs, &count);
-        if (rc == 0) {
-            rc = probe_message_curves(probe, result->message_bytes, &pair, pairs,
-                                      count < most ? count : most, layer);
-        }
-        free(pairs);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(disjoint_pairs(pus, pair_seconds, low, high, pairs, &count));
+        TRY(probe_message_curves(probe, result->message_bytes, &pair, pairs,
+                                 count < most ? count : most, layer));
     }
     return 0;
 }
@@ -401,12 +355,12 @@ static int look(struct probe *probe, size_t bytes, const struct profile_pair *pa
     const struct machine_guard *guard = &probe->machine->guard;
     const size_t disturbed = guard->disturbed;
     double again;
-    int rc = exchange_pairs(probe, bytes, 0, pair, 1, &again);
-    if (rc == 0 && (guard->disturbed == disturbed || again < *seconds)) {
+    TRY(exchange_pairs(probe, bytes, 0, pair, 1, &again));
+    if (guard->disturbed == disturbed || again < *seconds) {
         probe_repeat_look_again(seconds, spread, repetitions,
                                 &(struct probe_settled){again, -1, PROBE_MESSAGE_BATCHES});
     }
-    return rc;
+    return 0;
 }
 
 /* The times of a layer whose only pair was looked at again are that pair's. */
@@ -428,18 +382,12 @@ static int look_at_layer(struct probe *probe, struct profile_communication *resu
     if (!layer->curve_count || !find_pair(result, index, &pair, &seconds)) {
         return 0;
     }
-    int rc = look(probe, result->message_bytes, &pair, &seconds, &layer->quality.spread,
-                  &layer->quality.repetitions);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(look(probe, result->message_bytes, &pair, &seconds, &layer->quality.spread,
+             &layer->quality.repetitions));
     follow_level(result, index, seconds);
     for (size_t i = 0; i < layer->curve_count && !probe_late(probe); i++) {
         struct profile_message_point *point = &layer->curve[i];
-        rc = look(probe, point->bytes, &pair, &point->seconds, &point->spread, &point->repetitions);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(look(probe, point->bytes, &pair, &point->seconds, &point->spread, &point->repetitions));
     }
     /* The same holds for one message and for those that are sent at a time. */
     for (size_t i = 0; i < layer->concurrency_count; i++) {
@@ -465,32 +413,24 @@ static int measure_all(struct question *question, struct sampling_outcome *outco
                        struct profile_communication *result)
 {
     const struct profile_set *pus = &question->probe->machine->pus;
-    int rc = measure_pairs(question, outcome);
-    if (rc == 0) {
-        rc = message_layers(question, outcome, result);
-    }
-    if (rc == 0 && outcome->measured_count < outcome->pair_count) {
-        rc = probe_relation_of_pairs(pus, outcome->measured, &result->measured);
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    rc = probe_pair_figures(pus, outcome->values, outcome->measured, &result->message_times,
-                            &result->message_time_count);
-    return rc < 0 ? rc : in_time(measure_layers(question->probe, outcome->values, result));
+    TRY(measure_pairs(question, outcome));
+    TRY(message_layers(question, outcome, result));
+    TRY(outcome->measured_count < outcome->pair_count
+            ? probe_relation_of_pairs(pus, outcome->measured, &result->measured)
+            : 0);
+    TRY(probe_pair_figures(pus, outcome->values, outcome->measured, &result->message_times,
+                           &result->message_time_count));
+    return in_time(measure_layers(question->probe, outcome->values, result));
 }
 
 static int measure_messages(struct probe *probe, size_t bytes, struct profile_communication *result)
 {
     const size_t pairs = probe_pair_count(probe->machine->pus.count);
-    struct sampling_outcome outcome;
-    struct question question = {
-        .probe = probe, .bytes = bytes, .logs = malloc((pairs + PILOTS) * sizeof *question.logs)};
-    const bool room = probe_sampling_outcome_init(&outcome, pairs) == 0 && question.logs;
-    int rc = room ? measure_all(&question, &outcome, result) : -ENOMEM;
-    probe_sampling_outcome_free(&outcome);
-    free(question.logs);
-    return rc;
+    FREED_BY(probe_sampling_outcome_free) struct sampling_outcome outcome = {0};
+    FREED double *logs = malloc((pairs + PILOTS) * sizeof *logs);
+    struct question question = {.probe = probe, .bytes = bytes, .logs = logs};
+    TRY(logs ? probe_sampling_outcome_init(&outcome, pairs) : -ENOMEM);
+    return measure_all(&question, &outcome, result);
 }
 
 size_t probe_message_usual_bytes(const struct profile_class *node_class)

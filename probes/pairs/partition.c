@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/scope.h"
 #include "profile/codec/codec.h"
 
 /* -- relations -- */
@@ -61,48 +62,35 @@ static int list_pairs(const uint32_t *ids, const uint32_t *class_of, uint32_t we
 int probe_relation_from_classes(const struct profile_set *pus, const uint32_t *class_of,
                                 uint32_t weakest, struct profile_relation *out)
 {
-    struct profile_relation pairs = {0};
-    struct partition units = {0};
-    size_t *bound = calloc(pus->count + 1, sizeof *bound);
-    bool *keep = calloc(pus->count + 1, sizeof *keep);
-    int rc = bound && keep ? probe_partition_make(pus, NULL, &units) : -ENOMEM;
-    if (rc == 0) {
-        bind_units(class_of, weakest, &units, bound);
-        for (uint32_t u = 0; u < units.count; u++) {
-            const size_t size = probe_partition_size(&units, units.first[u]);
-            keep[u] = bound[u] == probe_pair_count(size);
-        }
-        rc = list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs);
+    FREED_BY(profile_relation_free) struct profile_relation pairs = {0};
+    FREED_BY(probe_partition_free) struct partition units = {0};
+    FREED size_t *bound = calloc(pus->count + 1, sizeof *bound);
+    FREED bool *keep = calloc(pus->count + 1, sizeof *keep);
+    TRY(bound && keep ? probe_partition_make(pus, NULL, &units) : -ENOMEM);
+    bind_units(class_of, weakest, &units, bound);
+    for (uint32_t u = 0; u < units.count; u++) {
+        const size_t size = probe_partition_size(&units, units.first[u]);
+        keep[u] = bound[u] == probe_pair_count(size);
     }
-    if (rc == 0) {
-        rc = probe_partition_dissolve(&units, keep);
-    }
-    if (rc == 0) {
-        rc = probe_partition_groups(&units, pus, out);
-    }
-    if (rc == 0) {
-        out->pairs = pairs.pairs;
-        out->pair_count = pairs.pair_count;
-    } else {
-        free(pairs.pairs);
-    }
-    probe_partition_free(&units);
-    free(bound);
-    free(keep);
-    return rc;
+    TRY(list_pairs(pus->ids, class_of, weakest, &units, keep, &pairs));
+    TRY(probe_partition_dissolve(&units, keep));
+    TRY(probe_partition_groups(&units, pus, out));
+    out->pairs = pairs.pairs;
+    out->pair_count = pairs.pair_count;
+    pairs = (struct profile_relation){0};
+    return 0;
 }
 
 int probe_relation_of_pairs(const struct profile_set *pus, const bool *related,
                             struct profile_relation *out)
 {
     const size_t pairs = probe_pair_count(pus->count);
-    uint32_t *class_of = malloc((pairs + 1) * sizeof *class_of);
-    for (size_t k = 0; class_of && k < pairs; k++) {
+    FREED uint32_t *class_of = malloc((pairs + 1) * sizeof *class_of);
+    TRY(class_of ? 0 : -ENOMEM);
+    for (size_t k = 0; k < pairs; k++) {
         class_of[k] = related[k] ? 0 : PAIR_NONE;
     }
-    int rc = class_of ? probe_relation_from_classes(pus, class_of, 0, out) : -ENOMEM;
-    free(class_of);
-    return rc;
+    return probe_relation_from_classes(pus, class_of, 0, out);
 }
 
 double probe_pair_rounded(double value)
@@ -147,10 +135,8 @@ int probe_pair_figures(const struct profile_set *pus, const double *values, cons
 /* Numbers the units by their first PUs, whatever numbers below `limit` they have. */
 static int renumber(struct partition *partition, size_t limit)
 {
-    uint32_t *number = malloc((limit + 1) * sizeof *number);
-    if (!number) {
-        return -ENOMEM;
-    }
+    FREED uint32_t *number = malloc((limit + 1) * sizeof *number);
+    TRY(number ? 0 : -ENOMEM);
     memset(number, 0xff, (limit + 1) * sizeof *number);
     partition->count = 0;
     for (size_t i = 0; i < partition->pus; i++) {
@@ -161,7 +147,6 @@ static int renumber(struct partition *partition, size_t limit)
         }
         partition->unit[i] = *of;
     }
-    free(number);
     return 0;
 }
 
@@ -181,9 +166,9 @@ int probe_partition_make(const struct profile_set *pus, const struct profile_rel
                          struct partition *out)
 {
     static const struct profile_relation nothing;
-    int rc = allocate(pus->count, out);
+    TRY(allocate(pus->count, out));
     relation = relation ? relation : &nothing;
-    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+    for (size_t i = 0; i < pus->count; i++) {
         const uint32_t id = pus->ids[i];
         size_t g = 0;
         while (g < relation->group_count && !profile_set_has(&relation->groups[g], id)) {
@@ -191,28 +176,24 @@ int probe_partition_make(const struct profile_set *pus, const struct profile_rel
         }
         out->unit[i] = (uint32_t)(g < relation->group_count ? pus->count + g : i);
     }
-    if (rc == 0) {
-        rc = renumber(out, pus->count + relation->group_count);
-    }
-    for (size_t i = 0; rc == 0 && i < relation->pair_count; i++) {
+    TRY(renumber(out, pus->count + relation->group_count));
+    for (size_t i = 0; i < relation->pair_count; i++) {
         size_t a = profile_set_position(pus, relation->pairs[i].a),
                b = profile_set_position(pus, relation->pairs[i].b);
         if (a < pus->count && b < pus->count) {
             probe_partition_merge(out, out->unit[a], out->unit[b]);
         }
     }
-    return rc;
+    return 0;
 }
 
 int probe_partition_copy(const struct partition *from, struct partition *out)
 {
-    int rc = allocate(from->pus, out);
-    if (rc == 0) {
-        memcpy(out->unit, from->unit, from->pus * sizeof *out->unit);
-        memcpy(out->first, from->first, from->count * sizeof *out->first);
-        out->count = from->count;
-    }
-    return rc;
+    TRY(allocate(from->pus, out));
+    memcpy(out->unit, from->unit, from->pus * sizeof *out->unit);
+    memcpy(out->first, from->first, from->count * sizeof *out->first);
+    out->count = from->count;
+    return 0;
 }
 
 int probe_partition_one(size_t pus, struct partition *out)
@@ -302,11 +283,12 @@ int probe_partition_dissolve(struct partition *partition, const bool *keep)
 int probe_partition_groups(const struct partition *partition, const struct profile_set *pus,
                            struct profile_relation *out)
 {
-    uint32_t *ids = malloc((pus->count + 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((pus->count + 1) * sizeof *ids);
+    FREED_BY(profile_relation_free)
     struct profile_relation relation = {.groups =
                                             calloc(partition->count + 1, sizeof *relation.groups)};
-    int rc = ids && relation.groups ? 0 : -ENOMEM;
-    for (uint32_t u = 0; rc == 0 && u < partition->count; u++) {
+    TRY(ids && relation.groups ? 0 : -ENOMEM);
+    for (uint32_t u = 0; u < partition->count; u++) {
         size_t count = 0;
         for (size_t i = 0; i < pus->count; i++) {
             if (partition->unit[i] == u) {
@@ -314,15 +296,11 @@ int probe_partition_groups(const struct partition *partition, const struct profi
             }
         }
         if (count > 1) {
-            rc = profile_set_from_array(ids, count, &relation.groups[relation.group_count]);
-            relation.group_count += rc == 0;
+            TRY(profile_set_from_array(ids, count, &relation.groups[relation.group_count]));
+            relation.group_count++;
         }
     }
-    free(ids);
-    if (rc < 0) {
-        profile_relation_free(&relation);
-        return rc;
-    }
     *out = relation;
+    relation = (struct profile_relation){0};
     return 0;
 }

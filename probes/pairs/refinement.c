@@ -20,9 +20,9 @@ enum { GROUP_LEAST = 4 };
 struct refinement {
     struct sampling_run *run;
     size_t n, asked;
-    uint32_t *group_of; /* by PU. Owned */
+    uint32_t *group_of; /* by PU */
     uint32_t groups;
-    double *row, *sorted; /* by PU; NAN: not known. Owned */
+    double *row, *sorted; /* by PU; NAN: not known */
     double limit;         /* of the last group; 0: there is none */
 };
 
@@ -56,18 +56,17 @@ static int refine_ask(struct refinement *r, size_t i, size_t j, double *value)
 /* The values of the PU and those that are in no group. */
 static int refine_row(struct refinement *r, size_t pu, size_t *known)
 {
-    int rc = 0;
     *known = 0;
-    for (size_t other = 0; rc == 0 && other < r->n; other++) {
+    for (size_t other = 0; other < r->n; other++) {
         r->row[other] = NAN;
         if (other != pu && r->group_of[other] == NO_GROUP) {
-            rc = refine_ask(r, pu, other, &r->row[other]);
+            TRY(refine_ask(r, pu, other, &r->row[other]));
         }
         if (!isnan(r->row[other])) {
             r->sorted[(*known)++] = r->row[other];
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Members of a group are nearer than this: the gap of the last group where the row has it too, else
@@ -124,12 +123,11 @@ static int refine_by_rows(struct refinement *r)
 /* The first answer of a member of the group that is decided; NAN: none is. */
 static int refine_ask_group(struct refinement *r, size_t pu, uint32_t group, double *answer)
 {
-    int rc = 0;
     *answer = NAN;
-    for (size_t member = 0; rc == 0 && isnan(*answer) && member < pu; member++) {
-        rc = r->group_of[member] == group ? refine_ask(r, pu, member, answer) : 0;
+    for (size_t member = 0; isnan(*answer) && member < pu; member++) {
+        TRY(r->group_of[member] == group ? refine_ask(r, pu, member, answer) : 0);
     }
-    return rc;
+    return 0;
 }
 
 /* The same of answers, of which one speaks for a group: those next to the last one first, since
@@ -163,10 +161,8 @@ static int refine_classes(struct refinement *r)
 {
     struct sampling *sampling = r->run->sampling;
     const size_t all = (size_t)r->groups * r->groups;
-    uint32_t *number = malloc((all + 1) * sizeof *number);
-    if (!number) {
-        return -ENOMEM;
-    }
+    FREED uint32_t *number = malloc((all + 1) * sizeof *number);
+    TRY(number ? 0 : -ENOMEM);
     memset(number, 0xff, all * sizeof *number);
     for (size_t i = 0, k = 0; i < r->n; i++) {
         for (size_t j = i + 1; j < r->n; j++, k++) {
@@ -178,35 +174,25 @@ static int refine_classes(struct refinement *r)
             }
         }
     }
-    int rc = probe_sampling_sort(r->run);
-    for (size_t k = 0; rc == 0 && k < all; k++) {
+    TRY(probe_sampling_sort(r->run));
+    for (size_t k = 0; k < all; k++) {
         if (number[k] != UINT32_MAX) {
             sampling->classes[number[k]].inside = k / r->groups == k % r->groups;
         }
     }
-    free(number);
-    return rc;
+    return 0;
 }
 
 int probe_sampling_refine(struct sampling_run *run, bool *done)
 {
     const size_t n = run->sampling->pus->count;
-    struct refinement r = {.run = run,
-                           .n = n,
-                           .group_of = malloc((n + 1) * sizeof *r.group_of),
-                           .row = malloc((n + 1) * sizeof *r.row),
-                           .sorted = malloc((n + 1) * sizeof *r.sorted)};
-    int rc = r.group_of && r.row && r.sorted ? 0 : -ENOMEM;
-    if (rc == 0) {
-        memset(r.group_of, 0xff, n * sizeof *r.group_of);
-        rc = run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r);
-    }
-    *done = rc == 0 && r.groups > 0;
-    if (*done) {
-        rc = refine_classes(&r);
-    }
-    free(r.group_of);
-    free(r.row);
-    free(r.sorted);
-    return rc;
+    FREED uint32_t *group_of = malloc((n + 1) * sizeof *group_of);
+    FREED double *row = malloc(2 * (n + 1) * sizeof *row);
+    TRY(group_of && row ? 0 : -ENOMEM);
+    memset(group_of, 0xff, n * sizeof *group_of);
+    struct refinement r = {
+        .run = run, .n = n, .group_of = group_of, .row = row, .sorted = row + n + 1};
+    TRY(run->sampling->answers ? refine_by_answers(&r) : refine_by_rows(&r));
+    *done = r.groups > 0;
+    return *done ? refine_classes(&r) : 0;
 }

@@ -227,16 +227,13 @@ static int sampling_find_batches(struct sampling_run *run, size_t to)
                                                  sampling->at_once};
     const size_t count = to - run->measured;
     struct concurrent_found found;
-    double *values = calloc(count + 1, sizeof *values);
-    int rc = values ? probe_concurrent_find(&question, run->members + run->measured, count, values,
-                                            &found)
-                    : -ENOMEM;
-    if (rc == 0) {
-        run->limit = found.limit;
-        sampling_keep(run, values, found.done, 1);
-    }
-    free(values);
-    return rc;
+    FREED double *values = calloc(count + 1, sizeof *values);
+    TRY(values
+            ? probe_concurrent_find(&question, run->members + run->measured, count, values, &found)
+            : -ENOMEM);
+    run->limit = found.limit;
+    sampling_keep(run, values, found.done, 1);
+    return 0;
 }
 
 /* A batch, and alone what differs from the pairs that were measured alone. Where most of it does,
@@ -246,15 +243,15 @@ static int sampling_measure_batch(struct sampling_run *run, const struct pair_po
 {
     double figures[CONCURRENT_MOST];
     size_t differ = 0;
-    int rc = run->measure(run->argument, batch, count, values, figures);
-    for (size_t k = 0; k < count && count > 1 && rc == 0; k++) {
+    TRY(run->measure(run->argument, batch, count, values, figures));
+    for (size_t k = 0; k < count && count > 1; k++) {
         if (!probe_concurrent_as_expected(&run->limit, figures[k])) {
-            rc = run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]);
+            TRY(run->measure(run->argument, &batch[k], 1, &values[k], &figures[k]));
             differ++;
         }
     }
     run->limit.pairs = 2 * differ > count ? 1 : run->limit.pairs;
-    return rc;
+    return 0;
 }
 
 static void sampling_tell(const struct sampling_run *run)
@@ -272,12 +269,11 @@ static void sampling_tell(const struct sampling_run *run)
 static int sampling_measure(struct sampling_run *run, size_t to)
 {
     double values[CONCURRENT_MOST];
-    int rc = 0;
     if (run->measured < to) {
         sampling_tell(run);
-        rc = probe_sampling_late(run) || run->limit.pairs > 1 ? 0 : sampling_find_batches(run, to);
+        TRY(probe_sampling_late(run) || run->limit.pairs > 1 ? 0 : sampling_find_batches(run, to));
     }
-    while (rc == 0 && run->measured < to) {
+    while (run->measured < to) {
         struct pair_position *batch = run->members + run->measured;
         if (run->measured > 0 && probe_sampling_late(run)) {
             run->outcome->cut_short = true;
@@ -286,12 +282,10 @@ static int sampling_measure(struct sampling_run *run, size_t to)
         sampling_tell(run);
         const size_t count = probe_concurrent_compose(&run->sampling->concurrent, &run->limit,
                                                       batch, to - run->measured);
-        rc = sampling_measure_batch(run, batch, count, values);
-        if (rc == 0) {
-            sampling_keep(run, values, count, count);
-        }
+        TRY(sampling_measure_batch(run, batch, count, values));
+        sampling_keep(run, values, count, count);
     }
-    return rc;
+    return 0;
 }
 
 /* -- verification -- */
@@ -299,9 +293,9 @@ static int sampling_measure(struct sampling_run *run, size_t to)
 int probe_sampling_ask_again(struct sampling_run *run, const struct pair_position *pair)
 {
     double *value = &run->outcome->values[probe_sampling_index(run, pair)], again, figure;
-    int rc = run->measure(run->argument, pair, 1, &again, &figure);
-    *value = rc == 0 && !isnan(again) ? again : *value;
-    return rc;
+    TRY(run->measure(run->argument, pair, 1, &again, &figure));
+    *value = isnan(again) ? *value : again;
+    return 0;
 }
 
 /* Answers that do not agree: the rarer ones are asked again, since one that was disturbed would
@@ -310,14 +304,13 @@ static int sampling_ask_rarer(struct sampling_run *run, bool *agrees)
 {
     const double usual = profile_median_value(run->values, run->value_count);
     const size_t measured = run->measured;
-    int rc = 0;
-    for (size_t k = 0; rc == 0 && k < measured && !probe_sampling_late(run); k++) {
+    for (size_t k = 0; k < measured && !probe_sampling_late(run); k++) {
         const double value = run->outcome->values[probe_sampling_index(run, &run->members[k])];
         const bool rare = !isnan(value) && fabs(value - usual) > 0;
-        rc = rare ? probe_sampling_ask_again(run, &run->members[k]) : 0;
+        TRY(rare ? probe_sampling_ask_again(run, &run->members[k]) : 0);
     }
-    *agrees = rc == 0 && sampling_agrees(run);
-    return rc;
+    *agrees = sampling_agrees(run);
+    return 0;
 }
 
 /* -- all classes -- */
@@ -336,34 +329,30 @@ static void sampling_take_over(struct sampling_run *run, bool agrees)
 static int sampling_run_class(struct sampling_run *run, uint32_t class)
 {
     const struct sampling *sampling = run->sampling;
-    bool refined = false;
+    bool refined = false, agrees;
     size_t size;
-    int rc;
-    bool agrees;
     sampling_turn_to(run, class, run->outcome->measured);
     do { /* answers may be undecided */
         sampling_draw(run);
         size = sampling_size(run);
-        rc = sampling_measure(run, size);
-        agrees = rc < 0 || run->measured < size || sampling_agrees(run);
-    } while (rc == 0 && agrees && run->measured == size && sampling_size(run) > size);
+        TRY(sampling_measure(run, size));
+        agrees = run->measured < size || sampling_agrees(run);
+    } while (agrees && run->measured == size && sampling_size(run) > size);
     if (!agrees && sampling->answers && size < run->count) {
-        rc = sampling_ask_rarer(run, &agrees);
+        TRY(sampling_ask_rarer(run, &agrees));
     }
-    run->outcome->fallbacks += !agrees && size < run->count;
-    if (rc == 0 && !agrees && size < run->count && !sampling_is_block(run) &&
-        run->count > SAMPLING_ALL_UP_TO) {
-        rc = probe_sampling_refine(run, &refined);
+    const bool disagrees = !agrees && size < run->count;
+    run->outcome->fallbacks += disagrees;
+    if (disagrees && !sampling_is_block(run) && run->count > SAMPLING_ALL_UP_TO) {
+        TRY(probe_sampling_refine(run, &refined));
         sampling_turn_to(run, class, run->outcome->measured); /* rows were measured */
     }
-    if (rc == 0 && !agrees && !refined) {
+    if (!agrees && !refined) {
         run->outcome->planned_count += run->count - run->measured;
-        rc = sampling_measure(run, run->count);
+        TRY(sampling_measure(run, run->count));
     }
-    if (rc == 0) {
-        sampling_take_over(run, agrees);
-    }
-    return rc;
+    sampling_take_over(run, agrees);
+    return 0;
 }
 
 static void sampling_stop(struct sampling_run *run)
@@ -429,36 +418,33 @@ int probe_sampling_run(struct sampling *sampling, const bool *wanted, uint64_t s
 static int sampling_again(struct sampling_run *run, uint32_t class)
 {
     double values[CONCURRENT_MOST], figures[CONCURRENT_MOST];
-    int rc = 0;
     random_shuffle(&run->random, run->members, run->measured, sizeof *run->members);
-    for (size_t at = 0, count; at < run->measured && rc == 0; at += count) {
+    for (size_t at = 0, count; at < run->measured; at += count) {
         struct pair_position *batch = run->members + at;
         count = probe_concurrent_compose(&run->sampling->concurrent,
                                          &run->sampling->classes[class].limit, batch,
                                          run->measured - at);
-        rc = run->measure(run->argument, batch, count, values, figures);
+        TRY(run->measure(run->argument, batch, count, values, figures));
     }
-    return rc;
+    return 0;
 }
 
 int probe_sampling_again(struct sampling *sampling, struct sampling_outcome *outcome, uint64_t seed,
                          pairs_measure_function *measure, void *argument)
 {
+    FREED_BY(sampling_stop)
     struct sampling_run run = {.sampling = sampling,
                                .measure = measure,
                                .argument = argument,
                                .outcome = outcome,
                                .random = {seed}};
-    int rc = sampling_start(&run);
-    for (uint32_t class = 0; class < sampling->class_count && rc == 0; class ++) {
+    TRY(sampling_start(&run));
+    for (uint32_t class = 0; class < sampling->class_count; class ++) {
         sampling_turn_to(&run, class, outcome->measured);
-        rc = measure ? sampling_again(&run, class) : 0;
-        if (rc == 0) {
-            sampling_take_over(&run, false);
-        }
+        TRY(measure ? sampling_again(&run, class) : 0);
+        sampling_take_over(&run, false);
     }
-    sampling_stop(&run);
-    return rc;
+    return 0;
 }
 
 int probe_sampling_note(const struct sampling_outcome *outcome, char **note)

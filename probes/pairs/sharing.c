@@ -100,13 +100,13 @@ static int sharing_ask(void *argument, const struct pair_position *pairs, size_t
                question->bar.bytes >> 10, pus->ids[pairs->i], pus->ids[pairs->j]);
     const struct sampling *sampling = question->sampling;
     const bool trusting = sampling->strategy == SAMPLING_RANDOM && !sampling->exhaustive;
-    int rc = probe_sharing_try(question->probe, &question->bar, pairs, count, trials);
-    for (size_t k = 0; k < count && rc == 0; k++) {
+    TRY(probe_sharing_try(question->probe, &question->bar, pairs, count, trials));
+    for (size_t k = 0; k < count; k++) {
         answers[k] = sharing_conclude(question, &pairs[k], &trials[k]);
         figures[k] = trials[k].seconds / (double)(trials[k].count + trials[k].voids);
-        rc = trusting ? hold_against_declared(question, &pairs[k], &answers[k]) : 0;
+        TRY(trusting ? hold_against_declared(question, &pairs[k], &answers[k]) : 0);
     }
-    return rc;
+    return 0;
 }
 
 /* -- one level -- */
@@ -204,58 +204,55 @@ static int test_level(struct sampling *sampling, const struct probe_cache *cache
                  wanted_bytes = probe_sharing_set_bytes(&caches->levels[index], SIZE_MAX),
                  bytes = probe_sharing_set_bytes(
                      &caches->levels[index], probe->machine->memory_limit_bytes / MEMORY_SHARES);
+    FREED double *decisive = calloc(pairs + 1, sizeof *decisive);
+    FREED_BY(probe_sampling_outcome_free) struct sampling_outcome outcome = {0};
     struct sharing_question question = {.probe = probe,
                                         .sampling = sampling,
                                         .bar = probe_sharing_bar_of(caches, index, bytes),
                                         .number = number,
                                         .level = level,
                                         .done = 1 - (double)(index + 1) / (double)caches->count,
-                                        .decisive = calloc(pairs + 1, sizeof *question.decisive)};
-    struct sampling_outcome outcome;
-    int rc = probe_sampling_outcome_init(&outcome, pairs);
-    rc = question.decisive ? rc : -ENOMEM;
-    if (rc == 0) {
-        sampling->at_once = probe_concurrent_most(probe, probe->machine->memory_limit_bytes /
-                                                             (MEMORY_SHARES * bytes));
-        /* Where a cache is not declared, no pair is known to be like another: where caches are
-         * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
-        if (!declared_one(&question, *first_holder(probe))) {
-            sampling->strategy = SAMPLING_ROWS;
-        }
-        level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
-        rc = sharing_decide(&question, outer, &outcome);
+                                        .decisive = decisive};
+    TRY(decisive ? probe_sampling_outcome_init(&outcome, pairs) : -ENOMEM);
+    sampling->at_once =
+        probe_concurrent_most(probe, probe->machine->memory_limit_bytes / (MEMORY_SHARES * bytes));
+    /* Where a cache is not declared, no pair is known to be like another: where caches are
+     * shared by few of many PUs, a sample may have none of their pairs, a PU's own has one. */
+    if (!declared_one(&question, *first_holder(probe))) {
+        sampling->strategy = SAMPLING_ROWS;
     }
-    free(question.decisive);
-    probe_sampling_outcome_free(&outcome);
-    return rc;
+    level->limited_bytes = bytes < wanted_bytes ? bytes : 0;
+    return sharing_decide(&question, outer, &outcome);
+}
+
+static int test_levels(struct probe *probe, const struct probe_cache *caches,
+                       struct probe_sharing *result)
+{
+    const struct profile_set *pus = &probe->machine->pus;
+    const size_t pairs = probe_pair_count(pus->count);
+    struct probe_cache_pairing pairing;
+    FREED_BY(probe_sampling_free) struct sampling sampling = {0};
+    FREED bool *outer = malloc(pairs + 1);
+    TRY(outer ? probe_sampling_init(&sampling, pus, probe->declared) : -ENOMEM);
+    probe_cache_pair(caches, probe->declared, first_holder(probe), &pairing);
+    sampling.exhaustive = probe->exhaustive;
+    sampling.probe = probe;
+    sampling.answers = true;
+    sampling.agree = probe_sampling_equal;
+    memset(outer, true, pairs); /* outside of the last level all share the memory */
+    for (size_t i = caches->count; i-- > 0;) {
+        result->levels[i].spread = -1;
+        leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
+        TRY(test_level(&sampling, caches, i, pairing.numbers[i], outer, &result->levels[i]));
+    }
+    return 0;
 }
 
 int probe_sharing(struct probe *probe, const struct probe_cache *caches, struct probe_sharing *out,
                   struct servet_error *error)
 {
     struct probe_sharing result = {.count = caches->count};
-    const struct profile_set *pus = &probe->machine->pus;
-    struct sampling sampling;
-    size_t pairs = probe_pair_count(pus->count);
-    struct probe_cache_pairing pairing;
-    probe_cache_pair(caches, probe->declared, first_holder(probe), &pairing);
-    bool *outer = malloc(pairs + 1);
-    int rc = probe_sampling_init(&sampling, pus, probe->declared);
-    rc = outer ? rc : -ENOMEM;
-    sampling.exhaustive = probe->exhaustive;
-    sampling.probe = probe;
-    sampling.answers = true;
-    sampling.agree = probe_sampling_equal;
-    for (size_t k = 0; rc == 0 && k < pairs; k++) {
-        outer[k] = true; /* outside of the last level all share the memory */
-    }
-    for (size_t i = caches->count; i-- > 0 && rc == 0;) {
-        result.levels[i].spread = -1;
-        leave_out(pus, probe->holders ? probe->holders[i] : NULL, outer);
-        rc = test_level(&sampling, caches, i, pairing.numbers[i], outer, &result.levels[i]);
-    }
-    free(outer);
-    probe_sampling_free(&sampling);
+    int rc = test_levels(probe, caches, &result);
     if (rc < 0) {
         probe_sharing_free(&result);
         return probe_error(error, rc, "measuring shared caches");

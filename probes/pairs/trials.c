@@ -144,17 +144,14 @@ static int one_trial(struct probe *probe, const struct sharing_bar *bar, const u
         for (size_t k = 0; k < pairs; k++) {
             single[k] = pus[2 * k + side];
         }
-        int rc = traverse_all(probe, bar->bytes, seed, single, pairs, alone[side]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(traverse_all(probe, bar->bytes, seed, single, pairs, alone[side]));
     }
-    int rc = traverse_all(probe, bar->bytes, seed, pus, 2 * pairs, together);
-    for (size_t k = 0; k < pairs && rc == 0; k++) {
+    TRY(traverse_all(probe, bar->bytes, seed, pus, 2 * pairs, together));
+    for (size_t k = 0; k < pairs; k++) {
         const double sides[2] = {alone[0][k], alone[1][k]};
         count_trial(bar, sides, &together[2 * k], trials[k]);
     }
-    return rc;
+    return 0;
 }
 
 static bool is_settled(const struct probe *probe, const struct sharing_bar *bar,
