@@ -97,11 +97,8 @@ static int guarded(struct machine *machine, const struct machine_question *quest
     struct machine_guard *guard = &machine->guard;
     struct timing first, second;
     guard->not_concurrent = false;
-    int rc = timed_question(machine, question, values, &first);
+    TRY(timed_question(machine, question, values, &first));
     const bool before = guard->not_concurrent;
-    if (rc < 0) {
-        return rc;
-    }
     guard->operations++;
     guard->throttled += first.throttled;
     guard->last_s = first.seconds;
@@ -168,20 +165,14 @@ static bool distinct_and_known(const struct machine *machine, const uint32_t *pu
 static int ask_machine(struct machine *machine, const struct machine_question *question, bool can,
                        bool sound, double *out)
 {
-    int rc = can ? stopped(machine) : -ENOTSUP;
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(can ? stopped(machine) : -ENOTSUP);
     if (!sound || !distinct_and_known(machine, question->places, question->workers)) {
         return -EINVAL;
     }
-    double *values = malloc(2 * question->count * sizeof *values);
-    rc = values ? guarded(machine, question, values) : -ENOMEM;
-    if (rc == 0) {
-        memcpy(out, values, question->count * sizeof *values);
-    }
-    free(values);
-    return rc;
+    FREED double *values = malloc(2 * question->count * sizeof *values);
+    TRY(values ? guarded(machine, question, values) : -ENOMEM);
+    memcpy(out, values, question->count * sizeof *values);
+    return 0;
 }
 
 int probe_machine_traverse(struct machine *machine, const struct machine_traversal *what,

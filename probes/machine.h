@@ -25,8 +25,8 @@
 
 #include <signal.h>
 
-#include "profile/base/scope.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 
 /* Sizes that all probes have in common. LINE_BYTES: a cache line of most machines, where none is
  * known. NODE_BYTES: a node per line would be fetched by the adjacent-line prefetcher and cost four

@@ -151,7 +151,6 @@ static void narrow_kinds(struct profile_class *node_class, const struct profile_
 
 int probe_topology_restrict(struct profile_class *node_class, const struct profile_set *pus)
 {
-    int rc = 0;
     narrow_set(&node_class->pus, pus);
     probe_relation_narrow(&node_class->cores, pus);
     probe_relation_narrow(&node_class->packages, pus);
@@ -164,13 +163,13 @@ int probe_topology_restrict(struct profile_class *node_class, const struct profi
     narrow_kinds(node_class, pus);
     narrow_levels(&node_class->memory, pus);
     narrow_layers(&node_class->communication, pus);
-    for (size_t i = 0; rc == 0 && i < node_class->device_count; i++) {
+    for (size_t i = 0; i < node_class->device_count; i++) {
         struct profile_set *near = &node_class->devices[i].pus;
         narrow_set(near, pus);
         /* one that is near to none of the PUs has all of them */
-        rc = near->count == 0 ? profile_set_copy(&node_class->pus, near) : 0;
+        TRY(near->count == 0 ? profile_set_copy(&node_class->pus, near) : 0);
     }
-    return rc;
+    return 0;
 }
 
 void probe_kinds_free(struct kinds *kinds)
@@ -204,39 +203,34 @@ static int add_pages(const struct profile_class *declared, const struct profile_
                      size_t kind, struct kinds *kinds)
 {
     struct profile_set *set = &kinds->pus[kinds->count];
-    int rc = profile_set_copy(pus, set);
-    size_t count = 0;
-    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
+    TRY(profile_set_copy(pus, set));
+    kinds->count++;
+    set->count = 0;
+    for (size_t i = 0; i < pus->count; i++) {
         if (probe_kinds_declared(declared, pus->ids[i]) == kind) {
-            set->ids[count++] = pus->ids[i];
+            set->ids[set->count++] = pus->ids[i];
         }
     }
-    set->count = rc == 0 ? count : 0;
-    kinds->count += rc == 0;
-    return rc;
+    return 0;
 }
 
 int probe_kinds_of(const struct profile_class *declared, const struct profile_set *pus,
                    struct kinds *out)
 {
-    struct kinds kinds = {0};
+    FREED_BY(probe_kinds_free) struct kinds kinds = {0};
     bool known[KINDS_MAX] = {false};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < pus->count && declared && declared->kind_count < KINDS_MAX;
-         i++) {
+    const bool declares = declared && declared->kind_count < KINDS_MAX;
+    for (size_t i = 0; i < pus->count && declares; i++) {
         const size_t kind = probe_kinds_declared(declared, pus->ids[i]);
-        rc = known[kind] ? 0 : add_pages(declared, pus, kind, &kinds);
+        TRY(known[kind] ? 0 : add_pages(declared, pus, kind, &kinds));
         known[kind] = true;
     }
-    if (rc == 0 && kinds.count == 0) {
-        rc = profile_set_copy(pus, &kinds.pus[0]);
-        kinds.count = rc == 0;
-    }
-    if (rc < 0) {
-        probe_kinds_free(&kinds);
-        return rc;
+    if (kinds.count == 0) {
+        TRY(profile_set_copy(pus, &kinds.pus[0]));
+        kinds.count = 1;
     }
     *out = kinds;
+    kinds = (struct kinds){0};
     return 0;
 }
 

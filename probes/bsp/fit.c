@@ -72,25 +72,24 @@ static double split_at(const struct bsp_curve *curve, size_t place, struct bsp_b
     return squares(&before, &out->before) + squares(&after, &out->after);
 }
 
+static void free_curve(struct bsp_curve *curve)
+{
+    free(curve->h);
+    free(curve->time);
+}
+
 static int make_medians(const struct bsp_curve *curve, size_t block, struct bsp_curve *out)
 {
     size_t count = curve->count / block;
-    struct bsp_curve medians = {malloc(count * sizeof *medians.h),
-                                malloc(count * sizeof *medians.time), count};
-    double *values = malloc(block * sizeof *values);
-    if (!medians.h || !medians.time || !values) {
-        free(medians.h);
-        free(medians.time);
-        free(values);
-        return -ENOMEM;
-    }
+    *out = (struct bsp_curve){malloc(count * sizeof *out->h), malloc(count * sizeof *out->time),
+                              count};
+    FREED double *values = malloc(block * sizeof *values);
+    TRY(out->h && out->time && values ? 0 : -ENOMEM);
     for (size_t i = 0; i < count; i++) {
         memcpy(values, curve->time + i * block, block * sizeof *values);
-        medians.h[i] = curve->h[i * block + block / 2];
-        medians.time[i] = profile_median_value(values, block);
+        out->h[i] = curve->h[i * block + block / 2];
+        out->time[i] = profile_median_value(values, block);
     }
-    free(values);
-    *out = medians;
     return 0;
 }
 
@@ -126,16 +125,10 @@ int probe_bsp_find_bend(const struct bsp_curve *all, struct bsp_bend *out)
                   all->h[0] == 0; /* T(0) sends nothing: it lies below the line of any machine */
     const struct bsp_curve curve = {all->h + skip, all->time + skip, all->count - skip};
     size_t block = curve.count / BEND_POINTS | 1; /* odd: the median is a point of the curve */
-    struct bsp_curve medians;
+    FREED_BY(free_curve) struct bsp_curve medians = {0};
     struct bsp_bend bend;
-    int rc = curve.count < 2 ? -EINVAL : make_medians(&curve, block, &medians);
-    if (rc < 0) {
-        return rc;
-    }
-    bool found = has_bend(&medians, &bend);
-    free(medians.h);
-    free(medians.time);
-    *out = found ? bend : (struct bsp_bend){0};
+    TRY(curve.count < 2 ? -EINVAL : make_medians(&curve, block, &medians));
+    *out = has_bend(&medians, &bend) ? bend : (struct bsp_bend){0};
     return 0;
 }
 

@@ -153,17 +153,14 @@ static int write_data(const char *path, const struct plot *plot, struct servet_e
 static int make_plot(const char *folder, struct plot *plot, struct servet_error *error)
 {
     char path[PATH_MAX];
-    int rc = 0;
     if (plot->write) {
         snprintf(path, sizeof path, "%s/%s.dat", folder, plot->name);
-        rc = write_data(path, plot, error);
+        TRY(write_data(path, plot, error));
     }
-    if (rc == 0) {
-        snprintf(path, sizeof path, "%s/%s.svg", folder, plot->name);
-        plot->draw(&plot->chart, plot);
-        rc = profile_chart_save(&plot->chart, path, error);
-        profile_chart_free(&plot->chart);
-    }
+    snprintf(path, sizeof path, "%s/%s.svg", folder, plot->name);
+    plot->draw(&plot->chart, plot);
+    int rc = profile_chart_save(&plot->chart, path, error);
+    profile_chart_free(&plot->chart);
     return rc;
 }
 
@@ -171,8 +168,7 @@ int probe_bsp_plot(const char *folder, const char *backend, const struct probe_b
                    size_t count, struct servet_error *error)
 {
     char title[160];
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         snprintf(title, sizeof title, "Time of an h-relation, %.40s, p = %u, r = %.4g Gflop/s",
                  backend, found[i].processors, found[i].flop_per_s * 1e-9);
         struct plot curve = {.found = &found[i],
@@ -181,7 +177,7 @@ int probe_bsp_plot(const char *folder, const char *backend, const struct probe_b
                              .draw = draw_curves,
                              .chart = {.title = title, .x = h_axis, .y = time_axis}};
         snprintf(curve.name, sizeof curve.name, "bsp-%s-p%u", backend, found[i].processors);
-        rc = make_plot(folder, &curve, error);
+        TRY(make_plot(folder, &curve, error));
     }
     struct plot all[] = {
         {.write = write_parameters,
@@ -196,11 +192,11 @@ int probe_bsp_plot(const char *folder, const char *backend, const struct probe_b
                    .y = {"rate, r", "flop/s", CHART_LINEAR, 0, NULL}}},
     };
     static const char *const endings[] = {"", "-l", "-r"};
-    for (size_t i = 0; rc == 0 && i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         all[i].found = found;
         all[i].count = count;
         snprintf(all[i].name, sizeof all[i].name, "bsp-%s%s", backend, endings[i]);
-        rc = make_plot(folder, &all[i], error);
+        TRY(make_plot(folder, &all[i], error));
     }
-    return rc;
+    return 0;
 }

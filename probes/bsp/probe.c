@@ -130,11 +130,8 @@ static int sweep_study(struct study *study, double *time, size_t *order)
     for (size_t i = 0; i < study->curve.count; i++) {
         size_t point = order[i];
         double seconds;
-        int rc = measure_supersteps(study, study->curve.h[point], supersteps_for(study, point),
-                                    batches_for(study), &seconds);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(measure_supersteps(study, study->curve.h[point], supersteps_for(study, point),
+                               batches_for(study), &seconds));
         time[point] = fmin(time[point], seconds);
     }
     return 0;
@@ -142,28 +139,23 @@ static int sweep_study(struct study *study, double *time, size_t *order)
 
 static int make_run(struct study *study)
 {
-    struct study_run *run = &study->runs[study->run_count];
+    struct study_run *run = &study->runs[study->run_count++];
     size_t count = study->curve.count;
-    size_t *order = malloc(count * sizeof *order);
+    FREED size_t *order = malloc(count * sizeof *order);
     run->time = malloc(count * sizeof *run->time);
-    int rc = order && run->time ? 0 : fail(study->error, -ENOMEM);
-    study->run_count++;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    TRY(order && run->time ? 0 : fail(study->error, -ENOMEM));
+    for (size_t i = 0; i < count; i++) {
         run->time[i] = INFINITY;
     }
-    for (int i = 0; rc == 0 && i < SWEEPS; i++) {
-        rc = sweep_study(study, run->time, order);
-    }
-    free(order);
-    if (rc < 0) {
-        return rc;
+    for (int i = 0; i < SWEEPS; i++) {
+        TRY(sweep_study(study, run->time, order));
     }
     run->sum = 0;
     for (size_t i = 0; i < count; i++) {
         run->sum += run->time[i];
     }
     struct bsp_curve curve = {study->curve.h, run->time, count};
-    rc = probe_bsp_least_squares(&curve, &run->line);
+    int rc = probe_bsp_least_squares(&curve, &run->line);
     return rc < 0 ? fail(study->error, rc) : 0;
 }
 
@@ -214,20 +206,19 @@ static int conclude_study(struct study *study, struct probe_bsp_fit *out)
 
 static int all_runs(struct study *study, const struct probe_bsp_request *request)
 {
-    int rc = 0;
     bool again = true;
-    for (uint32_t i = 0; rc == 0 && again; i++) {
+    for (uint32_t i = 0; again; i++) {
         if (study->tell) {
             probe_tell(study->tell, fmin(1, (double)i / request->runs),
                        "BSP %s, p = %u, %s, run %u", study->machine->name, study->processors,
                        study->packing == BSP_WORDS ? "words" : "packets", i + 1);
         }
-        rc = make_run(study);
-        again = rc == 0 && (study->run_count < request->runs ||
-                            (study->run_count < request->runs + MORE_RUNS &&
-                             best_two_differ(study) > BSP_AGREEMENT && is_patient(study, request)));
+        TRY(make_run(study));
+        again = study->run_count < request->runs ||
+                (study->run_count < request->runs + MORE_RUNS &&
+                 best_two_differ(study) > BSP_AGREEMENT && is_patient(study, request));
     }
-    return rc;
+    return 0;
 }
 
 static void end_study(struct study *study)
@@ -248,20 +239,13 @@ static int examine(struct study *study, const struct probe_bsp_request *request,
     double none;
     uint32_t grown = (high - request->h_low) /
                      (request->h_high - request->h_low); /* as many points as asked for */
-    int rc = choose_h(study, request->h_low, high, request->h_step * grown);
-    if (rc == 0) { /* T(0) is reported for any interval */
-        rc = measure_supersteps(study, 0, 1, BATCHES_OF_GUESS, &none);
-    }
-    if (rc == 0) {
-        rc = measure_supersteps(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s);
-    }
-    if (rc == 0) {
-        rc = measure_supersteps(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s);
-    }
-    if (rc == 0) {
-        rc = all_runs(study, request);
-    }
-    return rc < 0 ? rc : conclude_study(study, out);
+    TRY(choose_h(study, request->h_low, high, request->h_step * grown));
+    /* T(0) is reported for any interval */
+    TRY(measure_supersteps(study, 0, 1, BATCHES_OF_GUESS, &none));
+    TRY(measure_supersteps(study, request->h_low, 1, BATCHES_OF_GUESS, &study->estimate_low_s));
+    TRY(measure_supersteps(study, high, 1, BATCHES_OF_GUESS, &study->estimate_high_s));
+    TRY(all_runs(study, request));
+    return conclude_study(study, out);
 }
 
 static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
@@ -269,7 +253,7 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
                          struct probe_bsp *found, struct servet_error *error)
 {
     struct probe_bsp_fit *out = packing == BSP_WORDS ? &found->words : &found->packets;
-    struct study *study = calloc(1, sizeof *study);
+    FREED struct study *study = calloc(1, sizeof *study);
     if (!study) {
         return fail(error, -ENOMEM);
     }
@@ -297,7 +281,6 @@ static int study_packing(struct bsp_machine *machine, enum bsp_packing packing,
         found->t0_s = study->t0_s;
     }
     end_study(study);
-    free(study);
     return rc;
 }
 
@@ -320,6 +303,18 @@ static int measure_rate(struct bsp_machine *machine, struct probe_bsp *found,
     return 0;
 }
 
+/* r drifts with the clock of the processor: the best of two rates, before and after the
+ * supersteps. */
+static int both_packings(struct bsp_machine *machine, const struct probe_bsp_request *request,
+                         const struct probe *tell, struct probe_bsp *found,
+                         struct servet_error *error)
+{
+    TRY(measure_rate(machine, found, error));
+    TRY(study_packing(machine, BSP_WORDS, request, tell, found, error));
+    TRY(study_packing(machine, BSP_PACKETS, request, tell, found, error));
+    return measure_rate(machine, found, error);
+}
+
 int probe_bsp(struct bsp_machine *machine, uint32_t processors,
               const struct probe_bsp_request *request, const struct probe *tell,
               struct probe_bsp *out, struct servet_error *error)
@@ -334,18 +329,7 @@ int probe_bsp(struct bsp_machine *machine, uint32_t processors,
                              "low + 2 and at most %u, and 3 to %u runs",
                              machine->processors_max, BSP_H_MAX, BSP_RUNS_MAX);
     }
-    /* r drifts with the clock of the processor: the best of two looks, before and after the
-     * supersteps. */
-    int rc = measure_rate(machine, &found, error);
-    if (rc == 0) {
-        rc = study_packing(machine, BSP_WORDS, request, tell, &found, error);
-    }
-    if (rc == 0) {
-        rc = study_packing(machine, BSP_PACKETS, request, tell, &found, error);
-    }
-    if (rc == 0) {
-        rc = measure_rate(machine, &found, error);
-    }
+    int rc = both_packings(machine, request, tell, &found, error);
     if (rc < 0) {
         probe_bsp_free(&found);
         return rc;

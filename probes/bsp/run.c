@@ -115,10 +115,7 @@ int probe_bsp_store(const struct probe_bsp *found, const char *backend,
     if (found->words.line.g < 0) {
         return -ERANGE;
     }
-    int rc = make_entry(found, backend, &entry);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(make_entry(found, backend, &entry));
     struct profile_bsp *grown = realloc(profile->bsp, (profile->bsp_count + 1) * sizeof *grown);
     if (!grown) {
         free_entry(&entry);
@@ -164,12 +161,9 @@ int probe_bsp_base_profile(struct machine *machine, const char *path, struct ser
         machine->declared = NULL;
         return 0;
     }
-    int rc = profile_load(path, &profile, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = machine->ops->supersteps ? is_alike(profile, machine->declared, &why)
-                                  : profile_matches(profile, "", NULL, &why);
+    TRY(profile_load(path, &profile, error));
+    int rc = machine->ops->supersteps ? is_alike(profile, machine->declared, &why)
+                                      : profile_matches(profile, "", NULL, &why);
     if (rc < 0) {
         profile_free(profile);
         return profile_error(error, rc, "%s: %s: not touched (-o FILE writes elsewhere)", path,
@@ -203,24 +197,23 @@ struct series {
     size_t count;
 };
 
-static void store(const struct series *series, struct servet_profile *profile,
-                  struct servet_error *error, int *rc)
+static int store(const struct series *series, struct servet_profile *profile,
+                 struct servet_error *error)
 {
-    for (size_t i = 0; *rc == 0 && i < series->count; i++) {
-        *rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
-        if (*rc == -ERANGE) {
+    for (size_t i = 0; i < series->count; i++) {
+        int rc = probe_bsp_store(&series->found[i], series->machine.name, profile);
+        if (rc == -ERANGE) {
             cli_note("BSP parameters of %u processors (%s): g is negative up to h = %u, so they "
                      "are left out; %s",
                      series->found[i].processors, series->machine.name,
                      highest_h(&series->found[i].words),
                      series->found[i].words.patience_ended ? "measure again when nothing else runs"
                                                            : "--h takes a larger interval");
-            *rc = 0;
-        }
-        if (*rc < 0) {
-            profile_error(error, *rc, "BSP parameters: %s", strerror(-*rc));
+        } else if (rc < 0) {
+            return profile_error(error, rc, "BSP parameters: %s", strerror(-rc));
         }
     }
+    return 0;
 }
 
 /* The request, its machine, and its output. */
@@ -237,31 +230,33 @@ struct bsp_run {
 static int measure_all(struct bsp_run *run, struct series *series)
 {
     struct probe_bsp_request request = run->options->request;
-    int rc = 0;
     request.seed = run->tell.seed;
-    for (size_t i = 0; rc == 0 && i < run->counts.count; i++) {
+    for (size_t i = 0; i < run->counts.count; i++) {
         probe_progress_next(run->tell.progress_argument, ++run->step, "bsp");
-        rc = probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell,
-                       &series->found[i], run->error);
-        series->count += rc == 0;
+        TRY(probe_bsp(&series->machine, run->counts.ids[i], &request, &run->tell, &series->found[i],
+                      run->error));
+        series->count++;
     }
-    return rc;
+    return 0;
+}
+
+static int fill_series(struct bsp_run *run, struct series *series)
+{
+    series->found = calloc(run->counts.count, sizeof *series->found);
+    if (!series->found) {
+        return profile_error(run->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
+    }
+    TRY(measure_all(run, series));
+    TRY(store(series, run->profile, run->error));
+    return run->options->plot ? probe_bsp_plot(run->options->plot, series->machine.name,
+                                               series->found, series->count, run->error)
+                              : 0;
 }
 
 /* On an open backend, which is closed. */
 static int run_backend(struct bsp_run *run, struct series *series)
 {
-    series->found = calloc(run->counts.count, sizeof *series->found);
-    int rc = series->found
-                 ? measure_all(run, series)
-                 : profile_error(run->error, -ENOMEM, "BSP parameters: %s", strerror(ENOMEM));
-    if (rc == 0) {
-        store(series, run->profile, run->error, &rc);
-    }
-    if (rc == 0 && run->options->plot) {
-        rc = probe_bsp_plot(run->options->plot, series->machine.name, series->found, series->count,
-                            run->error);
-    }
+    int rc = fill_series(run, series);
     for (size_t i = 0; i < series->count; i++) {
         probe_bsp_free(&series->found[i]);
     }
@@ -277,9 +272,9 @@ static int run_machine(struct bsp_run *run)
 {
     struct series series = {0};
     const struct machine_ops *ops = run->machine->ops;
-    int rc = (ops->supersteps ? ops->supersteps
-                              : probe_bsp_open_threads)(run->machine, &series.machine, run->error);
-    return rc < 0 ? rc : run_backend(run, &series);
+    TRY((ops->supersteps ? ops->supersteps : probe_bsp_open_threads)(run->machine, &series.machine,
+                                                                     run->error));
+    return run_backend(run, &series);
 }
 
 static int run_mpi(struct bsp_run *run)
@@ -306,19 +301,15 @@ static int processor_counts(const struct bsp_options *options, uint32_t pus,
     if (options->processors.count) {
         return profile_set_copy(&options->processors, out);
     }
-    uint32_t *counts = malloc(((size_t)pus + 1) * sizeof *counts);
+    FREED uint32_t *counts = malloc(((size_t)pus + 1) * sizeof *counts);
     size_t found = 0;
-    if (!counts) {
-        return -ENOMEM;
-    }
+    TRY(counts ? 0 : -ENOMEM);
     for (uint32_t p = 1; p <= pus; p++) {
         if ((p & (p - 1)) == 0 || pus % p == 0) {
             counts[found++] = p;
         }
     }
-    int rc = profile_set_from_array(counts, found, out);
-    free(counts);
-    return rc;
+    return profile_set_from_array(counts, found, out);
 }
 
 int probe_bsp_run(const struct bsp_options *options, struct machine *machine, uint64_t seed,

@@ -129,10 +129,9 @@ struct cache_pooled {
 
 int probe_cache_isotonic(double *values, const double *weights, size_t count)
 {
-    struct cache_pooled *pooled = malloc(count * sizeof *pooled), *last = pooled;
-    if (!pooled) {
-        return -ENOMEM;
-    }
+    FREED struct cache_pooled *pooled = malloc(count * sizeof *pooled);
+    struct cache_pooled *last = pooled;
+    TRY(pooled ? 0 : -ENOMEM);
     for (size_t i = 0; i < count; i++) {
         *last++ = (struct cache_pooled){log(values[i]), weights ? weights[i] : 1, 1};
         for (; last - pooled > 1 && last[-2].mean > last[-1].mean; last--) {
@@ -148,26 +147,23 @@ int probe_cache_isotonic(double *values, const double *weights, size_t count)
             *values++ = exp(one->mean);
         }
     }
-    free(pooled);
     return 0;
 }
 
 int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct cache_curve *out)
 {
+    FREED_BY(probe_cache_curve_free)
     struct cache_curve curve = {.bytes = malloc(samples->count * sizeof *curve.bytes),
                                 .seconds = malloc(samples->count * sizeof *curve.seconds),
                                 .error_s = malloc(samples->count * sizeof *curve.error_s),
                                 .spread = malloc(samples->count * sizeof *curve.spread),
                                 .repetitions = malloc(samples->count * sizeof *curve.repetitions)};
-    double *weights = malloc(samples->count * sizeof *weights);
-    struct estimate *found = malloc(samples->count * sizeof *found);
-    if (!weights || !found || !curve.bytes || !curve.seconds || !curve.error_s || !curve.spread ||
-        !curve.repetitions) {
-        free(found);
-        free(weights);
-        probe_cache_curve_free(&curve);
-        return -ENOMEM;
-    }
+    FREED double *weights = malloc(samples->count * sizeof *weights);
+    FREED struct estimate *found = malloc(samples->count * sizeof *found);
+    TRY(weights && found && curve.bytes && curve.seconds && curve.error_s && curve.spread &&
+                curve.repetitions
+            ? 0
+            : -ENOMEM);
     for (size_t i = 0; i < samples->count; i++) {
         struct cache_point *point = &samples->points[i];
         if ((point->between && !all) || samples_of(point) == 0) {
@@ -184,14 +180,9 @@ int probe_cache_samples_curve(struct cache_samples *samples, bool all, struct ca
         const double relative = hypot(probe_cache_model_error, curve.error_s[i] / curve.seconds[i]);
         weights[i] = 1 / (relative * relative);
     }
-    int rc = probe_cache_isotonic(curve.seconds, weights, curve.count);
-    free(found);
-    free(weights);
-    if (rc < 0) {
-        probe_cache_curve_free(&curve);
-        return rc;
-    }
+    TRY(probe_cache_isotonic(curve.seconds, weights, curve.count));
     *out = curve;
+    curve = (struct cache_curve){0};
     return 0;
 }
 

@@ -54,11 +54,8 @@ static int least_of(struct probe *probe, uint32_t pu, size_t bytes, const struct
     *seconds = INFINITY;
     for (int i = 0; i < FAR_SAMPLES; i++) {
         double one;
-        int rc = beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
-                        : probe_cache_point(probe, pu, bytes, 0, &one);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(beyond ? probe_tlb_extra(probe, pu, bytes, beyond->line_bytes, &one)
+                   : probe_cache_point(probe, pu, bytes, 0, &one));
         *seconds = fmin(*seconds, one);
     }
     return 0;
@@ -72,18 +69,12 @@ int probe_cache_goes_on(const struct probe *probe, uint32_t pu, const struct cac
     double end_s, far_s, end_tlb_s = 0, far_tlb_s = 0;
     struct probe apart = *probe; /* whose seeds are others than those that count up */
     apart.seed = (probe->seed << 32) - far->end;
-    int rc = least_of(&apart, pu, far->end, NULL, &end_s);
-    if (rc == 0) {
-        rc = least_of(&apart, pu, far->far, NULL, &far_s);
+    TRY(least_of(&apart, pu, far->end, NULL, &end_s));
+    TRY(least_of(&apart, pu, far->far, NULL, &far_s));
+    if (far_s >= no_plateau * end_s) {
+        TRY(least_of(&apart, pu, far->end, far, &end_tlb_s));
+        TRY(least_of(&apart, pu, far->far, far, &far_tlb_s));
     }
-    if (rc == 0 && far_s >= no_plateau * end_s) {
-        rc = least_of(&apart, pu, far->end, far, &end_tlb_s);
-        if (rc == 0) {
-            rc = least_of(&apart, pu, far->far, far, &far_tlb_s);
-        }
-    }
-    if (rc == 0) {
-        *goes_on = far_s - fmax(0, far_tlb_s - end_tlb_s) >= no_plateau * end_s;
-    }
-    return rc;
+    *goes_on = far_s - fmax(0, far_tlb_s - end_tlb_s) >= no_plateau * end_s;
+    return 0;
 }

@@ -235,10 +235,7 @@ static int cache_fit_select(const struct cache_terms *terms, struct cache_soluti
 {
     struct cache_knees *knees;
     struct cache_solution one = {.count = 0};
-    int rc = probe_cache_knees_find(terms, &knees);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_cache_knees_find(terms, &knees));
     cache_fit_settle(terms, &one);
     *out = one;
     for (size_t count = 1; count <= CACHE_KNEES_MAX; count++) {
@@ -324,10 +321,8 @@ int probe_cache_fit(const struct cache_curve *curve,
     if (curve->count < POINTS_MIN) {
         return -EINVAL;
     }
-    double *memory = malloc((3 + CACHE_COLUMNS_MAX) * terms.points * sizeof *memory);
-    if (!memory) {
-        return -ENOMEM;
-    }
+    FREED double *memory = malloc((3 + CACHE_COLUMNS_MAX) * terms.points * sizeof *memory);
+    TRY(memory ? 0 : -ENOMEM);
     terms.weight = memory;
     terms.right = memory + terms.points;
     terms.column = terms.right + terms.points;
@@ -335,10 +330,6 @@ int probe_cache_fit(const struct cache_curve *curve,
         terms.columns[i] = terms.column + (1 + i) * terms.points;
     }
     cache_fit_set_terms(&terms);
-    int rc = cache_fit_select(&terms, &solution);
-    if (rc == 0) {
-        rc = cache_fit_report(&terms, &solution, levels, count, beyond_s);
-    }
-    free(memory);
-    return rc;
+    TRY(cache_fit_select(&terms, &solution));
+    return cache_fit_report(&terms, &solution, levels, count, beyond_s);
 }

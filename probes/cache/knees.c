@@ -104,10 +104,7 @@ static int cache_knees_set_sums(struct cache_knees *knees, const struct cache_te
         struct cache_knees_sums *sums = knees->sums + k * (knees->points + 1);
         double *shares = knees->shares + k * knees->points;
         shape.bytes = (uint64_t)cache_knees_size(knees, k / SHAPES);
-        int rc = probe_cache_miss_shares(&shape, knees->bytes, knees->points, shares);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_cache_miss_shares(&shape, knees->bytes, knees->points, shares));
         sums[0] = (struct cache_knees_sums){0};
         for (size_t i = 0; i < knees->points; i++) {
             const double w = terms->weight[i] * terms->weight[i], m = shares[i];
@@ -205,9 +202,7 @@ int probe_cache_knees_find(const struct cache_terms *terms, struct cache_knees *
 {
     const double octaves = log2(terms->curve->bytes[terms->points - 1] / terms->curve->bytes[0]);
     struct cache_knees *knees = calloc(1, sizeof *knees);
-    if (!knees) {
-        return -ENOMEM;
-    }
+    TRY(knees ? 0 : -ENOMEM);
     knees->points = terms->points;
     knees->bytes = terms->curve->bytes;
     knees->sizes = (size_t)fmin(SIZES_MAX, fmax(1, octaves * SIZE_STEPS - 1));

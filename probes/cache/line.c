@@ -71,10 +71,7 @@ static int measure_line(struct probe *probe, uint32_t pu, struct probe_cache_lev
                                                .pages = machine_pages(probe->machine)};
         for (int trial = 0; trial < TRIALS; trial++) {
             double once;
-            int rc = probe_cache_load(probe, pu, what, &once);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(probe_cache_load(probe, pu, what, &once));
             seconds[i] = fmin(seconds[i], once);
         }
     }
@@ -125,10 +122,7 @@ int probe_cache_ordinary_tlb(struct probe *probe, uint32_t pu, int passes, struc
             out->shortened = true;
             break;
         }
-        int rc = probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_tlb_pass(probe, pu, MACHINE_PAGES_ORDINARY, &times, error));
     }
     if (times.count > 0) {
         probe_tlb_conclude(probe, &times, &out->ordinary_tlb);

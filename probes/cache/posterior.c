@@ -143,25 +143,22 @@ int probe_cache_posterior(const struct cache_terms *terms, struct cache_solution
 {
     struct cache_posterior posterior = {.trial = probe_cache_trial(terms, solution, at),
                                         .first = INFINITY};
-    posterior.sizes = malloc(SIZES_MAX * sizeof *posterior.sizes);
-    if (!posterior.sizes) {
-        return -ENOMEM;
-    }
+    FREED struct cache_posterior_size *sizes = malloc(SIZES_MAX * sizeof *sizes);
+    TRY(sizes ? 0 : -ENOMEM);
+    posterior.sizes = sizes;
     probe_cache_candidates(terms, solution, at, false, cache_posterior_add, &posterior);
     if (posterior.count == 0) { /* no candidate between its neighbours: it stays as it is */
         const uint64_t bytes = solution->levels[at].shape.bytes;
         *out = (struct cache_level_fit){
             .shape = solution->levels[at].shape, .low_bytes = bytes, .high_bytes = bytes};
-        free(posterior.sizes);
         return 0;
     }
-    qsort(posterior.sizes, posterior.count, sizeof *posterior.sizes, cache_posterior_by_bytes);
-    solution->levels[at] = posterior.sizes[cache_posterior_choose(&posterior)].best;
+    qsort(sizes, posterior.count, sizeof *sizes, cache_posterior_by_bytes);
+    solution->levels[at] = sizes[cache_posterior_choose(&posterior)].best;
     *out = (struct cache_level_fit){.shape = solution->levels[at].shape};
     cache_posterior_interval(&posterior, out);
     if (at > 0) { /* the first level's ways say how large it is */
         cache_posterior_allow_for_others(terms->curve, out);
     }
-    free(posterior.sizes);
     return 0;
 }

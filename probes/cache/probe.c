@@ -126,15 +126,11 @@ static int sweep_curve(struct measurement *m, size_t first, bool looks)
         struct cache_point *point = &m->samples->points[i];
         const size_t wanted = looks ? few_places(point->bytes) : places_of(point->bytes);
         for (size_t place = 0; place < wanted; place++) {
-            int rc;
             if (is_over(m, looks)) {
                 m->over = true;
                 return 0;
             }
-            rc = take_sample(m, point, place);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(take_sample(m, point, place));
         }
         probe_tell(m->probe, (done + (double)i / (double)samples->count) / parts,
                    "cache sizes on PU %u", m->pu);
@@ -208,10 +204,7 @@ static int refine_fits(const struct measurement *m, const struct cache_level_fit
                 if (probe_elapsed(m->probe) > until_s || seconds_left(m, false) < 0) {
                     return 0;
                 }
-                int rc = take_sample(m, point, place);
-                if (rc < 0) {
-                    return rc;
-                }
+                TRY(take_sample(m, point, place));
             }
         }
         probe_tell(m->probe,
@@ -250,7 +243,7 @@ static void set_conditions(const struct measurement *m, struct cache_curve *curv
 static int conclude_fits(const struct measurement *m, struct cache_level_fit *fits)
 {
     struct probe_cache *result = m->result;
-    struct cache_curve all = {0};
+    FREED_BY(probe_cache_curve_free) struct cache_curve all = {0};
     probe_cache_curve_free(&result->curve);
     if (probe_cache_samples_curve(m->samples, false, &result->curve) < 0 ||
         probe_cache_samples_curve(m->samples, true, &all) < 0) {
@@ -258,7 +251,6 @@ static int conclude_fits(const struct measurement *m, struct cache_level_fit *fi
     }
     set_conditions(m, &all);
     int rc = probe_cache_fit(&all, fits, &result->count, &result->memory_seconds);
-    probe_cache_curve_free(&all);
     return rc == 0 ? 0
                    : profile_error(m->error, rc, "inferring cache sizes: %s",
                                    rc == -EINVAL ? "too little memory for a curve" : strerror(-rc));
@@ -280,10 +272,7 @@ static int extend(struct measurement *m, bool looks)
         const size_t first = m->samples->count;
         m->end = !goes_on ? m->end : 2 * m->end < far ? 2 * m->end : far;
         make_grid(m->samples, m->end, looks ? CACHE_FEW_EACH : 1);
-        rc = sweep_curve(m, first, looks);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(sweep_curve(m, first, looks));
     }
     return 0;
 }
@@ -304,27 +293,21 @@ static int measure_curve(struct measurement *m)
     struct probe_cache *result = m->result;
     const enum machine_pages pages = machine_pages(probe->machine);
     struct probe_tlb_times times = {.line_bytes = m->line_bytes};
-    int rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
-    if (rc == 0 && probe->deadline > 0) {
-        rc = look_first(m);
-    }
-    while (rc == 0 && result->sweeps < CACHE_SWEEPS) {
+    TRY(probe_tlb_pass(probe, m->pu, pages, &times, m->error));
+    TRY(probe->deadline > 0 ? look_first(m) : 0);
+    while (result->sweeps < CACHE_SWEEPS) {
         make_grid(m->samples, m->end, 1);
-        rc = sweep_curve(m, 0, false);
-        if (rc == 0 && result->sweeps == 0 && result->coarse == 0) {
-            rc = extend(m, false);
-        }
-        if (rc < 0 || m->over) {
+        TRY(sweep_curve(m, 0, false));
+        TRY(result->sweeps == 0 && result->coarse == 0 ? extend(m, false) : 0);
+        if (m->over) {
             break;
         }
-        rc = probe_tlb_pass(probe, m->pu, pages, &times, m->error);
+        TRY(probe_tlb_pass(probe, m->pu, pages, &times, m->error));
         result->sweeps++;
     }
     result->shortened = result->sweeps < CACHE_SWEEPS;
-    if (rc == 0) {
-        probe_tlb_conclude(probe, &times, &result->tlb);
-    }
-    return rc;
+    probe_tlb_conclude(probe, &times, &result->tlb);
+    return 0;
 }
 
 /* In a quota that runs out, or beside others, their data take the place of the cycle's while it
@@ -358,26 +341,18 @@ static int measure_caches(struct measurement *m)
     struct cache_level_fit fits[CACHE_LEVELS_MAX];
     const size_t throttled = probe->machine->guard.throttled;
     m->line_bytes = probe_line_first(probe->machine, m->pu);
-    int rc = measure_curve(m);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(measure_curve(m));
     const bool huge = machine_pages(probe->machine) == MACHINE_PAGES_HUGE &&
                       !machine_denies_huge_pages(probe->machine);
     result->page_bytes = huge ? probe->machine->huge_page_bytes : probe->machine->page_bytes;
-    rc = conclude_fits(m, fits);
-    if (rc == 0 && result->count > 0 && seconds_left(m, false) > 0) {
-        rc = refine_fits(m, fits);
-        if (rc == 0) {
-            rc = conclude_fits(m, fits);
-        }
-    }
-    if (rc < 0) {
-        return rc;
+    TRY(conclude_fits(m, fits));
+    if (result->count > 0 && seconds_left(m, false) > 0) {
+        TRY(refine_fits(m, fits));
+        TRY(conclude_fits(m, fits));
     }
     fill_levels(result, fits, m->samples);
     result->largest_bytes = (uint64_t)result->curve.bytes[result->curve.count - 1];
-    rc = probe_cache_line(probe, m->pu, result, m->error);
+    int rc = probe_cache_line(probe, m->pu, result, m->error);
     drop_unconfirmed(m, throttled);
     return rc < 0 ? rc : probe_cache_ordinary_tlb(probe, m->pu, CACHE_SWEEPS, result, m->error);
 }

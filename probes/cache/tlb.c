@@ -191,11 +191,9 @@ int probe_tlb_extra(struct probe *probe, uint32_t pu, size_t bytes, uint32_t lin
     const struct visits visits = {.kind = machine_pages(probe->machine),
                                   .pages = bytes / probe->machine->page_bytes};
     double spread_s, reference_s;
-    int rc = measure_both(probe, pu, visits, line_bytes, &spread_s, &reference_s);
-    if (rc == 0) {
-        *seconds = spread_s - reference_s;
-    }
-    return rc;
+    TRY(measure_both(probe, pu, visits, line_bytes, &spread_s, &reference_s));
+    *seconds = spread_s - reference_s;
+    return 0;
 }
 
 static bool fits_memory(const struct probe *probe, double bytes)

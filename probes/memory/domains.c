@@ -244,13 +244,11 @@ static int start_sets(struct sets *sets, const struct profile_memory *memory, si
     sets->most_levels = memory->level_count + 2 * candidates + 4;
     sets->levels = calloc(sets->most_levels, sizeof *sets->levels);
     sets->alone = calloc(sets->pus->count, sizeof *sets->alone);
-    if (!sets->levels || !sets->alone) {
-        return -ENOMEM;
-    }
+    TRY(sets->levels && sets->alone ? 0 : -ENOMEM);
     /* Where something else is declared than there is, each PU is for itself. */
     const bool told = declared && !sets->outliers;
-    int rc = probe_partition_make(sets->pus, told ? &declared->cores : NULL, &sets->cores);
-    return rc < 0 ? rc : probe_sets_take_levels(sets, memory);
+    TRY(probe_partition_make(sets->pus, told ? &declared->cores : NULL, &sets->cores));
+    return probe_sets_take_levels(sets, memory);
 }
 
 static void stop(struct sets *sets)
@@ -304,7 +302,7 @@ static int settle_cores(struct sets *sets, const struct profile_memory *memory,
 static int find_levels(struct sets *sets, const struct profile_relation *const *candidates,
                        size_t count, const struct profile_memory *memory)
 {
-    struct partition *partitions = calloc(count + 1, sizeof *partitions);
+    FREED struct partition *partitions = calloc(count + 1, sizeof *partitions);
     size_t made = 0;
     int rc = partitions ? start_sets(sets, memory, count) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -321,7 +319,6 @@ static int find_levels(struct sets *sets, const struct profile_relation *const *
     for (size_t i = 0; i < made; i++) {
         probe_partition_free(&partitions[i]);
     }
-    free(partitions);
     return rc;
 }
 

@@ -42,9 +42,9 @@ int probe_search_start(struct search *search, struct sets *sets, const struct pa
                               .alone = calloc(room, sizeof *search->alone),
                               .before_of = calloc(room, sizeof *search->before_of),
                               .share = 1};
-    if (!search->list || !search->group || !search->known || !search->alone || !search->before_of) {
-        return -ENOMEM;
-    }
+    TRY(search->list && search->group && search->known && search->alone && search->before_of
+            ? 0
+            : -ENOMEM);
     for (uint32_t u = 0; u < units->count; u++) {
         search->group[u] = u;
         if (!outer || outer->unit[units->first[u]] == outer_unit) {

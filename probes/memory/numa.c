@@ -163,7 +163,7 @@ static int measure_together(const struct matrix *matrix, size_t node,
 static int measure_nodes(struct matrix *matrix)
 {
     const size_t nodes = matrix->probe->declared ? matrix->probe->declared->numa_count : 0;
-    struct profile_set *near = calloc(nodes + 1, sizeof *near);
+    FREED struct profile_set *near = calloc(nodes + 1, sizeof *near);
     size_t fewest = SIZE_MAX;
     matrix->result->together_bytes_per_s = calloc(nodes + 1, sizeof(double));
     int rc = near && matrix->result->together_bytes_per_s ? 0 : -ENOMEM;
@@ -181,7 +181,6 @@ static int measure_nodes(struct matrix *matrix)
     for (size_t node = 0; near && node < nodes; node++) {
         profile_set_free(&near[node]);
     }
-    free(near);
     return rc;
 }
 

@@ -75,7 +75,7 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     const struct profile_set *pus = &rounds->probe->machine->pus;
     const struct profile_class *declared = rounds->probe->declared;
     struct profile_memory_level *level = &memory->levels[index];
-    struct partition *inner = calloc(index + 2, sizeof *inner);
+    FREED struct partition *inner = calloc(index + 2, sizeof *inner);
     int rc = inner ? 0 : -ENOMEM;
     for (size_t i = 0; i <= index && rc == 0; i++) {
         const struct profile_relation *cores = declared ? &declared->cores : NULL;
@@ -88,7 +88,6 @@ static int measure_scaling(struct memory_rounds *rounds, struct profile_memory *
     for (size_t i = 0; inner && i <= index; i++) {
         probe_partition_free(&inner[i]);
     }
-    free(inner);
     return rc;
 }
 
@@ -155,10 +154,8 @@ static int set_outliers_aside(const struct memory_rounds *rounds, const struct s
     const size_t pairs = probe_pair_count(sampling->pus->count);
     const double reference = probe_memory_rounds_reference(rounds);
     const bool most_open = 2 * outcome->measured_count < outcome->pair_count;
-    struct class_figures *of = calloc(sampling->class_count + 1, sizeof *of);
-    if (!of) {
-        return -ENOMEM;
-    }
+    FREED struct class_figures *of = calloc(sampling->class_count + 1, sizeof *of);
+    TRY(of ? 0 : -ENOMEM);
     for (size_t k = 0; k < pairs; k++) {
         struct class_figures *class = &of[sampling->class_of[k]];
         if (outcome->measured[k]) {
@@ -181,7 +178,6 @@ static int set_outliers_aside(const struct memory_rounds *rounds, const struct s
             outcome->measured[k] = false;
         }
     }
-    free(of);
     return 0;
 }
 
@@ -235,10 +231,8 @@ static int level_quality(const struct memory_rounds *rounds, const struct sampli
                          const uint32_t *level_of, struct profile_memory *memory, size_t level)
 {
     size_t pairs = probe_pair_count(rounds->probe->machine->pus.count), measured = 0;
-    double *spreads = malloc((pairs + 1) * sizeof *spreads);
-    if (!spreads) {
-        return -ENOMEM;
-    }
+    FREED double *spreads = malloc((pairs + 1) * sizeof *spreads);
+    TRY(spreads ? 0 : -ENOMEM);
     for (size_t k = 0; k < pairs; k++) {
         if (outcome->measured[k] && level_of[k] == level) {
             spreads[measured++] = rounds->spreads[k];
@@ -248,7 +242,6 @@ static int level_quality(const struct memory_rounds *rounds, const struct sampli
     quality->origin = measured > 0 ? PROFILE_MEASURED : PROFILE_INFERRED;
     quality->repetitions = rounds->fewest_rounds;
     quality->spread = measured > 0 ? profile_median_value(spreads, measured) : -1;
-    free(spreads);
     return probe_sampling_note(outcome, &quality->note);
 }
 

@@ -83,10 +83,7 @@ static int scale_slow(struct memory_rounds *rounds, const double *alone, size_t 
     for (size_t i = 0; i < count; i++) {
         if (probe_memory_collides(alone[i], best) && !probe_late(rounds->probe)) {
             struct profile_scaling_point settled = {.workers = 1};
-            int rc = probe_memory_settled(rounds->probe, &what, &ids[i], &settled);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(probe_memory_settled(rounds->probe, &what, &ids[i], &settled));
             rounds->scale[i] =
                 probe_memory_collides(settled.bytes_per_s, best) ? best / settled.bytes_per_s : 1;
         }
@@ -97,7 +94,7 @@ static int scale_slow(struct memory_rounds *rounds, const double *alone, size_t 
 int probe_memory_rounds_alone(struct memory_rounds *rounds)
 {
     const struct profile_set *pus = &rounds->probe->machine->pus;
-    double *alone = malloc((pus->count + 1) * sizeof *alone);
+    FREED double *alone = malloc((pus->count + 1) * sizeof *alone);
     size_t done = 0;
     int rc = alone ? 0 : -ENOMEM;
     while (rc == 0 && done < pus->count && !(done > 0 && probe_late(rounds->probe))) {
@@ -111,7 +108,6 @@ int probe_memory_rounds_alone(struct memory_rounds *rounds)
     for (size_t i = 0; i < done; i++) {
         keep_alone(rounds, alone[i] * rounds->scale[i]);
     }
-    free(alone);
     return rc == -ETIME && done > 0 ? 0 : rc;
 }
 

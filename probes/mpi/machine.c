@@ -248,25 +248,29 @@ static int team_open(const struct profile_set *pus, const volatile sig_atomic_t 
     return 0;
 }
 
+/* Sends the order; the numbers of the answer. */
+static int team_take(struct team *team, const char *order, const volatile sig_atomic_t *cancel,
+                     double *numbers, size_t count)
+{
+    char line[4096], *at = line + 1, *end;
+    TRY(team_send(team, order));
+    TRY(team_receive(team, MACHINE_ANSWER_S, cancel, line, sizeof line));
+    if (line[0] != '=') {
+        return strcmp(line, "! moved") == 0 ? -ENODEV : -EIO;
+    }
+    for (size_t i = 0; i < count; i++, at = end) {
+        numbers[i] = strtod(at, &end);
+        TRY(end == at || !(numbers[i] >= 0) ? -EIO : 0);
+    }
+    return 0;
+}
+
 /* An order, and the numbers of its answer. 0, -EINTR, -EIO; -ENODEV: a rank was moved off its
  * PU. */
 static int team_ask(struct team *team, const char *order, const volatile sig_atomic_t *cancel,
                     double *numbers, size_t count)
 {
-    char line[4096], *at = line + 1;
-    int rc = team->broken ? -EIO : team_send(team, order);
-    if (rc == 0) {
-        rc = team_receive(team, MACHINE_ANSWER_S, cancel, line, sizeof line);
-    }
-    if (rc == 0 && line[0] != '=') {
-        rc = strcmp(line, "! moved") == 0 ? -ENODEV : -EIO;
-    }
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        char *end;
-        numbers[i] = strtod(at, &end);
-        rc = end == at || !(numbers[i] >= 0) ? -EIO : 0;
-        at = end;
-    }
+    int rc = team->broken ? -EIO : team_take(team, order, cancel, numbers, count);
     team->broken |= rc < 0;
     return rc == -ETIMEDOUT ? -EIO : rc;
 }
@@ -296,18 +300,15 @@ static int mpi_exchange(struct machine *machine, const struct machine_exchange *
                         const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct team *team = machine->state;
-    char *order = order_text(machine, what, pairs, count);
-    double *numbers = calloc(count + 1, sizeof *numbers);
-    int rc =
-        order && numbers ? team_ask(team, order, machine->cancel, numbers, count + 1) : -ENOMEM;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = numbers[i + 1] > 0 ? 0 : -EIO;
+    FREED char *order = order_text(machine, what, pairs, count);
+    FREED double *numbers = calloc(count + 1, sizeof *numbers);
+    TRY(order && numbers ? team_ask(team, order, machine->cancel, numbers, count + 1) : -ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        TRY(numbers[i + 1] > 0 ? 0 : -EIO);
         seconds[i] = numbers[i + 1];
     }
-    team->waited_s += rc == 0 ? numbers[0] : 0;
-    free(numbers);
-    free(order);
-    return rc;
+    team->waited_s += numbers[0];
+    return 0;
 }
 
 static void mpi_close(struct machine *machine)
@@ -330,19 +331,16 @@ int probe_machine_open_mpi(const struct profile_set *pus, const volatile sig_ato
 {
     static const struct machine_ops ops = {
         .exchange = mpi_exchange, .elapsed = mpi_elapsed, .times = mpi_times, .close = mpi_close};
-    struct machine machine = {.ops = &ops, .name = "mpi", .cancel = cancel};
+    FREED_BY(profile_set_free) struct profile_set own = {0};
     struct team *team;
-    int rc = profile_set_copy(pus, &machine.pus);
+    int rc = profile_set_copy(pus, &own);
     if (rc < 0) {
         return profile_error(error, rc, "starting mpirun: %s", strerror(-rc));
     }
-    rc = team_open(pus, cancel, &team, error);
-    if (rc < 0) {
-        profile_set_free(&machine.pus);
-        return rc;
-    }
-    machine.state = team;
-    *out = machine;
+    TRY(team_open(pus, cancel, &team, error));
+    *out =
+        (struct machine){.ops = &ops, .name = "mpi", .cancel = cancel, .pus = own, .state = team};
+    own = (struct profile_set){0};
     return 0;
 }
 
@@ -372,9 +370,7 @@ int probe_bsp_open_mpi(struct machine *native, struct bsp_machine *out, struct s
 {
     static const struct bsp_machine_ops ops = {probe_native_bsp_daxpy, mpi_superstep, bsp_close};
     struct team *team;
-    int rc = team_open(&native->pus, native->cancel, &team, error);
-    if (rc == 0) {
-        *out = (struct bsp_machine){&ops, "mpi", (uint32_t)native->pus.count, native, team};
-    }
-    return rc;
+    TRY(team_open(&native->pus, native->cancel, &team, error));
+    *out = (struct bsp_machine){&ops, "mpi", (uint32_t)native->pus.count, native, team};
+    return 0;
 }

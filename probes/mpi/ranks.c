@@ -418,21 +418,17 @@ static int ranks_exchange(struct machine *machine, const struct machine_exchange
                           const struct profile_pair *pairs, size_t count, double *seconds)
 {
     struct ranks *ranks = machine->state;
-    struct result *results = calloc(2 * count, sizeof *results);
-    MPI_Request *requests = calloc(2 * count, sizeof *requests);
-    int rc = results && requests ? 0 : -ENOMEM;
-    if (rc == 0) {
-        probe_ranks_speak(ranks);
-        lead_exchange(ranks, what, pairs, count, results, requests);
-    }
-    for (size_t i = 0; i < 2 * count && rc == 0; i++) {
+    FREED struct result *results = calloc(2 * count, sizeof *results);
+    FREED MPI_Request *requests = calloc(2 * count, sizeof *requests);
+    TRY(results && requests ? 0 : -ENOMEM);
+    probe_ranks_speak(ranks);
+    lead_exchange(ranks, what, pairs, count, results, requests);
+    for (size_t i = 0; i < 2 * count; i++) {
         seconds[i / 2] = results[i - i % 2].seconds;
         ranks->waited_s += results[i].waited_s;
-        rc = results[i].moved > 0 ? -ENODEV : 0;
+        TRY(results[i].moved > 0 ? -ENODEV : 0);
     }
-    free(results);
-    free(requests);
-    return rc;
+    return 0;
 }
 
 int probe_ranks_superstep(uint32_t processors, const struct bsp_superstep *what, double *seconds)

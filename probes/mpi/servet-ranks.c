@@ -70,8 +70,9 @@ static bool serve_exchange(struct machine *machine, char *at)
     }
     const struct machine_exchange what = {bytes, (uint32_t)round_trips, (uint32_t)batches,
                                           unwritten == 1};
-    struct profile_pair *list = calloc(pairs + 1, sizeof *list);
-    double *seconds = calloc(pairs + 1, sizeof *seconds), waited_s = ranks->waited_s;
+    FREED struct profile_pair *list = calloc(pairs + 1, sizeof *list);
+    FREED double *seconds = calloc(pairs + 1, sizeof *seconds);
+    const double waited_s = ranks->waited_s;
     bool sound = list && seconds && pairs > 0;
     for (uint64_t i = 0; i < pairs && sound; i++) {
         sound = take(&at, last, &a) && take(&at, last, &b) && a != b;
@@ -87,8 +88,6 @@ static bool serve_exchange(struct machine *machine, char *at)
         }
         say_progress("");
     }
-    free(list);
-    free(seconds);
     return sound;
 }
 

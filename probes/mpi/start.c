@@ -16,8 +16,8 @@ static int allow_all(struct profile_set *allowed)
     struct profile_mask mask;
     profile_mask_all(&mask);
     profile_mask_set(0, &mask);
-    int rc = profile_mask_get(0, &mask);
-    return rc < 0 ? rc : profile_mask_to_set(&mask, allowed);
+    TRY(profile_mask_get(0, &mask));
+    return profile_mask_to_set(&mask, allowed);
 }
 
 /* On rank 0 and everywhere alike: they all see the same table. */
@@ -72,9 +72,7 @@ static int list_nodes(struct ranks *ranks)
 {
     unsigned most = (unsigned)ranks->size;
     ranks->leaders = calloc(most, sizeof *ranks->leaders);
-    if (!ranks->leaders) {
-        return -ENOMEM;
-    }
+    TRY(ranks->leaders ? 0 : -ENOMEM);
     for (int i = 0; i < ranks->size; i++) {
         if (ranks->info[i].leader == i) {
             ranks->leaders[ranks->node_count++] = i;
@@ -154,28 +152,26 @@ static int meet(struct ranks *ranks, enum rank_places places, const struct profi
 
 int probe_ranks_open(struct ranks *ranks, enum rank_places places, struct servet_error *error)
 {
-    int rc = meet(ranks, places, NULL, error);
-    if (rc == 0) {
-        rc = check_table(ranks, places, error);
-    }
-    return rc < 0 ? rc : list_nodes(ranks);
+    TRY(meet(ranks, places, NULL, error));
+    TRY(check_table(ranks, places, error));
+    return list_nodes(ranks);
 }
 
 int probe_ranks_open_on(struct ranks *ranks, const struct profile_set *pus,
                         struct servet_error *error)
 {
-    int rc = meet(ranks, RANKS_ON_EACH_PU, pus, error);
-    if (rc == 0 && pus->count != (size_t)ranks->size) {
+    TRY(meet(ranks, RANKS_ON_EACH_PU, pus, error));
+    if (pus->count != (size_t)ranks->size) {
         return profile_error(error, -EINVAL,
                              "expected one rank per PU and the list of PUs; this program is "
                              "started by servet-probe");
     }
-    for (int i = 0; rc == 0 && i < ranks->size; i++) {
+    for (int i = 0; i < ranks->size; i++) {
         if (ranks->info[i].pu < 0) {
-            rc = profile_error(error, -EIO, "a rank cannot be pinned to its PU");
+            return profile_error(error, -EIO, "a rank cannot be pinned to its PU");
         }
     }
-    return rc;
+    return 0;
 }
 
 bool probe_ranks_cover_node(const struct ranks *ranks, int leader)

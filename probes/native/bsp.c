@@ -195,24 +195,20 @@ static int run_superstep(struct native_worker *worker, struct native_job *job)
     struct board *board = job->shared;
     uint32_t me = (uint32_t)worker->index, h = board->what->h, p = board->processors;
     size_t slots = bsp_target_words(h > p ? h : p, p) + h + 1;
-    struct pattern pattern = {calloc(h + 1, sizeof(uint32_t)), calloc(h + 1, sizeof(uint32_t))};
+    FREED uint32_t *destination = calloc(h + 1, sizeof *destination),
+                   *index = calloc(h + 1, sizeof *index);
     double *target = calloc(slots, sizeof *target), *source = calloc(h + 1, sizeof *source);
-    int rc = pattern.destination && pattern.index && target && source ? 0 : -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < h; i++) {
-        pattern.destination[i] = bsp_destination(me, i, p);
-        pattern.index[i] = bsp_destination_index(me, i, p);
-        source[i] = i;
-    }
     board->targets[me] = target;
     board->sources[me] = source;
-    if (rc < 0) {
-        probe_native_fail(job, rc); /* before the others wait for this one */
-    } else {
-        rc = probe_native_meet(worker, job) ? timed_job(worker, job, board, &pattern) : -EINTR;
+    TRY(destination && index && target && source ? 0 : -ENOMEM);
+    for (uint32_t i = 0; i < h; i++) {
+        destination[i] = bsp_destination(me, i, p);
+        index[i] = bsp_destination_index(me, i, p);
+        source[i] = i;
     }
-    free(pattern.destination);
-    free(pattern.index);
-    return rc;
+    return probe_native_meet(worker, job)
+               ? timed_job(worker, job, board, &(struct pattern){destination, index})
+               : -EINTR;
 }
 
 static int make_board(struct board *board, const struct bsp_superstep *what, uint32_t p)
@@ -228,9 +224,7 @@ static int make_board(struct board *board, const struct bsp_superstep *what, uin
     board->puts = aligned_alloc(NATIVE_LINE_BYTES, (size_t)p * p * room * sizeof *board->puts);
     board->targets = calloc(p, sizeof *board->targets);
     board->sources = calloc(p, sizeof *board->sources);
-    if (!board->queues || !board->puts || !board->targets || !board->sources) {
-        return -ENOMEM;
-    }
+    TRY(board->queues && board->puts && board->targets && board->sources ? 0 : -ENOMEM);
     for (size_t i = 0; i < (size_t)p * p; i++) {
         board->queues[i] = (struct queue){0, board->puts + i * room};
     }
@@ -252,17 +246,12 @@ static void free_board(struct board *board)
 static int threads_superstep(struct bsp_machine *machine, uint32_t processors,
                              const struct bsp_superstep *what, double *seconds)
 {
-    struct board board;
-    int rc = make_board(&board, what, processors);
-    if (rc == 0) {
-        struct native_job job = {.run = run_superstep, .what = what, .shared = &board};
-        rc = probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors);
-    }
-    if (rc == 0) {
-        *seconds = board.best;
-    }
-    free_board(&board);
-    return rc;
+    FREED_BY(free_board) struct board board;
+    TRY(make_board(&board, what, processors));
+    struct native_job job = {.run = run_superstep, .what = what, .shared = &board};
+    TRY(probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors));
+    *seconds = board.best;
+    return 0;
 }
 
 /* -- r -- */
@@ -274,20 +263,18 @@ enum { DAXPY_BATCHES = 9 };
 static int run_daxpy(struct native_worker *worker, struct native_job *job)
 {
     uint32_t length = *(const uint32_t *)job->what;
-    double *x = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *x),
-           *y = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *y);
+    FREED double *x = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *x),
+                 *y = aligned_alloc(NATIVE_LINE_BYTES, length * sizeof *y);
     size_t times = (size_t)(batch_flops / (2.0 * length)) + 1;
     uint64_t best = UINT64_MAX;
-    int rc = x && y ? 0 : -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < length; i++) {
+    TRY(x && y ? 0 : -ENOMEM);
+    for (uint32_t i = 0; i < length; i++) {
         x[i] = y[i] = i;
     }
-    if (rc < 0) {
-        probe_native_fail(job, rc);
-    } else if (!probe_native_meet(worker, job)) {
-        rc = -EINTR;
+    if (!probe_native_meet(worker, job)) {
+        return -EINTR;
     }
-    for (int i = 0; rc == 0 && i < DAXPY_BATCHES; i++) {
+    for (int i = 0; i < DAXPY_BATCHES; i++) {
         uint64_t start = profile_now_ns();
         daxpy(1.0 / 3, x, y, length, times);
         uint64_t taken = profile_now_ns() - start;
@@ -295,33 +282,27 @@ static int run_daxpy(struct native_worker *worker, struct native_job *job)
     }
     job->result[worker->index] = 2.0 * length * (double)times / ((double)best * 1e-9);
     probe_native_done(job);
-    while (rc == 0 && probe_native_others_busy(worker, job)) {
+    while (probe_native_others_busy(worker, job)) {
         daxpy(1.0 / 3, x, y, length, 1);
     }
-    free(x);
-    free(y);
-    return rc < 0 ? rc : probe_native_cancelled(worker) ? -EINTR : 0;
+    return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
 int probe_native_bsp_daxpy(struct bsp_machine *machine, uint32_t processors, uint32_t length,
                            double *flop_per_s)
 {
-    double *rates = calloc(processors, sizeof *rates), sum = 0;
-    if (!rates) {
-        return -ENOMEM;
-    }
+    FREED double *rates = calloc(processors, sizeof *rates);
+    double sum = 0;
+    TRY(rates ? 0 : -ENOMEM);
     struct native_job job = {.run = run_daxpy, .what = &length, .result = rates};
-    int rc = length % DAXPY_BLOCK ? -EINVAL
-                                  : probe_native_run(machine->native->state, &job,
-                                                     machine->native->pus.ids, processors);
+    TRY(length % DAXPY_BLOCK
+            ? -EINVAL
+            : probe_native_run(machine->native->state, &job, machine->native->pus.ids, processors));
     for (uint32_t i = 0; i < processors; i++) {
         sum += rates[i];
     }
-    free(rates);
-    if (rc == 0) {
-        *flop_per_s = sum / processors;
-    }
-    return rc;
+    *flop_per_s = sum / processors;
+    return 0;
 }
 
 int probe_bsp_open_threads(struct machine *native, struct bsp_machine *out,

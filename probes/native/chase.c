@@ -71,9 +71,7 @@ static int build_cycle(struct native_worker *worker, const struct machine_traver
     cycle->base = region->start;
     cycle->count = what->bytes / what->stride_bytes;
     cycle->places = malloc(cycle->count * sizeof *cycle->places);
-    if (!cycle->places) {
-        return -ENOMEM;
-    }
+    TRY(cycle->places ? 0 : -ENOMEM);
     for (size_t i = 0; i < cycle->count; i++) {
         size_t at = first + i * what->stride_bytes;
         if (what->order == MACHINE_SPREAD) {
@@ -167,10 +165,7 @@ static int run_chase(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_traversal *what = job->what;
     struct cycle cycle;
-    int rc = build_cycle(worker, what, &cycle);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(build_cycle(worker, what, &cycle));
     if (!probe_native_meet(worker, job)) {
         free(cycle.places);
         return -EINTR;
@@ -214,10 +209,7 @@ static int run_stride(struct native_worker *worker, struct native_job *job)
     enum { BEST_OF = 9 };
     const struct machine_traversal *what = job->what;
     struct native_region *pool = &worker->regions[NATIVE_POOL];
-    int rc = probe_native_region_grow(worker, pool, what->bytes);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_native_region_grow(worker, pool, what->bytes));
     int *array = (int *)(void *)pool->start;
     size_t size = what->bytes / sizeof *array, step = what->stride_bytes / sizeof *array;
     for (size_t j = 0; j < size; j += step) {

@@ -327,19 +327,14 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     const struct machine_copy *what = job->what;
     const size_t bytes = what->bytes & ~(size_t)4095;
     struct native_region *region = &worker->regions[NATIVE_COPY];
-    int rc = probe_native_region_place(worker, region, what->numa, what->pages, 2 * bytes);
+    TRY(probe_native_region_place(worker, region, what->numa, what->pages, 2 * bytes));
     const struct loop loop = loop_of(what->kernel, region->start, bytes);
     const size_t most = what->passes * (loop.bytes / burst_of(what) + 1) + 1;
-    struct rates rates = {.of = calloc(most, sizeof *rates.of)};
+    FREED double *of = calloc(most, sizeof *of);
+    struct rates rates = {.of = of};
     double rate;
-    if (rc < 0 || !rates.of) {
-        free(rates.of);
-        return rc < 0 ? rc : -ENOMEM;
-    }
-    if (!probe_native_meet(worker, job)) {
-        free(rates.of);
-        return -EINTR;
-    }
+    TRY(of ? 0 : -ENOMEM);
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
     find_other(worker, job, &rates);
     warm_loop(worker, &loop, pass_of(what, &loop));
     for (uint32_t i = 0;
@@ -356,7 +351,6 @@ static int run_copy(struct native_worker *worker, struct native_job *job)
     if (!probe_native_cancelled(worker)) {
         job->result[worker->index] = profile_quantile(rates.of, rates.count, 0.75);
     }
-    free(rates.of);
     return probe_native_cancelled(worker) ? -EINTR : 0;
 }
 
@@ -366,17 +360,14 @@ int probe_native_copy(struct machine *machine, const struct machine_copy *what, 
     if (what->bytes < 4096) {
         return -EINVAL;
     }
-    struct beat *beats = aligned_alloc(_Alignof(struct beat), count * sizeof *beats);
-    if (!beats) {
-        return -ENOMEM;
-    }
+    FREED struct beat *beats = aligned_alloc(_Alignof(struct beat), count * sizeof *beats);
+    TRY(beats ? 0 : -ENOMEM);
     memset(beats, 0, count * sizeof *beats);
     struct native_job job = {.run = run_copy, .what = what, .result = bytes_per_s, .shared = beats};
-    int rc = probe_native_run(machine->state, &job, pus, count);
     machine->guard.not_concurrent = false;
-    for (size_t i = 0; i < count && rc == 0; i++) {
+    TRY(probe_native_run(machine->state, &job, pus, count));
+    for (size_t i = 0; i < count; i++) {
         machine->guard.not_concurrent |= !beats[i].together;
     }
-    free(beats);
-    return rc;
+    return 0;
 }

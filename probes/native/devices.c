@@ -68,15 +68,13 @@ static void take_line(const char *line, size_t count, struct machine_transferred
 static int take_answer(int fd, size_t count, struct machine_transferred *out,
                        struct servet_error *why)
 {
-    char *text, *rest, *line;
-    int rc = profile_child_read(fd, &text, NULL);
-    for (rest = text; rc == 0 && (line = strsep(&rest, "\n"));) {
+    FREED char *text = NULL;
+    char *line;
+    TRY(profile_child_read(fd, &text, NULL));
+    for (char *rest = text; (line = strsep(&rest, "\n"));) {
         take_line(line, count, out, why);
     }
-    if (rc == 0) {
-        free(text);
-    }
-    return rc;
+    return 0;
 }
 
 /* Starts it, waits for it and takes its answers. */
@@ -110,12 +108,9 @@ static int ask_device(struct machine *machine, char **arguments, size_t count,
 /* "PLACE:NODE:PUS", to be freed; NULL: no memory. */
 static char *place_text(const struct machine_transfer *place, size_t index)
 {
-    char *pus = profile_set_text(place->pus), *text = NULL;
-    if (!pus || asprintf(&text, "%zu:%d:%s", index, place->numa, pus) < 0) {
-        text = NULL;
-    }
-    free(pus);
-    return text;
+    FREED char *pus = profile_set_text(place->pus);
+    char *text = NULL;
+    return pus && asprintf(&text, "%zu:%d:%s", index, place->numa, pus) >= 0 ? text : NULL;
 }
 
 int probe_native_transfer(struct machine *machine, const struct profile_device *device,

@@ -131,43 +131,31 @@ static int run_exchange(struct native_worker *worker, struct native_job *job)
 {
     const struct machine_exchange *what = job->what;
     struct channel *channel = (struct channel *)job->shared + worker->index / 2;
-    /* Written once, or all of its pages would be the one page of zeros. */
-    const size_t bytes = (what->unwritten ? 2 : 1) * what->bytes;
-    unsigned char *memory = malloc(bytes);
-    if (!memory) {
-        return -ENOMEM;
-    }
-    memset(memory, 1, bytes);
-    const struct buffers own = {memory, what->unwritten ? memory + what->bytes : memory};
+    const size_t bytes = (what->unwritten ? 2 : 1) * what->bytes,
+                 lines = (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES;
+    FREED unsigned char *memory = malloc(bytes);
     /* The sender's buffer lies where the sender runs. */
-    unsigned char *out =
-        aligned_alloc(NATIVE_LINE_BYTES, (what->bytes + NATIVE_LINE_BYTES - 1) / NATIVE_LINE_BYTES *
-                                             NATIVE_LINE_BYTES);
-    if (out) {
-        memset(out, 1, what->bytes);
-        channel->buffers[worker->index % 2] = out;
+    unsigned char *out = aligned_alloc(NATIVE_LINE_BYTES, lines * NATIVE_LINE_BYTES);
+    channel->buffers[worker->index % 2] = out;
+    TRY(memory && out ? 0 : -ENOMEM);
+    /* Written once, or all of its pages would be the one page of zeros. */
+    memset(memory, 1, bytes);
+    memset(out, 1, what->bytes);
+    const struct buffers own = {memory, what->unwritten ? memory + what->bytes : memory};
+    TRY(probe_native_meet(worker, job) ? 0 : -EINTR);
+    if (worker->index % 2 == 0) {
+        return ask_worker(worker, job, channel, &own);
     }
-    int rc = out ? 0 : -ENOMEM;
-    if (rc == 0 && !probe_native_meet(worker, job)) {
-        rc = -EINTR;
-    }
-    if (rc == 0 && worker->index % 2 == 0) {
-        rc = ask_worker(worker, job, channel, &own);
-    } else if (rc == 0) {
-        answer_worker(worker, job, channel, &own);
-    }
-    free(memory);
-    return rc;
+    answer_worker(worker, job, channel, &own);
+    return 0;
 }
 
 int probe_native_exchange(struct machine *machine, const struct machine_exchange *what,
                           const struct profile_pair *pairs, size_t count, double *seconds)
 {
     const bool alone = ((struct native *)machine->state)->folded.count == 0;
-    struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
-    if (!channels) {
-        return -ENOMEM;
-    }
+    FREED struct channel *channels = aligned_alloc(NATIVE_LINE_BYTES, count * sizeof *channels);
+    TRY(channels ? 0 : -ENOMEM);
     memset(channels, 0, count * sizeof *channels);
     struct native_job job = {.run = run_exchange,
                              .what = what,
@@ -180,6 +168,5 @@ int probe_native_exchange(struct machine *machine, const struct machine_exchange
         free(channels[i].buffers[0]);
         free(channels[i].buffers[1]);
     }
-    free(channels);
     return rc;
 }

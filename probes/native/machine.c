@@ -67,14 +67,14 @@ static const double newest_share = 0.3; /* of a mean of counts, what the newest 
 static int allowed_pus(struct profile_set *out)
 {
     struct profile_mask mask;
-    int rc = profile_mask_get(0, &mask);
-    return rc < 0 ? rc : profile_mask_to_set(&mask, out);
+    TRY(profile_mask_get(0, &mask));
+    return profile_mask_to_set(&mask, out);
 }
 
 static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
                       struct servet_error *error)
 {
-    struct profile_set allowed;
+    FREED_BY(profile_set_free) struct profile_set allowed = {0};
     int rc = allowed_pus(&allowed);
     if (rc < 0) {
         return profile_error(error, rc, "cannot read the allowed PUs of this process: %s",
@@ -82,20 +82,18 @@ static int choose_pus(const struct profile_set *wanted, struct profile_set *out,
     }
     if (!wanted || wanted->count == 0) {
         *out = allowed;
+        allowed = (struct profile_set){0};
         return 0;
     }
-    rc = 0;
-    for (size_t i = 0; i < wanted->count && rc == 0; i++) {
+    for (size_t i = 0; i < wanted->count; i++) {
         if (!profile_set_has(&allowed, wanted->ids[i])) {
-            char *text = profile_set_text(&allowed);
-            rc = profile_error(error, -EPERM,
-                               "--cpuset: expected PUs that this process may use (%s), got %u",
-                               text ? text : "?", wanted->ids[i]);
-            free(text);
+            FREED char *text = profile_set_text(&allowed);
+            return profile_error(error, -EPERM,
+                                 "--cpuset: expected PUs that this process may use (%s), got %u",
+                                 text ? text : "?", wanted->ids[i]);
         }
     }
-    profile_set_free(&allowed);
-    return rc < 0 ? rc : profile_set_copy(wanted, out);
+    return profile_set_copy(wanted, out);
 }
 
 static int run_nothing(struct native_worker *worker, struct native_job *job)
@@ -232,6 +230,6 @@ int probe_machine_open_native(const struct profile_set *pus, const volatile sig_
                               struct machine *out, struct servet_error *error)
 {
     struct machine machine = {.ops = &native_ops, .name = "native", .cancel = cancel};
-    int rc = choose_pus(pus, &machine.pus, error);
-    return rc < 0 ? rc : open_machine(&machine, out, error);
+    TRY(choose_pus(pus, &machine.pus, error));
+    return open_machine(&machine, out, error);
 }

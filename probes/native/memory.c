@@ -204,8 +204,8 @@ int probe_native_region_place(struct native_worker *worker, struct native_region
         region->numa = numa;
         region->pages = pages;
     }
-    int rc = bytes > region->touched ? probe_native_node_room(numa, bytes - region->touched) : 0;
-    return rc < 0 ? rc : probe_native_region_grow(worker, region, bytes);
+    TRY(bytes > region->touched ? probe_native_node_room(numa, bytes - region->touched) : 0);
+    return probe_native_region_grow(worker, region, bytes);
 }
 
 static int reserve(struct native_region *region, size_t bytes)

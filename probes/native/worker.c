@@ -75,9 +75,7 @@ static int run_watched(struct native_worker *worker, struct native_job *job, int
     uint64_t waited = waited_ns(schedstat), wall = profile_clock_ns(CLOCK_BOOTTIME),
              ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int rc = on_own_pu(worker) ? job->run(worker, job) : -ENODEV;
-    if (rc == 0 && !on_own_pu(worker)) {
-        rc = -ENODEV;
-    }
+    rc = rc == 0 && !on_own_pu(worker) ? -ENODEV : rc;
     waited = waited_ns(schedstat) - waited;
     wall = profile_clock_ns(CLOCK_BOOTTIME) - wall;
     ran = profile_clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
@@ -157,9 +155,7 @@ static int make_worker(struct native *native, uint32_t pu)
         return 0;
     }
     worker = calloc(1, sizeof *worker);
-    if (!worker) {
-        return -ENOMEM;
-    }
+    TRY(worker ? 0 : -ENOMEM);
     const struct profile_set *folded = &native->folded;
     worker->pu =
         folded->count > 0 ? folded->ids[(size_t)(slot - native->workers) % folded->count] : pu;
@@ -184,10 +180,7 @@ int probe_native_run(struct native *native, struct native_job *job, const uint32
 {
     uint64_t still = 0;
     for (size_t i = 0; i < count; i++) {
-        int rc = make_worker(native, pus[i]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(make_worker(native, pus[i]));
     }
     native->jobs++;
     job->count = count;

@@ -63,10 +63,8 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
                       size_t layer, const struct survey_edge *first, struct profile_pair *pairs,
                       size_t *count)
 {
-    bool *used = calloc(survey->layout.nodes, sizeof *used);
-    if (!used) {
-        return -ENOMEM;
-    }
+    FREED bool *used = calloc(survey->layout.nodes, sizeof *used);
+    TRY(used ? 0 : -ENOMEM);
     *count = add_pairs(survey, first->a, first->b, pairs, 0);
     used[first->a] = used[first->b] = true;
     for (size_t i = 0; i < survey->edge_count && *count < PAIRS_MAX; i++) {
@@ -78,7 +76,6 @@ static int find_pairs(const struct survey *survey, const struct profile_communic
             *count = add_pairs(survey, edge->a, edge->b, pairs, *count);
         }
     }
-    free(used);
     return 0;
 }
 
@@ -125,18 +122,11 @@ int probe_survey_curves(struct survey *survey, struct profile_communication *net
             continue;
         }
         const struct profile_pair pair = pus_of(survey, edge->a, edge->b, 0);
-        int rc = find_pairs(survey, network, i, edge, pairs, &count);
-        if (rc == 0) {
-            rc = probe_message_curves(probe, network->message_bytes, &pair, pairs, count, layer);
-        }
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(find_pairs(survey, network, i, edge, pairs, &count));
+        TRY(probe_message_curves(probe, network->message_bytes, &pair, pairs, count, layer));
         if (!probe_survey_over(survey)) {
             layer->quality.note = curve_note(layer, network->message_bytes);
-            if (!layer->quality.note) {
-                return -ENOMEM;
-            }
+            TRY(layer->quality.note ? 0 : -ENOMEM);
         }
         probe_tell(probe, (double)(i + 1) / (double)network->layer_count,
                    "messages in network layer %zu", i);

@@ -36,16 +36,12 @@ static int node_exchange(struct machine *machine, const struct machine_exchange 
                          const struct profile_pair *pairs, size_t count, double *seconds)
 {
     const struct node_machine *node = machine->state;
-    struct profile_pair *ranks = calloc(count, sizeof *ranks);
-    if (!ranks) {
-        return -ENOMEM;
-    }
+    FREED struct profile_pair *ranks = calloc(count, sizeof *ranks);
+    TRY(ranks ? 0 : -ENOMEM);
     for (size_t i = 0; i < count; i++) {
         ranks[i] = (struct profile_pair){rank_on(node, pairs[i].a), rank_on(node, pairs[i].b)};
     }
-    int rc = probe_machine_exchange(node->all, what, ranks, count, seconds);
-    free(ranks);
-    return rc;
+    return probe_machine_exchange(node->all, what, ranks, count, seconds);
 }
 
 static const struct machine_ops node_ops = {.exchange = node_exchange};
@@ -66,9 +62,7 @@ static int measure_class(struct probe *probe, const struct survey_layout *layout
     inside.machine = &machine;
     int rc = probe_message(&inside, message_bytes, &found, error);
     probe->seed = inside.seed;
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(rc);
     rc = probe_lines_move(&node_class->communication, &found) == 0
              ? probe_result_set_layers(node_class, &found)
              : -ENOMEM;
@@ -110,14 +104,10 @@ static int compare_nodes(struct probe *probe, const struct inside_nodes *nodes, 
             continue;
         }
         const struct profile_pair pair = {ranks[a], ranks[b]};
-        int rc = probe_message_pair(probe, message_bytes, &pair, &seconds);
-        if (rc == 0 &&
-            seconds > (1 + RECHECK_SAME_MESSAGE) * usual) { /* disturbed, or really so? */
-            rc = probe_message_pair(probe, message_bytes, &pair, &again);
-            seconds = rc == 0 && again < seconds ? again : seconds;
-        }
-        if (rc < 0) {
-            return rc;
+        TRY(probe_message_pair(probe, message_bytes, &pair, &seconds));
+        if (seconds > (1 + RECHECK_SAME_MESSAGE) * usual) { /* disturbed, or really so? */
+            TRY(probe_message_pair(probe, message_bytes, &pair, &again));
+            seconds = again < seconds ? again : seconds;
         }
         if (!profile_same(seconds, usual, RECHECK_SAME_MESSAGE)) {
             fprintf(outliers,
@@ -138,16 +128,12 @@ int probe_inside_measure(struct probe *probe, const struct inside_nodes *nodes,
         if (!nodes->covered[c] || node_class->pus.count < 2) {
             continue;
         }
-        int rc = measure_class(probe, nodes->layout, classes->representative[c], node_class,
-                               message_bytes, error);
-        for (size_t layer = 0; rc == 0 && layer < node_class->communication.layer_count; layer++) {
-            rc = compare_nodes(probe, nodes, c, layer, message_bytes, outliers);
-            if (rc < 0) {
-                profile_error(error, rc, "comparing nodes: %s", probe_machine_strerror(rc));
-            }
-        }
-        if (rc < 0) {
-            return rc;
+        TRY(measure_class(probe, nodes->layout, classes->representative[c], node_class,
+                          message_bytes, error));
+        for (size_t layer = 0; layer < node_class->communication.layer_count; layer++) {
+            int rc = compare_nodes(probe, nodes, c, layer, message_bytes, outliers);
+            TRY(rc < 0 ? profile_error(error, rc, "comparing nodes: %s", probe_machine_strerror(rc))
+                       : 0);
         }
     }
     return 0;

@@ -82,35 +82,35 @@ struct survey_layers {
     uint32_t *components;
 };
 
+static void free_layers(struct survey_layers *layers)
+{
+    free(layers->components);
+}
+
 /* Clusters as far apart as that spread demands. 0, -ENOMEM, -EINVAL (no edge). */
 static int cluster_latencies(const struct survey *survey, struct survey_layers *out)
 {
-    double *values = calloc(survey->edge_count + 1, sizeof *values), highest[CLUSTERS_MAX] = {0},
-           lowest[CLUSTERS_MAX];
-    uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
+    double highest[CLUSTERS_MAX] = {0}, lowest[CLUSTERS_MAX];
+    FREED double *values = calloc(survey->edge_count + 1, sizeof *values);
+    FREED uint32_t *of = calloc(survey->edge_count + 1, sizeof *of);
     struct clusters clusters;
-    size_t count = values && of ? sample(survey, values) : 0;
-    int rc = values && of
-                 ? probe_layers_cluster(values, count, probe_survey_spread(survey), of, &clusters)
-                 : -ENOMEM;
-    if (rc == 0) {
-        merge_near(&clusters, of, count);
-        for (size_t i = 0; i < CLUSTERS_MAX; i++) {
-            lowest[i] = INFINITY;
-        }
-        for (size_t i = 0; i < count; i++) {
-            highest[of[i]] = fmax(highest[of[i]], values[i]);
-            lowest[of[i]] = fmin(lowest[of[i]], values[i]);
-        }
-        *out = (struct survey_layers){.count = clusters.count};
-        for (size_t i = 0; i < clusters.count; i++) {
-            out->seconds[i] = clusters.centre[i];
-            out->up_to[i] = i + 1 < clusters.count ? sqrt(highest[i] * lowest[i + 1]) : INFINITY;
-        }
+    TRY(values && of ? 0 : -ENOMEM);
+    const size_t count = sample(survey, values);
+    TRY(probe_layers_cluster(values, count, probe_survey_spread(survey), of, &clusters));
+    merge_near(&clusters, of, count);
+    for (size_t i = 0; i < CLUSTERS_MAX; i++) {
+        lowest[i] = INFINITY;
     }
-    free(values);
-    free(of);
-    return rc;
+    for (size_t i = 0; i < count; i++) {
+        highest[of[i]] = fmax(highest[of[i]], values[i]);
+        lowest[of[i]] = fmin(lowest[of[i]], values[i]);
+    }
+    *out = (struct survey_layers){.count = clusters.count};
+    for (size_t i = 0; i < clusters.count; i++) {
+        out->seconds[i] = clusters.centre[i];
+        out->up_to[i] = i + 1 < clusters.count ? sqrt(highest[i] * lowest[i + 1]) : INFINITY;
+    }
+    return 0;
 }
 
 static size_t layer_of(const struct survey_layers *layers, double seconds)
@@ -148,23 +148,22 @@ static int thin_out(const struct survey *survey, uint32_t *items, size_t *count,
                     uint32_t *component)
 {
     struct survey_layers layers;
-    int rc = cluster_latencies(survey, &layers);
-    size_t left = *count;
-    for (size_t layer = 0; rc == 0 && layer < layers.count && 2 * left > *count; layer++) {
+    TRY(cluster_latencies(survey, &layers));
+    size_t left = *count, kept = 0;
+    for (size_t layer = 0; layer < layers.count && 2 * left > *count; layer++) {
         reach_over(survey, &layers, layer, component);
         left = 0;
         for (size_t i = 0; i < *count; i++) {
             left += component[items[i]] == items[i];
         }
     }
-    size_t kept = 0;
-    for (size_t i = 0; rc == 0 && i < *count; i++) {
+    for (size_t i = 0; i < *count; i++) {
         if (component[items[i]] == items[i]) {
             items[kept++] = items[i];
         }
     }
-    *count = rc == 0 ? kept : *count;
-    return rc;
+    *count = kept;
+    return 0;
 }
 
 /* Measures blocks, blocks of representatives, and so on. -ETIME: not one pair. */
@@ -172,23 +171,21 @@ static int measure_hierarchy(struct survey *survey)
 {
     size_t count = survey->layout.nodes;
     bool all = survey->options.exhaustive || count <= SURVEY_ALL_UP_TO;
-    uint32_t *items = calloc(count + 1, sizeof *items),
-             *component = calloc(count + 1, sizeof *component);
-    int rc = items && component ? 0 : -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+    FREED uint32_t *items = calloc(count + 1, sizeof *items),
+                   *component = calloc(count + 1, sizeof *component);
+    TRY(items && component ? 0 : -ENOMEM);
+    for (uint32_t i = 0; i < count; i++) {
         items[i] = i;
     }
-    while (rc == 0 && count > 1 && !probe_survey_over(survey)) {
+    while (count > 1 && !probe_survey_over(survey)) {
         size_t block = all || count <= SURVEY_BLOCK ? count : SURVEY_BLOCK;
-        rc = probe_survey_blocks(survey, items, count, block);
-        if (block == count || rc < 0 || probe_survey_over(survey)) {
+        TRY(probe_survey_blocks(survey, items, count, block));
+        if (block == count || probe_survey_over(survey)) {
             break;
         }
-        rc = thin_out(survey, items, &count, component);
+        TRY(thin_out(survey, items, &count, component));
     }
-    free(items);
-    free(component);
-    return rc == 0 && survey->edge_count == 0 ? -ETIME : rc;
+    return survey->edge_count == 0 ? -ETIME : 0;
 }
 
 /* -- layers of all pairs -- */
@@ -197,10 +194,7 @@ static int measure_hierarchy(struct survey *survey)
 static int infer_layers(const struct survey *survey, struct survey_layers *out)
 {
     const size_t nodes = survey->layout.nodes;
-    int rc = cluster_latencies(survey, out);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(cluster_latencies(survey, out));
     out->components = calloc(nodes * out->count + 1, sizeof *out->components);
     for (size_t i = 0; out->components && i < out->count; i++) {
         reach_over(survey, out, i, out->components + i * nodes);
@@ -224,36 +218,34 @@ static int exact_relations(const struct survey *survey, const struct survey_laye
                            const struct profile_set *nodes, struct profile_communication *network)
 {
     const uint32_t count = survey->layout.nodes;
-    uint32_t *class_of = malloc((probe_pair_count(count) + 1) * sizeof *class_of);
-    int rc = class_of ? 0 : -ENOMEM;
-    for (uint32_t i = 0, k = 0; rc == 0 && i < count; i++) {
+    FREED uint32_t *class_of = malloc((probe_pair_count(count) + 1) * sizeof *class_of);
+    TRY(class_of ? 0 : -ENOMEM);
+    for (uint32_t i = 0, k = 0; i < count; i++) {
         for (uint32_t j = i + 1; j < count; j++, k++) {
             const struct survey_edge *edge = probe_survey_find(survey, i, j);
             class_of[k] = (uint32_t)(edge ? layer_of(layers, edge->seconds)
                                           : inferred_layer(survey, layers, i, j));
         }
     }
-    for (size_t l = 0; rc == 0 && l < layers->count; l++) {
-        rc = probe_relation_from_classes(nodes, class_of, (uint32_t)l, &network->layers[l].members);
+    for (size_t l = 0; l < layers->count; l++) {
+        TRY(probe_relation_from_classes(nodes, class_of, (uint32_t)l, &network->layers[l].members));
     }
-    free(class_of);
-    return rc;
+    return 0;
 }
 
 /* The last layer also holds the nodes that were not reached in time. */
 static int group_relations(const struct survey_layers *layers, const struct profile_set *nodes,
                            struct profile_communication *network)
 {
-    int rc = 0;
     memset(layers->components + (layers->count - 1) * nodes->count, 0,
            nodes->count * sizeof *layers->components);
-    for (size_t l = 0; rc == 0 && l < layers->count; l++) {
+    for (size_t l = 0; l < layers->count; l++) {
         const struct partition components_of = {.pus = nodes->count,
                                                 .unit = layers->components + l * nodes->count,
                                                 .count = (uint32_t)nodes->count};
-        rc = probe_partition_groups(&components_of, nodes, &network->layers[l].members);
+        TRY(probe_partition_groups(&components_of, nodes, &network->layers[l].members));
     }
-    return rc;
+    return 0;
 }
 
 static void count_contradictions(const struct survey *survey, const struct survey_layers *layers,
@@ -284,15 +276,16 @@ static double spread_of(const struct survey *survey, const struct survey_layers 
 
 static int make_layers(const struct survey *survey, struct survey_result *result)
 {
-    struct survey_layers layers = {0};
+    FREED_BY(free_layers) struct survey_layers layers = {0};
     struct profile_communication *network = &result->network;
     network->layers = calloc(CLUSTERS_MAX, sizeof *network->layers);
+    FREED_BY(profile_set_free)
     struct profile_set nodes = {calloc(survey->layout.nodes, sizeof *nodes.ids), 0};
-    int rc = network->layers && nodes.ids ? infer_layers(survey, &layers) : -ENOMEM;
-    for (uint32_t i = 0; rc == 0 && i < survey->layout.nodes; i++) {
+    TRY(network->layers && nodes.ids ? infer_layers(survey, &layers) : -ENOMEM);
+    for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         nodes.ids[nodes.count++] = i;
     }
-    for (size_t i = 0; rc == 0 && i < layers.count; i++) {
+    for (size_t i = 0; i < layers.count; i++) {
         struct profile_layer *layer = &network->layers[network->layer_count++];
         layer->seconds = layers.seconds[i];
         layer->quality.origin =
@@ -300,15 +293,11 @@ static int make_layers(const struct survey *survey, struct survey_result *result
         layer->quality.repetitions = 2; /* a pair is measured until two sweeps agree */
         layer->quality.spread = spread_of(survey, &layers, i);
     }
-    if (rc == 0 && survey->layout.nodes <= SURVEY_ALL_UP_TO) {
-        rc = exact_relations(survey, &layers, &nodes, network);
-    } else if (rc == 0) {
-        count_contradictions(survey, &layers, result);
-        rc = group_relations(&layers, &nodes, network);
+    if (survey->layout.nodes <= SURVEY_ALL_UP_TO) {
+        return exact_relations(survey, &layers, &nodes, network);
     }
-    profile_set_free(&nodes);
-    free(layers.components);
-    return rc;
+    count_contradictions(survey, &layers, result);
+    return group_relations(&layers, &nodes, network);
 }
 
 /* -- the whole -- */
@@ -316,7 +305,7 @@ static int make_layers(const struct survey *survey, struct survey_result *result
 /* Random pairs against what follows from the others. */
 static int check_layers(struct survey *survey, struct survey_result *result)
 {
-    struct survey_layers layers = {0};
+    FREED_BY(free_layers) struct survey_layers layers = {0};
     size_t wanted = survey->layout.nodes / CHECK_PER_NODES, first = 0,
            unknown = result->all_pairs - survey->edge_count;
     wanted = wanted > SURVEY_ALL_UP_TO ? wanted : SURVEY_ALL_UP_TO;
@@ -324,31 +313,37 @@ static int check_layers(struct survey *survey, struct survey_result *result)
     if (!wanted || probe_survey_over(survey)) {
         return 0;
     }
-    int rc = infer_layers(survey, &layers);
-    if (rc == 0) {
-        rc = probe_survey_random(survey, wanted, &first);
-    }
-    for (size_t i = first; rc == 0 && i < survey->edge_count; i++) {
+    TRY(infer_layers(survey, &layers));
+    TRY(probe_survey_random(survey, wanted, &first));
+    for (size_t i = first; i < survey->edge_count; i++) {
         const struct survey_edge *edge = &survey->edges[i];
         result->checked++;
         result->elsewhere +=
             layer_of(&layers, edge->seconds) != inferred_layer(survey, &layers, edge->a, edge->b);
     }
-    free(layers.components);
-    return rc;
+    return 0;
 }
 
 static int count_unreached(const struct survey *survey, struct survey_result *result)
 {
-    bool *reached = calloc(survey->layout.nodes + 1, sizeof *reached);
-    for (size_t i = 0; reached && i < survey->edge_count; i++) {
+    FREED bool *reached = calloc(survey->layout.nodes + 1, sizeof *reached);
+    TRY(reached ? 0 : -ENOMEM);
+    for (size_t i = 0; i < survey->edge_count; i++) {
         reached[survey->edges[i].a] = reached[survey->edges[i].b] = true;
     }
-    for (uint32_t i = 0; reached && i < survey->layout.nodes; i++) {
+    for (uint32_t i = 0; i < survey->layout.nodes; i++) {
         result->unreached += !reached[i];
     }
-    free(reached);
-    return reached ? 0 : -ENOMEM;
+    return 0;
+}
+
+static int survey_layers(struct survey *survey, struct survey_result *result)
+{
+    TRY(measure_hierarchy(survey));
+    TRY(check_layers(survey, result));
+    TRY(make_layers(survey, result));
+    TRY(count_unreached(survey, result));
+    return probe_survey_measured(survey, &result->network.measured);
 }
 
 int probe_survey_run(struct survey *survey, struct survey_result *out)
@@ -356,21 +351,7 @@ int probe_survey_run(struct survey *survey, struct survey_result *out)
     size_t nodes = survey->layout.nodes;
     struct survey_result result = {.all_pairs = nodes * (nodes - 1) / 2};
     result.network.message_bytes = survey->options.message_bytes;
-    if (nodes < 2) {
-        *out = result;
-        return 0;
-    }
-    int rc = measure_hierarchy(survey);
-    if (rc == 0) {
-        rc = check_layers(survey, &result);
-    }
-    if (rc == 0) {
-        rc = make_layers(survey, &result);
-    }
-    if (rc == 0 && (count_unreached(survey, &result) < 0 ||
-                    probe_survey_measured(survey, &result.network.measured) < 0)) {
-        rc = -ENOMEM;
-    }
+    int rc = nodes < 2 ? 0 : survey_layers(survey, &result);
     result.measured_pairs = survey->edge_count;
     if (rc < 0) {
         profile_communication_free(&result.network);

@@ -240,17 +240,16 @@ static int make_ranges(char *const *names, uint32_t count, const uint32_t *class
                        struct servet_profile *profile)
 {
     profile->nodes = calloc(count, sizeof *profile->nodes);
-    int rc = profile->nodes ? 0 : -ENOMEM;
-    for (uint32_t i = 0, end; rc == 0 && i < count; i = end) {
+    TRY(profile->nodes ? 0 : -ENOMEM);
+    for (uint32_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && class_of[end] == class_of[i]; end++) {
         }
-        struct profile_node_range *range = &profile->nodes[profile->node_range_count];
-        *range = (struct profile_node_range){probe_network_hostlist(names + i, end - i), end - i,
-                                             class_of[i]};
-        rc = range->names ? 0 : -ENOMEM;
-        profile->node_range_count += rc == 0;
+        char *const list = probe_network_hostlist(names + i, end - i);
+        TRY(list ? 0 : -ENOMEM);
+        profile->nodes[profile->node_range_count++] =
+            (struct profile_node_range){list, end - i, class_of[i]};
     }
-    return rc;
+    return 0;
 }
 
 static int move_classes(struct servet_profile *const *nodes, struct cluster_classes *classes,
@@ -258,9 +257,7 @@ static int move_classes(struct servet_profile *const *nodes, struct cluster_clas
 {
     struct servet_profile *profile = classes->profile;
     profile->classes = calloc(class_count, sizeof *profile->classes);
-    if (!profile->classes) {
-        return -ENOMEM;
-    }
+    TRY(profile->classes ? 0 : -ENOMEM);
     for (size_t c = 0; c < class_count; c++) {
         struct profile_class *from = &nodes[classes->representative[c]]->classes[0];
         profile->classes[c] = *from;
@@ -282,24 +279,19 @@ int probe_network_classes_make(char *const *names, struct servet_profile *const 
         return -EINVAL;
     }
     size_t class_count = 0;
+    FREED_BY(probe_network_classes_free)
     struct cluster_classes made = {.profile = calloc(1, sizeof *made.profile),
                                    .representative = calloc(count, sizeof *made.representative),
                                    .class_of = calloc(count, sizeof *made.class_of)};
-    uint32_t *members = calloc(count, sizeof *members);
-    int rc = made.profile && made.representative && made.class_of && members ? 0 : -ENOMEM;
-    if (rc == 0) {
-        assign(nodes, count, &made, members, &class_count);
-        made.outliers = list_outliers(names, nodes, count, &made);
-        rc = made.outliers && make_ranges(names, count, made.class_of, made.profile) == 0
-                 ? move_classes(nodes, &made, class_count)
-                 : -ENOMEM;
-    }
-    free(members);
-    if (rc < 0) {
-        probe_network_classes_free(&made);
-        return rc;
-    }
+    FREED uint32_t *members = calloc(count, sizeof *members);
+    TRY(made.profile && made.representative && made.class_of && members ? 0 : -ENOMEM);
+    assign(nodes, count, &made, members, &class_count);
+    made.outliers = list_outliers(names, nodes, count, &made);
+    TRY(made.outliers ? 0 : -ENOMEM);
+    TRY(make_ranges(names, count, made.class_of, made.profile));
+    TRY(move_classes(nodes, &made, class_count));
     *out = made;
+    made = (struct cluster_classes){0};
     return 0;
 }
 

@@ -73,9 +73,7 @@ static int add_edge(struct survey *survey, struct profile_pair pair, double seco
     if (survey->edge_count == survey->edge_room) {
         const size_t room = 2 * survey->edge_room + survey->layout.nodes;
         struct survey_edge *edges = realloc(survey->edges, room * sizeof *edges);
-        if (!edges) {
-            return -ENOMEM;
-        }
+        TRY(edges ? 0 : -ENOMEM);
         survey->edges = edges;
         survey->edge_room = room;
     }
@@ -138,13 +136,12 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
 {
     double alone[WIDTH_SAMPLE], ratio[WIDTH_SAMPLE];
     size_t sample = count < WIDTH_SAMPLE ? count : WIDTH_SAMPLE;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sample; i++) {
-        rc = exchange_nodes(survey, &pairs[i], 1);
+    for (size_t i = 0; i < sample; i++) {
+        TRY(exchange_nodes(survey, &pairs[i], 1));
         alone[i] = survey->seconds[0];
     }
-    for (survey->width = count; rc == 0 && survey->width > 1; survey->width /= 2) {
-        rc = exchange_nodes(survey, pairs, survey->width);
+    for (survey->width = count; survey->width > 1; survey->width /= 2) {
+        TRY(exchange_nodes(survey, pairs, survey->width));
         size_t compared = survey->width < sample ? survey->width : sample;
         for (size_t i = 0; i < compared; i++) {
             ratio[i] = survey->seconds[i] / alone[i];
@@ -154,7 +151,7 @@ static int choose_width(struct survey *survey, const struct profile_pair *pairs,
             break;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* The pairs of a round that this sweep asks for, `width` at a time. */
@@ -162,7 +159,6 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
                        int sweep)
 {
     size_t wanted = 0;
-    int rc = 0;
     for (size_t i = 0; i < count; i++) {
         const struct survey_edge *edge =
             sweep ? probe_survey_find(survey, pairs[i].a, pairs[i].b) : NULL;
@@ -171,15 +167,15 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
             survey->round[wanted++] = pairs[i];
         }
     }
-    for (size_t done = 0; rc == 0 && done < wanted && !probe_survey_over(survey);) {
+    for (size_t done = 0; done < wanted && !probe_survey_over(survey);) {
         size_t now = wanted - done < survey->width ? wanted - done : survey->width;
-        rc = exchange_nodes(survey, &survey->round[done], now);
-        for (size_t i = 0; rc == 0 && i < now; i++) {
-            rc = record(survey, survey->round[done + i], survey->seconds[i]);
+        TRY(exchange_nodes(survey, &survey->round[done], now));
+        for (size_t i = 0; i < now; i++) {
+            TRY(record(survey, survey->round[done + i], survey->seconds[i]));
         }
         done += now;
     }
-    return rc;
+    return 0;
 }
 
 /* Measures pairs of nodes: `rounds` rounds, of which number r are the pairs from start[r] to
@@ -189,18 +185,19 @@ static int sweep_round(struct survey *survey, const struct profile_pair *pairs, 
 static int measure_rounds(struct survey *survey, const struct profile_pair *pairs,
                           const size_t *start, size_t rounds)
 {
-    const bool any = rounds > 0 && start[1] > start[0];
-    int rc =
-        any && !survey->width ? choose_width(survey, pairs + start[0], start[1] - start[0]) : 0;
-    for (int sweep = 0; rc == 0 && any && sweep < REPEAT_MINIMUM_MOST; sweep++) {
-        for (size_t r = 0; rc == 0 && r < rounds && !probe_survey_over(survey); r++) {
-            rc = sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep);
+    if (rounds == 0 || start[1] == start[0]) {
+        return 0;
+    }
+    TRY(survey->width ? 0 : choose_width(survey, pairs + start[0], start[1] - start[0]));
+    for (int sweep = 0; sweep < REPEAT_MINIMUM_MOST; sweep++) {
+        for (size_t r = 0; r < rounds && !probe_survey_over(survey); r++) {
+            TRY(sweep_round(survey, pairs + start[r], start[r + 1] - start[r], sweep));
             probe_tell(survey->probe,
                        ((double)sweep + (double)r / (double)rounds) / REPEAT_MINIMUM_MOST,
                        "%zu pairs of nodes", survey->edge_count);
         }
     }
-    return rc;
+    return 0;
 }
 
 /* -- which pairs -- */
@@ -240,9 +237,7 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
 {
     size_t blocks = (count + block - 1) / block;
     struct profile_set *all = realloc(survey->blocks, (survey->block_count + blocks) * sizeof *all);
-    if (!all) {
-        return -ENOMEM;
-    }
+    TRY(all ? 0 : -ENOMEM);
     survey->blocks = all;
     for (size_t first = 0; first < count; first += block) {
         size_t players = count - first < block ? count - first : block;
@@ -252,11 +247,8 @@ static int note_blocks(struct survey *survey, const uint32_t *items, size_t coun
             }
         }
         if (players > 1) {
-            int rc = profile_set_from_array(items + first, players,
-                                            &survey->blocks[survey->block_count]);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(profile_set_from_array(items + first, players,
+                                       &survey->blocks[survey->block_count]));
             survey->block_count++;
         }
     }
@@ -274,36 +266,35 @@ static int by_nodes(const void *a, const void *b)
 
 int probe_survey_measured(const struct survey *survey, struct profile_relation *out)
 {
+    FREED_BY(profile_relation_free)
     struct profile_relation measured = {
         .groups = calloc(survey->block_count + 1, sizeof *measured.groups),
         .pairs = calloc(survey->edge_count + 1, sizeof *measured.pairs)};
-    int rc = measured.groups && measured.pairs ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < survey->block_count; i++) {
-        rc = profile_set_copy(&survey->blocks[i], &measured.groups[i]);
-        measured.group_count += rc == 0;
+    TRY(measured.groups && measured.pairs ? 0 : -ENOMEM);
+    for (size_t i = 0; i < survey->block_count; i++) {
+        TRY(profile_set_copy(&survey->blocks[i], &measured.groups[i]));
+        measured.group_count++;
     }
-    for (size_t i = 0; rc == 0 && i < survey->edge_count; i++) {
+    for (size_t i = 0; i < survey->edge_count; i++) {
         if (!survey->edges[i].in_block) {
             measured.pairs[measured.pair_count++] =
                 (struct profile_pair){survey->edges[i].a, survey->edges[i].b};
         }
     }
-    if (rc < 0) {
-        profile_relation_free(&measured);
-        return rc;
-    }
     qsort(measured.pairs, measured.pair_count, sizeof *measured.pairs, by_nodes);
     *out = measured;
+    measured = (struct profile_relation){0};
     return 0;
 }
 
 int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t count, size_t block)
 {
     size_t per_block = block * (block - 1) / 2, blocks = (count + block - 1) / block;
-    struct profile_pair *pairs = calloc(blocks * per_block + blocks + 1, sizeof *pairs);
-    size_t *start = calloc(block + 4, sizeof *start), rounds = 0;
-    int rc = pairs && start ? 0 : -ENOMEM;
-    for (size_t round = 0; rc == 0 && round < block + block % 2 - 1; round++) {
+    FREED struct profile_pair *pairs = calloc(blocks * per_block + blocks + 1, sizeof *pairs);
+    FREED size_t *start = calloc(block + 4, sizeof *start);
+    size_t rounds = 0;
+    TRY(pairs && start ? 0 : -ENOMEM);
+    for (size_t round = 0; round < block + block % 2 - 1; round++) {
         size_t used = start[rounds];
         for (size_t first = 0; first < count; first += block) {
             size_t players = count - first < block ? count - first : block;
@@ -313,32 +304,26 @@ int probe_survey_blocks(struct survey *survey, const uint32_t *items, size_t cou
         }
         start[++rounds] = used;
     }
-    if (rc == 0) {
-        chain(items, count, block, pairs, start, &rounds);
-        rc = measure_rounds(survey, pairs, start, rounds);
-    }
-    if (rc == 0 && !survey->out_of_time) {
-        rc = note_blocks(survey, items, count, block);
-    }
+    chain(items, count, block, pairs, start, &rounds);
+    TRY(measure_rounds(survey, pairs, start, rounds));
+    TRY(survey->out_of_time ? 0 : note_blocks(survey, items, count, block));
     survey->spread_out = true;
-    free(pairs);
-    free(start);
-    return rc;
+    return 0;
 }
 
 int probe_survey_random(struct survey *survey, size_t wanted, size_t *from)
 {
     uint32_t nodes = survey->layout.nodes;
     struct random random = {++survey->probe->seed};
-    uint32_t *order = calloc(nodes + 1, sizeof *order);
-    struct profile_pair *pairs = calloc(nodes + 1, sizeof *pairs);
-    int rc = order && pairs ? 0 : -ENOMEM;
+    FREED uint32_t *order = calloc(nodes + 1, sizeof *order);
+    FREED struct profile_pair *pairs = calloc(nodes + 1, sizeof *pairs);
+    TRY(order && pairs ? 0 : -ENOMEM);
     *from = survey->edge_count;
-    for (uint32_t i = 0; rc == 0 && i < nodes; i++) {
+    for (uint32_t i = 0; i < nodes; i++) {
         order[i] = i;
     }
     for (size_t before = SIZE_MAX;
-         rc == 0 && before != survey->edge_count && survey->edge_count - *from < wanted;) {
+         before != survey->edge_count && survey->edge_count - *from < wanted;) {
         size_t start[2] = {0, 0}, left = wanted - (survey->edge_count - *from);
         before = survey->edge_count;
         random_shuffle(&random, order, nodes, sizeof *order);
@@ -347,9 +332,7 @@ int probe_survey_random(struct survey *survey, size_t wanted, size_t *from)
                 pairs[start[1]++] = (struct profile_pair){order[k], order[k + 1]};
             }
         }
-        rc = measure_rounds(survey, pairs, start, 1);
+        TRY(measure_rounds(survey, pairs, start, 1));
     }
-    free(order);
-    free(pairs);
-    return rc;
+    return 0;
 }

@@ -31,10 +31,7 @@ static int concurrent_add(struct concurrent *concurrent, const struct profile_se
                                             .group_count = relation->group_count};
     struct partition fresh, *partitions = concurrent->partitions;
     size_t at = 0;
-    int rc = probe_partition_make(pus, &groups, &fresh);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_partition_make(pus, &groups, &fresh));
     while (at < concurrent->count && partitions[at].count < fresh.count) {
         at++;
     }
@@ -200,10 +197,7 @@ int probe_concurrent_find(const struct concurrent_question *question, struct pai
             next.limit.partition++;
             continue;
         }
-        int rc = concurrent_try(question, rest, batch, values + out->done, &next);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(concurrent_try(question, rest, batch, values + out->done, &next));
         if (next.passed) {
             out->limit = next.limit;
             out->limit.pairs = batch;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/base/scope.h"
 #include "profile/base/statistics.h"
+#include "profile/scope.h"
 
 static const double kernel_spreads = 1.5; /* bandwidth of the kernel */
 static const double least_distance = 4;   /* of two clusters, in their deviations */
@@ -41,9 +41,7 @@ static int estimate(const double *logs, size_t count, double bandwidth, struct d
     density->step = fmax(bandwidth / STEPS_PER_BANDWIDTH, (high - low) / (GRID_MAX - 1));
     density->count = (size_t)((high - low) / density->step) + 1;
     density->value = calloc(density->count, sizeof *density->value);
-    if (!density->value) {
-        return -ENOMEM;
-    }
+    TRY(density->value ? 0 : -ENOMEM);
     for (size_t i = 0; i < count; i++) {
         double reach = most_deviations * bandwidth + density->step;
         size_t from = (size_t)(fmax(0, logs[i] - reach - low) / density->step);
@@ -146,10 +144,7 @@ static int cut_to_pieces(struct layering *l)
     struct density density;
     double cuts[CUTS_MAX];
     size_t first = 0;
-    int rc = estimate(l->logs, l->count, kernel_spreads * l->spread, &density);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(estimate(l->logs, l->count, kernel_spreads * l->spread, &density));
     const size_t cut_count = find_cuts(&density, cuts);
     free(density.value);
     for (size_t i = 0; i < l->count; i++) {
@@ -286,10 +281,7 @@ int probe_layers_cluster(const double *values, size_t count, double spread, uint
                          struct clusters *out)
 {
     struct layering *l;
-    int rc = layering_make(values, count, spread, &l);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(layering_make(values, count, spread, &l));
     join_similar(l);
     join_outliers(l);
     report(l, cluster_of, out);
@@ -408,9 +400,7 @@ static void join_unexplained(struct layering *l)
 static int group_pieces(struct layering *l)
 {
     l->memory = malloc(2 * l->pus * l->piece_count * sizeof *l->memory);
-    if (!l->memory) {
-        return -ENOMEM;
-    }
+    TRY(l->memory ? 0 : -ENOMEM);
     for (size_t i = 0; i < l->piece_count; i++) {
         const struct piece *piece = &l->pieces[i];
         struct grouping *g = &l->groupings[i];

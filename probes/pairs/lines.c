@@ -124,10 +124,7 @@ static int one_round(struct lines *lines, size_t round, double medians[][ROUNDS]
     for (size_t layer = 0; layer < lines->communication->layer_count; layer++) {
         double seconds[SAMPLE];
         for (size_t i = 0; i < lines->sampled[layer]; i++) {
-            int rc = measure_pair(lines, &lines->sample[layer][i], &seconds[i]);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(measure_pair(lines, &lines->sample[layer][i], &seconds[i]));
         }
         medians[layer][round] = profile_median_value(seconds, lines->sampled[layer]);
     }
@@ -224,8 +221,8 @@ int probe_lines(struct probe *probe, struct profile_communication *communication
                 struct servet_error *error)
 {
     FREED_BY(lines_free) struct lines lines;
-    int rc = lines_init(probe, communication, &lines);
-    rc = rc < 0 ? rc : measure_lines(&lines);
+    const bool room = lines_init(probe, communication, &lines) == 0;
+    int rc = room ? measure_lines(&lines) : -ENOMEM;
     return rc < 0 ? probe_error(error, rc, "measuring cache lines") : 0;
 }
 

@@ -102,10 +102,7 @@ static int settle_pair(const struct question *question, const struct pair_positi
     *least = fmin(first, second);
     for (size_t count = SWEEPS;
          !probe_repeat_minimum_settled(sweeps, count) && !probe_late(question->probe); count++) {
-        int rc = exchange_all(question, pair, 1, 0.4, &sweeps[count]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(exchange_all(question, pair, 1, 0.4, &sweeps[count]));
         *least = fmin(*least, sweeps[count]);
     }
     return 0;
@@ -265,9 +262,7 @@ static int measure_curve(struct probe *probe, const struct profile_pair *pair,
     enum { POINTS_MAX = 32, CURVE_LEAST = 2 }; /* of fewer points nothing is interpolated */
     double about_s = layer->seconds;
     layer->curve = calloc(POINTS_MAX, sizeof *layer->curve);
-    if (!layer->curve) {
-        return -ENOMEM;
-    }
+    TRY(layer->curve ? 0 : -ENOMEM);
     for (size_t bytes = curve_from; bytes <= curve_to && layer->curve_count < POINTS_MAX &&
                                     (layer->curve_count < CURVE_LEAST || !probe_late(probe));
          bytes *= 2) {

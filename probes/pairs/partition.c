@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/base/scope.h"
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 
 /* -- relations -- */
 
@@ -109,9 +109,7 @@ int probe_pair_figures(const struct profile_set *pus, const double *values, cons
         wanted += measured[k];
     }
     struct profile_pair_figure *made = calloc(wanted + 1, sizeof *made);
-    if (!made) {
-        return -ENOMEM;
-    }
+    TRY(made ? 0 : -ENOMEM);
     size_t used = 0;
     for (size_t i = 0, k = 0; i < pus->count; i++) {
         for (size_t j = i + 1; j < pus->count; j++, k++) {

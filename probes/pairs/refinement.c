@@ -101,10 +101,7 @@ static int refine_by_rows(struct refinement *r)
         if (r->group_of[pu] != NO_GROUP) {
             continue;
         }
-        int rc = refine_row(r, pu, &known);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(refine_row(r, pu, &known));
         r->limit = refine_limit(r, known);
         if (r->limit <= 0 || 2 * r->asked > r->run->count || probe_sampling_late(r->run)) {
             r->groups = 0;
@@ -139,10 +136,7 @@ static int refine_by_answers(struct refinement *r)
         for (uint32_t g = 0; g < r->groups && r->group_of[pu] == NO_GROUP; g++) {
             const uint32_t group = (last + g) % r->groups;
             double answer;
-            int rc = refine_ask_group(r, pu, group, &answer);
-            if (rc < 0) {
-                return rc;
-            }
+            TRY(refine_ask_group(r, pu, group, &answer));
             r->group_of[pu] = answer <= PAIR_TOGETHER ? group : NO_GROUP;
         }
         if (r->group_of[pu] == NO_GROUP) {

@@ -97,9 +97,7 @@ int probe_sampling_sort(struct sampling_run *run)
     run->first = first ? first : run->first;
     struct sampling_class *room = realloc(run->sampling->classes, (classes + 1) * sizeof *room);
     run->sampling->classes = room ? room : run->sampling->classes;
-    if (!first || !room) {
-        return -ENOMEM;
-    }
+    TRY(first && room ? 0 : -ENOMEM);
     memset(first, 0, (classes + 2) * sizeof *first);
     for (size_t k = 0; k < probe_pair_count(n); k++) {
         first[sampling->class_of[k] + 2] += !wanted || wanted[k];
@@ -456,9 +454,7 @@ int probe_sampling_note(const struct sampling_outcome *outcome, char **note)
         return 0;
     }
     FILE *stream = profile_stream_open(note, &length);
-    if (!stream) {
-        return -ENOMEM;
-    }
+    TRY(stream ? 0 : -ENOMEM);
     if (!all) {
         fprintf(
             stream,

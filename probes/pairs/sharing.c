@@ -80,12 +80,9 @@ static int hold_against_declared(struct sharing_question *question,
     if (!(fabs(said - *answer) > 0)) { /* nothing is said, or the same */
         return 0;
     }
-    int rc = probe_late(question->probe)
-                 ? -ETIME
-                 : probe_sharing_try(question->probe, &question->bar, pair, 1, &trials);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_late(question->probe)
+            ? -ETIME
+            : probe_sharing_try(question->probe, &question->bar, pair, 1, &trials));
     *answer = sharing_conclude(question, pair, &trials);
     return fabs(said - *answer) > 0 ? -ECANCELED : 0;
 }
@@ -177,10 +174,7 @@ static int sharing_decide(struct sharing_question *question, bool *wanted,
 {
     const struct profile_set *pus = &question->probe->machine->pus;
     struct probe_sharing_level *level = question->level;
-    int rc = sharing_pairs(question, wanted, outcome);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(sharing_pairs(question, wanted, outcome));
     level->measured = outcome->measured_count;
     level->pairs = outcome->pair_count;
     level->cut_short = outcome->cut_short;
@@ -190,7 +184,7 @@ static int sharing_decide(struct sharing_question *question, bool *wanted,
     for (size_t k = 0; k < probe_pair_count(pus->count); k++) {
         wanted[k] = outcome->values[k] <= PAIR_TOGETHER;
     }
-    rc = probe_relation_of_pairs(pus, wanted, &level->sharing);
+    int rc = probe_relation_of_pairs(pus, wanted, &level->sharing);
     level->contradictions = level->sharing.pair_count;
     return rc < 0 ? rc : keep_ratios(question, outcome->measured);
 }

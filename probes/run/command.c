@@ -296,16 +296,16 @@ static int measure_node(const struct options *options, struct probe_run *run, co
     run->exhaustive = options->run.exhaustive;
     run->budget_s = options->run.budget_s;
     run->seed = options->run.seed;
-    int rc = alone ? probe_bsp_base_profile(run->machine, path, profile, error)
-                   : probe_run_run(run, profile, error);
-    if (rc == 0 && !alone && !run->incomplete) {
+    TRY(alone ? probe_bsp_base_profile(run->machine, path, profile, error)
+              : probe_run_run(run, profile, error));
+    if (!alone && !run->incomplete) {
         probe_bsp_keep(path, *profile);
     }
-    if (rc == 0 && options->bsp.wanted && !run->incomplete) {
-        rc = probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error);
+    if (options->bsp.wanted && !run->incomplete) {
+        TRY(probe_bsp_run(&options->bsp, run->machine, run->seed, run->progress, *profile, error));
     }
     run->took_s = probe_machine_elapsed(run->machine) - begun;
-    return rc;
+    return 0;
 }
 
 /* -- --check -- */

@@ -46,9 +46,10 @@ struct profile_ticks probe_conditions_sum(const struct profile_ticks *ticks, siz
 static int siblings_of(const struct machine *machine, const struct profile_class *declared,
                        struct profile_set *out)
 {
-    uint32_t *ids = malloc((declared->pus.count + 1) * sizeof *ids);
+    FREED uint32_t *ids = malloc((declared->pus.count + 1) * sizeof *ids);
     size_t count = 0;
-    for (size_t g = 0; ids && g < declared->cores.group_count; g++) {
+    TRY(ids ? 0 : -ENOMEM);
+    for (size_t g = 0; g < declared->cores.group_count; g++) {
         const struct profile_set *core = &declared->cores.groups[g];
         bool measured = false;
         for (size_t i = 0; i < core->count; i++) {
@@ -60,25 +61,19 @@ static int siblings_of(const struct machine *machine, const struct profile_class
             }
         }
     }
-    int rc = ids ? profile_set_from_array(ids, count, out) : -ENOMEM;
-    free(ids);
-    return rc;
+    return profile_set_from_array(ids, count, out);
 }
 
 static int look_around(const struct machine *machine, const struct profile_class *declared,
                        struct profile_ticks *measured, struct profile_ticks *siblings)
 {
-    struct profile_set others = {0};
-    struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
-    int rc = ticks ? siblings_of(machine, declared, &others) : -ENOMEM;
-    if (rc == 0) {
-        (void)profile_ticks_get(ticks, PROFILE_MASK_PUS);
-        *measured = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &machine->pus);
-        *siblings = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &others);
-    }
-    free(ticks);
-    profile_set_free(&others);
-    return rc;
+    FREED_BY(profile_set_free) struct profile_set others = {0};
+    FREED struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
+    TRY(ticks ? siblings_of(machine, declared, &others) : -ENOMEM);
+    (void)profile_ticks_get(ticks, PROFILE_MASK_PUS);
+    *measured = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &machine->pus);
+    *siblings = probe_conditions_sum(ticks, PROFILE_MASK_PUS, &others);
+    return 0;
 }
 
 /* Are there too few samples yet to know how long workers wait beside other processes? */
@@ -97,11 +92,8 @@ static int settle_machine(struct machine *machine, struct conditions_before *out
     for (size_t round = 0;
          (!out->settled || pace_is_open(machine)) && probe_machine_elapsed(machine) < end;
          round++) {
-        int rc = probe_machine_traverse(machine, &what, machine->pus.ids, 1,
-                                        &last[round % SETTLE_ROUNDS]);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(probe_machine_traverse(machine, &what, machine->pus.ids, 1,
+                                   &last[round % SETTLE_ROUNDS]));
         double low = fmin(last[0], fmin(last[1], last[2])),
                high = fmax(last[0], fmax(last[1], last[2]));
         out->settle_spread = low > 0 ? high / low - 1 : -1;
@@ -131,13 +123,11 @@ int probe_conditions_before(struct machine *machine, const struct profile_class 
     if (profile_first_line("/proc/loadavg", line, sizeof line)) {
         snprintf(out->load, sizeof out->load, "%.*s", (int)strcspn(line, " "), line);
     }
-    int rc = look_around(machine, declared, &out->measured, &out->siblings);
-    if (rc == 0) {
-        rc = settle_machine(machine, out);
-    }
+    TRY(look_around(machine, declared, &out->measured, &out->siblings));
+    TRY(settle_machine(machine, out));
     struct machine_guard *guard = &machine->guard; /* nothing was measured yet */
     guard->operations = guard->repeated = guard->disturbed = 0;
-    return rc;
+    return 0;
 }
 
 static double share(unsigned long long part, unsigned long long all)
@@ -195,11 +185,9 @@ int probe_conditions_after(const struct conditions_before *before, struct machin
 {
     struct conditions to = {profile, 0};
     struct profile_ticks measured, siblings;
-    int rc = look_around(machine, declared, &measured, &siblings);
-    if (rc == 0) {
-        add_after(before, machine, &measured, &siblings, &to);
-    }
-    return rc < 0 ? rc : to.rc;
+    TRY(look_around(machine, declared, &measured, &siblings));
+    add_after(before, machine, &measured, &siblings, &to);
+    return to.rc;
 }
 
 void probe_conditions_add(struct conditions *to, const char *key, const char *format, ...)

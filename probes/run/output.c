@@ -98,10 +98,7 @@ static int choose_path(const char *wanted, char *path, size_t size, struct serve
         snprintf(path, size, "%s", wanted);
         rc = make_folder_of(path);
     } else {
-        rc = profile_default_path(path, size, error);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(profile_default_path(path, size, error));
         rc = folder_of(path, folder) ? make_folders(folder) : 0;
     }
     return rc < 0 ? profile_error(error, rc, "%s: cannot %s: %s", path,

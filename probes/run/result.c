@@ -14,32 +14,26 @@
 
 int probe_result_copy_relation(const struct profile_relation *from, struct profile_relation *out)
 {
-    struct profile_relation copy = {0};
-    copy.groups = calloc(from->group_count + 1, sizeof *copy.groups);
-    copy.pairs = calloc(from->pair_count + 1, sizeof *copy.pairs);
-    int rc = copy.groups && copy.pairs ? 0 : -ENOMEM;
-    for (size_t i = 0; i < from->group_count && rc == 0; i++) {
-        rc = profile_set_copy(&from->groups[i], &copy.groups[i]);
-        copy.group_count += rc == 0;
-    }
-    if (rc < 0) {
-        profile_relation_free(&copy);
-        return rc;
+    FREED_BY(profile_relation_free)
+    struct profile_relation copy = {.groups = calloc(from->group_count + 1, sizeof *copy.groups),
+                                    .pairs = calloc(from->pair_count + 1, sizeof *copy.pairs)};
+    TRY(copy.groups && copy.pairs ? 0 : -ENOMEM);
+    for (; copy.group_count < from->group_count; copy.group_count++) {
+        TRY(profile_set_copy(&from->groups[copy.group_count], &copy.groups[copy.group_count]));
     }
     if (from->pair_count) {
         memcpy(copy.pairs, from->pairs, from->pair_count * sizeof *copy.pairs);
         copy.pair_count = from->pair_count;
     }
     *out = copy;
+    copy = (struct profile_relation){0};
     return 0;
 }
 
 int probe_result_set_cache_curve(struct profile_class *node_class, const struct cache_curve *curve)
 {
     struct profile_cache_point *points = calloc(curve->count + 1, sizeof *points);
-    if (!points) {
-        return -ENOMEM;
-    }
+    TRY(points ? 0 : -ENOMEM);
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
         uint64_t bytes = (uint64_t)curve->bytes[i];
@@ -79,9 +73,7 @@ int probe_result_set_tlb(struct profile_class *node_class, const struct probe_ca
                          size_t ordinary_page_bytes)
 {
     struct profile_tlb *levels = calloc(2 * CACHE_TLBS_MAX, sizeof *levels);
-    if (!levels) {
-        return -ENOMEM;
-    }
+    TRY(levels ? 0 : -ENOMEM);
     size_t count =
         fill_tlb(&caches->ordinary_tlb, ordinary_page_bytes, ordinary_page_bytes, levels);
     count += fill_tlb(&caches->tlb, caches->page_bytes, ordinary_page_bytes, levels + count);
@@ -116,21 +108,21 @@ int probe_result_keep_levels(const struct profile_memory *declared, struct profi
 {
     const size_t most = found->level_count + declared->level_count;
     struct profile_memory_level *levels = realloc(found->levels, (most + 1) * sizeof *levels);
-    int rc = levels ? 0 : -ENOMEM;
-    found->levels = levels ? levels : found->levels;
-    for (size_t i = 0; rc == 0 && i < declared->level_count; i++) {
+    TRY(levels ? 0 : -ENOMEM);
+    found->levels = levels;
+    for (size_t i = 0; i < declared->level_count; i++) {
         const struct profile_relation *level = &declared->levels[i].collisions;
         const size_t place = place_of(found, level);
         struct profile_memory_level kept = {.quality = {.origin = PROFILE_DECLARED, .spread = -1}};
-        rc = place < SIZE_MAX ? probe_result_copy_relation(level, &kept.collisions) : 0;
-        if (rc == 0 && place < SIZE_MAX) {
-            memmove(levels + place + 1, levels + place,
-                    (found->level_count - place) * sizeof *levels);
-            levels[place] = kept;
-            found->level_count++;
+        if (place == SIZE_MAX) {
+            continue;
         }
+        TRY(probe_result_copy_relation(level, &kept.collisions));
+        memmove(levels + place + 1, levels + place, (found->level_count - place) * sizeof *levels);
+        levels[place] = kept;
+        found->level_count++;
     }
-    return rc;
+    return 0;
 }
 
 void probe_result_set_memory(struct profile_class *node_class, struct probe_memory *found)
@@ -222,31 +214,24 @@ static size_t usual_thing(const size_t *pairs, size_t things)
 static int name_layers(const struct profile_class *node_class, struct profile_communication *found)
 {
     const size_t count = node_class->cache_count + 3;
-    struct thing *things = calloc(count, sizeof *things);
-    size_t *pairs = calloc(found->layer_count * count + 1, sizeof *pairs);
-    int rc = things && pairs ? 0 : -ENOMEM;
-    if (rc == 0) {
-        list_things(node_class, things);
-        count_pairs(&node_class->pus, found, things, count, pairs);
-    }
-    for (size_t i = 0; rc == 0 && i < found->layer_count; i++) {
+    FREED struct thing *things = calloc(count, sizeof *things);
+    FREED size_t *pairs = calloc(found->layer_count * count + 1, sizeof *pairs);
+    TRY(things && pairs ? 0 : -ENOMEM);
+    list_things(node_class, things);
+    count_pairs(&node_class->pus, found, things, count, pairs);
+    for (size_t i = 0; i < found->layer_count; i++) {
         const size_t usual = usual_thing(pairs + i * count, count);
         if (usual < count) {
             found->layers[i].name = strdup(things[usual].name);
-            rc = found->layers[i].name ? 0 : -ENOMEM;
+            TRY(found->layers[i].name ? 0 : -ENOMEM);
         }
     }
-    free(things);
-    free(pairs);
-    return rc;
+    return 0;
 }
 
 int probe_result_set_layers(struct profile_class *node_class, struct profile_communication *found)
 {
-    int rc = name_layers(node_class, found);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(name_layers(node_class, found));
     profile_communication_free(&node_class->communication);
     node_class->communication = *found;
     memset(found, 0, sizeof *found);
@@ -255,13 +240,12 @@ int probe_result_set_layers(struct profile_class *node_class, struct profile_com
 
 int probe_result_through_threads(struct profile_class *node_class)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->communication.layer_count; i++) {
+    for (size_t i = 0; i < node_class->communication.layer_count; i++) {
         struct profile_quality *quality = &node_class->communication.layers[i].quality;
         quality->through_threads = true;
-        rc = probe_note(quality, PROBE_WORDS_THROUGH_THREADS);
+        TRY(probe_note(quality, PROBE_WORDS_THROUGH_THREADS));
     }
-    return rc;
+    return 0;
 }
 
 void probe_result_cut_short(struct profile_class *node_class, unsigned probes)

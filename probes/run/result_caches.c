@@ -136,9 +136,7 @@ static int cache_note(const struct probe_cache *caches, size_t i, const struct p
     const struct probe_cache_level *level = &caches->levels[i];
     size_t length;
     FILE *stream = profile_stream_open(note, &length);
-    if (!stream) {
-        return -ENOMEM;
-    }
+    TRY(stream ? 0 : -ENOMEM);
     note_mismatch(stream, level, cache, sharing, where);
     note_other_sharing(stream, cache, sharing, where->guest);
     note_geometry(stream, level, cache);
@@ -195,10 +193,7 @@ static int make_cache(const struct probe_cache *caches, size_t i,
     };
     /* which of the host's PUs a guest's are on is the host's business */
     out->quality.pus_move = where->guest && is_shared_otherwise(declared, sharing);
-    int rc = cache_note(caches, i, declared, sharing, where, &out->quality.note);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(cache_note(caches, i, declared, sharing, where, &out->quality.note));
     if (sharing) {
         out->sharing_quality = quality_of_sharing(sharing);
         out->sharing = sharing->sharing;
@@ -250,24 +245,23 @@ static int add_levels(struct profile_class *view, struct kind_results *results,
         results->sharing.count > 0 ? results->sharing.levels : NULL;
     struct probe_cache_pairing pairs;
     uint32_t last = 0;
-    int rc = 0;
     probe_cache_pair(caches, view, NULL, &pairs);
-    for (size_t i = 0, next = 0; i <= caches->count && rc == 0; i++) {
+    for (size_t i = 0, next = 0; i <= caches->count; i++) {
         const uint32_t number = i < caches->count ? pairs.numbers[i] : UINT32_MAX;
-        for (; next < view->cache_count && view->caches[next].level < number && rc == 0; next++) {
+        for (; next < view->cache_count && view->caches[next].level < number; next++) {
             if (view->caches[next].level > last) {
-                rc = keep_declared(&view->caches[next], &made->caches[made->cache_count++]);
+                TRY(keep_declared(&view->caches[next], &made->caches[made->cache_count++]));
             }
         }
-        if (i < caches->count && rc == 0) {
+        if (i < caches->count) {
             struct profile_cache *cache = &made->caches[made->cache_count++];
             cache->level = number;
-            rc = make_cache(caches, i, pairs.declared[i], sharing ? &sharing[i] : NULL, where,
-                            cache);
+            TRY(make_cache(caches, i, pairs.declared[i], sharing ? &sharing[i] : NULL, where,
+                           cache));
         }
         last = number;
     }
-    return rc;
+    return 0;
 }
 
 /* -- kinds of cores -- */
@@ -327,8 +321,8 @@ static int view_of(const struct profile_class *node_class, const struct kinds *k
 {
     *out =
         (struct profile_class){.caches = calloc(node_class->cache_count + 1, sizeof *out->caches)};
-    int rc = out->caches ? 0 : -ENOMEM;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+    TRY(out->caches ? 0 : -ENOMEM);
+    for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         if (kinds->count > 1 && !has(cache, kinds->pus[kind].ids[0])) {
             continue;
@@ -336,12 +330,12 @@ static int view_of(const struct profile_class *node_class, const struct kinds *k
         struct profile_cache *seen = &out->caches[out->cache_count++];
         *seen = *cache;
         seen->sharing = (struct profile_relation){0};
-        rc = probe_result_copy_relation(&cache->sharing, &seen->sharing);
-        if (rc == 0 && !is_common(cache, kinds)) {
+        TRY(probe_result_copy_relation(&cache->sharing, &seen->sharing));
+        if (!is_common(cache, kinds)) {
             probe_relation_narrow(&seen->sharing, &kinds->pus[kind]);
         }
     }
-    return rc;
+    return 0;
 }
 
 static void free_view(struct profile_class *view)
@@ -396,7 +390,6 @@ static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
 {
     bool holds[KINDS_MAX] = {false};
     size_t count = 0;
-    int rc = 0;
     for (size_t i = 0; i < cache->sharing.group_count; i++) {
         const struct profile_set *group = &cache->sharing.groups[i];
         for (size_t member = 0; member < group->count; member++) {
@@ -410,15 +403,15 @@ static int set_holders(struct profile_cache *cache, const struct kinds *kinds)
     for (size_t kind = 0; kind < kinds->count; kind++) {
         count += holds[kind];
     }
-    for (size_t kind = 0; rc == 0 && count < kinds->count && kind < kinds->count; kind++) {
+    for (size_t kind = 0; count < kinds->count && kind < kinds->count; kind++) {
         struct profile_set more;
-        rc = holds[kind] ? profile_set_union(&cache->pus, &kinds->pus[kind], &more) : 0;
-        if (rc == 0 && holds[kind]) {
+        if (holds[kind]) {
+            TRY(profile_set_union(&cache->pus, &kinds->pus[kind], &more));
             profile_set_free(&cache->pus);
             cache->pus = more;
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Nothing is declared of the last cache of this kind, and the first kind's was found to be of its
@@ -478,32 +471,33 @@ static int place_caches(const struct profile_class *node_class, const struct kin
     return rc;
 }
 
+static int make_caches(const struct profile_class *node_class, const struct kinds *kinds,
+                       struct kind_results *results, const struct measured_on *where,
+                       struct profile_class *made)
+{
+    TRY(made->caches ? 0 : -ENOMEM);
+    for (size_t kind = 0; kind < kinds->count; kind++) {
+        const struct measured_on here = {kinds->pus[kind].ids[0], where->guest, where->busy};
+        const size_t from = made->cache_count;
+        FREED_BY(free_view) struct profile_class view;
+        TRY(view_of(node_class, kinds, kind, &view));
+        TRY(add_levels(&view, &results[kind], &here, made));
+        TRY(kinds->count > 1 ? place_caches(node_class, kinds, kind, from, made) : 0);
+    }
+    return 0;
+}
+
 int probe_result_set_caches(struct profile_class *node_class, const struct kinds *kinds,
                             struct kind_results *results, const struct measured_on *where)
 {
     const size_t room = kinds->count * (node_class->cache_count + CACHE_LEVELS_MAX);
+    FREED_BY(probe_result_free_caches)
     struct profile_class made = {.caches = calloc(room + 1, sizeof *made.caches)};
-    int rc = made.caches ? 0 : -ENOMEM;
-    for (size_t kind = 0; rc == 0 && kind < kinds->count; kind++) {
-        const struct measured_on here = {kinds->pus[kind].ids[0], where->guest, where->busy};
-        const size_t from = made.cache_count;
-        struct profile_class view;
-        rc = view_of(node_class, kinds, kind, &view);
-        if (rc == 0) {
-            rc = add_levels(&view, &results[kind], &here, &made);
-        }
-        if (rc == 0 && kinds->count > 1) {
-            rc = place_caches(node_class, kinds, kind, from, &made);
-        }
-        free_view(&view);
-    }
-    if (rc < 0) {
-        probe_result_free_caches(&made);
-        return rc;
-    }
+    TRY(make_caches(node_class, kinds, results, where, &made));
     qsort(made.caches, made.cache_count, sizeof *made.caches, by_place);
     probe_result_free_caches(node_class);
     node_class->caches = made.caches;
     node_class->cache_count = made.cache_count;
+    made = (struct profile_class){0};
     return 0;
 }

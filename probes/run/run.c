@@ -144,10 +144,7 @@ static int run_memory(const struct probe_run *run, struct probe_results *results
 {
     struct probe_memory *memory = &results->memory;
     results->probe.hurried = hurries(run, results);
-    int rc = probe_memory(&results->probe, largest_cache(results), memory, error);
-    if (rc < 0) {
-        return rc;
-    }
+    TRY(probe_memory(&results->probe, largest_cache(results), memory, error));
     memory->memory.method = probe_memory_method(run->machine, memory->array_bytes);
     if (!memory->memory.method) {
         return profile_error(error, -ENOMEM, "measuring memory bandwidth: %s", strerror(ENOMEM));
@@ -160,7 +157,7 @@ static int run_caches(const struct probe_run *run, struct probe_results *results
                       struct servet_error *error)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < results->kinds.count; i++) {
+    for (size_t i = 0; rc >= 0 && i < results->kinds.count; i++) {
         uint32_t pu = results->kinds.pus[i].ids[0];
         struct probe_cache *caches = &results->of[i].caches;
         probe_budget_grant(run, results, PROBE_CACHE, (double)(results->kinds.count - i));
@@ -241,13 +238,9 @@ static int run_sets(const struct probe_run *run, struct probe_results *results,
     const struct profile_communication *messages = &results->messages;
     size_t most = 2 + declared->cache_count + messages->layer_count + KINDS_MAX * CACHE_LEVELS_MAX,
            count = 0;
-    const struct profile_relation **all = calloc(most, sizeof(struct profile_relation *));
-    struct profile_relation nodes = {.groups =
-                                         calloc(declared->numa_count + 1, sizeof *nodes.groups),
-                                     .group_count = declared->numa_count};
-    if (!all || !nodes.groups) {
-        free(all);
-        free(nodes.groups);
+    FREED const struct profile_relation **all = calloc(most, sizeof *all);
+    FREED struct profile_set *numa = calloc(declared->numa_count + 1, sizeof *numa);
+    if (!all || !numa) {
         return profile_error(error, -ENOMEM, "measuring sets of PUs: %s", strerror(ENOMEM));
     }
     for (size_t kind = 0; kind < results->kinds.count; kind++) {
@@ -260,17 +253,15 @@ static int run_sets(const struct probe_run *run, struct probe_results *results,
         all[count++] = &messages->layers[i].members;
     }
     for (size_t i = 0; i < declared->numa_count; i++) {
-        nodes.groups[i] = declared->numa[i].pus; /* still the declared one's */
+        numa[i] = declared->numa[i].pus; /* still the declared one's */
     }
+    const struct profile_relation nodes = {.groups = numa, .group_count = declared->numa_count};
     all[count++] = &nodes;
     all[count++] = &declared->packages;
     for (size_t i = 0; i < declared->cache_count; i++) {
         all[count++] = &declared->caches[i].sharing;
     }
-    int rc = probe_memory_sets(&results->probe, all, count, &results->memory, error);
-    free(nodes.groups);
-    free(all);
-    return rc;
+    return probe_memory_sets(&results->probe, all, count, &results->memory, error);
 }
 
 static int run_devices(const struct probe_run *run, struct probe_results *results,
@@ -295,18 +286,17 @@ static int run_second_looks(const struct probe_run *run, struct probe_results *r
 {
     const bool messages = results->messages.layer_count > 0;
     const int looks = messages ? PROBE_MESSAGE_LOOKS : 2; /* 2: the loops over memory, once */
-    int rc = 0;
     results->probe.deadline = results->until_s;
-    for (int look = 1; look < looks && rc == 0 && !is_over(results); look++) {
-        rc = run_lines(run, results, error);
-        if (rc == 0 && messages && probe_budget_fits_ranks(run, results)) {
-            rc = run_messages(run, results, error);
+    for (int look = 1; look < looks && !is_over(results); look++) {
+        TRY(run_lines(run, results, error));
+        if (messages && probe_budget_fits_ranks(run, results)) {
+            TRY(run_messages(run, results, error));
         }
-        if (rc == 0 && look == 1 && (results->done & PROBE_MEMORY) && !is_over(results)) {
-            rc = probe_memory_kernels(&results->probe, &results->memory, error);
+        if (look == 1 && (results->done & PROBE_MEMORY) && !is_over(results)) {
+            TRY(probe_memory_kernels(&results->probe, &results->memory, error));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Steps in their order. */
@@ -321,14 +311,13 @@ static int run_probes(const struct probe_run *run, struct probe_results *results
                  {PROBE_MEMORY, run_memory},       {PROBE_MESSAGE, run_messages},
                  {PROBE_DEVICE, run_devices},      {PROBE_SETS, run_sets},
                  {PROBE_REPEATS, run_second_looks}};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof steps / sizeof *steps; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const unsigned probe = steps[i].probe;
         if (probe_budget_begins(run, results, probe) && has_input(results, probe)) {
-            rc = finished(results, probe, steps[i].run(run, results, error));
+            TRY(finished(results, probe, steps[i].run(run, results, error)));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* A simulated machine has neither guests nor other programs. */
@@ -343,40 +332,36 @@ static int assemble_caches(struct probe_results *results, const struct servet_pr
 {
     const struct measured_on where = where_measured(profile);
     struct kind_results *of = results->of;
-    int rc = probe_result_set_caches(results->node_class, &results->kinds, of, &where);
-    if (rc == 0) {
-        rc = probe_result_set_cache_curve(results->node_class, &of->caches.curve);
-    }
-    return rc < 0 ? rc
-                  : probe_result_set_tlb(results->node_class, &of->caches,
-                                         results->probe.machine->page_bytes);
+    TRY(probe_result_set_caches(results->node_class, &results->kinds, of, &where));
+    TRY(probe_result_set_cache_curve(results->node_class, &of->caches.curve));
+    return probe_result_set_tlb(results->node_class, &of->caches,
+                                results->probe.machine->page_bytes);
 }
 
 static int assemble(const struct probe_run *run, struct probe_results *results,
                     const struct servet_profile *profile)
 {
-    int rc = probe_topology_restrict(results->node_class, &run->machine->pus);
-    if (rc == 0 && (run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
-        rc = assemble_caches(results, profile);
+    struct profile_class *node_class = results->node_class;
+    TRY(probe_topology_restrict(node_class, &run->machine->pus));
+    if ((run->probes & PROBE_CACHE) && results->of[0].caches.count > 0) {
+        TRY(assemble_caches(results, profile));
     }
-    if (rc == 0 && (results->done & PROBE_MEMORY)) {
-        rc = results->memory.searched
-                 ? 0
-                 : probe_result_keep_levels(&results->node_class->memory, &results->memory.memory);
-        probe_result_set_memory(results->node_class, &results->memory);
-        probe_result_set_numa(results->node_class, &results->numa);
+    if (results->done & PROBE_MEMORY) {
+        TRY(results->memory.searched
+                ? 0
+                : probe_result_keep_levels(&node_class->memory, &results->memory.memory));
+        probe_result_set_memory(node_class, &results->memory);
+        probe_result_set_numa(node_class, &results->numa);
     }
-    if (rc == 0 && (results->done & PROBE_DEVICE)) {
-        probe_result_set_devices(results->node_class, &results->devices);
+    if (results->done & PROBE_DEVICE) {
+        probe_result_set_devices(node_class, &results->devices);
     }
-    if (rc == 0 && (results->done & PROBE_MESSAGE)) {
-        rc = probe_result_set_layers(results->node_class, &results->messages);
-        if (rc == 0 && results->through_threads) {
-            rc = probe_result_through_threads(results->node_class);
-        }
+    if (results->done & PROBE_MESSAGE) {
+        TRY(probe_result_set_layers(node_class, &results->messages));
+        TRY(results->through_threads ? probe_result_through_threads(node_class) : 0);
     }
-    probe_result_cut_short(results->node_class, results->shortened);
-    return rc;
+    probe_result_cut_short(node_class, results->shortened);
+    return 0;
 }
 
 static int set_texts(struct servet_profile *profile, const char *started)
@@ -434,15 +419,10 @@ static int conclude_run(const struct probe_run *run, const char *started,
                         struct conditions_before *around, struct probe_results *results,
                         struct servet_profile *profile)
 {
-    int rc =
-        around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0;
-    if (rc == 0) {
-        rc = probe_run_add_conditions(run, results, profile);
-    }
-    if (rc == 0) {
-        rc = assemble(run, results, profile);
-    }
-    return rc < 0 ? rc : set_texts(profile, started);
+    TRY(around ? probe_conditions_after(around, run->machine, results->node_class, profile) : 0);
+    TRY(probe_run_add_conditions(run, results, profile));
+    TRY(assemble(run, results, profile));
+    return set_texts(profile, started);
 }
 
 /* After these errors the finished probes make a partial profile. */
@@ -462,11 +442,8 @@ int probe_run_run(struct probe_run *run, struct servet_profile **out, struct ser
     struct conditions_before around = {0};
     struct probe_results results = results_of(run);
     run->probes &= probe_devices_are(run->machine) ? ~0u : ~(unsigned)PROBE_DEVICE;
-    int rc = plan(run, native, &results, error);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
+    TRY(plan(run, native, &results, error));
+    int rc = native ? probe_conditions_before(run->machine, results.node_class, &around) : 0;
     probe_budget_start(run, &results);
     rc = rc < 0 ? profile_error(error, rc, "warming up: %s", probe_machine_strerror(rc))
                 : run_probes(run, &results, error);

@@ -43,7 +43,7 @@ static const double others_least = 0.25;
  * those on other PUs take bandwidth, too. */
 static double others_s(void)
 {
-    struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
+    FREED struct profile_ticks *ticks = calloc(PROFILE_MASK_PUS, sizeof *ticks);
     struct tms own = {0};
     double busy = 0;
     if (ticks && profile_ticks_get(ticks, PROFILE_MASK_PUS) == 0) {
@@ -51,7 +51,6 @@ static double others_s(void)
             busy += (double)(ticks[i].all - ticks[i].idle);
         }
     }
-    free(ticks);
     times(&own);
     busy -= (double)(own.tms_utime + own.tms_stime + own.tms_cutime + own.tms_cstime);
     return busy * 1e-9 * PROFILE_TICK_NS;
@@ -104,10 +103,7 @@ static int ask_again(struct sample *sample, const char *name, measure_function *
     }
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         double value;
-        int rc = measure(sample, claim->bytes, &value);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(measure(sample, claim->bytes, &value));
         if (!attempt || fabs(log(value / expected)) < fabs(log(nearest / expected))) {
             nearest = value;
         }
@@ -164,17 +160,14 @@ static int ask_inside(struct sample *sample, const struct profile_cache *cache)
 static int ask_caches(struct sample *sample)
 {
     const struct profile_class *node_class = sample->node_class;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+    for (size_t i = 0; i < node_class->cache_count; i++) {
         const struct profile_cache *cache = &node_class->caches[i];
         bool here = !cache->pus.count || profile_set_has(&cache->pus, sample->pu);
-        rc = here && cache->quality.origin != PROFILE_DECLARED ? ask_inside(sample, cache) : 0;
+        TRY(here && cache->quality.origin != PROFILE_DECLARED ? ask_inside(sample, cache) : 0);
     }
     size_t count = node_class->cache_curve_count;
     uint64_t last = count ? node_class->cache_curve[count - 1].bytes : 0;
-    return rc < 0 || !last
-               ? rc
-               : ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample);
+    return last ? ask_latency(sample, "beyond", last < largest_sample ? last : largest_sample) : 0;
 }
 
 static uint64_t largest_cache(const struct profile_class *node_class)
@@ -251,6 +244,18 @@ static int verdict(struct sample *sample)
     return 1;
 }
 
+static int ask_figures(struct sample *sample, bool mpi)
+{
+    const double reference = sample->node_class->memory.reference_bytes_per_s;
+    TRY(ask_caches(sample));
+    if (reference > 0) {
+        const struct claim claim = {true, largest_cache(sample->node_class), reference,
+                                    RECHECK_SAME};
+        TRY(ask_again(sample, "memory, one worker alone", bandwidth, &claim));
+    }
+    return ask_messages(sample, mpi);
+}
+
 int probe_verify_pairs(struct machine *machine, const struct servet_profile *profile, bool mpi,
                        FILE *out, struct servet_error *error)
 {
@@ -269,18 +274,7 @@ int probe_verify_pairs(struct machine *machine, const struct servet_profile *pro
                             .others_s = others_s()};
     const char *data = sample.node_class->communication.message_data;
     sample.probe.unwritten = data && strcmp(data, "unwritten") == 0;
-    int rc = profile->measured ? ask_caches(&sample) : 0;
-    double reference = sample.node_class->memory.reference_bytes_per_s;
-    if (rc == 0 && profile->measured && reference > 0) {
-        const struct claim claim = {true, largest_cache(sample.node_class), reference,
-                                    RECHECK_SAME};
-        rc = ask_again(&sample, "memory, one worker alone", bandwidth, &claim);
-    }
-    if (rc == 0 && profile->measured) {
-        rc = ask_messages(&sample, mpi);
-    }
-    if (rc < 0) {
-        return profile_error(error, rc, "checking the profile: %s", probe_machine_strerror(rc));
-    }
-    return verdict(&sample);
+    int rc = profile->measured ? ask_figures(&sample, mpi) : 0;
+    return rc < 0 ? profile_error(error, rc, "checking the profile: %s", probe_machine_strerror(rc))
+                  : verdict(&sample);
 }

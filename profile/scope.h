@@ -1,7 +1,7 @@
 /* Early returns: TRY() passes an error on; FREED and FREED_BY() give a variable's memory back where
  * its scope ends, whichever return that is. */
-#ifndef SERVET_PROFILE_BASE_SCOPE_H
-#define SERVET_PROFILE_BASE_SCOPE_H
+#ifndef SERVET_PROFILE_SCOPE_H
+#define SERVET_PROFILE_SCOPE_H
 
 #include <stdlib.h>
 #include <string.h>
