@@ -8,7 +8,8 @@
  * asks. */
 bool pin_filter_is_there(void);
 
-/* True: there is none, or it kills for no call that placing takes. */
-bool pin_filter_spares_us(void);
+/* True: there is none, or it kills for no call that placing takes. `*line`: for none that a line on
+ * stderr takes. */
+bool pin_filter_spares_us(bool *line);
 
 #endif

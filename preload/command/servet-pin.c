@@ -194,17 +194,18 @@ static bool read_line(struct pin_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct pin_command command = {0};
+    bool may_speak;
     if (!read_line(&command, argc, argv)) {
         return print_variables();
     }
     pin_command_set_variables(&command);
     pin_command_read_environment(&command);
-    command.may_place = pin_filter_spares_us();
+    command.may_place = pin_filter_spares_us(&may_speak);
     if (!command.tuned || pin_command_use_tuned(&command)) {
         pin_command_keep_quota(&command);
         pin_command_preload(&command);
         const char *why = pin_command_place(&command);
-        if (why && pin_command_explains(&command)) {
+        if (why && may_speak && pin_command_explains(&command)) {
             cli_note("%s", why);
         }
     }

@@ -66,8 +66,10 @@ static struct stat at_start; /* all zeros: it was closed */
 
 void pin_log_start(void)
 {
-    (void)fstat(STDERR_FILENO, &at_start);
-    started = true;
+    if (!started) {
+        (void)fstat(STDERR_FILENO, &at_start);
+        started = true;
+    }
 }
 
 static bool stderr_is_ours(void)

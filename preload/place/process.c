@@ -88,8 +88,8 @@ static pid_t known_number(void)
 
 /* Reads the environment if that has not been done. Called by the constructor and by
  * every interposer: a library's constructor may create threads before ours runs (a preloaded
- * object's runs last). Its one call of the kernel is one of the loader's (fstat), which no filter
- * kills for. In a privileged program (AT_SECURE) the shim does nothing for good. */
+ * object's runs last). No call of the kernel is made but one of the loader's (fstat), where a
+ * variable of ours is set. In a privileged program (AT_SECURE) the shim does nothing for good. */
 static void start_process(void)
 {
     if (pin_life_state() != NEW) {
@@ -106,9 +106,10 @@ static void start_process(void)
     pin_pages_start();
     pin_life.pid = known_number();
     int saved = errno;
-    pin_log_start();
+    if (pin_options_read(&pin_here.options)) {
+        pin_log_start();
+    }
     errno = saved;
-    pin_options_read(&pin_here.options);
     pin_owner_extend(pin_here.options.helpers, pin_here.options.workers);
     /* Needed for forks before the plan, too: the child must not take its parent for its main
      * thread. */
@@ -317,8 +318,10 @@ bool pin_process_wants_plan(enum pin_comes comes)
 /* This may be a child that the kernel made since the start, without a word to us. */
 static bool try_to_settle(void)
 {
-    if (!pin_filter_spares_us()) {
-        if (pin_here.options.verbose) { /* without the process's number, which is such a call */
+    bool line;
+    pin_log_start();
+    if (!pin_filter_spares_us(&line)) {
+        if (line && pin_here.options.verbose) { /* without the process's number: another call */
             pin_failure("a filter (seccomp) kills for calls that placing takes: nothing is placed");
         }
         return false;
@@ -661,12 +664,15 @@ static void say_goodbye(void)
 /* Its locks end with the process. */
 __attribute__((destructor)) static void destructor(void)
 {
-    bool is_asked = pin_here.options.report || pin_here.options.verbose;
+    bool is_asked = pin_here.options.report || pin_here.options.verbose, line;
     /* A handler may end the program in a thread that has the lock. */
     if (!is_asked || pin_life_state() == NEW || pin_self.shut || pin_self.has_lock) {
         return;
     }
     (void)pin_process_active(); /* a child's copy begins anew */
     pin_self.inside = true;
-    (void)pin_pages_with_stack(say_goodbye);
+    if (pin_here.options.disable ? pin_filter_spares_us(&line)
+                                 : pin_process_settle() || atomic_load(&pin_life.gave_up)) {
+        (void)pin_pages_with_stack(say_goodbye);
+    }
 }
