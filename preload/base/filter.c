@@ -117,31 +117,14 @@ __attribute__((noreturn, no_sanitize("thread"))) static void make_calls(void)
  * whatever stack it has. */
 static long call_for_child(long number, long a, long b, long c, long d, long e)
 {
+    const long f = 0;
 #if defined(__x86_64__)
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    __asm__ volatile("syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\tcall *%[enter]\n1:"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
-                       "r"(r8), [enter] "r"(make_calls)
-                     : "rcx", "r11", "memory", "cc");
-    return result;
+    PROFILE_RAW("\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tcall *%[enter]\n1:",
+                , [enter] "r"(make_calls));
 #elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    __asm__ volatile("svc 0\n\tcbnz x0, 1f\n\tmov x29, xzr\n\tblr %[enter]\n1:"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [enter] "r"(make_calls)
-                     : "memory", "cc");
-    return x0;
+    PROFILE_RAW("\n\tcbnz x0, 1f\n\tmov x29, xzr\n\tblr %[enter]\n1:", , [enter] "r"(make_calls));
 #else
-    const long result = profile_syscall(number, a, b, c, d, e, 0);
+    const long result = profile_syscall(number, a, b, c, d, e, f);
     if (result == 0) {
         make_calls();
     }

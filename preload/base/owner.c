@@ -64,7 +64,9 @@ static bool matches_any(const char *patterns, const char *name)
     return false;
 }
 
-enum pin_owner pin_owner_of_name(const char *path)
+/* Class of the DSO at `path`, by its file name alone. "" is the main program, which patterns know
+ * by its name. */
+static enum pin_owner owner_of_name(const char *path)
 {
     const char *name = file_name(path), *said = *name ? name : program_invocation_short_name;
     if (matches_any(helper_patterns, said)) {
@@ -110,7 +112,7 @@ enum pin_owner pin_owner_of_code(const void *address, const char **dso)
     if (dso) {
         *dso = file_name(path);
     }
-    return pin_owner_of_name(path);
+    return owner_of_name(path);
 }
 
 enum pin_owner pin_owner_of_thread(const void *start, const void *argument, const char **dso,
@@ -129,7 +131,7 @@ static int stop_at_runtime(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    return pin_owner_of_name(info->dlpi_name) == PIN_RUNTIME;
+    return owner_of_name(info->dlpi_name) == PIN_RUNTIME;
 }
 
 bool pin_owner_looks(const char *name)

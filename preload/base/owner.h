@@ -18,10 +18,6 @@ enum pin_owner {
  * name, or matches all of it with the wildcards of a shell. The texts must stay. */
 void pin_owner_extend(const char *helpers, const char *workers);
 
-/* Class of the DSO at `path` (by its file name alone). "" is the main program, which patterns know
- * by its name. */
-enum pin_owner pin_owner_of_name(const char *path);
-
 /* Class of the thread that pthread_create(…, start, argument) makes, and in `*dso`
  * the file name without folder of the DSO, "" for the main program; valid while that DSO is loaded.
  * For std::thread, whose start routine is always in libstdc++, the DSO of the state object's

@@ -13,6 +13,7 @@
 #include "preload/place/options.h"
 #include "profile/base/control_groups.h"
 #include "profile/base/file.h"
+#include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 #include "profile/base/launchers.h"
 #include "profile/base/nearness.h"

@@ -1,4 +1,4 @@
-/* Short texts put together without printf(), whose first call in a process takes as long as fifty
+/* Short texts put together and taken apart without printf(), whose first call in a process takes as long as fifty
  * system calls: five pages of libc are touched for it. For what every program under the shim does.
  *
  *     char *end = path + sizeof path, *at = profile_format_text(path, end, folder);
@@ -7,6 +7,7 @@
 #ifndef SERVET_PROFILE_BASE_FORMAT_SAFE_H
 #define SERVET_PROFILE_BASE_FORMAT_SAFE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,6 +22,18 @@ static inline char *profile_format_text(char *at, const char *end, const char *t
     }
     memcpy(at, text, length + 1);
     return at + length;
+}
+
+/* The next word of a list with blanks between (NULL: an empty one), cut to fit; `*at` goes on.
+ * False: there is none. */
+static inline bool profile_next_word(const char **at, char *out, size_t size)
+{
+    *at = *at ? *at + strspn(*at, " ") : "";
+    const size_t length = strcspn(*at, " "), kept = length < size ? length : size - 1;
+    memcpy(out, *at, kept);
+    out[kept] = '\0';
+    *at += length;
+    return length > 0;
 }
 
 #endif

@@ -1,9 +1,10 @@
 /* The launchers that are known, and how they count the ranks of a node. */
 #include "profile/base/launchers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/base/format_safe.h"
 
 /* Name, rank, size, also, daemon, job; and what else there is. */
 #define ROW(a, b, c, d, e, f, ...)                                                                 \
@@ -55,18 +56,6 @@ static const struct profile_launcher launchers[] = {
 };
 
 #define LAUNCHERS (sizeof launchers / sizeof launchers[0])
-
-bool profile_next_word(const char **at, char *out, size_t size)
-{
-    if (!*at) {
-        return false;
-    }
-    *at += strspn(*at, " ");
-    const size_t length = strcspn(*at, " ");
-    snprintf(out, size, "%.*s", (int)length, *at);
-    *at += length;
-    return length > 0;
-}
 
 bool profile_is_daemon(const char *name)
 {

@@ -49,8 +49,6 @@ static const char *const profile_users_places[] = {"OMP_PLACES", "OMP_PROC_BIND"
 bool profile_launcher_find(profile_variable *variable, const void *of,
                            struct profile_local_rank *out);
 
-/* The next word of a list, `*at` goes on; false: there is none. */
-bool profile_next_word(const char **at, char *out, size_t size);
 /* Begins the name of a process like that of any launcher's daemon? */
 bool profile_is_daemon(const char *name);
 

@@ -39,19 +39,40 @@
 #define SYS_close_range 436
 #endif
 
+/* The body of a function with profile_syscall()'s parameters: the call, and what is `behind` it,
+ * with operands of its own. */
+#if defined(__x86_64__)
+#define PROFILE_RAW(behind, ...)                                                                   \
+    long result;                                                                                   \
+    register long r10 __asm__("r10") = d;                                                          \
+    register long r8 __asm__("r8") = e;                                                            \
+    register long r9 __asm__("r9") = f;                                                            \
+    __asm__ volatile("syscall" behind                                                              \
+                     : "=a"(result)                                                                \
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)__VA_ARGS__  \
+                     : "rcx", "r11", "memory", "cc");                                              \
+    return result
+#elif defined(__aarch64__)
+#define PROFILE_RAW(behind, ...)                                                                   \
+    register long x8 __asm__("x8") = number;                                                       \
+    register long x0 __asm__("x0") = a;                                                            \
+    register long x1 __asm__("x1") = b;                                                            \
+    register long x2 __asm__("x2") = c;                                                            \
+    register long x3 __asm__("x3") = d;                                                            \
+    register long x4 __asm__("x4") = e;                                                            \
+    register long x5 __asm__("x5") = f;                                                            \
+    __asm__ volatile("svc 0" behind                                                                \
+                     : "+r"(x0)                                                                    \
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)__VA_ARGS__             \
+                     : "memory", "cc");                                                            \
+    return x0
+#endif
+
 /* As many parameters as the kernel takes: the number of the call and six arguments. */
 static inline long profile_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
+    PROFILE_RAW("", );
 #elif defined(__i386__)
     /* ebp may be the compiler's, so the last argument goes there over the stack. */
     long result;
@@ -62,18 +83,7 @@ static inline long profile_syscall(long number, long a, long b, long c, long d, 
                      : "memory");
     return result;
 #elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
+    PROFILE_RAW("", );
 #elif defined(__riscv) && __riscv_xlen == 64
     register long a7 __asm__("a7") = number;
     register long a0 __asm__("a0") = a;

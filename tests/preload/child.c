@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/base/command.h"
+#include "tests/base/scratch.h"
 
 extern char **environ;
 
@@ -140,4 +141,18 @@ void child_says(const struct child *child, const char *format, ...)
     va_end(values);
     ck_assert_msg(strstr(child->out, expected), "no \"%s\" in\n%s%s(exit status %d)", expected,
                   child->out, child->err, child->status);
+}
+
+char child_registry[96], child_report[96];
+
+void child_setup(void)
+{
+    snprintf(child_registry, sizeof child_registry, "SERVET_REGISTRY=%s", scratch_path("registry"));
+    snprintf(child_report, sizeof child_report, "SERVET_REPORT=%s", scratch_path("report"));
+}
+
+void child_succeeds(const struct child *child)
+{
+    ck_assert_msg(child->status == 0, "exit status %d:\n%s%s", child->status, child->out,
+                  child->err);
 }

@@ -34,6 +34,12 @@ void child_run(struct child *child, const char *const *changes, const char *cons
 /* The same with the shim in LD_PRELOAD; what else runs on this machine is no stranger to it. */
 void child_run_preloaded(struct child *child, const char *const *changes, const char *const *argv);
 
+/* Changes for a registry and a report of the test's own; what gives them their values. */
+extern char child_registry[96], child_report[96];
+void child_setup(void);
+
+/* Fails the test unless the program ended with 0. */
+void child_succeeds(const struct child *child);
 /* The PUs of "worker RANK THREAD" in the program's output; fails the test if there is no such
  * line. */
 void child_worker(const struct child *child, int rank, int thread, char *pus, size_t size);

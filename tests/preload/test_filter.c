@@ -28,18 +28,6 @@
 #define PROGRAM PROGRAMS "/odd"
 
 static struct child child, plain;
-static char registry[96], report[96];
-
-static void setup(void)
-{
-    snprintf(registry, sizeof registry, "SERVET_REGISTRY=%s/registry", scratch_folder());
-    snprintf(report, sizeof report, "SERVET_REPORT=%s/report", scratch_folder());
-}
-
-static void expect_success(void)
-{
-    ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
-}
 
 /* As systemd's SystemCallFilter. */
 TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
@@ -56,17 +44,17 @@ TEST(a_filter_that_kills_leaves_a_program_as_without_the_shim, .loops = 3,
             ARGV(PROGRAM, "filtered", ways[way], calls[_i], PROGRAM, "allowed", mask);
         child_run(&plain, NULL, argv);
         ck_assert_int_eq(plain.status, 0);
-        child_run_preloaded(&child, CHANGES(registry, report), argv);
-        expect_success();
+        child_run_preloaded(&child, CHANGES(child_registry, child_report), argv);
+        child_succeeds(&child);
         ck_assert_str_eq(child.out, plain.out);
         ck_assert_str_eq(child.err, "");
-        child_run_preloaded(&child, CHANGES(registry, RANK), argv);
-        expect_success();
+        child_run_preloaded(&child, CHANGES(child_registry, RANK), argv);
+        child_succeeds(&child);
         ck_assert_str_eq(child.out, plain.out);
-        child_run(&child, CHANGES(registry, RANK),
+        child_run(&child, CHANGES(child_registry, RANK),
                   ARGV(PROGRAM, "filtered", ways[way], calls[_i], SERVET_PIN, "-v", PROGRAM,
                        "allowed", mask));
-        expect_success();
+        child_succeeds(&child);
         ck_assert_str_eq(child.out, plain.out);
         ck_assert_uint_eq(child_lines(child.err, "servet-pin: a filter (seccomp) kills"), 1);
     }
@@ -81,8 +69,8 @@ TEST(whichever_call_a_filter_kills_for_a_program_of_threads_lives, .loops = 8,
 #endif
     enum { CALLS = 463, LAST_OLD = 334, FIRST_NEW = 424 }; /* between them x86-64 has none */
     const char *const *const changes[] = {
-        CHANGES(registry, "SERVET_WATCH=1", "SERVET_MEMBIND=local", report),
-        CHANGES(registry, RANK, "OMPI_COMM_WORLD_JOBID=7"),
+        CHANGES(child_registry, "SERVET_WATCH=1", "SERVET_MEMBIND=local", child_report),
+        CHANGES(child_registry, RANK, "OMPI_COMM_WORLD_JOBID=7"),
     };
     char bad[256] = "";
     for (int number = _i / 2; number < CALLS; number += 4) {
@@ -123,7 +111,8 @@ TEST(lines_that_are_asked_for_are_no_calls_that_a_filter_kills_for, .loops = 2,
         const char *const *argv =
             ARGV(PROGRAM, "filtered", "kill", call, _i ? PROGRAM : "/bin/true", "many", "2");
         child_run(&plain, NULL, argv);
-        child_run_preloaded(&child, CHANGES(registry, report, "SERVET_VERBOSE=1"), argv);
+        child_run_preloaded(&child, CHANGES(child_registry, child_report, "SERVET_VERBOSE=1"),
+                            argv);
         ck_assert_msg(child.status == plain.status, "call %s: %d", call, child.status);
     }
 }
@@ -131,16 +120,16 @@ TEST(lines_that_are_asked_for_are_no_calls_that_a_filter_kills_for, .loops = 2,
 /* As a container's: what it refuses otherwise is an error. */
 TEST(a_filter_that_spares_the_shim_changes_nothing, .not_emulated = "qemu-user has no seccomp()")
 {
-    child_run_preloaded(&plain, CHANGES(registry), ARGV(PROGRAM, "allowed"));
-    child_run_preloaded(&child, CHANGES(registry),
+    child_run_preloaded(&plain, CHANGES(child_registry), ARGV(PROGRAM, "allowed"));
+    child_run_preloaded(&child, CHANGES(child_registry),
                         ARGV(PROGRAM, "filtered", "refuse", "none", PROGRAM, "allowed"));
     ck_assert_msg(strstr(plain.out, order_text[1]), "%s", plain.out);
     ck_assert_str_eq(child.out, plain.out);
     child_run_preloaded(
-        &child, CHANGES(registry),
+        &child, CHANGES(child_registry),
         ARGV(PROGRAM, "filtered", "trap", "none", PROGRAM, "allowed", order_text[1]));
-    expect_success();
-    child_run_preloaded(&plain, CHANGES(registry), ARGV(PROGRAM, "allowed", order_text[1]));
+    child_succeeds(&child);
+    child_run_preloaded(&plain, CHANGES(child_registry), ARGV(PROGRAM, "allowed", order_text[1]));
     ck_assert_str_eq(child.out, plain.out);
 }
 
@@ -151,9 +140,9 @@ TEST(nobody_waits_for_a_thread_that_was_killed_alone, .loops = 2,
 #ifdef SANITIZERS
     return;
 #endif
-    child_run_preloaded(&child, CHANGES(registry, "SERVET_VERBOSE=1"),
+    child_run_preloaded(&child, CHANGES(child_registry, "SERVET_VERBOSE=1"),
                         ARGV(PROGRAM, "killed", _i ? "call" : "lock"));
-    expect_success();
+    child_succeeds(&child);
     child_says(&child, "count 0 1\n");
     ck_assert_msg(_i == 1 || strstr(child.err, "killed while it placed another"), "%s", child.err);
 }
@@ -340,4 +329,4 @@ TEST(a_filter_is_seen_behind_any_number_of_groups, .not_emulated = "qemu-user ha
     in_a_process(join_many_groups);
 }
 
-TESTS(.begin = here_need_two_pus, .setup = setup)
+TESTS(.begin = here_need_two_pus, .setup = child_setup)

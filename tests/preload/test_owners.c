@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/base/owner.h"
+#include "profile/processes/roles.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
@@ -36,21 +36,19 @@ static bool built(const char *path)
 
 TEST(libraries_are_known_by_their_names)
 {
-    ck_assert_int_eq(pin_owner_of_name(""), PIN_APPLICATION);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libm.so.6"), PIN_APPLICATION);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/x86_64-linux-gnu/libgomp.so.1"), PIN_RUNTIME);
-    ck_assert_int_eq(pin_owner_of_name("/venv/numpy.libs/libgomp-a34b3233.so.1.0.0"), PIN_RUNTIME);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/llvm-14/lib/libomp.so.5"), PIN_RUNTIME);
-    ck_assert_int_eq(pin_owner_of_name("/opt/intel/libiomp5.so"), PIN_RUNTIME);
-    ck_assert_int_eq(pin_owner_of_name("/opt/nvidia/libnvomp.so"), PIN_RUNTIME);
-    ck_assert_int_eq(pin_owner_of_name("libopenblas.so.0"), PIN_POOL);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libopen-pal.so.40"), PIN_HELPER);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libpmix.so.2"), PIN_HELPER);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libucs.so.0"), PIN_HELPER);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libfabric.so.1"), PIN_HELPER);
-    /* Twice: the second answer comes from the cache. */
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
-    ck_assert_int_eq(pin_owner_of_name("/usr/lib/libcuda.so.1"), PIN_HELPER);
+    ck_assert_int_eq(profile_owner_of(""), PROFILE_OWNER_OTHER);
+    ck_assert_int_eq(profile_owner_of("libm.so.6"), PROFILE_OWNER_OTHER);
+    ck_assert_int_eq(profile_owner_of("libgomp.so.1"), PROFILE_OWNER_RUNTIME);
+    ck_assert_int_eq(profile_owner_of("libgomp-a34b3233.so.1.0.0"), PROFILE_OWNER_RUNTIME);
+    ck_assert_int_eq(profile_owner_of("libomp.so.5"), PROFILE_OWNER_RUNTIME);
+    ck_assert_int_eq(profile_owner_of("libiomp5.so"), PROFILE_OWNER_RUNTIME);
+    ck_assert_int_eq(profile_owner_of("libnvomp.so"), PROFILE_OWNER_RUNTIME);
+    ck_assert_int_eq(profile_owner_of("libopenblas.so.0"), PROFILE_OWNER_POOL);
+    ck_assert_int_eq(profile_owner_of("libopen-pal.so.40"), PROFILE_OWNER_HELPER);
+    ck_assert_int_eq(profile_owner_of("libpmix.so.2"), PROFILE_OWNER_HELPER);
+    ck_assert_int_eq(profile_owner_of("libucs.so.0"), PROFILE_OWNER_HELPER);
+    ck_assert_int_eq(profile_owner_of("libfabric.so.1"), PROFILE_OWNER_HELPER);
+    ck_assert_int_eq(profile_owner_of("libcuda.so.1"), PROFILE_OWNER_HELPER);
 }
 
 TEST(a_user_can_extend_the_lists)

@@ -16,24 +16,12 @@
 #define PROGRAM PROGRAMS "/odd"
 
 static struct child child;
-static char registry[96], report[96];
-
-static void setup(void)
-{
-    snprintf(registry, sizeof registry, "SERVET_REGISTRY=%s/registry", scratch_folder());
-    snprintf(report, sizeof report, "SERVET_REPORT=%s/report", scratch_folder());
-}
-
-static void expect_success(void)
-{
-    ck_assert_msg(child.status == 0, "exit status %d:\n%s%s", child.status, child.out, child.err);
-}
 
 /* The program ends as without the shim, which prints nothing. */
 static void expect_nothing(const char *const *changes, const char *const *argv)
 {
     child_run_preloaded(&child, changes, argv);
-    expect_success();
+    child_succeeds(&child);
     ck_assert_str_eq(child.err, "");
     ck_assert_str_eq(child.out, "");
 }
@@ -43,10 +31,10 @@ TEST(the_smallest_stacks_suffice)
 #ifdef SANITIZERS
     return; /* their own part of a thread does not fit */
 #endif
-    expect_nothing(CHANGES(registry, report), ARGV(PROGRAM, "small"));
+    expect_nothing(CHANGES(child_registry, child_report), ARGV(PROGRAM, "small"));
     child_run_preloaded(&child, CHANGES("SERVET_PROFILE=/nonexistent", "SERVET_VERBOSE=1"),
                         ARGV(PROGRAM, "small"));
-    expect_success();
+    child_succeeds(&child);
 }
 
 /* Nobody can ask how much is left of such a stack, and a plan takes more than it has. */
@@ -54,14 +42,14 @@ TEST(a_coroutine_may_make_the_first_thread,
      .not_emulated = "the emulator maps memory beside the first thread's stack")
 {
 #ifndef SANITIZERS
-    expect_nothing(CHANGES(registry), ARGV(PROGRAMS "/coroutine", "main"));
+    expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "main"));
 #endif
 }
 
 TEST(a_coroutine_of_a_forked_child_may_make_the_first_thread)
 {
 #ifndef SANITIZERS
-    expect_nothing(CHANGES(registry), ARGV(PROGRAMS "/coroutine", "child"));
+    expect_nothing(CHANGES(child_registry), ARGV(PROGRAMS "/coroutine", "child"));
 #endif
 }
 
@@ -73,7 +61,7 @@ TEST(a_thousand_threads_at_once_are_placed)
 TEST(a_thread_that_cannot_be_made_leaves_no_trace)
 {
     child_run_preloaded(&child, NULL, ARGV(PROGRAM, "refused"));
-    expect_success();
+    child_succeeds(&child);
     ck_assert_str_eq(child.err, "");
     child_run_preloaded(&child, NULL, ARGV("taskset", "-c", order_pair, PROGRAM, "refused"));
     child_expect(&child, 0, 1, order[1]);
@@ -89,11 +77,12 @@ TEST(a_sandbox_of_the_program_is_not_touched)
 #endif
     snprintf(expected, sizeof expected, "count 0 %zu\n", here_pus());
     for (size_t i = 0; i < 2; i++) {
-        child_run_preloaded(&child, CHANGES(registry, report), ARGV(PROGRAM, "sandbox", ways[i]));
+        child_run_preloaded(&child, CHANGES(child_registry, child_report),
+                            ARGV(PROGRAM, "sandbox", ways[i]));
         if (child.status == 77) {
             return; /* a kernel without seccomp */
         }
-        expect_success();
+        child_succeeds(&child);
         ck_assert_str_eq(child.out, expected);
         ck_assert_str_eq(child.err, "");
     }
@@ -107,13 +96,13 @@ TEST(limits_of_the_shell_cost_a_few_lines_at_most, .starts_programs = true)
 #ifdef SANITIZERS
     return; /* they read files of their own */
 #endif
-    expect_nothing(CHANGES(registry, report),
+    expect_nothing(CHANGES(child_registry, child_report),
                    ARGV("/bin/sh", "-c", "ulimit -f 0; exec " PROGRAM " many 3"));
-    child_run_preloaded(&child, CHANGES(registry, report),
+    child_run_preloaded(&child, CHANGES(child_registry, child_report),
                         ARGV("/bin/sh", "-c",
                              "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-; ulimit -n 4; exec " PROGRAM
                              " many 3"));
-    expect_success();
+    child_succeeds(&child);
     ck_assert_uint_le(child_lines(child.err, "servet: "), 4);
 }
 
@@ -123,13 +112,13 @@ TEST(a_stderr_that_is_gone_does_no_harm)
                *to = "SERVET_REPORT=stderr";
     child_run_preloaded(&child, CHANGES(lines, verbose, to),
                         ARGV(PROGRAM, "broken", PROGRAM, "many", "3"));
-    expect_success();
+    child_succeeds(&child);
     child_run_preloaded(&child, CHANGES(lines, verbose),
                         ARGV(PROGRAM, "full", PROGRAM, "many", "3"));
-    expect_success();
-    child_run_preloaded(&child, CHANGES(lines, verbose, to, registry),
+    child_succeeds(&child);
+    child_run_preloaded(&child, CHANGES(lines, verbose, to, child_registry),
                         ARGV("/bin/sh", "-c", "exec " PROGRAM " many 3 0<&- 1>&- 2>&-"));
-    expect_success();
+    child_succeeds(&child);
 }
 
 TEST(a_file_in_the_place_of_stderr_gets_nothing)
@@ -159,7 +148,7 @@ TEST(a_file_of_many_values_is_one_line)
     fputs("]}", file);
     fclose(file);
     child_run_preloaded(&child, CHANGES(change), ARGV(PROGRAM, "many", "1"));
-    expect_success();
+    child_succeeds(&child);
     ck_assert_uint_eq(child_lines(child.err, ""), 1);
     ck_assert_msg(strstr(child.err, "$.servet_profile: missing, expected"), "%s", child.err);
 }
@@ -175,7 +164,7 @@ TEST(refused_masks_are_one_line, .loops = 2)
     if (child.status == 77) {
         return;
     }
-    expect_success();
+    child_succeeds(&child);
     ck_assert_msg(child_lines(child.err, "servet: cannot pin threads: ") == 1 &&
                       child_lines(child.err, "") == 1,
                   "%s", child.err);
@@ -187,9 +176,9 @@ TEST(who_is_not_seen_by_others_leaves_its_threads, .loops = 2, .starts_programs 
 {
     const char *limit = _i ? "ulimit -n 60 && exec \"$@\"" : "exec \"$@\"";
     child_run_preloaded(
-        &child, CHANGES(_i ? registry : "SERVET_REGISTRY=/dev/null/file", "SERVET_VERBOSE=1"),
+        &child, CHANGES(_i ? child_registry : "SERVET_REGISTRY=/dev/null/file", "SERVET_VERBOSE=1"),
         ARGV("sh", "-c", limit, "sh", PROGRAMS "/pthreads", "1"));
-    expect_success();
+    child_succeeds(&child);
     child_expect_pus(&child, 0, 1, all_pus);
     ck_assert_msg(strstr(child.err, "without locks on this node: other programs are not seen"),
                   "%s", child.err);
@@ -207,9 +196,9 @@ TEST(without_proc_and_sys_a_program_runs_unpinned, .starts_programs = true)
         fprintf(stderr, "not checked: no namespaces here, or not root\n");
         return;
     }
-    child_run_preloaded(&child, CHANGES(registry),
+    child_run_preloaded(&child, CHANGES(child_registry),
                         ARGV("unshare", "--mount", "sh", "-c", script, "sh", PROGRAM, "many", "3"));
-    expect_success();
+    child_succeeds(&child);
     ck_assert_uint_le(child_lines(child.err, ""), 2);
     ck_assert_uint_eq(child_lines(child.err, "servet: "), child_lines(child.err, ""));
 }
@@ -224,9 +213,9 @@ static bool run_in_container(const char *masks, char where[2][256])
         return false;
     }
     snprintf(script, sizeof script, "%s && exec env LD_PRELOAD=%s \"$@\"", masks, SERVET_SHIM);
-    child_run(&child, CHANGES(registry, "SERVET_WATCH=0"),
+    child_run(&child, CHANGES(child_registry, "SERVET_WATCH=0"),
               ARGV("unshare", "-Urm", "sh", "-c", script, "sh", PROGRAMS "/pthreads", "1"));
-    expect_success();
+    child_succeeds(&child);
     child_worker(&child, 0, 0, where[0], sizeof where[0]);
     child_worker(&child, 0, 1, where[1], sizeof where[1]);
     return true;
@@ -286,7 +275,7 @@ TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs
         child_run_preloaded(&child, NULL,
                             ARGV("valgrind", "-q", "--error-exitcode=9", "--leak-check=full",
                                  PROGRAMS "/pthreads", "1"));
-        expect_success();
+        child_succeeds(&child);
         ck_assert_str_eq(child.err, "");
         child_expect(&child, 0, 1, order[1]);
     }
@@ -298,4 +287,4 @@ TEST(debuggers_and_tracers_see_the_program_that_they_would_see, .starts_programs
     }
 }
 
-TESTS(.begin = here_need_two_pus, .setup = setup)
+TESTS(.begin = here_need_two_pus, .setup = child_setup)
