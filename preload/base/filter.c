@@ -172,7 +172,7 @@ static long begin_child(void)
 /* -- its parent -- */
 
 /* A filter may hand a call to another program, which does not answer (SECCOMP_RET_USER_NOTIF). */
-#define LONGEST_NS 100000000u
+#define LONGEST_NS 500000000u
 
 static void await(long child)
 {

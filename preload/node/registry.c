@@ -24,11 +24,15 @@
 #define PU_SHIFT (JOB_SHIFT + JOB_BITS)
 enum { FOR_FELLOWS, FOR_THREADS, FOR_MAIN, PURPOSES };
 
-/* Above all PUs each job has 2^15 bytes: which process leads it here, and what that one counted as
- * taken by others. Every process that goes by these has them, so they last as long as one does. */
+/* Above all PUs each job has 2^14 bytes: what its first process here counted as taken by others.
+ * Every process that goes by these has them, so they last as long as one does. */
 #define AREAS (UINT64_C(1) << 61)
-#define AREA_SHIFT 15
-enum { LEADER = 0, COMPLETE = 1 << PROCESS_BITS, TAKEN = COMPLETE + 2 };
+#define AREA_SHIFT 14
+enum { COMPLETE = 0, TAKEN = 2 };
+
+/* Above these, for each PU one byte of each process: it chooses among PUs from this one on. */
+#define TURNS (UINT64_C(1) << 62)
+#define TURN_SHIFT (JOB_BITS + PROCESS_BITS)
 
 static uint64_t start_of_pu(uint32_t pu)
 {
@@ -85,16 +89,12 @@ static bool find_lock(struct pin_file file, uint64_t start, uint64_t end, struct
 
 /* -- what others hold -- */
 
-/* Load of a PU: other jobs, those of them with their main threads there. */
-struct company {
-    unsigned jobs, mains;
-};
-
 /* Jobs that are counted on one PU. */
 #define MOST_JOBS 8u
 
 /* Adds the jobs but this one that have a lock on the PU's bytes from `start` to `end`. */
-static void count_jobs(struct pin_file file, uint64_t start, uint64_t end, struct company *company)
+static void count_jobs(struct pin_file file, uint64_t start, uint64_t end,
+                       struct pin_company *company)
 {
     struct flock found, ignored;
     if (company->jobs >= MOST_JOBS || !find_lock(file, start, end, &found)) {
@@ -108,13 +108,6 @@ static void count_jobs(struct pin_file file, uint64_t start, uint64_t end, struc
     }
     count_jobs(file, start, job, company);
     count_jobs(file, end_of(&found) > behind ? end_of(&found) : behind, end, company);
-}
-
-static struct company company_on(struct pin_file file, uint32_t pu)
-{
-    struct company company = {0};
-    count_jobs(file, start_of_pu(pu), start_of_pu(pu + 1), &company);
-    return company;
 }
 
 /* By another job? `any`: a lock on the PU, or on more. */
@@ -180,16 +173,17 @@ void pin_registry_look(struct pin_registry *registry, const struct profile_mask 
     pin_registry_end(file);
 }
 
-void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs, unsigned *mains)
+void pin_registry_count(struct pin_registry *registry, const uint32_t *pus, size_t count,
+                        struct pin_company *out)
 {
-    struct company company = {0};
     const struct pin_file file = begin(registry);
-    if (file.number >= 0 && pu < PROFILE_MASK_PUS) {
-        company = company_on(file, pu);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct pin_company){0};
+        if (file.number >= 0 && pus[i] < PROFILE_MASK_PUS) {
+            count_jobs(file, start_of_pu(pus[i]), start_of_pu(pus[i] + 1), &out[i]);
+        }
     }
     pin_registry_end(file);
-    *jobs = company.jobs;
-    *mains = company.mains;
 }
 
 /* -- what this process holds -- */
@@ -217,9 +211,10 @@ static bool stays_alone(struct pin_file file, uint64_t start, uint64_t mine, uin
     return false;
 }
 
-static unsigned purpose_of(const struct pin_registry *registry, bool is_main)
+static unsigned purpose_of(const struct pin_registry *registry, const struct profile_mask *mains,
+                           uint32_t pu)
 {
-    return is_main ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
+    return profile_mask_has(mains, pu) ? FOR_MAIN : registry->leads ? FOR_FELLOWS : FOR_THREADS;
 }
 
 /* Has another process of this job the PU? */
@@ -260,20 +255,20 @@ static void note_or_drop(struct pin_registry *registry, struct pin_file file, ui
 
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside)
 {
-    static struct profile_mask one; /* a thread's stack may be small; the process's lock is held */
-    if (pu >= PROFILE_MASK_PUS ||
-        (registry->purpose[pu] > purpose_of(registry, is_main) && pin_registry_is_kept(registry))) {
+    /* A thread's stack may be small; the process's lock is held. */
+    static struct profile_mask one, none;
+    if (pu >= PROFILE_MASK_PUS || (registry->purpose[pu] > (is_main ? FOR_MAIN : FOR_THREADS) &&
+                                   pin_registry_is_kept(registry))) {
         return true;
     }
     profile_mask_add(&one, pu);
-    const bool is_ours =
-        pin_registry_take_all(registry, &one, is_main ? pu : PROFILE_MASK_PUS, beside);
+    const bool is_ours = pin_registry_take_all(registry, &one, is_main ? &one : &none, beside);
     profile_mask_remove(&one, pu);
     return is_ours;
 }
 
 bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
-                           uint32_t main_pu, bool beside)
+                           const struct profile_mask *mains, bool beside)
 {
     bool all = true;
     if (profile_mask_empty(pus)) {
@@ -282,13 +277,13 @@ bool pin_registry_take_all(struct pin_registry *registry, const struct profile_m
     const struct pin_file file = begin(registry);
     PROFILE_MASK_EACH(pus, pu)
     {
-        all = all &&
-              (file.number < 0 || take_one(file, pu, purpose_of(registry, pu == main_pu), beside));
+        all =
+            all && (file.number < 0 || take_one(file, pu, purpose_of(registry, mains, pu), beside));
     }
     all = all && pin_registry_keep(registry, file);
     PROFILE_MASK_EACH(pus, pu)
     {
-        note_or_drop(registry, file, pu, purpose_of(registry, pu == main_pu), all);
+        note_or_drop(registry, file, pu, purpose_of(registry, mains, pu), all);
     }
     pin_registry_end(file);
     return all;
@@ -304,10 +299,10 @@ void pin_registry_release(struct pin_registry *registry)
     pin_registry_forget(registry);
 }
 
-/* -- ranks -- */
+/* -- in turn -- */
 
-/* How long to wait for what the first rank publishes: a plan takes a millisecond. */
-#define LONGEST_WAIT_NS 50000000u
+/* For a turn, and for what the first of the job counts; an idle node plans in a millisecond. */
+#define LONGEST_WAIT_NS(together) ((together) ? 250000000u : 50000000u)
 #define NAP_NS 200000
 
 static bool is_complete(struct pin_file file)
@@ -339,68 +334,53 @@ static bool read_taken(struct pin_file file, struct profile_mask *taken)
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken)
 {
     const struct pin_file file = begin(registry);
-    for (uint32_t pu = profile_mask_next(taken, 0), end; file.number >= 0 && pu < PROFILE_MASK_PUS;
-         pu = profile_mask_next(taken, end)) {
-        for (end = pu + 1; end < PROFILE_MASK_PUS && profile_mask_has(taken, end); end++) {
-            ;
-        }
-        set_lock(file, F_RDLCK, area_of(registry, TAKEN + pu), end - pu);
+    PROFILE_MASK_EACH(taken, pu)
+    {
+        (void)set_lock(file, F_RDLCK, area_of(registry, TAKEN + pu), 1);
     }
-    if (file.number >= 0) {
-        set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
-    }
+    (void)set_lock(file, F_RDLCK, area_of(registry, COMPLETE), 1);
     (void)pin_registry_keep(registry, file);
     pin_registry_end(file);
     registry->leads = false;
 }
 
-/* Hears the leader, or, where none does, this process is the leader. */
-static bool hears_or_leads(struct pin_registry *registry, struct pin_file file,
-                           struct profile_mask *taken, bool *leads)
+bool pin_registry_begin_turn(struct pin_registry *registry, const struct profile_mask *allowed,
+                             bool together, struct profile_mask *taken)
 {
-    const uint64_t first = area_of(registry, LEADER), mine = first + registry->process;
-    if (read_taken(file, taken)) {
-        return true;
-    }
-    *leads = set_lock(file, F_RDLCK, mine, 1) &&
-             stays_alone(file, first, mine, area_of(registry, COMPLETE));
-    if (!*leads) {
+    const uint64_t until = profile_now_ns() + LONGEST_WAIT_NS(together),
+                   start = TURNS + ((uint64_t)profile_mask_next(allowed, 0) << TURN_SHIFT),
+                   end = start + (UINT64_C(1) << TURN_SHIFT),
+                   mine = start + (registry->job << PROCESS_BITS) + registry->process;
+    const struct pin_file file = begin(registry);
+    bool is_first = false, told = false;
+    while (file.number >= 0 && set_lock(file, F_RDLCK, mine, 1)) {
+        is_first = stays_alone(file, start, mine, end);
+        told = together && read_taken(file, taken);
+        if (is_first || told || profile_now_ns() > until) {
+            break;
+        }
         (void)set_lock(file, F_UNLCK, mine, 1);
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }
-    /* An earlier leader may have ended and left a process of this job. */
-    return *leads && read_taken(file, taken);
-}
-
-bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
-                       struct profile_mask *taken)
-{
-    const uint64_t until = profile_now_ns() + LONGEST_WAIT_NS;
-    bool leads = false, told = false;
-    *taken = (struct profile_mask){0};
-    if (!registry->on) {
+    pin_registry_end(file);
+    registry->leads = together && is_first && !told;
+    if (registry->leads || !together) {
         return true;
-    }
-    while (!leads && !told && profile_now_ns() < until) {
-        const struct pin_file file = begin(registry);
-        if (file.number < 0) {
-            return true;
-        }
-        told = hears_or_leads(registry, file, taken, &leads);
-        if (leads) {
-            (void)pin_registry_keep(registry, file);
-        }
-        pin_registry_end(file);
-        if (!leads && !told) {
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
     }
     if (told) {
         pin_registry_publish(registry, taken);
     } else {
         pin_registry_look(registry, allowed, taken);
     }
-    registry->leads = leads && !told;
-    return registry->leads;
+    pin_registry_end_turn(registry);
+    return false;
+}
+
+void pin_registry_end_turn(struct pin_registry *registry)
+{
+    const struct pin_file file = begin(registry);
+    (void)set_lock(file, F_UNLCK, TURNS, 0);
+    pin_registry_end(file);
 }
 
 /* -- the beginning -- */

@@ -59,22 +59,29 @@ void pin_registry_release(struct pin_registry *registry);
 void pin_registry_look(struct pin_registry *registry, const struct profile_mask *allowed,
                        struct profile_mask *held);
 
-/* How many other jobs hold `pu`, and how many of them have their main thread there. */
-void pin_registry_count(struct pin_registry *registry, uint32_t pu, unsigned *jobs,
-                        unsigned *mains);
+/* Other jobs on a PU, and those of them with their main threads there. */
+struct pin_company {
+    unsigned jobs, mains;
+};
+
+/* One for each of `count` PUs. */
+void pin_registry_count(struct pin_registry *registry, const uint32_t *pus, size_t count,
+                        struct pin_company *out);
 
 /* Takes `pu`, also where other jobs hold it if `beside`. False: another job holds it (never where
  * `beside`). A PU that this job holds already is success. */
 bool pin_registry_take(struct pin_registry *registry, uint32_t pu, bool is_main, bool beside);
-/* The same of several PUs: all, or none. */
+/* The same of several PUs, `mains` for main threads: all, or none. */
 bool pin_registry_take_all(struct pin_registry *registry, const struct profile_mask *pus,
-                           uint32_t main_pu, bool beside);
+                           const struct profile_mask *mains, bool beside);
 
-/* True: this process is the first of its job here, `taken` is what of `allowed` others hold, and it
- * is to take what the whole job is sure to use, and then to call publish(). False: `taken` is what
- * the first one counted as taken, or what is held, where that one does not say it in time. */
-bool pin_registry_lead(struct pin_registry *registry, const struct profile_mask *allowed,
-                       struct profile_mask *taken);
+/* Those that choose among the same PUs at one moment do so in turn: waits for this process's, not
+ * for long. With `together`, the first process of the job chooses for all. True: it is this one: it
+ * takes what the whole job is sure to use, calls publish(), and ends its turn. False: its turn is
+ * over, and `taken` is what the first one counted, or what others hold now. */
+bool pin_registry_begin_turn(struct pin_registry *registry, const struct profile_mask *allowed,
+                             bool together, struct profile_mask *taken);
+void pin_registry_end_turn(struct pin_registry *registry);
 void pin_registry_publish(struct pin_registry *registry, const struct profile_mask *taken);
 
 #endif

@@ -171,11 +171,11 @@ static size_t say_neighbours(const struct profile_mask *pus, const struct pin_wo
 
 static size_t say_hidden(uint32_t pu)
 {
-    unsigned jobs = 0, mains;
+    struct pin_company company = {0};
     if (profile_mask_has(&laid.hidden, pu)) {
-        pin_registry_count(&pin_here.registry, pu, &jobs, &mains);
+        pin_registry_count(&pin_here.registry, &pu, 1, &company);
     }
-    if (jobs == 0) {
+    if (company.jobs == 0) {
         return 0;
     }
     note_shared("check: PU {shared_pu} was shared with another {with}, which /proc hides",

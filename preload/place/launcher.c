@@ -42,11 +42,16 @@ static const char *variable_here(const void *unused, const char *name)
     return pin_environment(name);
 }
 
+/* Of words NAME, or NAME=TEXT: then the value has the text in it, in any case. */
 static bool is_any_set(const char *names)
 {
     char name[64];
     while (profile_next_word(&names, name, sizeof name)) {
-        if (pin_is_set(name)) {
+        char *text = strchr(name, '=');
+        if (text) {
+            *text++ = '\0';
+        }
+        if (pin_is_set(name) && (!text || strcasestr(pin_environment(name), text))) {
             return true;
         }
     }
@@ -148,28 +153,22 @@ void pin_launcher_read(bool rebind, struct pin_launcher *out)
 
 enum { BITS_OF_HEX_DIGIT = 4 };
 
-/* Adds a mask's digits, the last of which is PUs 0 to 3. Returns what follows them. */
-static const char *add_hexadecimal(const char *text, struct profile_mask *out)
+/* Adds a mask ("0x3"), whose last digit is PUs 0 to 3, or one PU. Returns what follows. */
+static const char *add_pus(const char *text, struct profile_mask *out)
 {
-    const char *end = text + strspn(text, "0123456789abcdefABCDEF");
-    for (const char *digit = end; digit > text; digit--) {
-        const unsigned long value = strtoul((const char[]){digit[-1], '\0'}, NULL, 16);
-        for (unsigned bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
-            size_t pu = (size_t)(end - digit) * BITS_OF_HEX_DIGIT + bit;
-            if (pu < PROFILE_MASK_PUS && (value >> bit & 1) != 0) {
-                profile_mask_add(out, (uint32_t)pu);
+    const bool is_mask = strncmp(text, "0x", 2) == 0;
+    const char *end = text + strspn(text, is_mask ? "0123456789abcdefABCDEFx" : "0123456789");
+    uint32_t pu = 0;
+    if (!is_mask && end > text) {
+        profile_mask_add(out, (uint32_t)strtoul(text, NULL, 10));
+    }
+    for (const char *digit = end; is_mask && digit > text + 2; pu += BITS_OF_HEX_DIGIT) {
+        const unsigned long value = strtoul((const char[]){*--digit, '\0'}, NULL, 16);
+        for (uint32_t bit = 0; bit < BITS_OF_HEX_DIGIT; bit++) {
+            if (value >> bit & 1) {
+                profile_mask_add(out, pu + bit);
             }
         }
-    }
-    return end;
-}
-
-static const char *add_number(const char *text, struct profile_mask *out)
-{
-    char *end;
-    unsigned long pu = strtoul(text, &end, 10);
-    if (end > text && pu < PROFILE_MASK_PUS) {
-        profile_mask_add(out, (uint32_t)pu);
     }
     return end;
 }
@@ -187,8 +186,7 @@ static bool read_step_pus(uint32_t rank, struct profile_mask *all, struct profil
     }
     for (uint32_t task = 0; *text; task++) {
         struct profile_mask one = {0};
-        const char *end =
-            strncmp(text, "0x", 2) == 0 ? add_hexadecimal(text + 2, &one) : add_number(text, &one);
+        const char *end = add_pus(text, &one);
         if (*end != ',' && *end != '\0') {
             return false;
         }

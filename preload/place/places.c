@@ -76,31 +76,23 @@ int pin_places_export(const struct pin_launcher *launcher, const struct profile_
     return code;
 }
 
-/* Adds the PUs of a cpulist, or of places of one PU, which a blank ends. The first: -1 there is
- * none. */
-static int32_t add_pus(const char *text, struct profile_mask *out)
+/* The PU of the next place, which has one; `*at` goes on behind it. */
+static bool next_place(const char **at, uint32_t *pu)
 {
-    int32_t first_of_all = -1;
-    while (*text && *text != ' ') {
-        char *end = (char *)(uintptr_t)text + 1;
-        if (*text >= '0' && *text <= '9') {
-            const unsigned long first = strtoul(text, &end, 10),
-                                last = *end == '-' ? strtoul(end + 1, &end, 10) : first;
-            for (unsigned long pu = first; pu <= last && pu < PROFILE_MASK_PUS; pu++) {
-                first_of_all = first_of_all < 0 ? (int32_t)pu : first_of_all;
-                profile_mask_add(out, (uint32_t)pu);
-            }
-        }
-        text = end;
+    const char *place = *at ? strchr(*at, '{') : NULL;
+    if (!place) {
+        return false;
     }
-    return first_of_all;
+    *at = place + 1;
+    *pu = (uint32_t)strtoul(*at, NULL, 10);
+    return *pu < PROFILE_MASK_PUS;
 }
 
 /* The exported places, if the three variables are still as they were set together. */
 struct exported {
     const char *marker, *places;
     struct profile_mask before, pus;
-    int32_t first;
+    uint32_t first;
 };
 
 static bool read_exported(struct exported *out)
@@ -116,9 +108,12 @@ static bool read_exported(struct exported *out)
     if (!end || strcmp(end + 1, out->places) != 0) {
         return false;
     }
-    (void)add_pus(list, &out->before);
-    out->first = add_pus(out->places, &out->pus);
-    return out->first >= 0 && !profile_mask_empty(&out->before);
+    const char *at = out->places;
+    for (uint32_t pu; next_place(&at, &pu);) {
+        profile_mask_add(&out->pus, pu);
+    }
+    at = out->places;
+    return next_place(&at, &out->first) && profile_mask_parse(list, &out->before);
 }
 
 /* Is the mask still what was set, or the one from before? A runtime puts the main thread on
@@ -126,8 +121,7 @@ static bool read_exported(struct exported *out)
 static bool is_ours(const struct exported *it, const struct profile_mask *mask, bool has_runtime)
 {
     return profile_mask_equal(mask, &it->pus) || profile_mask_equal(mask, &it->before) ||
-           (has_runtime && profile_mask_count(mask) == 1 &&
-            profile_mask_has(mask, (uint32_t)it->first));
+           (has_runtime && profile_mask_count(mask) == 1 && profile_mask_has(mask, it->first));
 }
 
 bool pin_places_read(const struct pin_launcher *launcher, bool has_runtime,
@@ -149,12 +143,9 @@ bool pin_places_read(const struct pin_launcher *launcher, bool has_runtime,
 size_t pin_places_order(uint32_t *out, size_t room)
 {
     size_t count = 0;
-    for (const char *at = pin_environment(places_name);
-         at && (at = strchr(at, '{')) && count < room; at++) {
-        const unsigned long pu = strtoul(at + 1, NULL, 10);
-        if (pu < PROFILE_MASK_PUS) {
-            out[count++] = (uint32_t)pu;
-        }
+    const char *at = pin_environment(places_name);
+    while (count < room && next_place(&at, &out[count])) {
+        count++;
     }
     return count;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mapper/map.h"
@@ -29,8 +28,10 @@ struct planning {
     uint32_t threads;
     bool is_team, exported;
     struct pin_registry *registry;
-    struct profile_mask may_use; /* as asked; `allowed`: what of that the profile knows */
+    struct profile_mask may_use; /* as asked; `left`, `allowed`: what of that the profile knows */
+    struct profile_mask left;
     struct profile_set allowed, taken;
+    struct pin_company *company;    /* on each of `allowed`; NULL: not counted */
     char found[PATH_MAX];           /* where the look-up finds a profile */
     const char *path;               /* of the profile; NULL: there is none */
     struct servet_profile *profile; /* NULL: not read yet */
@@ -162,15 +163,78 @@ static int order_pus(const struct planning *planning, size_t workers, size_t tot
     return code;
 }
 
+static bool has_part(const struct planning *planning)
+{
+    return planning->launcher->name && planning->launcher->row->workers;
+}
+
+/* Ranks that divide the PUs. */
+static size_t count_dividers(const struct planning *planning)
+{
+    const uint32_t ranks = planning->launcher->local_size;
+    return ranks > 1 && !has_part(planning) ? ranks : 1;
+}
+
 /* PUs for a rank that shares its mask and may have any number of threads; 0: it has all of them. */
 static size_t share_of(const struct planning *planning, uint32_t threads)
 {
     const struct pin_launcher *launcher = planning->launcher;
-    if (threads > 0 || !launcher->name || launcher->row->workers || launcher->sharers <= 1) {
+    if (threads > 0 || has_part(planning) || launcher->sharers <= 1) {
         return 0;
     }
     const size_t share = planning->usable / launcher->sharers;
     return share > 0 ? share : 1;
+}
+
+/* Who else is on the PUs that may be used. */
+static bool count_company(struct planning *planning)
+{
+    const struct profile_set *pus = &planning->allowed;
+    if (!planning->company &&
+        (planning->company = malloc(pus->count * sizeof(struct pin_company)))) {
+        pin_registry_count(planning->registry, pus->ids, pus->count, planning->company);
+    }
+    return planning->company;
+}
+
+/* Over other jobs a main thread goes where the fewest of them have theirs: of the PUs of one rank,
+ * each `step` of `count`. */
+static void add_main(struct planning *planning, const uint32_t *pus, size_t count, size_t step,
+                     struct pin_plan *plan)
+{
+    size_t best = 0;
+    unsigned least = UINT_MAX;
+    const bool is_over = profile_mask_has(&plan->avoid, pus[0]) && count_company(planning);
+    for (size_t i = 0; is_over && i < count; i++) {
+        const size_t at = profile_set_position(&planning->allowed, pus[i * step]);
+        if (planning->company[at].mains < least) {
+            least = planning->company[at].mains;
+            best = i;
+        }
+    }
+    profile_mask_add(&plan->mains, pus[best * step]);
+}
+
+/* Leaves this rank's PUs of `total` of all ranks, the first `sure` of which are used for sure: with
+ * `threads` so many for one rank after the other, else one for each in turn. */
+static int keep_own(struct planning *planning, uint32_t *all, size_t total, uint32_t threads,
+                    size_t sure, struct pin_plan *plan)
+{
+    const size_t ranks = count_dividers(planning), step = threads ? 1 : ranks,
+                 own = ranks > 1 ? planning->launcher->local_rank : 0;
+    for (size_t i = 0; i < sure && i < total; i++) {
+        profile_mask_add(&plan->held, all[i]);
+    }
+    for (size_t rank = 0; rank < ranks; rank++) {
+        const size_t count = threads ? threads : (total - rank + ranks - 1) / ranks;
+        add_main(planning, &all[threads ? rank * threads : rank], count, step, plan);
+        plan->count = rank == own ? count : plan->count;
+    }
+    for (size_t i = 0, at = threads ? own * threads : own; i < plan->count; i++, at += step) {
+        all[i] = all[at];
+    }
+    plan->pus = all;
+    return 0;
 }
 
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
@@ -178,10 +242,7 @@ static size_t share_of(const struct planning *planning, uint32_t threads)
 static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan *plan,
                     struct servet_error *error)
 {
-    const bool has_part = planning->launcher->name && planning->launcher->row->workers;
-    const size_t share = share_of(planning, threads);
-    size_t rank = has_part ? 0 : planning->launcher->local_rank,
-           ranks = planning->launcher->local_size && !has_part ? planning->launcher->local_size : 1;
+    const size_t share = share_of(planning, threads), ranks = count_dividers(planning);
     size_t workers = ranks > 1 ? ranks : share ? share : threads, sure;
     /* Without a number of threads any number may come, one at a time; of a team the main thread is
      * there already. */
@@ -190,29 +251,21 @@ static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan
         workers = planning->usable;
     }
     planning->known_workers = sure <= 1 && ranks == 1 ? 0 : workers;
-    size_t total = workers > planning->usable ? workers : planning->usable, count = 0;
+    const size_t total = workers > planning->usable ? workers : planning->usable;
     uint32_t *order = malloc(total * sizeof *order);
     if (!order) {
         return -ENOMEM;
     }
     int code = order_pus(planning, workers, total, order, error);
-    for (size_t slot = 0; code == 0 && slot < sure && slot < total; slot++) {
-        profile_mask_add(&plan->held, order[slot]);
-    }
-    for (size_t slot = rank; code == 0 && slot < total; slot += ranks) {
-        order[count++] = order[slot];
-    }
     if (code < 0) {
         free(order);
         return code;
     }
-    plan->pus = order;
-    plan->count = share && share < count ? share : count;
-    return 0;
+    return keep_own(planning, order, share ? share : total, 0, sure, plan);
 }
 
 /* The region of this rank when each of the node's ranks has `threads` threads. */
-static int take_region(const struct planning *planning, uint32_t threads, struct pin_plan *plan,
+static int take_region(struct planning *planning, uint32_t threads, struct pin_plan *plan,
                        struct servet_error *error)
 {
     size_t ranks = planning->launcher->local_size;
@@ -230,70 +283,70 @@ static int take_region(const struct planning *planning, uint32_t threads, struct
         free(all);
         return code;
     }
-    for (size_t i = 0; i < ranks * threads; i++) {
-        profile_mask_add(&plan->held, all[i]);
-    }
-    memmove(all, all + (size_t)planning->launcher->local_rank * threads, threads * sizeof *all);
-    plan->pus = all;
-    plan->count = threads;
-    return 0;
+    return keep_own(planning, all, ranks * threads, threads, ranks * threads, plan);
 }
 
 /* Where others hold every PU, those that have more company than the least: of jobs, then of their
  * main threads. None where all are alike, or where ranks divide the PUs, each of which would count
  * at another moment. */
-static int find_crowded(const struct planning *planning, struct profile_set *out)
+static void find_crowded(struct planning *planning, struct profile_mask *out)
 {
-    struct profile_mask crowded = {0};
-    unsigned least = UINT_MAX, jobs, mains;
     const struct profile_set *pus = &planning->allowed;
-    for (size_t i = 0; planning->launcher->local_size <= 1 && i < pus->count; i++) {
-        pin_registry_count(planning->registry, pus->ids[i], &jobs, &mains);
-        least = 2 * jobs + (mains > 0) < least ? 2 * jobs + (mains > 0) : least;
-    }
-    for (size_t i = 0; planning->launcher->local_size <= 1 && i < pus->count; i++) {
-        pin_registry_count(planning->registry, pus->ids[i], &jobs, &mains);
-        if (2 * jobs + (mains > 0) > least) {
-            profile_mask_add(&crowded, pus->ids[i]);
+    const size_t count = count_dividers(planning) > 1 || !count_company(planning) ? 0 : pus->count;
+    struct profile_mask seen = {0};
+    unsigned least = UINT_MAX;
+    *out = seen;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned weight = 2 * planning->company[i].jobs + (planning->company[i].mains > 0);
+        if (weight < least) {
+            least = weight;
+            *out = seen;
+        } else if (weight > least) {
+            profile_mask_add(out, pus->ids[i]);
         }
+        profile_mask_add(&seen, pus->ids[i]);
     }
-    return profile_mask_to_set(&crowded, out);
 }
 
-/* Leaves in `allowed` what of it is in `pus`, and in `taken` what of that others hold. */
-static int restrict_to(const struct profile_set *pus, struct planning *planning)
+static int set_pus(struct planning *planning, const struct profile_mask *taken)
 {
-    struct profile_set allowed, taken;
-    int code = profile_set_intersect(&planning->allowed, pus, &allowed);
-    if (code < 0) {
-        return code;
-    }
-    code = profile_set_intersect(&planning->taken, &allowed, &taken);
+    free(planning->company);
+    planning->company = NULL;
     profile_set_free(&planning->allowed);
-    planning->allowed = allowed;
-    planning->usable = allowed.count;
-    if (code < 0) {
-        return code;
-    }
     profile_set_free(&planning->taken);
-    planning->taken = taken;
-    if (taken.count == allowed.count) {
-        profile_set_free(&planning->taken);
-        code = find_crowded(planning, &planning->taken);
+    if (profile_mask_to_set(&planning->left, &planning->allowed) < 0 ||
+        profile_mask_to_set(taken, &planning->taken) < 0) {
+        pin_failure("no memory for the plan; threads are not pinned");
+        return -ENOMEM;
     }
-    return code;
+    planning->usable = planning->allowed.count;
+    return 0;
+}
+
+/* Leaves what is in `pus`; of that others hold those in `avoid`. */
+static int restrict_to(const struct profile_mask *pus, const struct profile_mask *avoid,
+                       struct planning *planning)
+{
+    struct profile_mask taken = *avoid;
+    profile_mask_intersect(&planning->left, pus);
+    profile_mask_intersect(&taken, &planning->left);
+    const bool is_full = profile_mask_equal(&taken, &planning->left);
+    const int rc = set_pus(planning, &taken);
+    if (rc < 0 || !is_full) {
+        return rc;
+    }
+    find_crowded(planning, &taken);
+    profile_set_free(&planning->taken);
+    return profile_mask_to_set(&taken, &planning->taken);
 }
 
 uint32_t pin_plan_cores(const struct profile_class *node_class, const struct profile_set *pus)
 {
+    struct profile_mask seen = {0};
     uint32_t cores = 0;
     for (size_t i = 0; i < pus->count; i++) {
-        const struct profile_set *core = profile_group_of(&node_class->cores, pus->ids[i]);
-        size_t first = 0;
-        while (core && !profile_set_has(pus, core->ids[first])) {
-            first++;
-        }
-        cores += !core || core->ids[first] == pus->ids[i];
+        cores += !profile_mask_has(&seen, pus->ids[i]);
+        pin_plan_add_cores(node_class, &pus->ids[i], 1, &seen);
     }
     return cores;
 }
@@ -312,8 +365,8 @@ void pin_plan_add_cores(const struct profile_class *node_class, const uint32_t *
 
 /* A worker has an equal part of the node, whole cores while these suffice, however many
  * threads it makes: what it starts lives there, too. Leaves the part in `allowed`. */
-static int take_part(const struct profile_class *node_class, struct planning *planning,
-                     struct servet_error *error)
+static int take_part(const struct profile_class *node_class, const struct profile_mask *avoid,
+                     struct planning *planning, struct servet_error *error)
 {
     const uint32_t ranks = planning->launcher->local_size, rank = planning->launcher->local_rank,
                    cores = pin_plan_cores(node_class, &planning->allowed),
@@ -334,23 +387,16 @@ static int take_part(const struct profile_class *node_class, struct planning *pl
         profile_mask_add(&part, all[rank]);
     }
     free(all);
-    struct profile_set pus = {0};
-    if (code == 0) {
-        code = profile_mask_to_set(&part, &pus);
-    }
-    if (code == 0) {
-        code = restrict_to(&pus, planning);
-    }
-    profile_set_free(&pus);
-    return code;
+    return code < 0 ? code : restrict_to(&part, avoid, planning);
 }
 
 /* A rank by itself is sure to use the first of the exported places, wherever it would go by now. */
 static void keep_exported(const struct planning *planning, struct pin_plan *plan)
 {
-    const struct pin_launcher *launcher = planning->launcher;
     const size_t sure = planning->threads ? planning->threads : share_of(planning, 0) + 1;
-    if (launcher->local_size > 1) {
+    plan->count = pin_places_order(plan->pus, plan->count);
+    profile_mask_add(&plan->mains, plan->pus[0]);
+    if (planning->launcher->local_size > 1) {
         return;
     }
     plan->held = (struct profile_mask){0};
@@ -359,25 +405,14 @@ static void keep_exported(const struct planning *planning, struct pin_plan *plan
     }
 }
 
-/* The order that servet-pin exported holds. Else, over other jobs, the rank begins where the fewest
- * of them have their main threads. */
+/* The order that servet-pin exported holds. Else it begins with the main thread's PU. */
 static void settle_order(const struct planning *planning, struct pin_plan *plan)
 {
-    unsigned jobs, mains, least = UINT_MAX;
-    size_t first = 0;
     if (planning->exported) {
-        plan->count = pin_places_order(plan->pus, plan->count);
         keep_exported(planning, plan);
         return;
     }
-    for (size_t i = 0; i < plan->count && profile_mask_has(&plan->avoid, plan->pus[0]); i++) {
-        pin_registry_count(planning->registry, plan->pus[i], &jobs, &mains);
-        if (mains < least) {
-            least = mains;
-            first = i;
-        }
-    }
-    for (; first > 0; first--) {
+    for (size_t i = 1; i < plan->count && !profile_mask_has(&plan->mains, plan->pus[0]); i++) {
         const uint32_t pu = plan->pus[0];
         memmove(plan->pus, plan->pus + 1, (plan->count - 1) * sizeof *plan->pus);
         plan->pus[plan->count - 1] = pu;
@@ -389,15 +424,16 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
     struct servet_error error = {.text = "no memory"};
     const uint32_t threads = planning->threads;
     const struct profile_class *node_class = profile_class_here(planning->profile);
-    const bool workers = planning->launcher->name && planning->launcher->row->workers;
-    int code = restrict_to(&node_class->pus, planning);
+    struct profile_mask known = {0};
+    profile_mask_from_set(&node_class->pus, &known);
+    int code = restrict_to(&known, &plan->avoid, planning);
     map_one_node(node_class, &planning->view);
-    if (code == 0 && workers && planning->launcher->local_size > 1) {
-        code = take_part(node_class, planning, &error);
+    if (code == 0 && has_part(planning) && planning->launcher->local_size > 1) {
+        code = take_part(node_class, &plan->avoid, planning, &error);
     }
     if (code == 0) {
-        bool regions = !workers && planning->launcher->local_size > 1 && threads > 1 &&
-                       (uint64_t)planning->launcher->local_size * threads <= MOST_WORKERS;
+        const size_t ranks = count_dividers(planning);
+        const bool regions = ranks > 1 && threads > 1 && ranks * threads <= MOST_WORKERS;
         code = regions ? take_region(planning, threads, plan, &error)
                        : deal_out(planning, threads, plan, &error);
     }
@@ -448,85 +484,53 @@ static void find_busy(const struct planning *planning, struct profile_mask *out)
     }
 }
 
-/* Adds `busy` to `taken`, unless that would leave nothing: on a node that is busy everywhere, the
- * PUs that others hold still tell PUs apart. */
-static void add_busy(const struct planning *planning, const struct profile_mask *busy,
-                     struct profile_mask *taken)
-{
-    struct profile_mask all = *taken;
-    profile_mask_unite(&all, busy);
-    if (!profile_mask_within(&planning->may_use, &all)) {
-        *taken = all;
-    }
-}
-
 /* In place of any plan made before. */
 static int place_around(struct planning *planning, const struct profile_mask *taken,
                         struct pin_plan *plan)
 {
     pin_plan_free(plan);
-    profile_set_free(&planning->allowed);
-    profile_set_free(&planning->taken);
-    if (profile_mask_to_set(&planning->may_use, &planning->allowed) < 0 ||
-        profile_mask_to_set(taken, &planning->taken) < 0) {
-        pin_failure("no memory for the plan; threads are not pinned");
-        return -ENOMEM;
-    }
-    int rc = planning->profile ? 0 : read_profile(planning, plan);
+    planning->left = planning->may_use;
     plan->avoid = *taken;
-    return rc < 0 ? rc : place_workers(planning, plan);
+    return place_workers(planning, plan);
 }
 
-/* Takes the PUs of `pus` that are sure to be used and that no job was seen to hold. False: another
- * job has come meanwhile, and nothing is taken. */
-static bool take_all(struct pin_registry *registry, struct pin_plan *plan)
+/* Takes the PUs that are sure to be used and that no job was seen to hold, and main threads' over
+ * others. False: another job has come meanwhile, and nothing is taken. */
+static bool take_all(const struct planning *planning, struct pin_plan *plan)
 {
+    struct profile_mask laid = plan->mains;
+    profile_mask_intersect(&laid, &plan->avoid);
     plan->ours = plan->held;
     profile_mask_subtract(&plan->ours, &plan->avoid);
-    if (pin_registry_take_all(registry, &plan->ours, plan->pus[0], false)) {
-        return true;
+    if (!pin_registry_take_all(planning->registry, &plan->ours, &plan->mains, false)) {
+        plan->ours = (struct profile_mask){0};
+        return false;
     }
-    plan->ours = (struct profile_mask){0};
-    return false;
+    if (planning->is_team && pin_registry_take_all(planning->registry, &laid, &laid, true)) {
+        profile_mask_unite(&plan->ours, &laid);
+    }
+    return true;
 }
 
-/* So often another job may come between the look and the choice. */
+/* So often a job that does not wait for its turn may come between the look and the choice. */
 #define MOST_TRIES 8
-#define NAP_NS 250000
-
-/* Others that choose at this moment, as ranks of a job do, take PUs and give them back again. */
-static void nap(const struct planning *planning, int tries)
-{
-    const int longer = planning->launcher->node_ranks > 1 ? tries : 0;
-    nanosleep(&(struct timespec){.tv_nsec = (long)NAP_NS << longer}, NULL);
-}
-
-/* Are fewer PUs free than the process has threads? */
-static bool lacks_room(const struct planning *planning, const struct profile_mask *taken)
-{
-    struct profile_mask left = planning->may_use;
-    profile_mask_subtract(&left, taken);
-    return profile_mask_count(&left) < (planning->threads ? planning->threads : 1);
-}
 
 /* For a process by itself, and for the first rank of a job, whose look counts for all of them. */
-static int place_first(struct planning *planning, struct pin_registry *registry,
-                       const struct profile_mask *busy, struct pin_plan *plan)
+static int place_first(struct planning *planning, const struct profile_mask *busy,
+                       struct pin_plan *plan)
 {
+    struct profile_mask taken, all;
     int rc = 0;
     for (int i = 0; i < MOST_TRIES; i++) {
-        struct profile_mask taken;
-        pin_registry_look(registry, &planning->may_use, &taken);
-        if (i + 1 < MOST_TRIES && lacks_room(planning, &taken)) {
-            nap(planning, i);
-            continue;
-        }
-        add_busy(planning, busy, &taken);
-        rc = place_around(planning, &taken, plan);
-        if (rc < 0 || take_all(registry, plan)) {
+        pin_registry_look(planning->registry, &planning->may_use, &taken);
+        all = taken;
+        profile_mask_unite(&all, busy);
+        /* On a node that is busy everywhere, the PUs that others hold still tell PUs apart. */
+        const bool is_room = !profile_mask_within(&planning->may_use, &all);
+        rc = place_around(planning, is_room ? &all : &taken, plan);
+        if (rc < 0 || take_all(planning, plan)) {
             break;
         }
-        nap(planning, i);
     }
     return rc;
 }
@@ -535,34 +539,39 @@ static int place_first(struct planning *planning, struct pin_registry *registry,
  * earlier. */
 static void take_own(struct pin_registry *registry, struct pin_plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        if (profile_mask_has(&plan->held, plan->pus[i])) {
-            profile_mask_add(&plan->ours, plan->pus[i]);
-        }
-    }
-    (void)pin_registry_take_all(registry, &plan->ours, plan->pus[0], true);
+    plan->ours = plan->held;
+    profile_mask_intersect(&plan->ours, &plan->own);
+    plan->mains = (struct profile_mask){0};
+    profile_mask_add(&plan->mains, plan->pus[0]);
+    (void)pin_registry_take_all(registry, &plan->ours, &plan->mains, true);
 }
 
+/* Ranks that divide the PUs plan together, workers each in its part. */
 static int place_among_others(struct planning *planning, struct pin_registry *registry,
                               struct pin_plan *plan)
 {
-    struct profile_mask busy = {0}, taken = {0};
-    const bool together = planning->launcher->job != 0 && planning->launcher->node_ranks > 1;
-    if (planning->launcher->local_size > 1 && !registry->on) {
-        return place_around(planning, &taken, plan);
+    struct profile_mask busy, taken = {0};
+    const bool together = count_dividers(planning) > 1;
+    int rc = set_pus(planning, &taken);
+    if (rc == 0) {
+        rc = read_profile(planning, plan);
     }
-    if (together && !pin_registry_lead(registry, &planning->may_use, &taken)) {
-        int rc = place_around(planning, &taken, plan);
+    if (rc < 0) {
+        return rc;
+    }
+    find_busy(planning, &busy);
+    if (!pin_registry_begin_turn(registry, &planning->may_use, together, &taken)) {
+        rc = place_around(planning, &taken, plan);
         if (rc == 0) {
             take_own(registry, plan);
         }
         return rc;
     }
-    find_busy(planning, &busy);
-    int rc = place_first(planning, registry, &busy, plan);
+    rc = place_first(planning, &busy, plan);
     if (together) {
         pin_registry_publish(registry, &plan->avoid);
     }
+    pin_registry_end_turn(registry);
     return rc;
 }
 
@@ -583,6 +592,7 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
                                 .exported = request->exported,
                                 .registry = registry,
                                 .may_use = *request->allowed,
+                                .left = *request->allowed,
                                 .priority = priority_of(request->options, request->launcher)};
     struct pin_plan plan = {0};
     if (pin_plan_meets_unseen(request->options, registry, request->allowed)) {
@@ -590,6 +600,7 @@ int pin_plan_make(const struct pin_plan_request *request, struct pin_registry *r
     }
     find_path(&planning);
     int rc = place_among_others(&planning, registry, &plan);
+    free(planning.company);
     profile_free(planning.profile);
     profile_set_free(&planning.allowed);
     profile_set_free(&planning.taken);
@@ -624,6 +635,6 @@ void pin_plan_free(struct pin_plan *plan)
     free(plan->pus);
     plan->pus = NULL;
     plan->count = 0;
-    plan->held = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
+    plan->held = plan->mains = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
     plan->memory = (struct pin_memory){0};
 }

@@ -24,6 +24,7 @@ struct pin_plan {
     size_t count;  /* at least 1 */
     /* PUs that the process, and all ranks of its job on this node, are sure to use */
     struct profile_mask held;
+    struct profile_mask mains; /* their main threads, as far as this process places them */
     struct profile_mask avoid; /* other jobs hold these, or strangers keep them busy */
     struct profile_mask ours;  /* the registry knows that this process has them */
     struct pin_memory memory;  /* where its pages go */

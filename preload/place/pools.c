@@ -185,16 +185,15 @@ static size_t take_free(struct pin_pools *pools, bool is_main, bool is_rest)
 static size_t take_beside_others(struct pin_pools *pools, bool is_main)
 {
     size_t best = PIN_NO_PLACE;
-    unsigned least_mains = 0, least_jobs = 0;
+    struct pin_company here, least = {0};
     for (size_t at = 0; at < pools->count; at++) {
-        unsigned jobs, mains;
         if (pools->places[at].threads > 0) {
             continue;
         }
-        pin_registry_count(pools->registry, pools->places[at].pu, &jobs, &mains);
-        if (best == PIN_NO_PLACE || mains < least_mains ||
-            (mains == least_mains && jobs < least_jobs)) {
-            best = at, least_mains = mains, least_jobs = jobs;
+        pin_registry_count(pools->registry, &pools->places[at].pu, 1, &here);
+        if (best == PIN_NO_PLACE || here.mains < least.mains ||
+            (here.mains == least.mains && here.jobs < least.jobs)) {
+            best = at, least = here;
         }
     }
     if (best != PIN_NO_PLACE) {

@@ -32,7 +32,9 @@ static const struct profile_launcher launchers[] = {
     ROW("Open MPI", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
         "mpirun mpiexec orte prte oshrun", "PMIX_NAMESPACE",
         .bound = "OMPI_MCA_orte_bound_at_launch PRTE_MCA_prte_bound_at_launch",
-        .asked = "OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy"),
+        .asked =
+            "OMPI_MCA_hwloc_base_binding_policy PRTE_MCA_hwloc_default_binding_policy "
+            "OMPI_MCA_rmaps_base_mapping_policy=PE= PRTE_MCA_rmaps_default_mapping_policy=PE="),
     /* mpirun_rsh of MVAPICH2 (user guide). */
     ROW("MVAPICH", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", NULL, "mpispawn",
         NULL),

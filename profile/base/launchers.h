@@ -28,7 +28,7 @@ struct profile_launcher {
     const char *daemon; /* list: beginnings of the names of the processes that start ranks; NULL */
     const char *job;    /* list: variables that name a job together; NULL: none does */
     const char *bound, *asked; /* lists: variables, one of which is set where it binds ranks one by
-                                  one, and where the user has said how; NULL: it never does */
+                                  one, and where the user has said how (NAME=TEXT in its value) */
 };
 
 /* The value of a variable in an environment `of` the caller's kind, valid until the next call;

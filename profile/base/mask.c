@@ -1,6 +1,7 @@
 /* CPU masks as the kernel keeps them. */
 #include "profile/base/mask.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,27 @@ bool profile_mask_within(const struct profile_mask *mask, const struct profile_m
         beyond |= mask->word[i] & ~other->word[i];
     }
     return beyond == 0;
+}
+
+bool profile_mask_parse(const char *list, struct profile_mask *out)
+{
+    *out = (struct profile_mask){0};
+    for (;; list++) {
+        char *end;
+        const unsigned long first = strtoul(list, &end, 10);
+        const bool is_range = *end == '-' && isdigit((unsigned char)end[1]);
+        const unsigned long last = is_range ? strtoul(end + 1, &end, 10) : first;
+        if (!isdigit((unsigned char)*list) || last < first) {
+            return false;
+        }
+        for (unsigned long pu = first; pu <= last && pu < PROFILE_MASK_PUS; pu++) {
+            profile_mask_add(out, (uint32_t)pu);
+        }
+        list = end;
+        if (*list != ',') {
+            return *list == '\0' || *list == '\n' || *list == ' ';
+        }
+    }
 }
 
 int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out)

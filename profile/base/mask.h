@@ -53,6 +53,8 @@ bool profile_mask_within(const struct profile_mask *mask, const struct profile_m
 int profile_mask_to_set(const struct profile_mask *mask, struct profile_set *out);
 void profile_mask_from_set(const struct profile_set *set, struct profile_mask *out);
 
+/* A cpulist, which a blank or the line ends. False: it is malformed, or empty. */
+bool profile_mask_parse(const char *list, struct profile_mask *out);
 /* Writes the cpulist ("0-3,8"), cut off where the buffer ends. */
 void profile_mask_format(const struct profile_mask *mask, char *buffer, size_t size);
 

@@ -25,18 +25,6 @@ static inline const char *profile_nearness(const struct profile_mask *pus,
     return profile_mask_within(pus, near) ? "near" : "partly near";
 }
 
-static inline bool profile_mask_parse(const char *list, struct profile_mask *out)
-{
-    struct profile_set set;
-    if (profile_set_parse(list, &set) < 0) {
-        return false;
-    }
-    *out = (struct profile_mask){0};
-    profile_mask_from_set(&set, out);
-    profile_set_free(&set);
-    return true;
-}
-
 /* The PUs that the kernel calls near a PCI device. The address may have capital letters; `root`: of
  * /sys. */
 static inline bool profile_near_bus(const char *root, const char *bus_id, struct profile_mask *out)
@@ -60,14 +48,13 @@ static inline const char *profile_first_beside(const char *text)
 static inline bool profile_next_beside(const char **at, char *name, size_t size,
                                        struct profile_mask *near)
 {
-    char list[4096];
     *at += strspn(*at, " ");
     const size_t length = strcspn(*at, "="), end = strcspn(*at, " ");
-    if (length >= end || length >= size || end - length > sizeof list) {
+    if (length >= end || length >= size) {
         return false;
     }
     snprintf(name, size, "%.*s", (int)length, *at);
-    snprintf(list, sizeof list, "%.*s", (int)(end - length - 1), *at + length + 1);
+    const char *list = *at + length + 1;
     *at += end;
     return profile_mask_parse(list, near);
 }

@@ -341,7 +341,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
     return __real_nanosleep(time, left);
 }
 
-/* It looks again: jobs that choose at one moment take PUs and give them back. */
+/* Jobs that choose at one moment take PUs and give them back: they do it in turn. */
 TEST(pus_that_another_job_gives_back_at_once_are_taken)
 {
     pthread_t thread;
@@ -349,7 +349,8 @@ TEST(pus_that_another_job_gives_back_at_once_are_taken)
     struct profile_mask own;
     ck_assert_int_eq(profile_mask_get(0, &own), 0);
     ck_assert_int_eq(pin_registry_open(&another_job, path, 1), 0);
-    ck_assert(pin_registry_take_all(&another_job, &own, PROFILE_MASK_PUS, false));
+    ck_assert(pin_registry_begin_turn(&another_job, &own, false, NULL));
+    ck_assert(pin_registry_take_all(&another_job, &own, &own, false));
     pin_here.options.no_registry = false;
     pin_here.options.registry = path;
     ends_soon = true;

@@ -113,19 +113,19 @@ TEST(what_others_hold_is_seen_until_they_end)
 /* All or none: what is taken with one that another job has is free again. */
 TEST(several_are_taken_together)
 {
-    const struct profile_mask three = {.word = {7}}, two = {.word = {3}};
+    const struct profile_mask three = {.word = {7}}, two = {.word = {3}}, first_pu = {.word = {1}};
     struct other other = start_holder(2);
-    ck_assert(!pin_registry_take_all(&here, &three, 0, false));
+    ck_assert(!pin_registry_take_all(&here, &three, &first_pu, false));
     struct other first = start_holder(0), second;
     end(&first);
-    ck_assert(pin_registry_take_all(&here, &two, 0, false));
+    ck_assert(pin_registry_take_all(&here, &two, &first_pu, false));
     wanted = 0;
     first = start(take);
     ck_assert_int_eq(first.said, 0);
     wanted = 1;
     second = start(take);
     ck_assert_int_eq(second.said, 0);
-    ck_assert(pin_registry_take_all(&here, &three, 0, true));
+    ck_assert(pin_registry_take_all(&here, &three, &first_pu, true));
     end(&first);
     end(&second);
     end(&other);
@@ -154,18 +154,19 @@ TEST(no_holder_is_missed, .loops = 16)
  * holds. */
 TEST(jobs_on_one_pu_are_counted)
 {
-    unsigned jobs, mains;
+    struct pin_company company;
+    const uint32_t pu = 2;
     as_main = true;
     struct other first = start_holder(2);
     as_main = false;
     beside = true;
     struct other second = start_holder(2);
-    pin_registry_count(&here, 2, &jobs, &mains);
-    ck_assert(jobs == 2 && mains == 1);
+    pin_registry_count(&here, &pu, 1, &company);
+    ck_assert(company.jobs == 2 && company.mains == 1);
     ck_assert(pin_registry_take(&here, 2, false, true));
     end(&first);
-    pin_registry_count(&here, 2, &jobs, &mains);
-    ck_assert(jobs == 1 && mains == 0);
+    pin_registry_count(&here, &pu, 1, &company);
+    ck_assert(company.jobs == 1 && company.mains == 0);
     ck_assert(pin_registry_take(&here, 2, true, false));
     beside = false;
     struct other third = start(take);
@@ -178,13 +179,14 @@ TEST(jobs_on_one_pu_are_counted)
 TEST(a_crowd_on_one_pu_is_no_failure)
 {
     struct other other[12];
-    unsigned jobs, mains;
+    struct pin_company company;
+    const uint32_t pu = 4;
     beside = true;
     for (size_t i = 0; i < 12; i++) {
         other[i] = start_holder(4);
     }
-    pin_registry_count(&here, 4, &jobs, &mains);
-    ck_assert_uint_eq(jobs, 8);
+    pin_registry_count(&here, &pu, 1, &company);
+    ck_assert_uint_eq(company.jobs, 8);
     ck_assert(pin_registry_take(&here, 4, false, true));
     for (size_t i = 0; i < 12; i++) {
         end(&other[i]);
@@ -592,21 +594,23 @@ static struct profile_mask first_taken;
 /* The first of its job, which takes PUs 0 and 1 for all ranks; it counts PU 7 as taken, too. */
 static int lead(void)
 {
-    if (come() < 0 || !pin_registry_lead(&here, &few, &first_taken)) {
+    if (come() < 0 || !pin_registry_begin_turn(&here, &few, true, &first_taken)) {
         return -1;
     }
     pin_registry_take(&here, 0, true, false);
     pin_registry_take(&here, 0, false, false);
     pin_registry_take(&here, 1, false, false);
+    pin_registry_look(&here, &few, &first_taken);
     profile_mask_add(&first_taken, 7);
     pin_registry_publish(&here, &first_taken);
+    pin_registry_end_turn(&here);
     return 0;
 }
 
 static int follow(void)
 {
     struct profile_mask taken;
-    if (come() < 0 || pin_registry_lead(&here, &few, &taken)) {
+    if (come() < 0 || pin_registry_begin_turn(&here, &few, true, &taken)) {
         return -1;
     }
     return pin_registry_take(&here, 1, true, false) ? (int)taken.word[0] : -2;
@@ -637,7 +641,7 @@ TEST(ranks_start_from_what_the_first_one_found)
 
 static int lead_only(void)
 {
-    return come() < 0 || !pin_registry_lead(&here, &few, &first_taken) ? -1 : 0;
+    return come() < 0 || !pin_registry_begin_turn(&here, &few, true, &first_taken) ? -1 : 0;
 }
 
 /* A first rank that is killed or stopped before it has said anything. */
@@ -652,12 +656,11 @@ TEST(a_first_rank_that_says_nothing_is_not_waited_for)
     job = 0;
     struct other stranger = start_holder(3);
     alarm(5);
-    ck_assert(!pin_registry_lead(&here, &few, &taken));
+    ck_assert(!pin_registry_begin_turn(&here, &few, true, &taken));
     alarm(0);
     ck_assert_uint_eq(taken.word[0], 1 << 3);
     end(&first);
-    ck_assert(pin_registry_lead(&here, &few, &taken));
-    ck_assert_uint_eq(taken.word[0], 1 << 3);
+    ck_assert(pin_registry_begin_turn(&here, &few, true, &taken));
     end(&stranger);
 }
 
@@ -758,7 +761,8 @@ static int lock_everything(void)
 TEST(who_holds_everything_stops_nobody, .loops = 2)
 {
     struct profile_mask held, all = {0};
-    unsigned jobs, mains;
+    struct pin_company company;
+    const uint32_t pu = 3;
     profile_mask_all(&all);
     lock_type = _i ? F_RDLCK : F_WRLCK;
     const struct other other = start(lock_everything);
@@ -766,9 +770,9 @@ TEST(who_holds_everything_stops_nobody, .loops = 2)
     pin_registry_look(&here, &all, &held);
     ck_assert(profile_mask_empty(&held));
     ck_assert(pin_registry_take(&here, 3, false, false));
-    pin_registry_count(&here, 3, &jobs, &mains);
-    ck_assert_uint_eq(jobs, 0);
-    ck_assert_int_eq(pin_registry_lead(&here, &few, &held), _i);
+    pin_registry_count(&here, &pu, 1, &company);
+    ck_assert_uint_eq(company.jobs, 0);
+    ck_assert_int_eq(pin_registry_begin_turn(&here, &few, true, &held), _i);
     end(&other);
 }
 
@@ -872,7 +876,7 @@ TEST(without_a_file_there_is_no_registry)
     pin_registry_look(&registry, &few, &held);
     ck_assert(!registry.on && profile_mask_empty(&held) &&
               pin_registry_take(&registry, 0, false, false) &&
-              pin_registry_lead(&registry, &few, &held));
+              pin_registry_begin_turn(&registry, &few, false, &held));
 }
 
 TESTS(.setup = setup)

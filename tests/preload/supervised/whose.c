@@ -1,6 +1,7 @@
 /* An OpenMP program that asks the kernel, not /proc, for the masks of its threads, which all live
- * at one moment. Appends "thread RANK NUMBER PUS" for each to the file $WHOSE, since a launcher
- * that passes output on may cut a line in two: RANK is the argument, or the launcher's word. */
+ * at one moment: until the file $WHOSE has $WHOSE_LINES. Appends "thread JOB.RANK NUMBER PUS" for
+ * each, since a launcher that passes output on may cut a line in two: JOB is $JOB, RANK the
+ * argument, or the launcher's word. */
 #include <fcntl.h>
 #include <omp.h>
 #include <sched.h>
@@ -21,6 +22,23 @@ static const char *rank_of_launcher(void)
     return "?";
 }
 
+/* All have written theirs; after a while it is not waited for longer. */
+static void wait_for_all(void)
+{
+    for (int i = 0, lines = 0; i < 2000 && lines < atoi(getenv("WHOSE_LINES")); i++) {
+        char text[4096];
+        const int in = open(getenv("WHOSE"), O_RDONLY);
+        lines = 0;
+        for (ssize_t got; (got = read(in, text, sizeof text)) > 0;) {
+            for (ssize_t k = 0; k < got; k++) {
+                lines += text[k] == '\n';
+            }
+        }
+        close(in);
+        usleep(10000);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *rank = argc > 1 ? argv[1] : rank_of_launcher();
@@ -30,10 +48,10 @@ int main(int argc, char **argv)
         char line[1024];
         cpu_set_t pus;
         CPU_ZERO(&pus);
-        usleep(100000); /* no thread that lives briefly */
 #pragma omp barrier
         sched_getaffinity(0, sizeof pus, &pus);
-        int used = snprintf(line, sizeof line, "thread %s %d", rank, omp_get_thread_num());
+        int used = snprintf(line, sizeof line, "thread %s.%s %d", getenv("JOB"), rank,
+                            omp_get_thread_num());
         for (int pu = 0; pu < 64; pu++) {
             used += CPU_ISSET(pu, &pus) ? snprintf(line + used, 8, " %d", pu) : 0;
         }
@@ -41,8 +59,9 @@ int main(int argc, char **argv)
         if (write(out, line, strlen(line)) < 0) {
             exit(3);
         }
+#pragma omp master
+        wait_for_all();
 #pragma omp barrier
-        usleep(200000); /* and none that is gone when another rank begins */
     }
     return 0;
 }
