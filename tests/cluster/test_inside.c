@@ -14,7 +14,7 @@
 /* Answer of the node, with this command for servet-probe. */
 static char *said(const char *command)
 {
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     struct node_run run;
     cpu_set_t mask;
     uint32_t pu = 0;
@@ -27,7 +27,6 @@ static char *said(const char *command)
     while (probe_node_run_busy(&run)) {
         usleep(1000);
     }
-    profile_set_free(&pus);
     return kept(probe_node_run_text(&run));
 }
 

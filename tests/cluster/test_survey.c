@@ -187,9 +187,8 @@ TEST(a_budget_ends_early_and_says_so)
 
 static void assert_hostlist(const char *expected, char **names, uint32_t count)
 {
-    char *text = probe_network_hostlist(names, count);
+    FREED char *text = probe_network_hostlist(names, count);
     ck_assert_str_eq(text, expected);
-    free(text);
 }
 
 TEST(names_are_written_as_batch_systems_do)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Our reader skips one at the beginning (RFC 8259, section 8.1), jansson refuses it. */
@@ -104,13 +105,11 @@ static void expect_same(const struct profile_json *ours, json_t *theirs)
 static void expect_same_again(const struct profile_json *value, json_t *theirs)
 {
     struct servet_error error = {""};
-    struct profile_json *again = NULL;
-    char *text = profile_json_text(value, false);
+    FREED struct profile_json *again = NULL;
+    FREED char *text = profile_json_text(value, false);
     fuzz_expect(text && profile_json_read(text, strlen(text), "again", &again, &error) == 0,
                 "to read what was written");
     expect_same(again, theirs);
-    free(again);
-    free(text);
 }
 
 static bool has_key_twice(const char *text, size_t size)
@@ -125,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct servet_error error = {""};
     struct profile_json *ours;
     const char *text = (const char *)data;
-    char *copy = malloc(size + 1);
+    FREED char *copy = malloc(size + 1);
     if (!copy) {
         return 0;
     }
@@ -150,6 +149,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     json_decref(theirs);
     free(ours);
-    free(copy);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Names of a long list that are looked up: each costs a walk through it. */
@@ -61,9 +62,8 @@ static void read_hosts(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = fuzz_text(data, size);
+    FREED char *text = fuzz_text(data, size);
     read_pus(text);
     read_hosts(text);
-    free(text);
     return 0;
 }

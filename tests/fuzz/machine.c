@@ -6,7 +6,7 @@ const char *const fuzz_seeds[] = {NULL};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct sim sim = {0};
+    FREED_BY(probe_sim_free) struct sim sim = {0};
     struct machine machine = {0};
     struct servet_error error = {""};
     int rc = probe_sim_load(fuzz_file(data, size), &sim, &machine, &error);
@@ -14,6 +14,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_expect((rc == 0) == (machine.declared != NULL), "a machine, or none");
     profile_set_free(&machine.pus);
     profile_free(machine.declared);
-    probe_sim_free(&sim);
     return 0;
 }

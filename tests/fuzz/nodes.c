@@ -1,4 +1,5 @@
 /* The file with the nodes of a job (servet-map --nodes), and Slurm's list of them. */
+#include "profile/scope.h"
 #include <stdlib.h>
 
 #include "mapper/command/command.h"
@@ -28,11 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_expect((rc == 0) == (pus.count > 0), "PUs, or none");
     profile_set_free(&pus);
     pus = (struct profile_set){0};
-    char *text = fuzz_text(data, size);
+    FREED char *text = fuzz_text(data, size);
     setenv("SLURM_JOB_NODELIST", text, 1);
     fuzz_expect_answer(map_job_from_slurm(cluster(), &pus, &error), &error);
     unsetenv("SLURM_JOB_NODELIST");
     profile_set_free(&pus);
-    free(text);
     return 0;
 }

@@ -4,6 +4,7 @@
  *
  * usage: NAME FILE|FOLDER…    (the seeds; of a folder its files)
  * FUZZ_INPUT=FILE keeps the latest input there: after a crash, the one that did it. */
+#include "profile/scope.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static void change(struct input *in)
 static void run(const struct input *in)
 {
     const char *kept = getenv("FUZZ_INPUT");
-    uint8_t *data = malloc(in->size ? in->size : 1);
+    FREED uint8_t *data = malloc(in->size ? in->size : 1);
     fuzz_expect(data, "memory");
     memcpy(data, in->data, in->size);
     FILE *file = kept ? fopen(kept, "we") : NULL;
@@ -163,7 +164,6 @@ static void run(const struct input *in)
         fclose(file);
     }
     LLVMFuzzerTestOneInput(data, in->size);
-    free(data);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
 /* Do ranks lie beside their GPUs and cards, as evenly as the machine lets them? */
+#include "profile/scope.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +129,7 @@ static int ask(const struct question *question, const struct servet_profile *pro
                bool exclusive, uint32_t *pus, struct map_devices *devices,
                struct servet_error *error)
 {
-    struct profile_set allowed = {0};
+    FREED_BY(profile_set_free) struct profile_set allowed = {0};
     struct map_device_request request = {
         .ranks = {.ranks = question->ranks, .threads_each = question->threads},
         .gpus = question->gpus,
@@ -139,7 +140,6 @@ static int ask(const struct question *question, const struct servet_profile *pro
         request.ranks.allowed = &allowed;
     }
     int rc = map_devices(profile, &request, pus, devices, error);
-    profile_set_free(&allowed);
     return rc;
 }
 
@@ -147,9 +147,9 @@ TEST(ranks_lie_beside_their_devices, .loops = sizeof questions / sizeof *questio
 {
     const struct question *question = &questions[_i];
     uint32_t pus[64];
-    struct map_devices devices;
+    FREED_BY(map_devices_free) struct map_devices devices;
     struct servet_error error;
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t size;
     struct servet_profile *profile = machine(question->machine);
     ck_assert_msg(ask(question, profile, false, pus, &devices, &error) == 0, "%s", error.text);
@@ -159,8 +159,6 @@ TEST(ranks_lie_beside_their_devices, .loops = sizeof questions / sizeof *questio
     }
     fclose(out);
     ck_assert_str_eq(text, question->expected);
-    free(text);
-    map_devices_free(&devices);
 }
 
 /* Two packages of 56 cores, four NUMA nodes each; GPUs in nodes 1, 3, 5 and 7. */
@@ -191,9 +189,9 @@ TEST(ranks_cross_packages_and_nodes_only_where_they_must,
                                       .gpus = ALL,
                                       .cpuset = crossings[_i].cpuset};
     uint32_t pus[112];
-    struct map_devices devices;
+    FREED_BY(map_devices_free) struct map_devices devices;
     struct servet_error error;
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t size;
     ck_assert_int_eq(ask(&question, machine("matrix"), false, pus, &devices, &error), 0);
     FILE *out = open_memstream(&text, &size);
@@ -209,8 +207,6 @@ TEST(ranks_cross_packages_and_nodes_only_where_they_must,
     }
     fclose(out);
     ck_assert_str_eq(text, crossings[_i].expected);
-    free(text);
-    map_devices_free(&devices);
 }
 
 /* Ranks wider than the NUMA node of their GPU leave out what is near the GPU of the other one, on
@@ -254,8 +250,8 @@ static void check_even(const struct servet_profile *profile, uint32_t ranks)
 {
     const struct profile_class *of = &profile->classes[0];
     uint32_t *pus = calloc(ranks, sizeof *pus), least = UINT32_MAX, most = 0;
-    uint32_t *on = calloc(profile_class_span(of), sizeof *on);
-    struct map_devices devices;
+    FREED uint32_t *on = calloc(profile_class_span(of), sizeof *on);
+    FREED_BY(map_devices_free) struct map_devices devices;
     struct servet_error error;
     const struct question question = {.ranks = ranks, .threads = 1, .gpus = ALL};
     ck_assert_int_eq(ask(&question, profile, false, pus, &devices, &error), 0);
@@ -275,9 +271,7 @@ static void check_even(const struct servet_profile *profile, uint32_t ranks)
         ck_assert_uint_eq(on[pus[r]]++, 0);
         ck_assert_uint_ge(devices.first[r + 1], devices.first[r] + 1);
     }
-    map_devices_free(&devices);
     free(pus);
-    free(on);
 }
 
 TEST(any_number_of_ranks_shares_the_gpus_evenly)
@@ -335,7 +329,7 @@ TEST(a_cluster_shares_ranks_out_over_the_gpus_of_all_nodes)
     struct servet_profile *profile = machine("lassen");
     struct profile_node_range *range = &profile->nodes[0];
     uint32_t pus[8], span = profile_class_span(&profile->classes[0]);
-    struct map_devices devices;
+    FREED_BY(map_devices_free) struct map_devices devices;
     struct servet_error error;
     free(range->names);
     range->names = strdup("lassen[1-2]");
@@ -347,7 +341,6 @@ TEST(a_cluster_shares_ranks_out_over_the_gpus_of_all_nodes)
         ck_assert_uint_eq(pus[r] + span, pus[r + 4]);
         ck_assert_ptr_eq(devices.held[r].device, devices.held[r + 4].device);
     }
-    map_devices_free(&devices);
 }
 
 TESTS(.seconds = 120)

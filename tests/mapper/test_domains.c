@@ -1,5 +1,6 @@
 /* Is the machine divided evenly among the ranks of a hybrid program, and are their threads spread
  * or packed inside? */
+#include "profile/scope.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,9 +211,8 @@ TEST(pus_of_others_are_left_to_them_while_there_are_free_ones)
     uint32_t out[MOST];
     ck_assert_int_eq(map_domains(node, &request, out, NULL), 0);
     ck_assert_int_eq(profile_set_from_array(out, 4, &used), 0);
-    char *text = profile_set_text(&used);
+    FREED char *text = profile_set_text(&used);
     ck_assert_str_eq(text, "1,3-4,6");
-    free(text);
     profile_set_free(&used);
     profile_set_free(&allowed);
     profile_set_free(&taken);
@@ -544,7 +544,7 @@ TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
     enum { LARGE = 768 };
     static uint32_t threads[LARGE], workers[LARGE];
     static const size_t counts[] = {20, 90, 255, 256, 300, 500, 640};
-    struct profile_set taken;
+    FREED_BY(profile_set_free) struct profile_set taken;
     struct servet_profile *profile = described("package:4 [numa] l3:8 core:8 pu:3");
     ck_assert_int_eq(profile_set_parse("0-30,200-210,388-392,601,640", &taken), 0);
     for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
@@ -563,7 +563,6 @@ TEST(one_rank_gets_the_pus_of_as_many_workers_however_many)
                           count, i % 2 ? "communication" : "memory", threads[t], workers[t]);
         }
     }
-    profile_set_free(&taken);
 }
 
 TEST(bad_requests_are_refused)

@@ -11,6 +11,7 @@
 
 #include "mapper/formats/formats.h"
 #include "profile/base/error.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
 #include "tests/profile/fixture.h"
@@ -255,9 +256,9 @@ TEST(prrte_reads_what_is_printed, .loops = (sizeof prrte / sizeof *prrte))
 {
     const uint32_t order[] = {3, 0, 6, 5};
     const struct map_format *format = map_format_find(prrte[_i].format);
-    struct map_mapping mapping;
+    FREED_BY(map_mapping_free) struct map_mapping mapping;
     struct servet_error error;
-    char *text;
+    FREED char *text;
     size_t length;
     regex_t grammar;
     ck_assert_int_eq(map_mapping_make(described("package:2 core:2 pu:2"), order, 4, NULL, &mapping),
@@ -268,8 +269,6 @@ TEST(prrte_reads_what_is_printed, .loops = (sizeof prrte / sizeof *prrte))
     ck_assert_int_eq(regcomp(&grammar, prrte[_i].grammar, REG_EXTENDED | REG_NOSUB), 0);
     ck_assert_msg(regexec(&grammar, text, 0, NULL, 0) == 0, "%s", text);
     regfree(&grammar);
-    free(text);
-    map_mapping_free(&mapping);
 }
 
 TEST(every_format_says_the_mapping_it_was_given)

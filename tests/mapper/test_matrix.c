@@ -8,6 +8,7 @@
 #include "mapper/map.h"
 #include "mapper/traffic/traffic.h"
 #include "profile/base/child.h"
+#include "profile/scope.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/mapper/random_profile.h"
@@ -172,7 +173,7 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
     static uint32_t threads[MOST_IN_RING], leaves[MOST_IN_RING], placed[MOST_IN_RING];
     uint32_t apart = MOST_IN_RING / ranks;
     struct map_traffic_seconds seconds;
-    struct map_matrix matrix;
+    FREED_BY(map_matrix_free) struct map_matrix matrix;
     bool used[MOST_IN_RING] = {false};
     make_ring(ranks, &matrix);
     matrix.threads = threads;
@@ -189,7 +190,6 @@ static void place_two_sizes(struct map_view *view, uint32_t ranks)
     }
     ck_assert_msg(seconds.greedy < 0.9 * seconds.in_order, "%u: %g, rank order %g", ranks,
                   seconds.greedy, seconds.in_order);
-    map_matrix_free(&matrix);
 }
 
 /* For few ranks, where all pairs are tried, and for many. */
@@ -197,12 +197,11 @@ TEST(no_rank_takes_a_region_of_another_size)
 {
     static const uint32_t counts[] = {12, 200, MOST_IN_RING};
     struct servet_profile *profile = described("package:4 [numa] l3:10 core:15 pu:1");
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         place_two_sizes(&view, counts[i]);
     }
-    map_view_free(&view);
 }
 
 /* As the profile says it, pair by pair; `placed` NULL: in rank order. */
@@ -296,8 +295,8 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
     for (uint32_t i = 0; i < RANKS; i++) {
         leaves[i] = i;
     }
-    struct map_matrix matrix;
-    struct map_view view;
+    FREED_BY(map_matrix_free) struct map_matrix matrix;
+    FREED_BY(map_view_free) struct map_view view;
     struct servet_profile *profile = parsed(larger.out);
     make_shuffled_grid(&random, SIDE, 8192, &matrix);
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
@@ -314,8 +313,6 @@ TEST(thousands_of_ranks_are_cut_level_by_level)
                   seconds.in_order);
     ck_assert_int_eq(map_place_ranks(&view, &matrix, leaves, again, &seconds), 0);
     ck_assert_mem_eq(placed, again, sizeof placed);
-    map_view_free(&view);
-    map_matrix_free(&matrix);
 }
 
 /* A shuffled grid on caches of 16 cores: four of its quarters on a package, of 4 x 4 ranks on a
@@ -353,7 +350,7 @@ TEST(messages_take_what_the_curve_says)
         {100, 1e-6, 0, -1}, {1000, 2e-6, 0, -1}, {10000, 11e-6, 0, -1}};
     struct servet_profile *profile = loaded(NEHALEM);
     struct profile_layer *layer = &profile->classes[0].communication.layers[0];
-    struct map_view view;
+    FREED_BY(map_view_free) struct map_view view;
     ck_assert_int_eq(map_view_make(profile, MAP_MEMORY, 1, &view, NULL), 0);
     ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 65536), 2 * layer->seconds,
                             1e-12); /* of 32 KiB */
@@ -368,7 +365,6 @@ TEST(messages_take_what_the_curve_says)
     ck_assert_double_eq_tol(map_message_seconds(&view, 0, 1, 1e9), 1.9e-6, 1e-12);
     layer->curve = NULL;
     layer->curve_count = 0;
-    map_view_free(&view);
 }
 
 TESTS(.seconds = 120)

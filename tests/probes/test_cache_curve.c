@@ -64,20 +64,19 @@ static void put(size_t at, const double *seconds, size_t places, size_t repeats)
  * level of 128 KiB pages of 4 KiB collide from 20 of them on. */
 TEST(lucky_places_do_not_stand_for_all)
 {
-    struct cache_curve curve;
+    FREED_BY(probe_cache_curve_free) struct cache_curve curve;
     const double seconds[] = {3e-9, 9e-9, 4e-9, 4e-9, 8e-9, 5e-9, 5e-9, 5e-9, 7e-9};
     samples.count = 0;
     probe_cache_samples_add(&samples, 80 * KIB, false);
     put(0, seconds, 3, 3);
     ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
     ck_assert_double_eq_tol(curve.seconds[0], 4e-9, 1e-15);
-    probe_cache_curve_free(&curve);
 }
 
 /* Places that happen to be alike say nothing of how far places lie apart. */
 TEST(what_few_places_differ_by_is_seen_beside_them)
 {
-    struct cache_curve curve;
+    FREED_BY(probe_cache_curve_free) struct cache_curve curve;
     const double apart[] = {10e-9, 30e-9}, alike[] = {20e-9, 20e-9};
     samples.count = 0;
     for (size_t i = 0; i < 3; i++) {
@@ -87,13 +86,12 @@ TEST(what_few_places_differ_by_is_seen_beside_them)
     ck_assert_int_eq(probe_cache_samples_curve(&samples, false, &curve), 0);
     /* standard error, relative: sqrt((0.5 + 0 + 0.5) / 3 / 2) */
     ck_assert_double_eq_tol(curve.error_s[1] / curve.seconds[1], sqrt(1.0 / 6), 1e-9);
-    probe_cache_curve_free(&curve);
 }
 
 /* Of the samples of a place; where each has one, of the places; of one sample it is not known. */
 TEST(the_spread_is_that_of_the_samples_there_are)
 {
-    struct cache_curve curve;
+    FREED_BY(probe_cache_curve_free) struct cache_curve curve;
     const double seconds[] = {4e-9, 5e-9, 5e-9};
     samples.count = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -109,7 +107,6 @@ TEST(the_spread_is_that_of_the_samples_there_are)
     ck_assert_double_eq_tol(curve.spread[1], 0.2, 1e-9);
     ck_assert_double_lt(curve.spread[2], 0);
     ck_assert_double_eq_tol(curve.spread[3], 0.2, 1e-9);
-    probe_cache_curve_free(&curve);
 }
 
 static const struct machine_ops *honest;
@@ -130,9 +127,9 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
 
 TEST(knees_are_measured_in_more_detail)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
-    struct probe_cache found;
+    FREED_BY(probe_cache_free) struct probe_cache found;
     char path[4096];
     snprintf(path, sizeof path, "%s/two-packages.json",
              getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
@@ -147,6 +144,4 @@ TEST(knees_are_measured_in_more_detail)
     ck_assert_uint_ge(near_l2, far + 10);
     ck_assert_uint_ge(near_l3, 12);
     ck_assert_uint_ge(between, 16 * 5);
-    probe_cache_free(&found);
-    probe_machine_close(&machine);
 }

@@ -127,7 +127,7 @@ static void set_conditions(const struct drawn *drawn, struct cache_curve *curve)
 static void judge(const struct drawn *drawn, struct cache_samples *samples, unsigned *within,
                   unsigned *held)
 {
-    struct cache_curve curve;
+    FREED_BY(probe_cache_curve_free) struct cache_curve curve;
     struct cache_level_fit found[CACHE_LEVELS_MAX];
     size_t count;
     ck_assert_int_eq(probe_cache_samples_curve(samples, true, &curve), 0);
@@ -145,7 +145,6 @@ static void judge(const struct drawn *drawn, struct cache_samples *samples, unsi
                here ? (size_t)found[i].high_bytes / KIB : 0);
     }
     ck_assert_uint_le(count, drawn->levels); /* nothing that is not there */
-    probe_cache_curve_free(&curve);
 }
 
 TEST(sizes_and_intervals_hold_on_drawn_machines_beside_a_load)

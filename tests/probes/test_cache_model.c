@@ -110,7 +110,7 @@ static double simulated_miss(const struct sim_cache *before, const struct sim_ca
     enum { TURNS = 12 };
     struct sim_ways first = {0}, second = {0};
     size_t count = bytes / LINE, misses = 0;
-    uint64_t *lines = random_cycle(count);
+    FREED uint64_t *lines = random_cycle(count);
     ck_assert(!before || probe_sim_ways_clear(&first, before, 1) == 0);
     ck_assert_int_eq(probe_sim_ways_clear(&second, last, 2), 0);
     for (int turn = 0; turn < TURNS; turn++) {
@@ -119,7 +119,6 @@ static double simulated_miss(const struct sim_cache *before, const struct sim_ca
             misses += visit(before ? &first : NULL, &second, lines[i]);
         }
     }
-    free(lines);
     probe_sim_ways_free(&first);
     probe_sim_ways_free(&second);
     return (double)misses / (double)count;

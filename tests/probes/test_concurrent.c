@@ -112,7 +112,7 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     double values[PAIRS];
     bool measured[PAIRS];
     struct sampling_outcome outcome = {.values = values, .measured = measured};
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     open_machine(16, 1e12);
     ck_assert_int_eq(probe_sampling_init(&sampling, &machine.pus, &machine.declared->classes[0]),
                      0);
@@ -120,12 +120,11 @@ TEST(a_check_that_costs_more_than_it_saves_is_not_made)
     ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 1, take_a_second, NULL, &outcome), 0);
     ck_assert_uint_eq(outcome.measured_count, 40);
     ck_assert_uint_eq(outcome.most_at_once, 1);
-    probe_sampling_free(&sampling);
 }
 
 static void copies(bool one_by_one, size_t levels, double *seconds, bool *together)
 {
-    struct probe_memory found;
+    FREED_BY(probe_memory_free) struct probe_memory found;
     struct probe probe = all_pairs(one_by_one);
     double before = probe_machine_elapsed(&machine);
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
@@ -136,7 +135,6 @@ static void copies(bool one_by_one, size_t levels, double *seconds, bool *togeth
         ck_assert_double_eq_tol(found.memory.levels[0].bytes_per_s, 6e9, 0.4e9);
         *together = says_together(&found.memory.levels[0].quality);
     }
-    probe_memory_free(&found);
 }
 
 TEST(copies_run_beside_those_of_other_packages_only)
@@ -155,7 +153,7 @@ TEST(copies_run_beside_those_of_other_packages_only)
 
 TEST(a_batch_is_disjoint_and_no_larger_than_allowed)
 {
-    struct concurrent units;
+    FREED_BY(probe_concurrent_free) struct concurrent units;
     struct pair_position pairs[PUS * (PUS - 1) / 2];
     size_t count = 0;
     open_machine(1, 1e12);
@@ -180,7 +178,6 @@ TEST(a_batch_is_disjoint_and_no_larger_than_allowed)
     const struct concurrent_limit apart = {.pairs = 64, .partition = 0}, alone = {.pairs = 1};
     ck_assert_uint_le(probe_concurrent_compose(&units, &apart, pairs, count), PUS / PACKAGE);
     ck_assert_uint_eq(probe_concurrent_compose(&units, &alone, pairs, count), 1);
-    probe_concurrent_free(&units);
 }
 
 TEST(ratios_are_judged_by_the_measured_spread)

@@ -72,7 +72,7 @@ static struct profile_communication lines_of(bool exhaustive)
 
 TEST(lines_are_those_of_the_machine)
 {
-    struct profile_communication found = lines_of(true);
+    FREED_BY(profile_communication_free) struct profile_communication found = lines_of(true);
     ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
     ck_assert_double_eq_tol(found.layers[1].line_seconds, 101.75e-9, 0.5e-9);
     ck_assert_int_eq(found.layers[1].line_quality.origin, PROFILE_MEASURED);
@@ -85,16 +85,14 @@ TEST(lines_are_those_of_the_machine)
         }
     }
     ck_assert(profile_pair_figure(found.line_times, found.line_time_count, 3, 8) == 0);
-    profile_communication_free(&found);
 }
 
 TEST(lines_of_a_sample_are_of_every_layer_and_of_few_pairs)
 {
-    struct profile_communication found = lines_of(false);
+    FREED_BY(profile_communication_free) struct profile_communication found = lines_of(false);
     ck_assert_double_eq_tol(found.layers[0].line_seconds, 20e-9, 1e-12);
     ck_assert_double_eq_tol(found.layers[1].line_seconds, 101.75e-9, 1.5e-9);
     ck_assert_uint_eq(found.line_time_count, 4 + 8); /* all siblings, eight of the others */
-    profile_communication_free(&found);
 }
 
 /* The layers that another way of messages finds: siblings as before, then all but PU 7, then all;
@@ -104,7 +102,7 @@ TEST(lines_move_to_layers_that_other_messages_found)
     static uint32_t siblings[4][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}},
                     most[] = {0, 1, 2, 3, 4, 5, 6}, all[] = {0, 1, 2, 3, 4, 5, 6, 7};
     struct profile_set cores[4], others = {most, 7}, node = {all, 8};
-    struct profile_communication from = lines_of(true);
+    FREED_BY(profile_communication_free) struct profile_communication from = lines_of(true);
     struct profile_layer layers[4] = {{.members = {cores, 4, NULL, 0}},
                                       {.members = {&others, 1, NULL, 0}},
                                       {.members = {&node, 1, NULL, 0}},
@@ -122,7 +120,6 @@ TEST(lines_move_to_layers_that_other_messages_found)
     ck_assert(layers[3].line_seconds == 0);
     ck_assert_uint_eq(layers[2].line_quality.repetitions, 15);
     free(to.line_times);
-    profile_communication_free(&from);
 }
 
 /* -- looks apart in time -- */
@@ -178,7 +175,7 @@ struct said {
 /* Messages drift: within one look nothing of it is to be seen. */
 static struct said run_of(uint64_t seed, int looks)
 {
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     struct servet_error error;
     double rate;
     open_machine_with(
@@ -205,7 +202,6 @@ static struct said run_of(uint64_t seed, int looks)
                         layer->curve[3].seconds, layer->curve[3].spread};
     ck_assert_double_eq_tol(found.message_times[0].value, layer->seconds, 1e-3 * layer->seconds);
     drift = 0;
-    profile_communication_free(&found);
     probe_machine_close(&machine);
     return said;
 }
@@ -312,7 +308,7 @@ TEST(turns_that_others_disturbed_do_not_widen)
 /* A look that is a hundred times as long counts, but not where others are known to have run. */
 TEST(looks_that_others_disturbed_do_not_widen)
 {
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     struct servet_error error;
     open_pair();
     struct probe probe = {.machine = &machine, .seed = 1};
@@ -336,7 +332,6 @@ TEST(looks_that_others_disturbed_do_not_widen)
     ck_assert_double_gt(layer->quality.spread, 50);
     ck_assert_double_gt(layer->curve[3].spread, 50);
     machine.ops = undisturbed;
-    profile_communication_free(&found);
     probe_machine_close(&machine);
 }
 
@@ -389,6 +384,7 @@ TEST(loops_are_as_long_as_the_copies_of_the_levels)
 {
     enum { ARRAY = 1 << 28 };
     struct servet_error error;
+    FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = ARRAY, .memory.method = strdup("levels")};
     open_machine_with(&machine, 1, MACHINE("0-3", "", "\"name\": \"m\""));
     simulated = machine.ops;
@@ -400,13 +396,13 @@ TEST(loops_are_as_long_as_the_copies_of_the_levels)
     ck_assert_int_eq(probe_memory_kernels(&probe, &found, &error), 0);
     ck_assert_uint_lt(looped_bytes, ARRAY);
     ck_assert_uint_eq(looped_bytes, machine_copy_pass(&usual));
-    probe_memory_free(&found);
 }
 
 /* On memory as a program gets it, whatever the levels are measured on. */
 TEST(each_loop_has_its_own_bandwidth)
 {
     struct servet_error error;
+    FREED_BY(probe_memory_free)
     struct probe_memory found = {.array_bytes = 1 << 20, .memory.method = strdup("levels")};
     open_machine_with(&machine, 1,
                       MACHINE("0-3", ", \"domains\": [{\"pus\": \"0-3\", \"bytes_per_s\": 2e10}]",
@@ -429,7 +425,6 @@ TEST(each_loop_has_its_own_bandwidth)
         ck_assert_double_eq_tol(memory->kernels[i].together_bytes_per_s, 2e10 * shares[i], 1);
         ck_assert_int_eq(memory->kernels[i].levels, i == PROFILE_NT_COPY);
     }
-    probe_memory_free(&found);
 }
 
 TESTS(.seconds = 100)

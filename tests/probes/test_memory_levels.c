@@ -12,9 +12,8 @@
 
 static void assert_text(const struct profile_set *set, const char *expected)
 {
-    char *text = profile_set_text(set);
+    FREED char *text = profile_set_text(set);
     ck_assert_str_eq(text, expected);
-    free(text);
 }
 
 static uint32_t level_of[16 * 15 / 2]; /* of as many PUs as a test has, at most */
@@ -28,8 +27,8 @@ TEST(the_papers_example_gives_two_groups)
 {
     /* Pm = (0,1), (0,2), (3,4), (3,5) and their completions: {0,1,2} and {3,4,5} */
     double pairs[15];
-    struct profile_set pus;
-    struct probe_memory found = {0};
+    FREED_BY(profile_set_free) struct profile_set pus;
+    FREED_BY(probe_memory_free) struct probe_memory found = {0};
     ck_assert_int_eq(profile_set_parse("0-5", &pus), 0);
     for (size_t i = 0; i < 6; i++) {
         for (size_t j = i + 1; j < 6; j++) {
@@ -42,8 +41,6 @@ TEST(the_papers_example_gives_two_groups)
     assert_text(&found.memory.levels[0].collisions.groups[0], "0-2");
     assert_text(&found.memory.levels[0].collisions.groups[1], "3-5");
     ck_assert_double_eq_tol(found.memory.levels[0].bytes_per_s, 2.0e9, 1e8);
-    probe_memory_free(&found);
-    profile_set_free(&pus);
 }
 
 TEST(levels_are_worst_first_and_nest)
@@ -52,8 +49,8 @@ TEST(levels_are_worst_first_and_nest)
      * (8-15) not at all. */
     enum { N = 16 };
     double pairs[N * (N - 1) / 2];
-    struct profile_set pus;
-    struct probe_memory found = {0};
+    FREED_BY(profile_set_free) struct profile_set pus;
+    FREED_BY(probe_memory_free) struct probe_memory found = {0};
     ck_assert_int_eq(profile_set_parse("0-15", &pus), 0);
     for (size_t i = 0; i < N; i++) {
         for (size_t j = i + 1; j < N; j++) {
@@ -66,20 +63,16 @@ TEST(levels_are_worst_first_and_nest)
     assert_text(&found.memory.levels[0].collisions.groups[1], "4-7");
     ck_assert_uint_eq(found.memory.levels[1].collisions.group_count, 2);
     assert_text(&found.memory.levels[1].collisions.groups[0], "0-7");
-    probe_memory_free(&found);
-    profile_set_free(&pus);
 }
 
 TEST(small_differences_are_no_collision)
 {
     const double pairs[] = {9.3e9, 9.6e9, 9.1e9};
-    struct profile_set pus;
-    struct probe_memory found = {0};
+    FREED_BY(profile_set_free) struct profile_set pus;
+    FREED_BY(probe_memory_free) struct probe_memory found = {0};
     ck_assert_int_eq(profile_set_parse("0-2", &pus), 0);
     ck_assert_int_eq(probe_memory_levels(&pus, 1e10, pairs, 0.01, level_of, &found.memory), 0);
     ck_assert_uint_eq(found.memory.level_count, 0);
-    probe_memory_free(&found);
-    profile_set_free(&pus);
 }
 
 /* -- PUs that are far from all memory, where the time ends while they are asked -- */
@@ -97,8 +90,8 @@ static int copy_of_the_first(struct machine *machine, const struct machine_copy 
 
 TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
 {
-    struct machine machine;
-    struct memory_rounds rounds;
+    FREED_BY(probe_machine_close) struct machine machine;
+    FREED_BY(probe_memory_rounds_free) struct memory_rounds rounds;
     open_machine_of("two-packages", &machine);
     struct machine_ops ops = *machine.ops;
     ops.copy = copy_of_the_first;
@@ -109,8 +102,6 @@ TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
     ck_assert_int_eq(probe_memory_rounds_alone(&rounds), 0);
     ck_assert_double_eq_tol(far * rounds.scale[0], usual, 1);
     ck_assert(rounds.scale[1] == 1);
-    probe_memory_rounds_free(&rounds);
-    probe_machine_close(&machine);
 }
 
 /* -- how often a pair is asked -- */
@@ -190,12 +181,11 @@ TEST(pairs_that_clearly_do_not_collide_are_asked_once)
 
 TEST(one_round_that_nobody_disturbed_does_not_break_a_group)
 {
-    struct probe_memory found = measure_counting(false, true);
+    FREED_BY(probe_memory_free) struct probe_memory found = measure_counting(false, true);
     ck_assert_uint_lt(lied_of, PAIRS);
     ck_assert_uint_gt(asked[lied_of], REPEAT_MEDIAN_LEAST);
     ck_assert_uint_eq(found.memory.levels[0].collisions.group_count, 4);
     ck_assert_uint_eq(found.memory.levels[0].collisions.pair_count, 0);
-    probe_memory_free(&found);
 }
 
 TEST(a_figure_of_slow_memory_takes_no_longer_than_one_of_fast)

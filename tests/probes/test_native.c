@@ -333,7 +333,7 @@ TEST(bursts_are_as_long_as_was_asked)
 TEST(copies_that_did_not_run_at_the_same_time_are_none_of_a_pair)
 {
     const struct machine_copy what = {.bytes = 8u << 20, .passes = 8, .numa = -1};
-    struct machine folded;
+    FREED_BY(probe_machine_close) struct machine folded;
     cpu_set_t one;
     double rates[2];
     int apart = 0;
@@ -348,7 +348,6 @@ TEST(copies_that_did_not_run_at_the_same_time_are_none_of_a_pair)
     ck_assert_int_ge(apart, 5);
     ck_assert_int_eq(probe_machine_copy(&folded, &what, folded.pus.ids, 1, rates), 0);
     ck_assert(!folded.guard.not_concurrent);
-    probe_machine_close(&folded);
 }
 
 /* Takes the PU, or its share of it, until it is killed. */
@@ -466,11 +465,10 @@ TEST(a_pu_that_is_not_ours_is_refused_by_name)
 {
     struct machine other;
     struct servet_error error;
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("7000", &pus), 0);
     ck_assert_int_eq(probe_machine_open_native(&pus, NULL, &other, &error), -EPERM);
     ck_assert_ptr_nonnull(strstr(error.text, "got 7000"));
-    profile_set_free(&pus);
 }
 
 /* In a process of its own: 1 if the machine says that it has huge pages, 0 if not. */

@@ -53,7 +53,7 @@ static void open_nodes(size_t slow)
 /* All cells, each as it is. */
 static void measure(size_t slow)
 {
-    struct probe_numa found;
+    FREED_BY(probe_numa_free) struct probe_numa found;
     open_nodes(slow);
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
@@ -70,13 +70,12 @@ static void measure(size_t slow)
                       "from %zu to %zu: %g", from, node, row->seconds_per_access);
         ck_assert_int_eq(row->quality.origin, PROFILE_MEASURED);
     }
-    probe_numa_free(&found);
 }
 
 /* GB/s of the PUs near each node together, within 5 %. */
 static void expect_together(const char *description, const double *expected)
 {
-    struct probe_numa found;
+    FREED_BY(probe_numa_free) struct probe_numa found;
     open_machine_with(
         &machine, 1,
         "{'servet_machine': 1, 'pus': '0-7', " SOME_CACHE ", 'memory': {'seconds': "
@@ -90,7 +89,6 @@ static void expect_together(const char *description, const double *expected)
         ck_assert_msg(fabs(got - expected[node]) <= 0.05 * expected[node], "node %zu: %g GB/s",
                       node, got);
     }
-    probe_numa_free(&found);
 }
 
 /* One PU gets as much from either. */

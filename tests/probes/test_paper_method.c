@@ -40,7 +40,7 @@ static int traverse(struct machine *subject, const struct machine_traversal *wha
 
 TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
 {
-    struct probe_cache found;
+    FREED_BY(probe_cache_free) struct probe_cache found;
     open_fixture("dempsey");
     struct machine_ops ops = *machine.ops;
     ops.traverse = traverse;
@@ -53,7 +53,6 @@ TEST(sizes_double_up_to_2_mib_and_grow_by_1_mib)
         expected += expected < 2 * MIB ? expected : MIB;
     }
     ck_assert_uint_eq(asked[asked_count - 1], 64 * MIB);
-    probe_cache_free(&found);
 }
 
 /* -- Figures 3 and 4, on curves that are written down -- */
@@ -189,14 +188,13 @@ TEST(a_peak_that_falls_on_its_way_up_is_one_level)
 
 static void expect(const char *name, const uint64_t *expected, size_t count)
 {
-    struct probe_cache found;
+    FREED_BY(probe_cache_free) struct probe_cache found;
     open_fixture(name);
     ck_assert_int_eq(probe_cache_paper(&probe, 0, &found, NULL), 0);
     ck_assert_uint_eq(found.count, count);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(found.levels[i].size_bytes, expected[i]);
     }
-    probe_cache_free(&found);
 }
 
 TEST(the_papers_machines_are_found)

@@ -51,7 +51,7 @@ static void assert_ratios(const struct probe_sharing_level *level)
 static void expect_sharing(const char *const *groups)
 {
     struct probe_cache caches = {0};
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     const struct profile_class *declared = probe.declared;
     for (size_t i = 0; i < declared->cache_count; i++) {
         caches.levels[caches.count++].size_bytes = declared->caches[i].declared_size_bytes;
@@ -61,12 +61,11 @@ static void expect_sharing(const char *const *groups)
         assert_groups(&found.levels[i].sharing, groups[i]);
         assert_ratios(&found.levels[i]);
     }
-    probe_sharing_free(&found);
 }
 
 static void expect_memory(size_t last_level_bytes, const char *const *groups)
 {
-    struct probe_memory found;
+    FREED_BY(probe_memory_free) struct probe_memory found;
     ck_assert_int_eq(probe_memory(&probe, last_level_bytes, &found, NULL), 0);
     for (size_t i = 0; i < found.memory.level_count; i++) {
         ck_assert_ptr_nonnull(groups[i]);
@@ -75,13 +74,12 @@ static void expect_memory(size_t last_level_bytes, const char *const *groups)
                             0.9 * found.memory.reference_bytes_per_s);
     }
     ck_assert_ptr_null(groups[found.memory.level_count]);
-    probe_memory_free(&found);
 }
 
 /* `times`: the latency of each layer over that of the one before, at least. */
 static void expect_layers(size_t bytes, const char *const *groups, double times)
 {
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     ck_assert_int_eq(probe_message(&probe, bytes, &found, NULL), 0);
     for (size_t i = 0; i < found.layer_count; i++) {
         ck_assert_ptr_nonnull(groups[i]);
@@ -89,7 +87,6 @@ static void expect_layers(size_t bytes, const char *const *groups, double times)
         ck_assert(i == 0 || found.layers[i].seconds > times * found.layers[i - 1].seconds);
     }
     ck_assert_ptr_null(groups[found.layer_count]);
-    profile_communication_free(&found);
 }
 
 #define DUNNINGTON_L2 "0,12 1,13 2,14 3,15 4,16 5,17 6,18 7,19 8,20 9,21 10,22 11,23"
@@ -151,12 +148,11 @@ TEST(no_pair_of_private_caches_looks_shared)
     open_fixture("finis-terrae");
     probe.exhaustive = true;
     const struct probe_cache caches = {.levels = {{.size_bytes = 9 << 20}}, .count = 1};
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     assert_groups(&found.levels[0].sharing, "");
     ck_assert_uint_eq(found.levels[0].measured, found.levels[0].pairs);
     ck_assert_uint_eq(found.levels[0].undecided, 0);
-    probe_sharing_free(&found);
 }
 
 /* "0-3 4-7" … */

@@ -4,6 +4,7 @@
 
 #include "probes/pairs/partition.h"
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 
 TEST(pairs_are_numbered_in_order)
@@ -23,9 +24,9 @@ TEST(pairs_are_numbered_in_order)
 static void expect(const char *pus, size_t count, const size_t (*bonds)[3], uint8_t last,
                    const char *expected)
 {
-    struct profile_set set;
+    FREED_BY(profile_set_free) struct profile_set set;
     uint32_t class_of[32];
-    struct profile_relation relation;
+    FREED_BY(profile_relation_free) struct profile_relation relation;
     char text[256] = "";
     size_t used = 0;
     ck_assert_int_eq(profile_set_parse(pus, &set), 0);
@@ -43,8 +44,6 @@ static void expect(const char *pus, size_t count, const size_t (*bonds)[3], uint
                                  relation.pairs[i].b);
     }
     ck_assert_str_eq(text, expected);
-    profile_relation_free(&relation);
-    profile_set_free(&set);
 }
 
 TEST(pairs_become_groups_where_the_bond_is_transitive)

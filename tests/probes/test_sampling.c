@@ -77,7 +77,7 @@ static bool run(struct world *world, bool exhaustive, struct sampling_outcome *o
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(PUS - 1);
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     bool right = true;
     add_groups(&node_class->packages, PUS, PACKAGE);
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
@@ -91,7 +91,6 @@ static bool run(struct world *world, bool exhaustive, struct sampling_outcome *o
             right &= ratio > 0.99 && ratio < 1.01;
         }
     }
-    probe_sampling_free(&sampling);
     return right;
 }
 
@@ -104,10 +103,9 @@ TEST(a_regular_machine_needs_few_measurements)
     ck_assert_uint_eq(outcome.measured_count, world.asked);
     ck_assert_uint_eq(outcome.pair_count, PAIRS);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    char *note;
+    FREED char *note;
     ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
     ck_assert_ptr_nonnull(note);
-    free(note);
 }
 
 TEST(where_the_sample_disagrees_every_figure_is_right)
@@ -131,7 +129,7 @@ TEST(a_pair_is_of_its_closest_class)
 {
     struct profile_class *class = declared();
     struct profile_set pus = pus_up_to(7);
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     add_groups(&class->cores, 8, 2);
     add_groups(&class->packages, 8, 4);
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, class), 0);
@@ -139,7 +137,6 @@ TEST(a_pair_is_of_its_closest_class)
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 1)], 0);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 2)], 1);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 0, 4)], 2);
-    probe_sampling_free(&sampling);
 }
 
 TEST(exhaustive_measures_every_pair)
@@ -169,7 +166,7 @@ static size_t asked_of(size_t count)
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(count - 1);
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     size_t asked = 0;
     add_groups(&node_class->packages, count, PACKAGE);
     struct sampling_outcome outcome = {
@@ -178,7 +175,6 @@ static size_t asked_of(size_t count)
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, node_class), 0);
     ck_assert_int_eq(probe_sampling_run(&sampling, NULL, 3, ask_regular, &asked, &outcome), 0);
     ck_assert_uint_eq(outcome.fallbacks, 0);
-    probe_sampling_free(&sampling);
     return asked;
 }
 
@@ -199,7 +195,7 @@ TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
 {
     struct profile_class *node_class = declared();
     struct profile_set pus = pus_up_to(7), fast, slow;
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     add_groups(&node_class->packages, 8, 8);
     ck_assert_int_eq(profile_set_parse("0-3", &slow), 0);
     ck_assert_int_eq(profile_set_parse("4-7", &fast), 0);
@@ -212,7 +208,6 @@ TEST(pairs_of_other_kinds_of_cores_are_not_taken_for_alike)
              both_fast = sampling.presumed[probe_pair_index(8, 5, 7)];
     ck_assert(both_slow != mixed && mixed != both_fast && both_slow != both_fast);
     ck_assert_uint_eq(sampling.presumed[probe_pair_index(8, 3, 7)], mixed);
-    probe_sampling_free(&sampling);
 }
 
 /* -- very many pairs that are not alike -- */
@@ -271,7 +266,7 @@ static void run_flat(struct flat *flat)
 {
     const size_t pairs = probe_pair_count(MANY);
     struct profile_set pus = pus_up_to(MANY - 1);
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     struct sampling_outcome outcome = {.values = kept(calloc(pairs, sizeof *outcome.values)),
                                        .measured = kept(calloc(pairs, sizeof *outcome.measured))};
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
@@ -285,7 +280,6 @@ static void run_flat(struct flat *flat)
                           "pair %zu, %zu: %g", i, j, outcome.values[k]);
         }
     }
-    probe_sampling_free(&sampling);
 }
 
 TEST(groups_that_nobody_declares_stand_for_their_pairs)
@@ -320,8 +314,8 @@ static int ask_neighbours(void *argument, const struct pair_position *pairs, siz
 TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
 {
     const size_t pairs = probe_pair_count(HALVED);
-    struct profile_set pus;
-    struct sampling sampling;
+    FREED_BY(profile_set_free) struct profile_set pus;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     ck_assert_int_eq(profile_set_parse("0-99", &pus), 0);
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
     sampling.strategy = SAMPLING_ROWS;
@@ -336,8 +330,6 @@ TEST(groups_of_two_are_never_missed_where_the_pairs_of_one_pu_are_asked)
         free(outcome.values);
         free(outcome.measured);
     }
-    probe_sampling_free(&sampling);
-    profile_set_free(&pus);
 }
 
 /* Of 75 cores 25 have two PUs: the pairs are 1 of 2 n. */
@@ -357,7 +349,7 @@ TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
 {
     const size_t pairs = probe_pair_count(HALVED);
     struct profile_set pus = pus_up_to(HALVED - 1);
-    struct sampling sampling;
+    FREED_BY(probe_sampling_free) struct sampling sampling;
     size_t missed = 0;
     ck_assert_int_eq(probe_sampling_init(&sampling, &pus, NULL), 0);
     sampling.cheap = true;
@@ -372,7 +364,6 @@ TEST(siblings_of_a_few_cores_are_missed_in_one_search_of_a_hundred)
     }
     ck_assert_msg(missed <= SEEDS / 100, "%zu of %d", missed, SEEDS);
     ck_assert_uint_lt(probe_sampling_planned(&sampling, NULL), pairs / 4);
-    probe_sampling_free(&sampling);
 }
 
 TEST(where_there_are_no_groups_all_are_measured)
@@ -387,7 +378,7 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
 {
     static const double limit_s = 30; /* all pairs in two sweeps took 76 s */
     struct machine machine;
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     open_machine_with(
         &machine, 1,
         "{'servet_machine': 1, 'pus': '0-255', " SOME_CACHE ", 'memory': {'seconds': 1e-7, "
@@ -407,7 +398,6 @@ TEST(layers_of_a_flat_machine_of_many_pus_are_found_in_time)
         ck_assert_uint_eq(found.layers[i].members.pair_count, 0);
     }
     ck_assert_double_lt(probe_machine_elapsed(&machine), limit_s);
-    profile_communication_free(&found);
 }
 
 /* A machine with a clock and nothing else. */
@@ -447,11 +437,10 @@ TEST(a_late_probe_stops_and_says_so)
     for (size_t k = 0; k < PAIRS; k++) {
         ck_assert(values[k] > 0); /* the others take over what there is */
     }
-    char *note;
+    FREED char *note;
     ck_assert_int_eq(probe_sampling_note(&outcome, &note), 0);
     ck_assert_ptr_nonnull(strstr(note, "cut short by the budget"));
     ck_assert_uint_eq(probe.pairs.planned, 0);
-    free(note);
 }
 
 TEST(however_late_it_is_every_class_has_a_figure)

@@ -245,9 +245,9 @@ static int full(struct machine *machine, const struct machine_traversal *what, c
 /* No answer tells with whom it is, so it stays with those that it is declared to be with. */
 TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct machine_ops ops;
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_one_declared(&machine, 1);
     struct probe probe = {
         .machine = &machine, .seed = 1, .declared = &machine.declared->classes[0]};
@@ -258,8 +258,6 @@ TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
     ck_assert_int_eq(probe_sharing(&probe, &with_times, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].as_declared, DECLARED_PUS - 1);
     ck_assert_uint_eq(found.levels[0].undecided, found.levels[0].as_declared);
-    probe_sharing_free(&found);
-    probe_machine_close(&machine);
 }
 
 /* PUs of different groups seem to share, as if something were wrong all the time. */
@@ -277,7 +275,7 @@ static int disturbed(struct machine *machine, const struct machine_traversal *wh
 TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loops = 2)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct machine_ops ops;
     struct probe_sharing found;
     open_declared(&machine, 1, false);
@@ -295,7 +293,6 @@ TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loo
     ops.traverse = disturbed;
     machine.ops = &ops;
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), -ETIME);
-    probe_machine_close(&machine);
 }
 
 /* -- a contradiction that asking again does not end -- */
@@ -317,7 +314,7 @@ TEST(a_contradiction_is_counted)
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
     struct machine machine;
     struct machine_ops ops;
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     char text[sizeof close_call];
     strcpy(text, close_call);
     memcpy(strstr(text, "1.35e-8"), "4.45e-8", strlen("4.45e-8")); /* the ratio leaves no doubt */
@@ -330,7 +327,6 @@ TEST(a_contradiction_is_counted)
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[0].contradictions, 3);
     ck_assert_uint_eq(wrong_pairs(&found.levels[0].sharing), 1);
-    probe_sharing_free(&found);
 }
 
 TESTS(.seconds = 100)

@@ -70,7 +70,7 @@ static struct profile_cache *put_into_profile(struct probe_sharing *found)
 
 TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
 {
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_hog(one_cache, true, always, 1);
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].as_declared, PUS * (PUS - 1) / 2);
@@ -82,12 +82,11 @@ TEST(beside_a_hog_sharing_is_as_declared_and_says_so)
     ck_assert_msg(
         strstr(cache->quality.note, "as declared (6 of 6 pairs): other processes used the cache"),
         "%s", cache->quality.note);
-    probe_sharing_free(&found);
 }
 
 TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
 {
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_hog(one_cache, false, always, 1);
     ck_assert_int_eq(probe_sharing(&probe, &caches, &found, NULL), 0);
     ck_assert_uint_eq(found.levels[LAST].as_declared, 0);
@@ -96,7 +95,6 @@ TEST(beside_a_hog_and_with_nothing_declared_it_is_not_known)
     ck_assert_int_eq(cache->sharing_quality.origin, PROFILE_INFERRED);
     ck_assert_msg(strstr(cache->quality.note, "sharing of 6 of 6 pairs is undecided"), "%s",
                   cache->quality.note);
-    probe_sharing_free(&found);
 }
 
 TEST(a_hog_that_rests_now_and_then_costs_time_only)
@@ -130,7 +128,7 @@ static int disturbed_first(struct machine *subject, const struct machine_travers
 
 TEST(a_pu_that_is_never_left_alone_is_undecided)
 {
-    struct probe_sharing found;
+    FREED_BY(probe_sharing_free) struct probe_sharing found;
     struct machine_ops ops;
     open_hog(two_caches, false, 0, 1);
     honest = machine.ops;
@@ -143,7 +141,6 @@ TEST(a_pu_that_is_never_left_alone_is_undecided)
     ck_assert_uint_eq(found.levels[LAST].as_declared, 0);
     ck_assert_uint_eq(sharing->group_count, 1);
     ck_assert(profile_set_has(&sharing->groups[0], 2) && profile_set_has(&sharing->groups[0], 3));
-    probe_sharing_free(&found);
 }
 
 TESTS(.seconds = 100)

@@ -88,7 +88,7 @@ static uint64_t second_victim(enum sim_policy policy)
                                    .size_bytes = 512,
                                    .sets = 1,
                                    .policy = policy};
-    struct sim_ways ways = {0};
+    FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     ck_assert_int_eq(probe_sim_ways_clear(&ways, &kind, 1), 0);
     uint32_t slot = probe_sim_ways_reserve(&ways, 1);
     for (uint64_t line = 1; line <= 8; line++) {
@@ -96,7 +96,6 @@ static uint64_t second_victim(enum sim_policy policy)
     }
     ck_assert_uint_eq(probe_sim_ways_fill(&ways, slot, 9), 1);
     uint64_t evicted = probe_sim_ways_fill(&ways, slot, 10);
-    probe_sim_ways_free(&ways);
     return evicted;
 }
 
@@ -126,7 +125,7 @@ static size_t outlasts(enum sim_policy policy, uint32_t seed)
                                    .size_bytes = 512,
                                    .sets = 1,
                                    .policy = policy};
-    struct sim_ways ways = {0};
+    FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     ck_assert_int_eq(probe_sim_ways_clear(&ways, &kind, seed), 0);
     uint32_t slot = probe_sim_ways_reserve(&ways, 1);
     for (int turn = 0; turn < 3; turn++) { /* until nothing else is there */
@@ -139,7 +138,6 @@ static size_t outlasts(enum sim_policy policy, uint32_t seed)
     while (probe_sim_ways_fill(&ways, slot, line) != 1) {
         line++;
     }
-    probe_sim_ways_free(&ways);
     return line - 8;
 }
 
@@ -160,7 +158,7 @@ static double ages_miss(uint32_t count, uint32_t lines)
                                    .size_bytes = UINT64_C(64) * SETS * count,
                                    .sets = SETS,
                                    .policy = SIM_AGED};
-    struct sim_ways ways = {0};
+    FREED_BY(probe_sim_ways_free) struct sim_ways ways = {0};
     size_t misses = 0;
     ck_assert_int_eq(probe_sim_ways_clear(&ways, &kind, 7), 0);
     for (uint64_t set = 0; set < SETS; set++) {
@@ -171,7 +169,6 @@ static double ages_miss(uint32_t count, uint32_t lines)
             }
         }
     }
-    probe_sim_ways_free(&ways);
     return (double)misses / SETS / lines / TURNS;
 }
 

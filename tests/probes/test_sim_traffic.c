@@ -14,7 +14,7 @@ static struct machine machine;
 
 static double together(const char *list)
 {
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     double rates[64], sum = 0;
     const struct machine_copy what = {.bytes = 1 << 20, .passes = 1, .numa = -1};
     ck_assert_int_eq(profile_set_parse(list, &pus), 0);
@@ -22,7 +22,6 @@ static double together(const char *list)
     for (size_t i = 0; i < pus.count; i++) {
         sum += rates[i];
     }
-    profile_set_free(&pus);
     return sum;
 }
 

@@ -23,15 +23,14 @@ static void open_fixture(const char *name)
 
 static void assert_text(const struct profile_set *set, const char *expected)
 {
-    char *text = profile_set_text(set);
+    FREED char *text = profile_set_text(set);
     ck_assert_str_eq(text, expected);
-    free(text);
 }
 
 TEST(cache_sizes_and_groups_are_found)
 {
-    struct probe_cache caches;
-    struct probe_sharing sharing;
+    FREED_BY(probe_cache_free) struct probe_cache caches;
+    FREED_BY(probe_sharing_free) struct probe_sharing sharing;
     open_fixture("two-packages");
     ck_assert_int_eq(probe_cache(&probe, 0, &caches, NULL), 0);
     ck_assert_uint_eq(caches.count, 3);
@@ -44,13 +43,11 @@ TEST(cache_sizes_and_groups_are_found)
     ck_assert_uint_eq(sharing.levels[2].sharing.group_count, 2);
     assert_text(&sharing.levels[2].sharing.groups[0], "0-3");
     assert_text(&sharing.levels[2].sharing.groups[1], "4-7");
-    probe_sharing_free(&sharing);
-    probe_cache_free(&caches);
 }
 
 TEST(memory_overhead_and_saturation_are_found)
 {
-    struct probe_memory found;
+    FREED_BY(probe_memory_free) struct probe_memory found;
     open_fixture("two-packages");
     ck_assert_int_eq(probe_memory(&probe, 8 << 20, &found, NULL), 0);
     ck_assert_double_eq_tol(found.memory.reference_bytes_per_s, 1.2e10, 0.05 * 1.2e10);
@@ -61,7 +58,6 @@ TEST(memory_overhead_and_saturation_are_found)
     ck_assert_uint_eq(level->scaling_count, 4);
     ck_assert_uint_eq(level->scaling[3].workers, 4);
     ck_assert_double_eq_tol(level->scaling[3].bytes_per_s, 2e10, 0.1 * 2e10);
-    probe_memory_free(&found);
 }
 
 /* -- another program at work while pairs are measured, injected at the seam -- */
@@ -83,7 +79,7 @@ static int disturbed_copy(struct machine *subject, const struct machine_copy *wh
 TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
 {
     struct machine_ops ops;
-    struct probe_memory found;
+    FREED_BY(probe_memory_free) struct probe_memory found;
     open_fixture("dempsey");
     honest = machine.ops;
     ops = *honest;
@@ -97,7 +93,6 @@ TEST(pairs_that_were_disturbed_are_measured_again_and_agree_with_the_scaling)
     ck_assert_double_eq_tol(level->bytes_per_s, 2e9, 0.05 * 2e9);
     ck_assert_uint_eq(level->scaling[1].workers, 2);
     ck_assert_double_eq_tol(level->scaling[1].bytes_per_s, 4e9, 0.05 * 4e9);
-    probe_memory_free(&found);
 }
 
 static const struct machine_ops *honest;
@@ -114,7 +109,7 @@ static int counted(struct machine *subject, const struct machine_exchange *what,
 
 TEST(every_pair_is_measured_in_two_sweeps)
 {
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     open_fixture("two-packages");
     honest = machine.ops;
     struct machine_ops ops = *honest;
@@ -128,7 +123,6 @@ TEST(every_pair_is_measured_in_two_sweeps)
             ck_assert_uint_ge(exchanges[a][b], 2);
         }
     }
-    profile_communication_free(&found);
 }
 
 /* A value of the layer's curve, at the size that the layers were measured with. */
@@ -143,7 +137,7 @@ static double of_curve(const struct profile_layer *layer)
 
 TEST(layers_curves_and_concurrency_are_found)
 {
-    struct profile_communication found;
+    FREED_BY(profile_communication_free) struct profile_communication found;
     open_fixture("two-packages");
     ck_assert_int_eq(probe_message(&probe, 32 << 10, &found, NULL), 0);
     ck_assert_uint_eq(found.layer_count, 2);
@@ -162,7 +156,6 @@ TEST(layers_curves_and_concurrency_are_found)
     const struct profile_layer *node = &found.layers[1];
     ck_assert_double_gt(node->concurrency[node->concurrency_count - 1].seconds,
                         3 * node->concurrency[0].seconds);
-    profile_communication_free(&found);
 }
 
 static void assert_row(const struct profile_numa_access *row, const char *pus, uint32_t node,
@@ -182,7 +175,7 @@ static void assert_row(const struct profile_numa_access *row, const char *pus, u
 
 TEST(memory_of_every_node_is_measured_from_every_group)
 {
-    struct probe_numa found;
+    FREED_BY(probe_numa_free) struct probe_numa found;
     open_fixture("numa-nodes");
     probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
@@ -194,24 +187,22 @@ TEST(memory_of_every_node_is_measured_from_every_group)
     assert_row(&found.rows[4], "4-7", 1, 9e-8, 1.2e10);
     assert_row(&found.rows[5], "4-7", 4, 2.6e-7, 4e9);
     ck_assert_str_eq(found.why, "");
-    probe_numa_free(&found);
 }
 
 TEST(a_machine_of_one_node_has_one_row)
 {
-    struct probe_numa found;
+    FREED_BY(probe_numa_free) struct probe_numa found;
     open_fixture("two-packages");
     probe.declared = &machine.declared->classes[0];
     ck_assert_int_eq(probe_numa(&probe, 64 << 20, &found, NULL), 0);
     ck_assert_uint_eq(found.count, 1);
     assert_row(&found.rows[0], "0-7", 0, 9e-8, 1.2e10);
-    probe_numa_free(&found);
 }
 
 /* Memory on a node whose number the machine does not have: as a control group's limits make it. */
 TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
 {
-    struct probe_numa found;
+    FREED_BY(probe_numa_free) struct probe_numa found;
     open_fixture("numa-nodes");
     machine.declared->classes[0].numa[2].os_index = 9;
     probe.declared = &machine.declared->classes[0];
@@ -219,14 +210,13 @@ TEST(a_node_out_of_reach_leaves_its_rows_out_and_says_so)
     ck_assert_uint_eq(found.count, 4);
     ck_assert_uint_eq(found.planned, 6);
     ck_assert_str_eq(found.why, "node 9 from PU 0: not allowed to place memory on this NUMA node");
-    probe_numa_free(&found);
 }
 
 /* Asked for in huge pages; what the operating system gave says `huge_bytes`. */
 static size_t pages_of_caches(size_t huge_bytes)
 {
     const size_t asked = 64 << 20;
-    struct probe_cache found;
+    FREED_BY(probe_cache_free) struct probe_cache found;
     open_fixture("numa-nodes");
     probe.largest_bytes = 4 << 20;
     machine.grant = (struct machine_grant){asked, huge_bytes};
@@ -235,7 +225,6 @@ static size_t pages_of_caches(size_t huge_bytes)
     bool ordinary = page == machine.page_bytes;
     ck_assert_msg(!ordinary || found.ordinary_tlb.repetitions == 0,
                   "the TLB is measured on ordinary pages twice");
-    probe_cache_free(&found);
     probe_machine_close(&machine);
     return page;
 }

@@ -61,7 +61,7 @@ static void open_with(struct machine *machine, const char *tlbs, unsigned line, 
 
 static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t seed)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct probe_tlb found;
     static struct probe_tlb_times times;
@@ -72,7 +72,6 @@ static struct probe_tlb measured_by(const char *tlbs, unsigned line, uint64_t se
         ck_assert_int_eq(probe_tlb_pass(&probe, 0, MACHINE_PAGES_ORDINARY, &times, &error), 0);
     }
     probe_tlb_conclude(&probe, &times, &found);
-    probe_machine_close(&machine);
     return found;
 }
 

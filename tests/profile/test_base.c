@@ -14,6 +14,7 @@
 #include "profile/base/hash.h"
 #include "profile/base/statistics.h"
 #include "profile/base/ticks.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
 
@@ -197,7 +198,7 @@ TEST(a_call_that_crashes_leaves_us_as_we_were)
 
 TEST(a_text_in_memory_is_there_when_it_is_closed)
 {
-    char *text;
+    FREED char *text;
     size_t size;
     FILE *stream = profile_stream_open(&text, &size);
     ck_assert_ptr_nonnull(stream);
@@ -210,5 +211,4 @@ TEST(a_text_in_memory_is_there_when_it_is_closed)
     ck_assert_int_eq(fclose(stream), 0);
     ck_assert_uint_eq(size, 6);
     ck_assert_str_eq(text, "one, 2");
-    free(text);
 }

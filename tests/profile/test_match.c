@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 
 static struct servet_profile *from_tree(const char *root)
@@ -69,11 +70,10 @@ TEST(a_pu_that_the_profile_does_not_know_is_noticed)
     const char *root = scratch_folder();
     struct servet_profile *profile = from_tree(root);
     struct servet_error error = {""};
-    struct profile_set allowed;
+    FREED_BY(profile_set_free) struct profile_set allowed;
     ck_assert_int_eq(profile_set_parse("0-3,9", &allowed), 0);
     ck_assert_int_eq(profile_matches(profile, root, &allowed, &error), -ESTALE);
     ck_assert_msg(strstr(error.text, "does not know PU 9") != NULL, "%s", error.text);
-    profile_set_free(&allowed);
 }
 
 TEST(a_cluster_profile_is_matched_by_host_name)

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 
 /* A field that the fixture lacks is one that no test sees lost. */
@@ -53,8 +54,8 @@ static const struct profile_object reading_object =
 static const char *refusal(const char *text, struct reading *out)
 {
     static struct servet_error error;
-    struct profile_json *values;
-    char *copy = strdup(text);
+    FREED struct profile_json *values;
+    FREED char *copy = strdup(text);
     struct profile_loader loader = {.file = "f", .error = &error};
     *out = (struct reading){0};
     error.text[0] = '\0';
@@ -62,8 +63,6 @@ static const char *refusal(const char *text, struct reading *out)
     if (profile_load_object(&loader, &JSON_PATH_ROOT, values, &reading_object, out) == 0) {
         profile_check_members(&JSON_PATH_ROOT, &reading_object, out, NULL, &error);
     }
-    free(values);
-    free(copy);
     return error.text;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 #include "tests/base/runner.h"
 
 static struct profile_set parsed(const char *text)
@@ -14,9 +15,8 @@ static struct profile_set parsed(const char *text)
 
 static void assert_text(struct profile_set *set, const char *expected)
 {
-    char *text = profile_set_text(set);
+    FREED char *text = profile_set_text(set);
     ck_assert_str_eq(text, expected);
-    free(text);
     profile_set_free(set);
 }
 

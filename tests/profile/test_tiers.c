@@ -1,4 +1,5 @@
 /* Which NUMA nodes have the same kind of memory, by their figures alone? */
+#include "profile/scope.h"
 #include "profile/tiers.h"
 
 #include "tests/base/runner.h"
@@ -38,7 +39,7 @@ TEST(hbm_is_faster_than_dram_by_what_all_pus_get)
                                          {"4-7", 16, 11, 130, 0, NULL}};
     static const double together[] = {150e9, 140e9, 400e9, 420e9};
     const struct profile_class *machine = CLASS_OF(nodes);
-    struct profile_tiers tiers;
+    FREED_BY(profile_tiers_free) struct profile_tiers tiers;
     expect_tiers(machine, "0 0 0 0 of 1, capacity 0");
     for (size_t i = 0; i < machine->numa_count; i++) {
         machine->numa[i].together_bytes_per_s = together[i];
@@ -46,7 +47,6 @@ TEST(hbm_is_faster_than_dram_by_what_all_pus_get)
     expect_tiers(machine, "1 1 0 0 of 2, capacity 1");
     ck_assert_int_eq(profile_tiers_make(machine, &tiers), 0);
     ck_assert_double_eq(tiers.nodes[2].weight, 400e9);
-    profile_tiers_free(&tiers);
 }
 
 TEST(cxl_is_slower_than_dram_by_what_is_measured)

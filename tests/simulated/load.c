@@ -355,7 +355,7 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     if (!name || reader->failed) {
         return;
     }
-    char *path = beside(reader->path, name);
+    FREED char *path = beside(reader->path, name);
     FILE *file = path ? fopen(path, "re") : NULL;
     sim->matrix.seconds = calloc(sim->pu_count * sim->pu_count, sizeof *sim->matrix.seconds);
     if (!path || !sim->matrix.seconds) {
@@ -368,7 +368,6 @@ void probe_sim_load_matrix(struct sim_reader *reader, struct sim *sim)
     if (file) {
         fclose(file);
     }
-    free(path);
 }
 
 /* Memory is no faster than the last cache of a PU. */

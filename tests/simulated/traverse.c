@@ -410,7 +410,7 @@ static void run(struct stage *stage, const struct machine_traversal *what,
 int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, const uint32_t *pus,
                        size_t count, double *seconds_per_access)
 {
-    struct sim_stream *streams = calloc(count, sizeof *streams);
+    FREED struct sim_stream *streams = calloc(count, sizeof *streams);
     struct stage stage;
     int rc = streams ? make_stage(sim, &stage) : -ENOMEM;
     for (size_t i = 0; i < count && rc == 0; i++) {
@@ -436,6 +436,5 @@ int probe_sim_traverse(struct sim *sim, const struct machine_traversal *what, co
         free(streams[i].nodes);
         free(streams[i].places);
     }
-    free(streams);
     return rc;
 }

@@ -147,9 +147,9 @@ static void count_memory(double *mib)
 TEST(what_the_probes_measure_on_a_node_is_on_that_node)
 {
     enum { MIB = 8 };
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0", &pus), 0);
     ck_assert_msg(probe_machine_open_native(&pus, NULL, &machine, &error) == 0, "%s", error.text);
     for (int32_t node = 0; node < NODES; node++) {
@@ -168,8 +168,6 @@ TEST(what_the_probes_measure_on_a_node_is_on_that_node)
         ck_assert_msg(after[node] - before[node] > MIB, "node %d: %g MiB, then %g", node,
                       before[node], after[node]);
     }
-    probe_machine_close(&machine);
-    profile_set_free(&pus);
 }
 
 /* -- threads -- */

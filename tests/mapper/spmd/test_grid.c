@@ -1,5 +1,6 @@
 /* Do grids keep their messages off slow links, and does a plan cut every tile into edges and
  * inside? */
+#include "profile/scope.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ TEST(few_messages_go_over_the_slowest_links, .loops = sizeof clusters / sizeof *
     struct servet_profile *profile = loaded(clusters[_i].profile);
     struct spmd_problem p =
         problem(clusters[_i].m == 1 ? "1d3" : "2d5", 1 << 20, clusters[_i].m == 1 ? 1 : 5 << 10, 1);
+    FREED_BY(spmd_grid_free)
     struct spmd_grid grid = mapped(profile, &p, clusters[_i].n, clusters[_i].m);
     uint64_t n = clusters[_i].n, m = clusters[_i].m, all = 2 * (n * (m - 1) + m * (n - 1)), sum = 0;
     for (size_t i = 0; i < SPMD_LAYERS; i++) {
@@ -55,7 +57,6 @@ TEST(few_messages_go_over_the_slowest_links, .loops = sizeof clusters / sizeof *
     ck_assert_msg(grid.messages[clusters[_i].slowest] <= clusters[_i].messages,
                   "%d messages, expected at most %d", (int)grid.messages[clusters[_i].slowest],
                   (int)clusters[_i].messages);
-    spmd_grid_free(&grid);
 }
 
 /* -- against every order there is -- */
@@ -136,10 +137,10 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
 {
     struct servet_profile *profile = loaded(small[_i].profile);
     struct spmd_problem p = problem(small[_i].stencil, 5040, 5040, 1);
-    struct profile_set allowed = {0};
+    FREED_BY(profile_set_free) struct profile_set allowed = {0};
     struct servet_error error;
     struct search s = {.best = {[SPMD_LAYERS - 1] = INT64_MAX}};
-    struct spmd_grid grid = {.n = small[_i].n, .m = small[_i].m};
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = {.n = small[_i].n, .m = small[_i].m};
     ck_assert_int_eq(small[_i].allowed ? profile_set_parse(small[_i].allowed, &allowed) : 0, 0);
     ck_assert_int_eq(
         spmd_grid_map(profile, small[_i].allowed ? &allowed : NULL, &p.stencil, &grid, &error), 0);
@@ -157,21 +158,18 @@ TEST(no_other_order_of_the_processes_sends_fewer_over_the_slowest_links,
                       "layer %d: %d messages, the best order has %d", (int)i, (int)grid.messages[i],
                       (int)s.best[i]);
     }
-    spmd_grid_free(&grid);
-    profile_set_free(&allowed);
 }
 
 TEST(every_process_has_a_pu_of_its_own)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-ibm.json");
     struct spmd_problem p = problem("2d5", 1024, 1024, 1);
-    struct spmd_grid grid = mapped(profile, &p, 16, 8);
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 16, 8);
     bool taken[128] = {false};
     for (size_t r = 0; r < 128; r++) {
         ck_assert(grid.pus[r] < 128 && !taken[grid.pus[r]]);
         taken[grid.pus[r]] = true;
     }
-    spmd_grid_free(&grid);
 }
 
 TEST(the_boxes_of_a_plan_are_the_tile_by_priority)
@@ -213,7 +211,7 @@ TEST(messages_over_slow_links_are_posted_first)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-dell.json");
     struct spmd_problem p = problem("2d5", 8500, 4000, 1);
-    struct spmd_grid grid = mapped(profile, &p, 4, 4);
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 4, 4);
     struct spmd_tile tile;
     size_t mixed = 0;
     ck_assert_int_eq(spmd_tile_of_grid(&p, 4, 4, &tile), 0);
@@ -231,7 +229,6 @@ TEST(messages_over_slow_links_are_posted_first)
         }
     }
     ck_assert_uint_gt(mixed, 0);
-    spmd_grid_free(&grid);
 }
 
 /* Two processes send two messages at once. */
@@ -239,7 +236,7 @@ TEST(messages_at_once_take_as_long_as_was_measured)
 {
     struct servet_profile *profile = loaded(FIXTURES "/spmd-amd.json");
     struct spmd_problem p = problem("1d3", 10800, 1, 1e-8);
-    struct spmd_grid grid = mapped(profile, &p, 2, 1);
+    FREED_BY(spmd_grid_free) struct spmd_grid grid = mapped(profile, &p, 2, 1);
     struct profile_layer *layer = &profile->classes[0].communication.layers[0], as_loaded = *layer;
     struct spmd_tile tile;
     ck_assert_int_eq(spmd_tile_of_grid(&p, 2, 1, &tile), 0);
@@ -263,5 +260,4 @@ TEST(messages_at_once_take_as_long_as_was_measured)
                                 1e-9);
     }
     *layer = as_loaded;
-    spmd_grid_free(&grid);
 }

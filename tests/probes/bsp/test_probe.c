@@ -123,7 +123,7 @@ TEST(a_silent_machine_gives_its_parameters_exactly)
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {1,        BSP_H_HIGH, 0,
                                         BSP_RUNS, 1,          0}; /* T(0) is not on the line */
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
     assert_within(found.words.line.g, simulation.g_s, 1e-12);
@@ -136,7 +136,6 @@ TEST(a_silent_machine_gives_its_parameters_exactly)
     ck_assert_uint_eq(found.words.runs, BSP_RUNS);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert_str_eq(note, "");
-    probe_bsp_free(&found);
 }
 
 TEST(noise_leaves_g_and_l_within_five_percent)
@@ -159,7 +158,7 @@ TEST(noise_leaves_g_and_l_within_five_percent)
 TEST(runs_that_disagree_are_repeated_and_told)
 {
     struct bsp_simulation simulation = cartesius(4);
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     char note[1024];
     simulation.drift =
         1e-3; /* the weather gets worse all the time: a quarter from one run to the next */
@@ -168,13 +167,12 @@ TEST(runs_that_disagree_are_repeated_and_told)
     ck_assert(!found.words.agree);
     ck_assert_uint_gt(found.words.runs, BSP_RUNS);
     ck_assert_msg(strstr(note, "the best two of"), "%s", note);
-    probe_bsp_free(&found);
 }
 
 TEST(a_bend_is_told_with_its_h)
 {
     struct bsp_simulation simulation = cartesius(2);
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     char note[512];
     simulation.noise = 0.01;
     simulation.switch_h = 1024;
@@ -184,7 +182,6 @@ TEST(a_bend_is_told_with_its_h)
     ck_assert_double_eq_tol((double)found.words.bend.h, 1024, 16);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert_msg(strstr(note, "bend at h = 10"), "%s", note);
-    probe_bsp_free(&found);
 }
 
 /* Up to h = 2000 the fit of such a machine is a negative l: the first words cost nothing. */
@@ -206,7 +203,7 @@ TEST(a_negative_l_enlarges_the_interval)
 {
     struct bsp_simulation simulation = late_start();
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     char note[512];
     find(&simulation, &request, &found);
     ck_assert_uint_ge(found.words.enlargements, 1);
@@ -215,7 +212,6 @@ TEST(a_negative_l_enlarges_the_interval)
                       1200u << found.words.enlargements);
     probe_bsp_note(&found, note, sizeof note);
     ck_assert_msg(strstr(note, "interval enlarged to h = "), "%s", note);
-    probe_bsp_free(&found);
 }
 
 TEST(patience_ends_on_a_busy_machine)
@@ -240,7 +236,7 @@ TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
 {
     struct bsp_simulation simulation = cartesius(1);
     struct probe_bsp_request request = {300, 1200, 0, BSP_RUNS, 1, 0};
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     struct servet_profile profile = {0};
     simulation.l_s = -1000 / simulation.flop_per_s;
     find(&simulation, &request, &found);
@@ -256,7 +252,6 @@ TEST(an_l_that_stays_negative_is_flagged_and_not_stored)
     free(profile.bsp[0].backend);
     free(profile.bsp[0].quality.note);
     free(profile.bsp);
-    probe_bsp_free(&found);
 }
 
 TEST(entries_are_kept_in_order_and_replaced)
@@ -267,7 +262,7 @@ TEST(entries_are_kept_in_order_and_replaced)
     } order[] = {{"threads", 4}, {"mpi", 2},     {"threads", 1}, {"mpi", 4},
                  {"threads", 2}, {"threads", 2}, {"mpi", 1}};
     struct bsp_simulation simulation = cartesius(1);
-    struct probe_bsp found;
+    FREED_BY(probe_bsp_free) struct probe_bsp found;
     struct servet_profile *profile = calloc(1, sizeof *profile);
     char text[64] = "";
     find(&simulation, &usual, &found);
@@ -282,7 +277,6 @@ TEST(entries_are_kept_in_order_and_replaced)
     }
     ck_assert_str_eq(text, "t1 t2 t4 m1 m2 m4 ");
     profile_free(profile);
-    probe_bsp_free(&found);
 }
 
 TEST(every_processor_sends_and_receives_exactly_h_words)

@@ -28,7 +28,7 @@ static double elapsed_s;
 static struct probe_cache measure(const char *name, double deadline_s)
 {
     char path[4096];
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct probe_cache found;
     snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
@@ -36,7 +36,6 @@ static struct probe_cache measure(const char *name, double deadline_s)
     struct probe probe = {.machine = &machine, .seed = 1, .deadline = deadline_s};
     ck_assert_int_eq(probe_cache(&probe, machine.pus.ids[0], &found, NULL), 0);
     elapsed_s = probe_machine_elapsed(&machine);
-    probe_machine_close(&machine);
     return found;
 }
 
@@ -51,9 +50,9 @@ static uint32_t repetitions_at_most(const struct cache_curve *curve)
 
 TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
 {
-    struct probe_cache all = measure(names[_i], 0);
+    FREED_BY(probe_cache_free) struct probe_cache all = measure(names[_i], 0);
     double full_s = elapsed_s;
-    struct probe_cache least = measure(names[_i], 0.001);
+    FREED_BY(probe_cache_free) struct probe_cache least = measure(names[_i], 0.001);
     ck_assert_double_lt(elapsed_s, full_s / 8);
     ck_assert_uint_eq(least.sweeps, 0);
     ck_assert_uint_eq(least.coarse, 1);
@@ -68,8 +67,6 @@ TEST(the_least_is_a_look_at_every_other_size_and_says_so, .loops = NAMES)
         double ratio = (double)least.levels[i].size_bytes / (double)all.levels[i].size_bytes;
         ck_assert_double_lt(fabs(log2(ratio)), 0.5);
     }
-    probe_cache_free(&all);
-    probe_cache_free(&least);
 }
 
 /* A quota that runs out during every operation. */
@@ -135,12 +132,11 @@ TEST(it_ends_in_time_and_uses_it, .loops = NAMES)
 
 TEST(without_a_budget_nothing_is_left_out)
 {
-    struct probe_cache all = measure("two-packages", 0);
+    FREED_BY(probe_cache_free) struct probe_cache all = measure("two-packages", 0);
     ck_assert(!all.shortened);
     ck_assert_uint_eq(all.sweeps, 3);
     ck_assert_uint_eq(all.coarse, 0);
     ck_assert_uint_gt(all.levels[0].line_bytes, 0);
-    probe_cache_free(&all);
 }
 
 /* -- messages that never settle, each of which takes a second -- */
@@ -178,7 +174,7 @@ static size_t open_pair(struct machine *machine, struct machine_ops *ops)
 
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct profile_communication found;
     struct machine_ops ops;
@@ -193,7 +189,6 @@ TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
     ck_assert_uint_eq(exchanges, 3);
     profile_communication_free(&found);
     machine.pus.count = all;
-    probe_machine_close(&machine);
 }
 
 /* -- the time is over in one of the exchanges -- */
@@ -209,7 +204,7 @@ static int over_then(struct machine *machine, const struct machine_exchange *wha
 
 TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct profile_communication found;
     struct machine_ops ops;
@@ -229,7 +224,6 @@ TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
         }
     }
     machine.pus.count = all;
-    probe_machine_close(&machine);
 }
 
 /* -- whole runs where everything takes thirty times as long, as in an emulator -- */
@@ -314,7 +308,7 @@ TEST(a_slow_machine_keeps_to_the_budget_within_half_of_it, .loops = 6)
 
 TEST(operations_end_a_little_after_the_budget)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct probe_results results = {0};
     struct probe_run run = {.machine = &machine, .budget_s = 10};
     open_machine_of("two-packages", &machine);
@@ -327,7 +321,6 @@ TEST(operations_end_a_little_after_the_budget)
     run.budget_s = 0.01; /* the least there is */
     probe_budget_start(&run, &results);
     ck_assert(results.until_s > 0 && machine.until_s <= 0);
-    probe_machine_close(&machine);
 }
 
 /* -- what is decided by how much time there is -- */
@@ -363,7 +356,7 @@ static void open_on_our_clock(struct machine *machine)
 /* Whatever is begun takes as long as operations may, and time after them. */
 TEST(a_step_leaves_those_after_it_their_least)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct progress progress = {.events = -1};
     open_on_our_clock(&machine);
     size_t all = 0;
@@ -390,12 +383,11 @@ TEST(a_step_leaves_those_after_it_their_least)
         }
     }
     ck_assert_uint_gt(all, 100);
-    probe_machine_close(&machine);
 }
 
 TEST(an_idle_machine_has_every_step_from_five_seconds_on)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct progress progress = {.events = -1};
     open_on_our_clock(&machine);
     others_now = 0;
@@ -412,13 +404,12 @@ TEST(an_idle_machine_has_every_step_from_five_seconds_on)
         ck_assert_uint_eq(results.step, probe_budget_steps(&run));
         ck_assert_double_le(clock_now, 1.2 * budget_s);
     }
-    probe_machine_close(&machine);
 }
 
 /* A quota that leaves too few workers for it waits for nothing. */
 TEST(what_a_quota_forbids_takes_no_step)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct progress progress = {.events = -1};
@@ -436,7 +427,6 @@ TEST(what_a_quota_forbids_takes_no_step)
     const char *budget = profile_condition(profile, "budget");
     ck_assert(!budget || !strstr(budget, "not measured"));
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 TESTS(.seconds = 400)

@@ -53,7 +53,7 @@ static int run_with(struct machine *machine,
 
 TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 100};
@@ -67,7 +67,6 @@ TEST(what_one_pu_gets_stays_and_declared_levels_are_not_taken_for_none)
     ck_assert_int_eq(node_class->memory.levels[0].quality.origin, PROFILE_DECLARED);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 /* The PUs of so many copies of so many workers do not run at the same time. */
@@ -87,7 +86,7 @@ static int copy_apart(struct machine *machine, const struct machine_copy *what, 
 
 TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone, .loops = 2)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_MEMORY};
@@ -117,13 +116,12 @@ TEST(pus_that_never_ran_at_the_same_time_are_not_said_to_leave_each_other_alone,
                      _i ? "memory (beside others); measure again when nothing else runs" : "");
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 /* With one PU neither sharing nor messages are measured. */
 TEST(one_pu_lacks_nothing_that_two_would_have)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_ALL, .budget_s = 0.001};
@@ -138,7 +136,6 @@ TEST(one_pu_lacks_nothing_that_two_would_have)
                       !strstr(budget, "message"),
                   "%s", budget);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 /* Two packages of eight cores, each with a link that three of them fill: no pair shows it. */
@@ -156,7 +153,7 @@ static void open_link(struct machine *machine)
  * reported, and the declared ones stay. */
 TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true};
@@ -178,7 +175,6 @@ TEST(sets_that_never_ran_at_the_same_time_do_not_lack_domains, .loops = 3)
     ck_assert(meet == !(note && strstr(note, "sets of PUs not all measured: other tasks")));
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 /* Copies of so many workers, then the time is over. */
@@ -278,7 +274,7 @@ TEST(a_level_without_a_figure_takes_none_from_others)
 /* The curve of a domain that pairs show ends before the workers that never met. */
 TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_MEMORY, .one_by_one = true};
@@ -298,7 +294,6 @@ TEST(a_curve_ends_where_its_workers_never_ran_at_the_same_time)
     ck_assert_uint_gt(measured, 0);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 /* The first copy of PUs of both packages is disturbed, and no other. */
@@ -317,7 +312,7 @@ static int copy_once_disturbed(struct machine *machine, const struct machine_cop
 
 TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 0.5};
@@ -334,12 +329,11 @@ TEST(one_disturbed_pair_does_not_speak_for_all_that_there_was_no_time_for)
                    !profile_related(&level->collisions, 3, 7)));
     }
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 TEST(where_the_search_was_ended_only_what_nests_stays_declared)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     open_machine_of("numa-nodes", &machine);
     const struct profile_memory *declared = &machine.declared->classes[0].memory;
     ck_assert_uint_gt(declared->level_count, 0);
@@ -358,7 +352,6 @@ TEST(where_the_search_was_ended_only_what_nests_stays_declared)
     ck_assert_int_eq(probe_result_keep_levels(declared, &found), 0);
     ck_assert_uint_eq(found.level_count, declared->level_count);
     profile_memory_free(&found);
-    probe_machine_close(&machine);
 }
 
 static int no_time(struct machine *machine, const struct machine_copy *what, const uint32_t *pus,
@@ -370,14 +363,13 @@ static int no_time(struct machine *machine, const struct machine_copy *what, con
 
 TEST(a_budget_in_which_nothing_could_be_measured_says_so)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error = {.text = ""};
     struct probe_run run = {.probes = PROBE_MEMORY, .budget_s = 7};
     open_machine_of("two-packages", &machine);
     ck_assert_int_eq(run_with(&machine, no_time, &run, &profile, &error), -ETIME);
     ck_assert_str_eq(error.text, "nothing could be measured in 7 s; expected a larger --budget");
-    probe_machine_close(&machine);
 }
 
 static int no_message(struct machine *machine, const struct machine_exchange *what,
@@ -390,7 +382,7 @@ static int no_message(struct machine *machine, const struct machine_exchange *wh
 /* Standard error of a run without time for MPI, with messages between threads or without any. */
 static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile = NULL;
     struct servet_error error = {.text = ""};
     struct probe_run run = {.probes = PROBE_MESSAGE, .budget_s = 0.001, .mpi = true};
@@ -412,7 +404,6 @@ static void said_without_time_for_mpi(bool messages, int expected, char *text, s
     fclose(file);
     ck_assert_msg(rc == expected, "%d: %s", rc, error.text);
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
@@ -428,7 +419,7 @@ TEST(messages_between_threads_are_said_to_be_measured_once_they_are)
 
 TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     open_machine_of("epyc-7402", &machine);
     const struct probe calm = {.machine = &machine},
                        hurried = {.machine = &machine, .hurried = true};
@@ -436,12 +427,11 @@ TEST(in_a_hurry_arrays_are_of_the_last_level_and_never_without)
     ck_assert_uint_eq(probe_memory_bytes(&hurried, last), last);
     ck_assert_uint_gt(probe_memory_bytes(&calm, last), last);
     ck_assert_uint_eq(probe_memory_bytes(&hurried, 1u << 20), probe_memory_bytes(&calm, 1u << 20));
-    probe_machine_close(&machine);
 }
 
 TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     const bool hurried = _i == 1;
@@ -455,7 +445,6 @@ TEST(a_run_in_a_hurry_copies_small_arrays_and_says_so, .loops = 2)
     const char *budget = profile_condition(profile, "budget");
     ck_assert(hurried == (budget && strstr(budget, "cut short: memory")));
     profile_free(profile);
-    probe_machine_close(&machine);
 }
 
 TESTS(.seconds = 400)

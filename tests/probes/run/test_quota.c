@@ -52,7 +52,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
 
 static struct servet_profile *run_under(double quota, unsigned probes)
 {
-    struct machine machine;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
     struct progress progress = {.events = -1};
@@ -72,7 +72,6 @@ static struct servet_profile *run_under(double quota, unsigned probes)
     most_at_once = 0;
     ck_assert_msg(probe_run_run(&run, &profile, &error) == 0, "%s", error.text);
     ck_assert_msg(profile_check(profile, &error) == 0, "%s", error.text);
-    probe_machine_close(&machine);
     return profile;
 }
 

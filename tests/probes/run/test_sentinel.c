@@ -219,13 +219,12 @@ TEST(pairs_of_one_exchange_are_disjoint)
 TEST(ticks_of_the_measured_pus_are_summed)
 {
     static const struct profile_ticks ticks[] = {{42, 34, 5}, {110, 7, 3}, {9, 9, 9}};
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     ck_assert_int_eq(profile_set_parse("0-1,3", &pus), 0);
     struct profile_ticks sum = probe_conditions_sum(ticks, 3, &pus);
     ck_assert_uint_eq(sum.all, 42 + 110);
     ck_assert_uint_eq(sum.idle, 34 + 7);
     ck_assert_uint_eq(sum.stolen, 8);
-    profile_set_free(&pus);
 }
 
 /* -- what else the machine did -- */

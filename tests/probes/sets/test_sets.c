@@ -441,7 +441,7 @@ TEST(curves_of_an_outer_level_use_one_worker_per_inner_group_first)
 
 TEST(partitions_merge_refine_and_dissolve)
 {
-    struct profile_set pus;
+    FREED_BY(profile_set_free) struct profile_set pus;
     struct profile_relation none = {0}, groups = {0};
     struct partition fine, coarse, all;
     ck_assert_int_eq(profile_set_parse("0-5", &pus), 0);
@@ -464,7 +464,6 @@ TEST(partitions_merge_refine_and_dissolve)
     probe_partition_free(&fine);
     probe_partition_free(&coarse);
     probe_partition_free(&all);
-    profile_set_free(&pus);
 }
 
 TESTS(.seconds = 100)

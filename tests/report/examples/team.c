@@ -8,6 +8,7 @@
  * Build it with
  *   cc -D_GNU_SOURCE team.c $(pkg-config --cflags --libs servet) -pthread
  */
+#include "profile/scope.h"
 #include <pthread.h>
 #include <sched.h>
 #include <servet.h>
@@ -84,9 +85,9 @@ int main(int argc, char **argv)
         return 2;
     }
     uint32_t most = servet_pu_count(profile);
-    uint32_t *pus = calloc(most, sizeof *pus);
-    struct member *team = calloc(most, sizeof *team);
-    double *array = calloc(ELEMENTS, sizeof *array);
+    FREED uint32_t *pus = calloc(most, sizeof *pus);
+    FREED struct member *team = calloc(most, sizeof *team);
+    FREED double *array = calloc(ELEMENTS, sizeof *array);
     if (!pus || !team || !array) {
         fputs("team: out of memory\n", stderr);
         return 1;
@@ -103,8 +104,5 @@ int main(int argc, char **argv)
     double sum = sum_with(team, threads, array);
     printf(": sum %.0f\n", sum);
     servet_profile_close(profile);
-    free(pus);
-    free(team);
-    free(array);
     return sum < ELEMENTS;
 }

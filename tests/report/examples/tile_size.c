@@ -9,6 +9,7 @@
  * is the square of the tile. The result is compared with that of the plain product. Build it with
  *   cc tile_size.c $(pkg-config --cflags --libs servet) -lm
  */
+#include "profile/scope.h"
 #include <math.h>
 #include <servet.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static int agree(const double *x, const double *y, size_t count)
 
 static int compute(size_t n, size_t tile)
 {
-    double *a = calloc(4 * n * n, sizeof *a);
+    FREED double *a = calloc(4 * n * n, sizeof *a);
     if (!a) {
         fputs("tile_size: out of memory\n", stderr);
         return 1;
@@ -93,7 +94,6 @@ static int compute(size_t n, size_t tile)
     } else {
         printf("%zu x %zu: WRONG\n", n, n);
     }
-    free(a);
     return !good;
 }
 
