@@ -56,7 +56,7 @@ __attribute__((format(printf, 5, 6))) static void add_number(struct item_list *l
 static void add_relation(struct item_list *list, const struct profile_relation *relation,
                          const char *name)
 {
-    char *exact = cli_needed(profile_relation_text(relation));
+    char *exact = profile_relation_text(relation);
     add_text(list, profile_figure_sharers(relation).text, exact, "%s", name);
     free(exact);
 }

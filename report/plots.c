@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/base/cli.h"
 #include "profile/query.h"
 #include "profile/text/chart.h"
 #include "profile/text/text.h"
@@ -64,11 +63,10 @@ static void add_chart(struct page *page, const char *name, struct chart *chart, 
         if (points <= FEW_POINTS) {
             put_table(page->out, chart);
         } else {
-            cli_done(profile_chart_svg(chart, page->out, false));
+            profile_chart_svg(chart, page->out, false);
         }
         report_figure_close(page, "%s", caption);
     }
-    cli_done(chart->rc);
     profile_chart_free(chart);
 }
 

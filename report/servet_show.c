@@ -214,26 +214,21 @@ static void show_profile(const struct show_options *options, const struct servet
 {
     const struct report report = {
         .profile = profile, .source = source, .workers = options->workers};
-    int rc = 0;
     if (options->hwloc || options->html) {
         write_file(&report, options->html, options->html ? options->html : options->hwloc);
     } else if (options->bsp && !profile->bsp_count) {
         cli_fail("%s: no BSP parameters in it (servet-probe --bsp measures them)",
                  source ? source : "this machine");
     } else if (options->bsp) {
-        rc = profile_show_bsp(profile, stdout);
+        profile_show_bsp(profile, stdout);
     } else if (options->json) {
-        char *text = profile_to_json(profile);
-        rc = text ? 0 : -ENOMEM;
-        fputs(text ? text : "", stdout);
+        char *text = cli_needed(profile_to_json(profile));
+        fputs(text, stdout);
         free(text);
     } else {
         double quota = 0;
         (void)(options->file ? 0 : profile_quota_read("", &quota));
-        rc = profile_show_text(profile, source, quota, stdout);
-    }
-    if (rc < 0) {
-        cli_fail("%s", strerrordesc_np(-rc));
+        profile_show_text(profile, source, quota, stdout);
     }
 }
 

@@ -52,7 +52,7 @@ static void put_head(FILE *out, char *row, bool capitals)
 
 bool report_table(FILE *out, const char *id, const char *caption, struct table *table)
 {
-    const bool any = table->row_count > 1 && !table->failed;
+    const bool any = table->row_count > 1;
     if (any && caption) {
         fprintf(out, "<div class=\"card scroll\" id=\"%s\">\n<table><caption>", id);
         profile_xml_text(out, caption);

@@ -3,11 +3,11 @@
  * that no text hides a point; the picture is as high as the text above needs. */
 #include "profile/text/chart.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/text/text.h"
 
@@ -24,27 +24,18 @@
 
 /* -- collecting -- */
 
-static void *grown(struct chart *chart, void *items, size_t count, size_t size)
+/* The array with room for one more item, doubled at powers of two. */
+static void *grown(void *items, size_t count, size_t size)
 {
-    /* doubled at powers of two */
-    void *more = count & (count - 1) ? items : realloc(items, (count ? 2 * count : 1) * size);
-    chart->rc = more ? chart->rc : -ENOMEM;
-    return more;
+    return count & (count - 1) ? items : cli_needed(realloc(items, (count ? 2 * count : 1) * size));
 }
 
 void profile_chart_series(struct chart *chart, unsigned colour, enum chart_look look,
                           const char *name)
 {
-    struct chart_series *more =
-        grown(chart, chart->series, chart->series_count, sizeof *chart->series);
-    if (!more) {
-        return;
-    }
-    char *copy = strdup(name);
-    chart->series = more;
-    chart->rc = copy ? chart->rc : -ENOMEM;
+    chart->series = grown(chart->series, chart->series_count, sizeof *chart->series);
     chart->series[chart->series_count++] =
-        (struct chart_series){.name = copy, .colour = colour, .look = look};
+        (struct chart_series){.name = cli_needed(strdup(name)), .colour = colour, .look = look};
 }
 
 static bool shows(const struct chart_axis *axis, double value)
@@ -58,11 +49,8 @@ void profile_chart_interval(struct chart *chart, double x, double y, double low,
         return;
     }
     struct chart_series *series = &chart->series[chart->series_count - 1];
-    struct chart_point *more = grown(chart, series->points, series->count, sizeof *series->points);
-    if (more) {
-        series->points = more;
-        series->points[series->count++] = (struct chart_point){x, y, low, high};
-    }
+    series->points = grown(series->points, series->count, sizeof *series->points);
+    series->points[series->count++] = (struct chart_point){x, y, low, high};
 }
 
 void profile_chart_point(struct chart *chart, double x, double y)
@@ -73,15 +61,9 @@ void profile_chart_point(struct chart *chart, double x, double y)
 void profile_chart_mark(struct chart *chart, double x, unsigned colour, bool dashed,
                         const char *text)
 {
-    struct chart_mark *more = grown(chart, chart->marks, chart->mark_count, sizeof *chart->marks);
-    if (!more) {
-        return;
-    }
-    char *copy = strdup(text);
-    chart->marks = more;
-    chart->rc = copy ? chart->rc : -ENOMEM;
-    chart->marks[chart->mark_count++] =
-        (struct chart_mark){.x = x, .colour = colour, .dashed = dashed, .text = copy};
+    chart->marks = grown(chart->marks, chart->mark_count, sizeof *chart->marks);
+    chart->marks[chart->mark_count++] = (struct chart_mark){
+        .x = x, .colour = colour, .dashed = dashed, .text = cli_needed(strdup(text))};
 }
 
 size_t profile_chart_points(const struct chart *chart)
@@ -463,7 +445,7 @@ static const char alone_style[] =
     ".ground{fill:#fff}text{fill:currentColor}</style>\n"
     "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
 
-int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
+void profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
 {
     char text[64];
     struct span x = range_of(chart, false), y = range_of(chart, true);
@@ -479,10 +461,7 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
      * to a stream of its own. */
     char *head = NULL;
     size_t length;
-    FILE *above = chart->rc < 0 ? NULL : profile_stream_open(&head, &length);
-    if (!above) {
-        return -ENOMEM;
-    }
+    FILE *above = cli_needed(profile_stream_open(&head, &length));
     double top = alone ? ROW : 0; /* a page writes the title itself */
     if (alone) {
         profile_svg_text(above, WIDTH / 2, FONT + 2, "middle", chart->title);
@@ -493,9 +472,7 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
     struct mark_layout marks = layout_marks(chart, &x);
     y.to = top + ROW * (double)(marks.blocks * marks.lines) + 8;
     y.from = y.to + PLOT_HEIGHT;
-    if (fclose(above) != 0) {
-        return -ENOMEM;
-    }
+    cli_done(fclose(above));
     fprintf(out,
             "<svg%s role=\"img\" viewBox=\"0 0 %g %g\"%s font-family=\"sans-serif\" "
             "font-size=\"%d\">\n<title>",
@@ -510,20 +487,16 @@ int profile_chart_svg(const struct chart *chart, FILE *out, bool alone)
     }
     put_marks(out, chart, &x, &y, marks.lines);
     fputs("</svg>\n", out);
-    return 0;
 }
 
 int profile_chart_save(const struct chart *chart, const char *path, struct servet_error *error)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = profile_stream_open(&text, &length);
-    int rc = out ? profile_chart_svg(chart, out, true) : -ENOMEM;
-    if (out && fclose(out) != 0) {
-        rc = -ENOMEM;
-    }
-    rc = rc < 0 ? profile_error(error, rc, "%s: %s", path, strerrordesc_np(-rc))
-                : profile_save_file(path, text, length, error);
+    FILE *out = cli_needed(profile_stream_open(&text, &length));
+    profile_chart_svg(chart, out, true);
+    cli_done(fclose(out));
+    int rc = profile_save_file(path, text, length, error);
     free(text);
     return rc;
 }

@@ -2,7 +2,8 @@
  * one way to draw for the page of servet-show, for servet-probe --plot and servet-bench --plot.
  *
  * Colours are classes: ink (text), muted (axes), c1 to c6. A page gives them their colours, so that
- * light and dark come from one picture; a file of its own brings them along. */
+ * light and dark come from one picture; a file of its own brings them along. Where memory is short,
+ * the command ends (cli_needed()). */
 #ifndef SERVET_PROFILE_TEXT_CHART_H
 #define SERVET_PROFILE_TEXT_CHART_H
 
@@ -66,7 +67,6 @@ struct chart {
     struct chart_series *series;
     struct chart_mark *marks;
     size_t series_count, mark_count;
-    int rc; /* -ENOMEM: a part is missing */
 };
 
 /* Adds a curve; points go to the last one that was added. Values that an axis cannot show (0 on a
@@ -83,8 +83,8 @@ size_t profile_chart_points(const struct chart *chart);
 /* `value` as the axis writes it: "2.5 GB/s", "32 KiB". */
 void profile_chart_value(const struct chart_axis *axis, double value, char *out, size_t size);
 
-/* Writes the chart, `alone` as a file of its own, else for a page. 0 or -ENOMEM. */
-int profile_chart_svg(const struct chart *chart, FILE *out, bool alone);
+/* Writes the chart, `alone` as a file of its own, else for a page. */
+void profile_chart_svg(const struct chart *chart, FILE *out, bool alone);
 /* Writes it as a file of its own. 0, or -errno with the path in `error`. */
 int profile_chart_save(const struct chart *chart, const char *path, struct servet_error *error);
 void profile_chart_free(struct chart *chart);

@@ -1,10 +1,10 @@
 /* A profile in words and tables, one after the other as the papers have them. A figure that was not
  * measured is named as missing. */
+#include "profile/base/cli.h"
 #include "profile/base/control_groups.h"
 #include "profile/text/text.h"
 #include "profile/tiers.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define INDENT_TEXT 2
@@ -12,40 +12,33 @@
 struct show {
     const struct servet_profile *profile;
     FILE *stream;
-    int rc; /* the first failure */
 };
 
 /* Prints a table below its title, or nothing where it is empty. */
-static void print_table(struct show *show, const char *title, struct table *table)
+static void print_table(const struct show *show, const char *title, struct table *table)
 {
     if (table->row_count > 1 && title) {
         fprintf(show->stream, "\n%s\n", title);
     }
-    int rc = profile_table_print(table, show->stream, INDENT_TEXT);
-    show->rc = show->rc < 0 ? show->rc : rc;
+    profile_table_print(table, show->stream, INDENT_TEXT);
 }
 
 /* A set of any size; the rest is free text, so that no cut is needed. */
-static void set_line(struct show *show, const char *name, const struct profile_set *set,
+static void set_line(const struct show *show, const char *name, const struct profile_set *set,
                      const char *more)
 {
-    char *text = profile_set_text(set);
-    if (!text) {
-        show->rc = -ENOMEM;
-        return;
-    }
+    char *text = cli_needed(profile_set_text(set));
     fprintf(show->stream, "%*s%s %s%s\n", INDENT_TEXT, "", name, set->count ? text : "none", more);
     free(text);
 }
 
-int profile_show_bsp(const struct servet_profile *profile, FILE *stream)
+void profile_show_bsp(const struct servet_profile *profile, FILE *stream)
 {
-    struct show show = {profile, stream, 0};
+    struct show show = {profile, stream};
     struct table table = {0};
     fprintf(stream, "BSP parameters: T(h) = h g + l flops\n");
     profile_table_bsp(&table, profile);
     print_table(&show, NULL, &table);
-    return show.rc;
 }
 
 /* -- head -- */
@@ -55,7 +48,7 @@ static const char *or_unknown(const char *text)
     return text && *text ? text : "not known";
 }
 
-static void show_head(struct show *show, const char *source, double quota)
+static void show_head(const struct show *show, const char *source, double quota)
 {
     const struct servet_profile *p = show->profile;
     FILE *out = show->stream;
@@ -108,14 +101,10 @@ static void describe_numa(const struct profile_numa *numa, const char *tier, cha
     snprintf(out + used, size - used, "%s%s%s)", *tier ? ", " : "", tier, *tier ? " memory" : "");
 }
 
-static void show_numa(struct show *show, const struct profile_class *node_class)
+static void show_numa(const struct show *show, const struct profile_class *node_class)
 {
     struct profile_tiers tiers;
-    int rc = profile_tiers_make(node_class, &tiers);
-    if (rc < 0) {
-        show->rc = rc;
-        return;
-    }
+    cli_done(profile_tiers_make(node_class, &tiers));
     for (size_t i = 0; i < node_class->numa_count; i++) {
         const struct profile_numa *numa = &node_class->numa[i];
         char name[32], memory[208] = "";
@@ -129,7 +118,8 @@ static void show_numa(struct show *show, const struct profile_class *node_class)
     profile_tiers_free(&tiers);
 }
 
-static void show_class_head(struct show *show, const struct profile_class *node_class, size_t index)
+static void show_class_head(const struct show *show, const struct profile_class *node_class,
+                            size_t index)
 {
     const struct servet_profile *p = show->profile;
     FILE *out = show->stream;
@@ -157,7 +147,7 @@ static void show_class_head(struct show *show, const struct profile_class *node_
     }
 }
 
-static void show_caches(struct show *show, const struct profile_class *node_class)
+static void show_caches(const struct show *show, const struct profile_class *node_class)
 {
     struct table table = {0};
     if (!node_class->cache_count) {
@@ -172,7 +162,8 @@ static void show_caches(struct show *show, const struct profile_class *node_clas
     }
 }
 
-static void show_scaling(struct show *show, const struct profile_memory_level *level, size_t index)
+static void show_scaling(const struct show *show, const struct profile_memory_level *level,
+                         size_t index)
 {
     for (size_t i = 0; i < level->scaling_count; i++) {
         if (!i) {
@@ -185,7 +176,7 @@ static void show_scaling(struct show *show, const struct profile_memory_level *l
 }
 
 /* A table that needs no more than itself. */
-static void show_table(struct show *show, const char *title,
+static void show_table(const struct show *show, const char *title,
                        void (*make)(struct table *table, const struct profile_class *node_class),
                        const struct profile_class *node_class)
 {
@@ -194,7 +185,7 @@ static void show_table(struct show *show, const char *title,
     print_table(show, title, &table);
 }
 
-static void show_memory(struct show *show, const struct profile_class *node_class)
+static void show_memory(const struct show *show, const struct profile_class *node_class)
 {
     const struct profile_memory *memory = &node_class->memory;
     struct table table = {0};
@@ -255,7 +246,7 @@ static void add_size(struct table *table, const struct profile_communication *co
     profile_table_row(table, "%s", row);
 }
 
-static void show_sizes(struct show *show, const struct profile_communication *communication)
+static void show_sizes(const struct show *show, const struct profile_communication *communication)
 {
     const struct profile_layer *longest = communication->layers;
     struct table table = {0};
@@ -282,7 +273,8 @@ static void show_sizes(struct show *show, const struct profile_communication *co
     print_table(show, NULL, &table);
 }
 
-static void show_concurrency(struct show *show, const struct profile_layer *layer, size_t index)
+static void show_concurrency(const struct show *show, const struct profile_layer *layer,
+                             size_t index)
 {
     for (size_t i = 0; i < layer->concurrency_count; i++) {
         if (!i) {
@@ -295,7 +287,7 @@ static void show_concurrency(struct show *show, const struct profile_layer *laye
 }
 
 /* "core to core, one cache line: 24 ns (core), 98 ns (L3)" */
-static void show_lines(struct show *show, const struct profile_communication *communication)
+static void show_lines(const struct show *show, const struct profile_communication *communication)
 {
     bool first = true;
     for (size_t i = 0; i < communication->layer_count; i++) {
@@ -321,8 +313,9 @@ static void show_lines(struct show *show, const struct profile_communication *co
     fputs(first ? "" : "\n", show->stream);
 }
 
-static void show_communication(struct show *show, const struct profile_communication *communication,
-                               const char *where, const char *members)
+static void show_communication(const struct show *show,
+                               const struct profile_communication *communication, const char *where,
+                               const char *members)
 {
     struct table table = {0};
     if (!communication->layer_count) {
@@ -345,10 +338,10 @@ static void show_communication(struct show *show, const struct profile_communica
     show_sizes(show, communication);
 }
 
-int profile_show_text(const struct servet_profile *profile, const char *source, double quota,
-                      FILE *stream)
+void profile_show_text(const struct servet_profile *profile, const char *source, double quota,
+                       FILE *stream)
 {
-    struct show show = {profile, stream, 0};
+    struct show show = {profile, stream};
     show_head(&show, source, quota);
     for (size_t i = 0; i < profile->class_count; i++) {
         const struct profile_class *node_class = &profile->classes[i];
@@ -367,8 +360,6 @@ int profile_show_text(const struct servet_profile *profile, const char *source, 
     show_communication(&show, &profile->network, "between nodes", "nodes (numbered from 0)");
     if (profile->bsp_count) {
         fputc('\n', stream);
-        int rc = profile_show_bsp(profile, stream);
-        show.rc = show.rc < 0 ? show.rc : rc;
+        profile_show_bsp(profile, stream);
     }
-    return show.rc;
 }

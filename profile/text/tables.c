@@ -3,12 +3,12 @@
  * figure was measured) stands behind it, and the page opens to that. */
 #include "profile/text/text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/codec/codec.h"
 
@@ -19,28 +19,17 @@
 void profile_table_row(struct table *table, const char *format, ...)
 {
     va_list args;
-    char **more =
-        table->failed ? NULL : reallocarray(table->rows, table->row_count + 1, sizeof *more);
-    if (!more) {
-        table->failed = true;
-        return;
-    }
-    table->rows = more;
+    table->rows = cli_needed(reallocarray(table->rows, table->row_count + 1, sizeof *table->rows));
     va_start(args, format);
-    table->failed = vasprintf(&more[table->row_count], format, args) < 0;
-    table->row_count += !table->failed;
+    cli_done(vasprintf(&table->rows[table->row_count++], format, args));
     va_end(args);
 }
 
 void profile_table_cell(struct table *table, const char *shown, const char *all)
 {
-    char *row = table->failed ? NULL : table->rows[table->row_count - 1], *longer;
-    if (!row || asprintf(&longer, "%s\t%s%s%s", row, shown, all ? "\v" : "", all ? all : "") < 0) {
-        table->failed = true;
-        return;
-    }
-    free(row);
-    table->rows[table->row_count - 1] = longer;
+    char **row = &table->rows[table->row_count - 1], *before = *row;
+    cli_done(asprintf(row, "%s\t%s%s%s", before, shown, all ? "\v" : "", all ? all : ""));
+    free(before);
 }
 
 /* Length of what the cell at *at shows; *at moves to the next one, NULL: it was the last. */
@@ -96,11 +85,10 @@ static void print_notes(const struct table *table, FILE *stream, int indent)
     }
 }
 
-int profile_table_print(struct table *table, FILE *stream, int indent)
+void profile_table_print(struct table *table, FILE *stream, int indent)
 {
     size_t widths[TABLE_COLUMNS] = {0}, column;
-    const int rc = table->failed ? -ENOMEM : 0;
-    const bool any = table->row_count > 1 && rc == 0;
+    const bool any = table->row_count > 1;
     for (size_t row = 0; row < table->row_count; row++) {
         const char *at = table->rows[row];
         for (column = 0; at && column < TABLE_COLUMNS; column++) {
@@ -122,7 +110,6 @@ int profile_table_print(struct table *table, FILE *stream, int indent)
         print_notes(table, stream, indent);
     }
     profile_table_free(table);
-    return rc;
 }
 
 /* -- cells -- */
@@ -131,28 +118,22 @@ char *profile_relation_text(const struct profile_relation *relation)
 {
     char *all = NULL;
     size_t length;
-    FILE *stream = profile_stream_open(&all, &length);
-    bool whole = true;
-    for (size_t i = 0; stream && i < relation->group_count; i++) {
-        char *text = profile_set_text(&relation->groups[i]);
-        whole = whole && text;
-        fprintf(stream, "%s ", text ? text : "");
+    FILE *stream = cli_needed(profile_stream_open(&all, &length));
+    for (size_t i = 0; i < relation->group_count; i++) {
+        char *text = cli_needed(profile_set_text(&relation->groups[i]));
+        fprintf(stream, "%s ", text);
         free(text);
     }
-    for (size_t i = 0; stream && i < relation->pair_count; i++) {
+    for (size_t i = 0; i < relation->pair_count; i++) {
         fprintf(stream, "%u+%u ", relation->pairs[i].a, relation->pairs[i].b);
     }
-    if (!stream || fclose(stream) != 0 || !whole) {
-        free(all);
-        return NULL;
-    }
+    cli_done(fclose(stream));
     return all;
 }
 
 /* Groups that are too many for a cell: all of them stand behind it. Takes `all`. */
 static void groups_cell(struct table *table, struct figure shown, char *all)
 {
-    table->failed |= !all;
     profile_table_cell(table, shown.text, strstr(shown.text, "... (") ? all : NULL);
     free(all);
 }
@@ -163,7 +144,7 @@ static void set_cell(struct table *table, const struct profile_set *set, bool al
     if (all) {
         profile_table_cell(table, "all", NULL);
     } else {
-        groups_cell(table, profile_figure_group(set), profile_set_text(set));
+        groups_cell(table, profile_figure_group(set), cli_needed(profile_set_text(set)));
     }
 }
 

@@ -1,4 +1,5 @@
-/* A profile in words: figures, tables, and the sections of servet-show. */
+/* A profile in words: figures, tables, and the sections of servet-show. Where memory is short, the
+ * command ends (cli_needed()). */
 #ifndef SERVET_PROFILE_TEXT_TEXT_H
 #define SERVET_PROFILE_TEXT_TEXT_H
 
@@ -43,7 +44,7 @@ struct figure profile_figure_spread(double spread);
 /* "measured 7 times, spread 3 %" */
 struct figure profile_figure_quality(const struct profile_quality *quality);
 
-/* "0,2 1,3": all groups and pairs of a relation, a new string or NULL. */
+/* "0,2 1,3": all groups and pairs of a relation, a new string. */
 char *profile_relation_text(const struct profile_relation *relation);
 
 /* -- tables -- */
@@ -54,7 +55,6 @@ struct table {
     size_t row_count;
     size_t chosen; /* the row that is proposed; 0: none */
     bool numbers;  /* all cells but the last of a row are, and stand to the right in the text */
-    bool failed;   /* memory was short: nothing is printed */
 };
 
 /* Most columns of a table that is printed as text. */
@@ -69,8 +69,8 @@ void profile_table_cell(struct table *table, const char *shown, const char *all)
 void profile_table_free(struct table *table);
 
 /* Prints the rows, indented, in columns that are as wide as their widest cell, then what their last
- * cells leave out, and empties the table. 0 or -ENOMEM. */
-int profile_table_print(struct table *table, FILE *stream, int indent);
+ * cells leave out, and empties the table. */
+void profile_table_print(struct table *table, FILE *stream, int indent);
 
 /* The tables of a profile; empty where nothing is known. */
 void profile_table_caches(struct table *table, const struct profile_class *node_class);
@@ -94,8 +94,8 @@ bool profile_level_disturbs(const struct profile_memory *memory, size_t level);
 
 /* -- show -- */
 
-/* The BSP parameters alone. 0 or -ENOMEM. */
-int profile_show_bsp(const struct servet_profile *profile, FILE *stream);
+/* The BSP parameters alone. */
+void profile_show_bsp(const struct servet_profile *profile, FILE *stream);
 
 /* Lines of what lies behind the tables; nothing where it was not measured. */
 void profile_show_rises(const struct profile_class *node_class, FILE *stream);
@@ -106,8 +106,8 @@ void profile_show_pair_rates(const struct profile_memory *memory, FILE *stream);
 
 /* `source`: the file it is from, or NULL: what the operating system declares of this machine.
  * `quota`: CPUs that this machine's control groups let run at a time; 0: none, or it is another
- * machine. 0 or -ENOMEM. */
-int profile_show_text(const struct servet_profile *profile, const char *source, double quota,
-                      FILE *stream);
+ * machine. */
+void profile_show_text(const struct servet_profile *profile, const char *source, double quota,
+                       FILE *stream);
 
 #endif
