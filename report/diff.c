@@ -303,57 +303,49 @@ static json_t *list_of(const uint32_t *pus, size_t count)
     return list;
 }
 
-/* 0, or -errno; `list` gets what changed. */
-static int compare_mapping(const struct servet_profile *old, const struct servet_profile *new,
-                           const struct map_request *request, uint32_t *room, json_t *list,
-                           struct servet_error *error)
+/* `list` gets what changed. */
+static void compare_mapping(const struct servet_profile *old, const struct servet_profile *new,
+                            const struct map_request *request, uint32_t *room, json_t *list)
 {
-    size_t workers = request->workers;
+    const size_t workers = request->workers;
     uint32_t *a = room, *b = room + workers;
-    int rc = map_workers(old, request, a, NULL, error);
-    if (rc < 0) {
-        return rc;
+    struct servet_error error;
+    cli_check(map_workers(old, request, a, NULL, &error), &error);
+    cli_check(map_workers(new, request, b, NULL, &error), &error);
+    if (memcmp(a, b, workers * sizeof *a) != 0) {
+        const char *priority = request->priority == MAP_MEMORY ? "memory" : "communication";
+        json_array_append_new(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers,
+                                              "priority", priority, "old", list_of(a, workers),
+                                              "new", list_of(b, workers)));
     }
-    rc = map_workers(new, request, b, NULL, error);
-    if (rc < 0 || memcmp(a, b, workers * sizeof *a) == 0) {
-        return rc;
-    }
-    const char *priority = request->priority == MAP_MEMORY ? "memory" : "communication";
-    json_array_append_new(list, json_pack("{s:I,s:s,s:o,s:o}", "workers", (json_int_t)workers,
-                                          "priority", priority, "old", list_of(a, workers), "new",
-                                          list_of(b, workers)));
-    return 0;
 }
 
-static int compare_mappings(const struct servet_profile *old, const struct servet_profile *new,
-                            json_t *diff, struct servet_error *error)
+static void compare_mappings(const struct servet_profile *old, const struct servet_profile *new,
+                             json_t *diff)
 {
     size_t before = pus_of(old), after = pus_of(new), most = before < after ? before : after;
     uint32_t *room = cli_needed(calloc(2 * most + 1, sizeof *room));
-    int rc = 0;
-    for (size_t n = 1; rc >= 0 && n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
-        for (int p = 0; rc >= 0 && p < 2; p++) {
+    for (size_t n = 1; n <= most; n = n < DIFF_WORKERS_ALL ? n + 1 : 2 * n) {
+        for (int p = 0; p < 2; p++) {
             const struct map_request request =
                 map_request_of(p ? MAP_COMMUNICATION : MAP_MEMORY, n);
-            rc =
-                compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"), error);
+            compare_mapping(old, new, &request, room, json_object_get(diff, "mappings"));
         }
     }
     free(room);
     json_object_set_new(diff, "most_workers", json_integer((json_int_t)most));
-    return rc < 0 ? rc : 0;
 }
 
-int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
-                         json_t **out, struct servet_error *error)
+json_t *report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new)
 {
     struct item_list before = report_items_collect(old), after = report_items_collect(new);
-    *out = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone", "new",
-                     "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
-    compare_items(&before, &after, *out);
+    json_t *diff = json_pack("{s:i,s:[],s:[],s:[],s:f,s:i,s:[]}", "same", 0, "changed", "gone",
+                             "new", "tolerance", DIFF_TOLERANCE, "most_workers", 0, "mappings");
+    compare_items(&before, &after, diff);
+    compare_mappings(old, new, diff);
     report_items_free(&before);
     report_items_free(&after);
-    return compare_mappings(old, new, *out, error);
+    return diff;
 }
 
 /* -- in words -- */

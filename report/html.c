@@ -412,7 +412,7 @@ static void put_section(struct page *page, enum plot_section section)
     fputs("</section>\n", page->out);
 }
 
-static int put_page(struct page *page, struct servet_error *error)
+static void put_page(struct page *page)
 {
     put_head(page);
     put_cards(page);
@@ -421,36 +421,24 @@ static int put_page(struct page *page, struct servet_error *error)
     for (unsigned i = 0; i < PLOT_SECTIONS; i++) {
         put_section(page, i);
     }
-    const int rc = report_html_topology(page->report, page->out, error);
-    if (rc == 0) {
-        report_html_figures(page);
-        fputs("<footer><p class=\"note\">servet " SERVET_VERSION
-              "</p></footer>\n</main>\n</body>\n</html>\n",
-              page->out);
-    }
-    return rc;
+    report_html_topology(page->report, page->out);
+    report_html_figures(page);
+    fputs("<footer><p class=\"note\">servet " SERVET_VERSION
+          "</p></footer>\n</main>\n</body>\n</html>\n",
+          page->out);
 }
 
-int report_html(const struct report *report, char **out, size_t *length, struct servet_error *error)
+char *report_html(const struct report *report, size_t *length)
 {
     struct page page = {.report = report};
+    struct servet_error error;
     char *text = NULL;
-    size_t size = 0;
-    int rc = map_view_make(report->profile, MAP_MEMORY, 1, &page.view, error);
-    if (rc < 0) {
-        return rc;
-    }
+    cli_check(map_view_make(report->profile, MAP_MEMORY, 1, &page.view, &error), &error);
     page.items = report_items_collect(report->profile);
-    page.out = cli_needed(profile_stream_open(&text, &size));
-    rc = put_page(&page, error);
+    page.out = cli_needed(profile_stream_open(&text, length));
+    put_page(&page);
     cli_done(fclose(page.out));
     report_items_free(&page.items);
     map_view_free(&page.view);
-    if (rc < 0) {
-        free(text);
-        return rc;
-    }
-    *out = text;
-    *length = size;
-    return 0;
+    return text;
 }

@@ -22,10 +22,8 @@ struct report {
     size_t workers;     /* show where so many workers would go; 0: no mapping */
 };
 
-/* The profile as one page that needs nothing else: no network, no script. A new string. 0;
- * -EINVAL: more workers than can be mapped. */
-int report_html(const struct report *report, char **out, size_t *length,
-                struct servet_error *error);
+/* The profile as one page that needs nothing else: no network, no script. A new string. */
+char *report_html(const struct report *report, size_t *length);
 
 /* The topology that hwloc reads (of this machine, or as HWLOC_XMLFILE and HWLOC_SYNTHETIC say) as
  * hwloc's XML, with bandwidth and latency of NUMA nodes as the profile's first class has them. A
@@ -70,9 +68,8 @@ void report_items_free(struct item_list *list);
  * of workers up to DIFF_WORKERS_ALL and by powers of two beyond. A new object: "same" (how many
  * figures), "changed" (list of where, figure, old, new, and for numbers ratio = new / old), "gone"
  * and "new" (where, figure, value), "tolerance", "most_workers", "mappings" (those that differ:
- * workers, priority, old and new PUs). 0, or as map_workers(). */
-int report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new,
-                         json_t **out, struct servet_error *error);
+ * workers, priority, old and new PUs). */
+json_t *report_diff_profiles(const struct servet_profile *old, const struct servet_profile *new);
 #define DIFF_WORKERS_ALL 16
 
 /* The same in words, one line each. */
@@ -163,8 +160,7 @@ void report_html_advice(struct page *page);
  * it is empty. */
 bool report_table(FILE *out, const char *id, const char *caption, struct table *table);
 
-/* The part that shows the machine as boxes, and where workers would go. 0; -EINVAL (more workers
- * than can be mapped). */
-int report_html_topology(const struct report *report, FILE *out, struct servet_error *error);
+/* The part that shows the machine as boxes, and where workers would go. */
+void report_html_topology(const struct report *report, FILE *out);
 
 #endif

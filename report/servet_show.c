@@ -128,39 +128,40 @@ static int show_live(const struct show_options *options)
     return cli_finish(CLI_OK);
 }
 
-/* The page, or hwloc's XML. An error in the output is a failure (1), not bad usage. */
-static void write_file(const struct report *report, bool html, const char *path)
+static char *make_hwloc(const struct servet_profile *profile, size_t *length)
 {
     char *text;
-    size_t length;
     struct servet_error error;
-    int rc = html ? report_html(report, &text, &length, &error)
-                  : report_hwloc(report->profile, &text, &length, &error);
-    if (rc == -EINVAL && !html) {
+    const int rc = report_hwloc(profile, &text, length, &error);
+    if (rc == -EINVAL) {
         cli_usage("--hwloc: %s", error.text);
     }
     if (rc < 0) {
-        cli_fail("%s%s", html ? "" : "--hwloc: ", error.text);
+        cli_fail("--hwloc: %s", error.text);
     }
+    return text;
+}
+
+/* The page, or hwloc's XML. */
+static void write_file(const struct report *report, bool html, const char *path)
+{
+    size_t length;
+    struct servet_error error;
+    char *text = html ? report_html(report, &length) : make_hwloc(report->profile, &length);
     if (strcmp(path, "-") == 0) {
         fwrite(text, 1, length, stdout);
     } else if (profile_save_file(path, text, length, &error) < 0) {
-        cli_fail("%s", error.text);
+        cli_fail("%s", error.text); /* not bad usage */
     }
     free(text);
 }
 
 static void show_diff(const struct show_options *options)
 {
-    struct servet_error error;
     struct servet_profile *old = cli_load(options->file), *new = cli_load(options->second);
-    json_t *diff;
-    int rc = report_diff_profiles(old, new, &diff, &error);
+    json_t *diff = report_diff_profiles(old, new);
     profile_free(old);
     profile_free(new);
-    if (rc < 0) {
-        cli_fail("%s", error.text);
-    }
     if (options->json) {
         json_dumpf(diff, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
         putchar('\n');

@@ -92,19 +92,17 @@ static void put_chosen(FILE *out, const uint32_t *chosen, size_t count, const ch
     fprintf(out, "%s</strong></p>\n", count > SHOWN_WORKERS ? " …" : "");
 }
 
-static int put_mapping(FILE *out, const struct report *report, enum map_priority priority,
-                       struct servet_error *error)
+static void put_mapping(FILE *out, const struct report *report, enum map_priority priority)
 {
+    struct servet_error error;
     const struct servet_profile *profile = report->profile;
     const struct map_request request = map_request_of(priority, report->workers);
     const bool memory = priority == MAP_MEMORY;
     const char *name = memory ? "Memory" : "Communication";
     uint32_t *chosen = cli_needed(calloc(3 * report->workers, sizeof *chosen));
-    const int rc = map_workers(profile, &request, chosen, NULL, error);
-    if (rc == 0) {
-        put_chosen(out, chosen, report->workers, name);
-    }
-    for (size_t i = 0; rc == 0 && i < profile->class_count; i++) {
+    cli_check(map_workers(profile, &request, chosen, NULL, &error), &error);
+    put_chosen(out, chosen, report->workers, name);
+    for (size_t i = 0; i < profile->class_count; i++) {
         char id[64], title[160];
         uint32_t node = 0;
         const struct picture_workers workers =
@@ -117,10 +115,9 @@ static int put_mapping(FILE *out, const struct report *report, enum map_priority
         }
     }
     free(chosen);
-    return rc;
 }
 
-int report_html_topology(const struct report *report, FILE *out, struct servet_error *error)
+void report_html_topology(const struct report *report, FILE *out)
 {
     fputs("<section id=\"topology\">\n<h2>Topology</h2>\n<p class=\"note\">Boxes are what the "
           "profile holds: caches with "
@@ -129,15 +126,11 @@ int report_html_topology(const struct report *report, FILE *out, struct servet_e
           out);
     put_topologies(out, report->profile);
     fputs("</div>\n", out);
-    int rc = 0;
     if (report->workers) {
         fprintf(out, "<h2 id=\"mapping\">Where %zu worker%s would go</h2>\n", report->workers,
                 report->workers == 1 ? "" : "s");
-        rc = put_mapping(out, report, MAP_MEMORY, error);
-        if (rc == 0) {
-            rc = put_mapping(out, report, MAP_COMMUNICATION, error);
-        }
+        put_mapping(out, report, MAP_MEMORY);
+        put_mapping(out, report, MAP_COMMUNICATION);
     }
     fputs("</section>\n", out);
-    return rc;
 }

@@ -447,9 +447,7 @@ static void free_choice(struct choice *c)
 static bool read_given(struct choice *c)
 {
     struct servet_error error;
-    int rc = pin_given_read(c->node_class, "", c->launcher, &c->given, &error);
-    cli_done(rc == -ENOMEM ? rc : 0);
-    if (rc < 0) {
+    if (pin_given_read(c->node_class, "", c->launcher, &c->given, &error) < 0) {
         cli_note("%s; placed as without GPUs", error.text);
         c->mistaken = true;
     }

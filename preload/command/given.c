@@ -21,7 +21,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "profile/base/error.h"
+#include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
 #include "profile/topology/gpu_makers.h"
@@ -178,9 +178,9 @@ static bool hides_all(const char *text)
 static int apply_list(const char *name, struct gpus *gpus, struct servet_error *error)
 {
     const char *value = getenv(name);
-    char *copy = strdup(value), *rest = copy;
-    struct gpus found = {.list = calloc(gpus->count + 1, sizeof *found.list)};
-    int rc = copy && found.list ? 0 : -ENOMEM;
+    char *copy = cli_needed(strdup(value)), *rest = copy;
+    struct gpus found = {.list = cli_needed(calloc(gpus->count + 1, sizeof *found.list))};
+    int rc = 0;
     for (char *entry; rc == 0 && !hides_all(value) && (entry = strsep(&rest, ","));) {
         if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
             rc = profile_error(error, -ENOENT,
@@ -350,11 +350,11 @@ int pin_given_read(const struct profile_class *of, const char *root,
                    struct servet_error *error)
 {
     const bool takes = launcher->name && launcher->row->takes;
-    struct gpus own = {.list = calloc(of->device_count + 1, sizeof *own.list)},
-                job = {.list = calloc(of->device_count + 1, sizeof *job.list)};
+    struct gpus own = {.list = cli_needed(calloc(of->device_count + 1, sizeof *own.list))},
+                job = {.list = cli_needed(calloc(of->device_count + 1, sizeof *job.list))};
     uint32_t vendor = 0;
     struct pin_given found = {0};
-    int rc = own.list && job.list ? find_own(of, root, takes, &own, &vendor, error) : -ENOMEM;
+    const int rc = find_own(of, root, takes, &own, &vendor, error);
     if (rc == 0 && own.count && launcher->name) {
         find_job(of, vendor, root, launcher->node_ranks == 1, &own, &job);
         if (place_in(&job, own.list[0]) == job.count) {

@@ -19,7 +19,7 @@ struct pin_given {
 };
 
 /* `root`: of /dev, /proc and /sys. 0; -ENOENT (a variable names a GPU that is not there, or may not
- * be opened: the text names it); -ENOMEM. */
+ * be opened: the text names it). */
 int pin_given_read(const struct profile_class *of, const char *root,
                    const struct pin_launcher *launcher, struct pin_given *out,
                    struct servet_error *error);
