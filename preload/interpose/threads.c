@@ -81,8 +81,8 @@ __attribute__((noinline)) static int32_t pu_of_attributes(__attribute__((unused)
 
 /* -- the decision, in the creator -- */
 
-/* The thread that is being made. */
-struct birth {
+/* The call that makes a thread. */
+struct creation {
     const pthread_attr_t *attributes; /* the program's, or NULL */
     const void *start, *code;
     void *argument;
@@ -93,7 +93,7 @@ struct birth {
     bool is_c11;
 };
 
-static struct pin_thread *new_record(const struct birth *birth, enum profile_role role,
+static struct pin_thread *new_record(const struct creation *call, enum profile_role role,
                                      enum profile_decider decider)
 {
     struct pin_thread *thread = pin_record_take();
@@ -101,30 +101,30 @@ static struct pin_thread *new_record(const struct birth *birth, enum profile_rol
         pin_failure("too many threads at once; this one is not pinned");
         return NULL;
     }
-    thread->start = (void *)(uintptr_t)birth->start;
-    thread->argument = birth->argument;
-    thread->is_c11 = birth->is_c11;
-    thread->routine = birth->code;
-    thread->dso = birth->dso;
+    thread->start = (void *)(uintptr_t)call->start;
+    thread->argument = call->argument;
+    thread->is_c11 = call->is_c11;
+    thread->routine = call->code;
+    thread->dso = call->dso;
     thread->role = role;
     atomic_store(&thread->decider, decider);
     return thread;
 }
 
 /* A thread that is not ours to place must not inherit the one PU of a creator that is. */
-static struct pin_thread *prepare_free(const struct birth *birth, enum profile_role role,
+static struct pin_thread *prepare_free(const struct creation *call, enum profile_role role,
                                        enum profile_decider decider)
 {
-    return pin_process_view() ? new_record(birth, role, decider) : NULL;
+    return pin_process_view() ? new_record(call, role, decider) : NULL;
 }
 
 /* Born where its creator's process may run. */
-static struct pin_thread *prepare_brief(const struct birth *birth)
+static struct pin_thread *prepare_brief(const struct creation *call)
 {
     const struct pin_options *options = &pin_process_get()->options;
     const bool is_seen = options->verbose || options->report || pin_process_view();
-    return is_seen || pin_brief_is_sampled(birth->code)
-               ? new_record(birth, PROFILE_ROLE_BRIEF, PROFILE_BY_KERNEL)
+    return is_seen || pin_brief_is_sampled(call->code)
+               ? new_record(call, PROFILE_ROLE_BRIEF, PROFILE_BY_KERNEL)
                : NULL;
 }
 
@@ -136,9 +136,9 @@ static void note_kept(struct pin_process *process, const char *dso)
 
 /* The team is the first OpenMP runtime's whose threads the main thread makes; of any other runtime,
  * and where another thread makes them, they are a library's. */
-static bool is_of_team(struct pin_process *process, const struct birth *birth, unsigned pool)
+static bool is_of_team(struct pin_process *process, const struct creation *call, unsigned pool)
 {
-    if (birth->owner == PIN_RUNTIME && process->pools.team == PIN_POOLS && pin_process_is_main()) {
+    if (call->owner == PIN_RUNTIME && process->pools.team == PIN_POOLS && pin_process_is_main()) {
         process->pools.team = pool;
     }
     return process->pools.team == pool;
@@ -158,7 +158,7 @@ static bool outgrows_its_part(const struct pin_process *process)
 /* To be done before a thread can be made. */
 enum wish { NO_WISH, WATCH_STARTS, ALL_ENDS };
 
-static struct pin_thread *prepare_worker(struct pin_process *process, const struct birth *birth,
+static struct pin_thread *prepare_worker(struct pin_process *process, const struct creation *call,
                                          size_t wanted, enum wish *wish)
 {
     if (pin_watch_is_due()) {
@@ -166,9 +166,9 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
         return NULL;
     }
     const enum profile_role role =
-        birth->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
-    const unsigned pool = pin_pools_find(&process->pools, birth->dso);
-    const bool team = is_of_team(process, birth, pool);
+        call->owner == PIN_APPLICATION ? PROFILE_ROLE_THREAD : PROFILE_ROLE_WORKER;
+    const unsigned pool = pin_pools_find(&process->pools, call->dso);
+    const bool team = is_of_team(process, call, pool);
     const bool fits = !team || wanted != PIN_NO_PLACE || pin_pools_team_fits(&process->pools);
     if (!fits && outgrows_its_part(process)) {
         *wish = ALL_ENDS;
@@ -178,7 +178,7 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
     if ((team && fits) || process->launcher.name) {
         pin_process_pin_main(process);
     }
-    struct pin_thread *thread = new_record(birth, role, PROFILE_BY_SERVET);
+    struct pin_thread *thread = new_record(call, role, PROFILE_BY_SERVET);
     if (!thread) {
         return NULL;
     }
@@ -196,47 +196,47 @@ static struct pin_thread *prepare_worker(struct pin_process *process, const stru
 }
 
 /* Is it a helper, or of a kind that lives briefly? */
-static bool is_apart(const struct birth *birth)
+static bool is_apart(const struct creation *call)
 {
-    return birth->owner == PIN_HELPER || (!birth->chosen && pin_brief(birth->code));
+    return call->owner == PIN_HELPER || (!call->chosen && pin_brief(call->code));
 }
 
-static struct pin_thread *prepare_birth(const struct birth *birth, enum wish *wish)
+static struct pin_thread *prepare_record(const struct creation *call, enum wish *wish)
 {
-    struct pin_process *process = (struct pin_process *)pin_process_get();
+    struct pin_process *process = pin_process_get();
     const bool force = process->options.force;
     if (pin_process_is_broken()) {
         *wish = ALL_ENDS;
         return NULL;
     }
-    if (is_apart(birth)) {
-        return birth->owner == PIN_HELPER
-                   ? prepare_free(birth, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
-                   : prepare_brief(birth);
+    if (is_apart(call)) {
+        return call->owner == PIN_HELPER
+                   ? prepare_free(call, PROFILE_ROLE_HELPER, PROFILE_BY_KERNEL)
+                   : prepare_brief(call);
     }
     if (!pin_process_is_planned()) {
         return NULL;
     }
-    const size_t wanted = process->places_exported && birth->asked >= 0
-                              ? pin_pools_place_of(&process->pools, (uint32_t)birth->asked)
+    const size_t wanted = process->places_exported && call->asked >= 0
+                              ? pin_pools_place_of(&process->pools, (uint32_t)call->asked)
                               : PIN_NO_PLACE;
     if (pin_process_left_to_user(process)) {
         pin_process_say_main_stays(process);
-        return birth->chosen ? NULL : prepare_free(birth, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
+        return call->chosen ? NULL : prepare_free(call, PROFILE_ROLE_WORKER, PROFILE_BY_USER);
     }
-    if (wanted == PIN_NO_PLACE && !force && birth->chosen) {
-        note_kept(process, birth->dso);
+    if (wanted == PIN_NO_PLACE && !force && call->chosen) {
+        note_kept(process, call->dso);
         return NULL;
     }
     if (wanted == PIN_NO_PLACE && !force && pin_process_thread_is_bound(process)) {
         pin_process_say_main_stays(process);
-        note_kept(process, birth->dso);
+        note_kept(process, call->dso);
         return NULL;
     }
-    return prepare_worker(process, birth, wanted, wish);
+    return prepare_worker(process, call, wanted, wish);
 }
 
-static void give_up(const struct birth *birth)
+static void give_up(const struct creation *call)
 {
     const struct pin_process *process = pin_process_get();
     pin_log(process->options.verbose && pin_process_is_broken(),
@@ -244,29 +244,29 @@ static void give_up(const struct birth *birth)
     pin_log(process->options.verbose && !pin_process_is_broken(),
             "rank %u of %u has more threads of %s than PUs: nothing is placed (servet-pin in "
             "front of the program would)",
-            process->launcher.local_rank, process->launcher.local_size, birth->dso);
+            process->launcher.local_rank, process->launcher.local_size, call->dso);
     pin_process_give_up();
 }
 
 /* With a plan, where the thread needs one. Apart: tests/preload/under_the_lock reads its code. */
-__attribute__((noinline)) static struct pin_thread *prepare_with_plan(const struct birth *birth,
+__attribute__((noinline)) static struct pin_thread *prepare_with_plan(const struct creation *call,
                                                                       enum wish *wish)
 {
     const enum pin_comes comes =
-        birth->owner == PIN_RUNTIME && pin_process_is_main() ? PIN_TEAM_COMES : PIN_REST_COMES;
+        call->owner == PIN_RUNTIME && pin_process_is_main() ? PIN_TEAM_COMES : PIN_REST_COMES;
     pin_process_lock();
-    if (pin_process_wants_plan(comes) && !is_apart(birth)) {
+    if (pin_process_wants_plan(comes) && !is_apart(call)) {
         pin_process_unlock();
         (void)pin_process_plan(comes);
         pin_process_lock();
     }
-    struct pin_thread *thread = prepare_birth(birth, wish);
+    struct pin_thread *thread = prepare_record(call, wish);
     if (*wish == WATCH_STARTS) {
         *wish = NO_WISH;
         pin_process_unlock();
         pin_watch_start();
         pin_process_lock();
-        thread = prepare_birth(birth, wish);
+        thread = prepare_record(call, wish);
     }
     if (thread) {
         thread->born_ns = profile_now_ns();
@@ -282,7 +282,7 @@ __attribute__((noinline)) static struct pin_thread *prepare_with_plan(const stru
 /* Called in the creating thread, so that places follow the order of creation and not the order in
  * which threads happen to start. NULL: leave this thread alone; else the record of it. errno is
  * left alone. */
-static struct pin_thread *prepare_thread(struct birth *birth)
+static struct pin_thread *prepare_thread(struct creation *call)
 {
     int saved = errno;
     enum wish wish = NO_WISH;
@@ -292,19 +292,18 @@ static struct pin_thread *prepare_thread(struct birth *birth)
         return NULL;
     }
     pin_shield_raise(&shield); /* pthread_create() is no cancellation point */
-    if (pin_process_settle() &&
+    if (pin_process_may_call() &&
         (pin_process_get()->options.force || !pin_owner_program_is_managed())) {
-        birth->owner =
-            pin_owner_of_thread(birth->start, birth->argument, &birth->dso, &birth->code);
-        if (birth->owner == PIN_RUNTIME) {
+        call->owner = pin_owner_of_thread(call->start, call->argument, &call->dso, &call->code);
+        if (call->owner == PIN_RUNTIME) {
             pin_process_openmp_found();
         }
-        birth->chosen = has_affinity(birth->attributes);
-        birth->asked =
-            birth->chosen && birth->owner == PIN_RUNTIME ? pu_of_attributes(birth->attributes) : -1;
-        thread = prepare_with_plan(birth, &wish);
+        call->chosen = has_affinity(call->attributes);
+        call->asked =
+            call->chosen && call->owner == PIN_RUNTIME ? pu_of_attributes(call->attributes) : -1;
+        thread = prepare_with_plan(call, &wish);
         if (wish == ALL_ENDS) {
-            give_up(birth);
+            give_up(call);
         }
     }
     pin_shield_lower(&shield);
@@ -320,7 +319,7 @@ static void end_thread(struct pin_thread *thread, bool lived)
     const uint64_t now_ns = profile_now_ns();
     pin_process_lock();
     const bool brief = lived && pin_brief_ended(thread->routine, now_ns - thread->born_ns);
-    pin_pools_end(&((struct pin_process *)pin_process_get())->pools, thread, brief);
+    pin_pools_end(&pin_process_get()->pools, thread, brief);
     pin_record_give_back(thread);
     const bool was_last = pin_pools_threads(&pin_process_get()->pools) == 0;
     pin_process_unlock();
@@ -349,10 +348,10 @@ static void say_thread(const struct pin_thread *thread)
 }
 
 /* The PU that the thread was made on; PIN_LEFT: that of its creator, or any of the process. */
-static void begin_quietly(struct pin_thread *thread, int32_t born)
+static void take_place(struct pin_thread *thread, int32_t made_on)
 {
     const struct pin_process *process = pin_process_get();
-    int rc = pin_process_begin_thread(thread, born);
+    int rc = pin_process_take_place(thread, made_on);
     const int32_t pu = atomic_load(&thread->pu);
     if (!pin_process_active()) {
         return; /* a sandbox has come since the thread was made, or all was given up */
@@ -372,12 +371,12 @@ static void begin_thread(struct pin_thread *thread)
 {
     const struct pin_options *options = &pin_process_get()->options;
     struct pin_shield shield;
-    if (thread->pool == PIN_POOLS && thread->born == PIN_LEFT && !options->verbose &&
+    if (thread->pool == PIN_POOLS && thread->made_on == PIN_LEFT && !options->verbose &&
         !options->report) {
         return; /* never moved: most short-lived threads are of this kind */
     }
     pin_shield_raise(&shield);
-    begin_quietly(thread, thread->born);
+    take_place(thread, thread->made_on);
     pin_shield_lower(&shield);
 }
 
@@ -414,7 +413,7 @@ static int standard_main(void *argument)
     return (int)(intptr_t)thread_main(argument);
 }
 
-/* -- birth -- */
+/* -- creation -- */
 
 #ifndef NO_ATTRIBUTE_MASKS
 
@@ -487,20 +486,20 @@ static bool copy_attributes(const pthread_attr_t *from, const struct profile_mas
 /* Attributes by which the thread starts on its mask. False: it is made by those of the program, and
  * moves itself where these do not do. A pool's thread that is left beside a team is made on the
  * main thread's PU (masks.c, replace_mask()). */
-static bool make_attributes(const struct birth *birth, struct pin_thread *thread,
+static bool make_attributes(const struct creation *call, struct pin_thread *thread,
                             pthread_attr_t *out)
 {
     const int32_t pu = atomic_load(&thread->pu), main_pu = pin_process_main_pu();
     const struct profile_mask *view = pin_process_view();
-    thread->born = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
-    if (thread->born < 0 && !view) {
+    thread->made_on = pu >= 0 || thread->pool == PIN_POOLS || main_pu < 0 ? pu : main_pu;
+    if (thread->made_on < 0 && !view) {
         return false;
     }
-    if (copy_attributes(birth->attributes, thread->born < 0 ? view : NULL, (uint32_t)thread->born,
-                        out)) {
+    if (copy_attributes(call->attributes, thread->made_on < 0 ? view : NULL,
+                        (uint32_t)thread->made_on, out)) {
         return true;
     }
-    thread->born = birth->asked >= 0 && birth->asked == pu ? pu : -1;
+    thread->made_on = call->asked >= 0 && call->asked == pu ? pu : -1;
     return false;
 }
 
@@ -510,12 +509,13 @@ static bool is_refusal(int error)
     return error == EPERM || error == ENOSYS;
 }
 
-/* The thread is made as without the shim, and tries no mask that is refused. Apart, as above. */
+/* The thread is made as without the shim, and tries no mask that is refused. Apart:
+ * tests/preload/under_the_lock reads its code. */
 __attribute__((noinline)) static void lose_place(struct pin_thread *thread, int error)
 {
     pin_process_lock();
-    pin_pools_lose(&((struct pin_process *)pin_process_get())->pools, thread);
-    thread->born = is_refusal(error) ? PIN_LEFT : -1;
+    pin_pools_lose(&pin_process_get()->pools, thread);
+    thread->made_on = is_refusal(error) ? PIN_LEFT : -1;
     pin_process_unlock();
 }
 
@@ -532,18 +532,18 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*s
 
 /* By the function that the program called, with its result: musl's C11 threads begin with other
  * signals. */
-static int make_plainly(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
+static int make_plainly(pthread_t *thread, const struct creation *call, struct pin_thread *ours)
 {
-    return birth->is_c11 ? PIN_LIBC(thrd_create)((thrd_t *)thread, standard_main, ours)
-                         : create(thread, birth->attributes, thread_main, ours);
+    return call->is_c11 ? PIN_LIBC(thrd_create)((thrd_t *)thread, standard_main, ours)
+                        : create(thread, call->attributes, thread_main, ours);
 }
 
-/* The thread of a birth that is ours. As make_plainly(). */
-static int make(pthread_t *thread, const struct birth *birth, struct pin_thread *ours)
+/* The thread that the call makes is ours. As make_plainly(). */
+static int make(pthread_t *thread, const struct creation *call, struct pin_thread *ours)
 {
     pthread_attr_t own;
     int refused = 0;
-    if (make_attributes(birth, ours, &own)) {
+    if (make_attributes(call, ours, &own)) {
         refused = create(thread, &own, thread_main, ours);
         PIN_LIBC(pthread_attr_destroy)(&own);
         if (refused == 0) {
@@ -551,7 +551,7 @@ static int make(pthread_t *thread, const struct birth *birth, struct pin_thread 
         }
         lose_place(ours, refused);
     }
-    const int rc = make_plainly(thread, birth, ours);
+    const int rc = make_plainly(thread, call, ours);
     /* Else it was not the mask. The kernel refuses all other masks, too. */
     if (rc == 0 && is_refusal(refused)) {
         pin_failure("cannot pin threads: %s", strerrordesc_np(refused));
@@ -566,27 +566,27 @@ static int make(pthread_t *thread, const struct birth *birth, struct pin_thread 
 PIN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*start)(void *), void *argument)
 {
-    struct birth birth = {
+    struct creation call = {
         .attributes = attributes, .start = (const void *)(uintptr_t)start, .argument = argument};
     pin_libc_find_all();
     if (!PIN_LIBC(pthread_create)) {
         return ENOSYS;
     }
-    struct pin_thread *ours = prepare_thread(&birth);
-    return ours ? make(thread, &birth, ours) : create(thread, attributes, start, argument);
+    struct pin_thread *ours = prepare_thread(&call);
+    return ours ? make(thread, &call, ours) : create(thread, attributes, start, argument);
 }
 
 PIN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
-    struct birth birth = {
+    struct creation call = {
         .start = (const void *)(uintptr_t)start, .argument = argument, .is_c11 = true};
     pin_libc_find_all();
     if (!PIN_LIBC(thrd_create) || !PIN_LIBC(pthread_create)) {
         return thrd_error;
     }
-    struct pin_thread *ours = prepare_thread(&birth);
+    struct pin_thread *ours = prepare_thread(&call);
     if (!ours) {
         return PIN_LIBC(thrd_create)(thread, start, argument);
     }
-    return make((pthread_t *)thread, &birth, ours);
+    return make((pthread_t *)thread, &call, ours);
 }

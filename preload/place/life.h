@@ -17,13 +17,13 @@ struct pin_life {
     atomic_int state;
     atomic_int main_pu;
     atomic_bool openmp_found;
-    atomic_bool main_away; /* as pin_thread.away */
-    atomic_bool placed;    /* some thread has ever been put on a PU */
-    atomic_int calls;      /* threads that are changing a mask at this moment */
-    atomic_bool gave_up;   /* no sandbox: calls may still be made */
-    atomic_bool settled;   /* it is known whether calls may be made */
-    atomic_bool broken;    /* a thread was killed while it had the lock */
-    atomic_bool planning;  /* some thread finds that out, or makes a plan */
+    atomic_bool main_away;   /* as pin_thread.away */
+    atomic_bool placed;      /* some thread has ever been put on a PU */
+    atomic_int calls;        /* threads that are changing a mask at this moment */
+    atomic_bool gave_up;     /* no sandbox: calls may still be made */
+    atomic_bool calls_known; /* it is known whether calls may be made */
+    atomic_bool broken;      /* a thread was killed while it had the lock */
+    atomic_bool planning;    /* some thread finds that out, or makes a plan */
     atomic_bool planned_for_team;
     bool memory_is_put, called_mpi;
     pid_t pid; /* not a vfork child's */

@@ -137,7 +137,7 @@ void pin_process_bound_by_program(const struct profile_mask *mask)
     }
 }
 
-int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
+int pin_process_take_place(struct pin_thread *thread, int32_t made_on)
 {
     const int tid = (int)profile_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
     pin_process_lock();
@@ -146,16 +146,16 @@ int pin_process_begin_thread(struct pin_thread *thread, int32_t born)
     pin_process_unlock();
     pin_self.record = thread;
     if (atomic_load(&pin_life.gave_up)) {
-        return born >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
+        return made_on >= 0 ? profile_mask_set(0, &pin_here.children) : 0;
     }
     if (pu >= 0) {
         atomic_store_explicit(&pin_life.placed, true, memory_order_relaxed);
     }
-    if (pu == born) {
+    if (pu == made_on) {
         return 0;
     }
     const int32_t main_pu = pin_process_main_pu();
-    if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != born) {
+    if (pu == PIN_LEFT && thread->pool < PIN_POOLS && main_pu >= 0 && main_pu != made_on) {
         (void)pin_life_change_mask(0, NULL, (uint32_t)main_pu); /* as replace_mask() does */
     }
     return give_mask(0, pu);
@@ -237,16 +237,16 @@ const struct profile_mask *pin_process_view(void)
  * One that was killed there never ends it. */
 #define LONGEST_WAIT_NS 1000000000u
 
-static bool somebody_is_being_born(void)
+static bool is_any_being_made(void)
 {
-    bool born = false;
+    bool any = false;
     pin_process_lock();
     for (uint32_t number = pin_record_count(); number > 0; number--) {
         const struct pin_thread *thread = pin_record_at(number);
-        born |= thread->place != PIN_NO_PLACE && atomic_load(&thread->tid) == 0;
+        any |= thread->place != PIN_NO_PLACE && atomic_load(&thread->tid) == 0;
     }
     pin_process_unlock();
-    return born;
+    return any;
 }
 
 /* All threads that are pinned get the mask of children. */
@@ -272,7 +272,7 @@ static void shut_everybody(void)
     const int before = atomic_exchange(&pin_life.state, RETIRED);
     (void)pin_watch_stop();
     const uint64_t begun_ns = profile_now_ns();
-    while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && somebody_is_being_born())) &&
+    while ((atomic_load(&pin_life.calls) > 0 || (before == PLANNED && is_any_being_made())) &&
            profile_now_ns() - begun_ns < LONGEST_WAIT_NS) {
         sched_yield();
     }

@@ -53,7 +53,7 @@ struct pin_thread {
     uint32_t number;  /* 1, 2, … */
     unsigned pool;    /* PIN_POOLS: none, a helper or a thread that lives briefly */
     size_t place;     /* or PIN_NO_PLACE */
-    int32_t born;     /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
+    int32_t made_on;  /* the PU that it was made on; PIN_LEFT: any of the process; else not known */
     atomic_int tid;   /* the kernel's number of it; 0: it has not begun, or has ended */
     atomic_bool away; /* on the mask of children for a moment */
     atomic_bool bound; /* by the program since */

@@ -136,7 +136,7 @@ bool pin_process_is_main(void)
     return pin_self.is_main;
 }
 
-const struct pin_process *pin_process_get(void)
+struct pin_process *pin_process_get(void)
 {
     return &pin_here;
 }
@@ -316,7 +316,7 @@ bool pin_process_wants_plan(enum pin_comes comes)
 }
 
 /* This may be a child that the kernel made since the start, without a word to us. */
-static bool try_to_settle(void)
+static bool try_calls(void)
 {
     bool line;
     pin_log_start();
@@ -332,21 +332,21 @@ static bool try_to_settle(void)
     return pin_here.start_is_known || profile_mask_get(pin_life.pid, &pin_here.start) == 0;
 }
 
-bool pin_process_settle(void)
+bool pin_process_may_call(void)
 {
     const bool outside = pin_self.inside;
-    if (pin_life_state() != IDLE || atomic_load(&pin_life.settled)) {
+    if (pin_life_state() != IDLE || atomic_load(&pin_life.calls_known)) {
         return !is_retired();
     }
     if (atomic_exchange(&pin_life.planning, true)) {
         return false;
     }
     pin_self.inside = true;
-    if (!try_to_settle()) {
+    if (!try_calls()) {
         atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
     }
     pin_self.inside = outside;
-    atomic_store(&pin_life.settled, true);
+    atomic_store(&pin_life.calls_known, true);
     atomic_store(&pin_life.planning, false);
     return !is_retired();
 }
@@ -355,7 +355,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
 {
     const bool outside = pin_self.inside;
     pin_life.called_mpi |= comes == PIN_RANK_COMES;
-    if (!pin_process_settle() || !pin_process_wants_plan(comes) ||
+    if (!pin_process_may_call() || !pin_process_wants_plan(comes) ||
         atomic_exchange(&pin_life.planning, true)) {
         return pin_life_state() == PLANNED ? &pin_here : NULL;
     }
@@ -672,7 +672,7 @@ __attribute__((destructor)) static void destructor(void)
     (void)pin_process_active(); /* a child's copy begins anew */
     pin_self.inside = true;
     if (pin_here.options.disable ? pin_filter_spares_us(&line)
-                                 : pin_process_settle() || atomic_load(&pin_life.gave_up)) {
+                                 : pin_process_may_call() || atomic_load(&pin_life.gave_up)) {
         (void)pin_pages_with_stack(say_goodbye);
     }
 }

@@ -57,7 +57,7 @@ void pin_process_note_start(void);
 bool pin_process_is_main(void);
 
 /* The options are there when an interposer has been called, the start mask with the plan. */
-const struct pin_process *pin_process_get(void);
+struct pin_process *pin_process_get(void);
 
 /* Guards the plan and the pools. A thread that has it does the shim's own work
  * (pin_process_active()), is not cancelled, and calls nothing that looks a function up, allocates
@@ -77,7 +77,7 @@ enum pin_comes {
 
 /* Finds out, once, whether the shim may make calls (base/filter.h). False: it may not, or another
  * thread is at it: nothing is placed. */
-bool pin_process_settle(void);
+bool pin_process_may_call(void);
 /* Is there a plan? */
 bool pin_process_is_planned(void);
 /* Is a plan to be made, or made anew for a team whose number of threads is known? */
@@ -121,9 +121,10 @@ void pin_process_narrow_main(struct pin_process *process);
  * left to the kernel. The lock is held. */
 void pin_process_leave(struct pin_thread *thread);
 
-/* The calling thread has just begun, on the mask of `born`, or inherited (PIN_LEFT). 0; -ECANCELED:
+/* The calling thread has just begun, on the PU `made_on` or an inherited mask (PIN_LEFT), and takes
+ * its place. 0; -ECANCELED:
  * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
-int pin_process_begin_thread(struct pin_thread *thread, int32_t born);
+int pin_process_take_place(struct pin_thread *thread, int32_t made_on);
 /* The calling thread, which we have pinned, gets its PU again. */
 int pin_process_keep_pu(void);
 
