@@ -16,7 +16,7 @@
 /* -- common_options -- */
 
 /* Ends the program as bad usage where that is `wrong`. */
-void map_refuse(bool wrong, const char *text);
+void map_refuse_if(bool wrong, const char *text);
 
 /* The nodes that a job will run on, before it starts: from a file or from the batch system. */
 

@@ -15,7 +15,7 @@
 #include "profile/base/mask.h"
 #include "profile/model.h"
 
-void map_refuse(bool wrong, const char *text)
+void map_refuse_if(bool wrong, const char *text)
 {
     if (wrong) {
         cli_usage("%s", text);
@@ -122,8 +122,8 @@ const struct argp map_common_machine_argp = {.options = table, .parser = parse_o
 
 void map_common_machine_check(const struct common_machine *machine)
 {
-    map_refuse(machine->profile && machine->topology,
-               "--profile, --topology: expected one of them, not both");
+    map_refuse_if(machine->profile && machine->topology,
+                  "--profile, --topology: expected one of them, not both");
 }
 
 /* -- which machine -- */

@@ -160,42 +160,42 @@ static void check_advice(const struct map_options *options, const char *name)
     if (options->workers || options->ranks || options->thread_list || options->matrix) {
         cli_usage("%s: expected it alone, not with -n, -r, -t or --matrix", name);
     }
-    map_refuse(options->worth && (options->communication || options->suggest),
-               "--worth: expected neither --comm-prior nor --suggest with it");
+    map_refuse_if(options->worth && (options->communication || options->suggest),
+                  "--worth: expected neither --comm-prior nor --suggest with it");
     if (options->paper || options->one_by_one || options->explain || options->compare) {
         cli_usage("%s: expected none of --paper, --one-by-one, --explain and --compare with it",
                   name);
     }
-    map_refuse(options->suggest && options->format,
-               "--suggest: expected no --format with it, only --json");
+    map_refuse_if(options->suggest && options->format,
+                  "--suggest: expected no --format with it, only --json");
 }
 
 static void check_options(struct map_options *options)
 {
-    map_refuse((options->gpus || options->nics) &&
-                   (options->matrix || options->one_by_one || options->worth || options->suggest),
-               "--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
-               "with them");
-    map_refuse(options->memory && options->communication,
-               "--mem-prior, --comm-prior: expected one of them, not both");
-    map_refuse((options->nodes || options->slurm) && !options->cluster,
-               "--nodes, --slurm: expected --cluster with them");
-    map_refuse(options->nodes && options->slurm,
-               "--nodes, --slurm: expected one of them, not both");
+    map_refuse_if((options->gpus || options->nics) && (options->matrix || options->one_by_one ||
+                                                       options->worth || options->suggest),
+                  "--gpus, --nics: expected none of --matrix, --one-by-one, --worth and --suggest "
+                  "with them");
+    map_refuse_if(options->memory && options->communication,
+                  "--mem-prior, --comm-prior: expected one of them, not both");
+    map_refuse_if((options->nodes || options->slurm) && !options->cluster,
+                  "--nodes, --slurm: expected --cluster with them");
+    map_refuse_if(options->nodes && options->slurm,
+                  "--nodes, --slurm: expected one of them, not both");
     map_common_machine_check(&options->machine);
-    map_refuse(options->workers && (options->ranks || options->thread_list),
-               "-n: expected either -n, or -r and -t, not both");
-    map_refuse(options->thread_list && !options->ranks && !strchr(options->thread_list, ','),
-               "-t: expected -r RANKS with it, or a list with one number per rank");
-    map_refuse(options->node_count && !options->suggest, "-N: expected --suggest with it");
-    map_refuse(options->json && options->format,
-               "--json, --format: expected one of them, not both");
+    map_refuse_if(options->workers && (options->ranks || options->thread_list),
+                  "-n: expected either -n, or -r and -t, not both");
+    map_refuse_if(options->thread_list && !options->ranks && !strchr(options->thread_list, ','),
+                  "-t: expected -r RANKS with it, or a list with one number per rank");
+    map_refuse_if(options->node_count && !options->suggest, "-N: expected --suggest with it");
+    map_refuse_if(options->json && options->format,
+                  "--json, --format: expected one of them, not both");
     if (options->worth || options->suggest) {
         check_advice(options, options->worth ? "--worth" : "--suggest");
         return;
     }
-    map_refuse(!options->workers && !options->ranks && !options->thread_list && !options->matrix,
-               "expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, --worth, or --suggest");
+    map_refuse_if(!options->workers && !options->ranks && !options->thread_list && !options->matrix,
+                  "expected -n WORKERS, -r RANKS -t THREADS, --matrix FILE, --worth, or --suggest");
     if (options->thread_list) {
         read_threads(options);
     } else if (options->ranks) {

@@ -286,10 +286,10 @@ static void choose_nodes(struct map_options *options, const struct servet_profil
 {
     struct servet_error error;
     struct profile_set nodes = {0}, both;
-    map_refuse(options->cluster && profile_node_count(profile) < 2,
-               "--cluster: expected the profile of a cluster (mpirun servet-probe --cluster "
-               "makes one), this is one of "
-               "a single node");
+    map_refuse_if(options->cluster && profile_node_count(profile) < 2,
+                  "--cluster: expected the profile of a cluster (mpirun servet-probe --cluster "
+                  "makes one), this is one of "
+                  "a single node");
     if (!options->nodes && !options->slurm) {
         return;
     }

@@ -344,9 +344,9 @@ void spmd_characterise(struct spmd_planner *p)
     p->options.problem.comp_s = 1; /* so long that communication is nothing beside it */
     struct spmd_choice choice = first_choice(p);
     atexit(remove_files);
-    map_refuse(choice.times.cores < 2,
-               "--characterise: expected a problem for at least 2 cores (a single process sends "
-               "nothing), or --comp SECONDS");
+    map_refuse_if(choice.times.cores < 2,
+                  "--characterise: expected a problem for at least 2 cores (a single process sends "
+                  "nothing), or --comp SECONDS");
     for (int i = 0; i < CHOICES && choice.times.cores > 1 &&
                     !spmd_is_same_tile(&choice.tile, &p->measured_tile);
          i++) {

@@ -20,7 +20,7 @@ static const struct {
     {"2d9", {.left = 1, .right = 1, .down = 1, .up = 1, .diagonal = true}},
 };
 
-static bool offset(const char **text, long *out)
+static bool take_offset(const char **text, long *out)
 {
     char *end;
     errno = 0;
@@ -59,7 +59,8 @@ int spmd_stencil_parse(const char *text, struct spmd_stencil *out, struct servet
     }
     for (const char *at = text;; at++) {
         long dx, dy;
-        if (!offset(&at, &dx) || *at != ':' || (at++, !offset(&at, &dy)) || (*at && *at != ',')) {
+        if (!take_offset(&at, &dx) || *at != ':' || (at++, !take_offset(&at, &dy)) ||
+            (*at && *at != ',')) {
             return refuse_stencil(text, error);
         }
         reach(&stencil, dx, dy);

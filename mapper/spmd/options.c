@@ -149,20 +149,20 @@ static void check_options(struct spmd_options *o)
 {
     const struct spmd_problem *problem = &o->problem;
     const struct spmd_stencil *stencil = &problem->stencil;
-    map_refuse(!problem->x,
-               "--problem: missing, expected the tasks of the problem such as 8500x4000");
+    map_refuse_if(!problem->x,
+                  "--problem: missing, expected the tasks of the problem such as 8500x4000");
     if (!(stencil->left || stencil->right || stencil->down || stencil->up)) {
         parse_stencil(o, problem->y == 1 ? "1d3" : "2d5");
     }
-    map_refuse(stencil->one_dimension && problem->y != 1,
-               "--problem: expected one number for a stencil of one dimension, got two");
-    map_refuse(problem->comp_s > 0 && o->characterise,
-               "--comp, --characterise: expected one of them, not both");
-    map_refuse(
+    map_refuse_if(stencil->one_dimension && problem->y != 1,
+                  "--problem: expected one number for a stencil of one dimension, got two");
+    map_refuse_if(problem->comp_s > 0 && o->characterise,
+                  "--comp, --characterise: expected one of them, not both");
+    map_refuse_if(
         !(problem->comp_s > 0) && !o->characterise,
         "--comp: missing, expected the time of one task in seconds, or --characterise COMMAND");
     map_common_machine_check(&o->machine);
-    map_refuse(o->cores && o->tile_x, "--cores, --tile: expected one of them, not both");
+    map_refuse_if(o->cores && o->tile_x, "--cores, --tile: expected one of them, not both");
     if (o->tile_x && (problem->x % o->tile_x || problem->y % o->tile_y)) {
         cli_usage(
             "--tile: expected a tile that divides the problem of %llu x %llu, got %llu x %llu",

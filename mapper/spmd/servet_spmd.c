@@ -36,9 +36,9 @@ static void open_planner(struct spmd_planner *p)
     p->pus = p->allowed.count;
     p->comm = o->comm_s > 0 ? spmd_comm_per_task : comm_from_profile;
     p->comm_context = o->comm_s > 0 ? (void *)&o->comm_s : (void *)p;
-    map_refuse(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1,
-               "--comm: missing, expected the time to communicate one edge task (the profile "
-               "has no measured times of messages)");
+    map_refuse_if(!(o->comm_s > 0) && !profile_latencies_known(p->profile) && p->pus > 1,
+                  "--comm: missing, expected the time to communicate one edge task (the profile "
+                  "has no measured times of messages)");
 }
 
 static void close_planner(struct spmd_planner *p)
