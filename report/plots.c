@@ -92,7 +92,7 @@ static double bsp_value(const struct profile_bsp *bsp, enum quantity quantity)
 
 /* One curve for each backend, whose entries lie together. */
 static void bsp_curves(struct chart *chart, const struct servet_profile *profile,
-                       enum quantity quantity, enum chart_look look, const char *suffix)
+                       enum quantity quantity, enum chart_style style, const char *suffix)
 {
     size_t curve = 0;
     for (size_t i = 0; i < profile->bsp_count; i++) {
@@ -100,7 +100,7 @@ static void bsp_curves(struct chart *chart, const struct servet_profile *profile
         if (i == 0 || strcmp(backend(bsp), backend(bsp - 1)) != 0) {
             char name[96];
             snprintf(name, sizeof name, "%.60s%s", backend(bsp), suffix);
-            profile_chart_series(chart, CHART_COLOUR(curve++), look, name);
+            profile_chart_series(chart, CHART_COLOUR(curve++), style, name);
         }
         profile_chart_point(chart, bsp->processors, bsp_value(bsp, quantity));
     }

@@ -25,10 +25,10 @@ static void put_cell(FILE *out, char *cell, bool head)
     char *all = cell;
     const char *shown = strsep(&all, "\v");
     const bool number = isdigit((unsigned char)*shown) || *shown == '-';
-    const char *look = all || strlen(shown) > NUMBER_WIDTH ? " class=\"words\""
-                       : number                            ? " class=\"n\""
-                                                           : "";
-    fprintf(out, head ? "<th scope=\"row\">" : "<td%s>", look);
+    const char *class = all || strlen(shown) > NUMBER_WIDTH ? " class=\"words\""
+                        : number                            ? " class=\"n\""
+                                                            : "";
+    fprintf(out, head ? "<th scope=\"row\">" : "<td%s>", class);
     fputs(all ? "<details><summary>" : "", out);
     profile_xml_text(out, shown);
     if (all) {

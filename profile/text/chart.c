@@ -30,12 +30,12 @@ static void *grown(void *items, size_t count, size_t size)
     return count & (count - 1) ? items : cli_needed(realloc(items, (count ? 2 * count : 1) * size));
 }
 
-void profile_chart_series(struct chart *chart, unsigned colour, enum chart_look look,
+void profile_chart_series(struct chart *chart, unsigned colour, enum chart_style style,
                           const char *name)
 {
     chart->series = grown(chart->series, chart->series_count, sizeof *chart->series);
     chart->series[chart->series_count++] =
-        (struct chart_series){.name = cli_needed(strdup(name)), .colour = colour, .look = look};
+        (struct chart_series){.name = cli_needed(strdup(name)), .colour = colour, .style = style};
 }
 
 static bool shows(const struct chart_axis *axis, double value)
@@ -288,9 +288,9 @@ static double put_legend(FILE *out, const struct chart *chart, double top)
             y += ROW;
         }
         any = true;
-        bool points = series->look == CHART_POINTS;
+        bool points = series->style == CHART_POINTS;
         open_path(out, series->colour, points ? 8 : 3,
-                  series->look == CHART_DASHED || series->look == CHART_RULE);
+                  series->style == CHART_DASHED || series->style == CHART_RULE);
         fprintf(out, "M%.1f %.1fh%g\"/>\n", points ? x + SWATCH / 2 : x, y + 11,
                 points ? 0 : SWATCH);
         profile_svg_text(out, x + SWATCH + 8, y + FONT, "start", series->name);
@@ -410,10 +410,10 @@ static void put_axes(FILE *out, const struct span *x, const struct span *y)
 static void put_series(FILE *out, const struct chart_series *series, const struct span *x,
                        const struct span *y)
 {
-    bool line = series->look != CHART_POINTS, dots = series->look < CHART_RULE || !line;
+    bool line = series->style != CHART_POINTS, dots = series->style < CHART_RULE || !line;
     if (line && series->count) {
         open_path(out, series->colour, 2,
-                  series->look == CHART_DASHED || series->look == CHART_RULE);
+                  series->style == CHART_DASHED || series->style == CHART_RULE);
         for (size_t i = 0; i < series->count; i++) {
             fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', span_at(x, series->points[i].x),
                     span_at(y, series->points[i].y));
@@ -428,7 +428,7 @@ static void put_series(FILE *out, const struct chart_series *series, const struc
         }
         fputs("\"/>\n", out);
     }
-    for (size_t i = 0; i < series->count && series->look == CHART_POINTS; i++) {
+    for (size_t i = 0; i < series->count && series->style == CHART_POINTS; i++) {
         const struct chart_point *point = &series->points[i];
         if (point->low < point->high) {
             open_path(out, series->colour, 2, false);

@@ -33,7 +33,7 @@ struct chart_axis {
     const char *const *names; /* of CHART_WHOLE: the ticks at 0, 1 …; NULL: numbers */
 };
 
-enum chart_look {
+enum chart_style {
     CHART_CURVE,  /* line with points */
     CHART_DASHED, /* the same with a dashed line */
     CHART_RULE,   /* dashed line alone */
@@ -48,7 +48,7 @@ struct chart_point {
 struct chart_series {
     char *name; /* in the legend; "": not there */
     unsigned colour;
-    enum chart_look look;
+    enum chart_style style;
     struct chart_point *points;
     size_t count;
 };
@@ -71,7 +71,7 @@ struct chart {
 
 /* Adds a curve; points go to the last one that was added. Values that an axis cannot show (0 on a
  * logarithmic one, NAN) are left out. */
-void profile_chart_series(struct chart *chart, unsigned colour, enum chart_look look,
+void profile_chart_series(struct chart *chart, unsigned colour, enum chart_style style,
                           const char *name);
 void profile_chart_point(struct chart *chart, double x, double y);
 void profile_chart_interval(struct chart *chart, double x, double y, double low, double high);
