@@ -475,7 +475,8 @@ const struct profile_class *profile_class_here(const struct servet_profile *prof
  * (more than PROFILE_SET_LIMIT names, or a number of more than nine digits). */
 int profile_hostlist_count(const char *list, uint32_t *count);
 
-/* Name number `index` (from 0). 0; -ERANGE (no such name); -ENAMETOOLONG; -EINVAL as above. */
+/* Name number `index` (from 0). 0; -ERANGE (no such name); -ENAMETOOLONG; -EINVAL (malformed
+ * list). */
 int profile_hostlist_name(const char *list, uint32_t index, char *name, size_t size);
 
 /* Position of `name` in the list, or -1. Compares the whole name and, where that differs, both up

@@ -6,7 +6,7 @@
  *                            the main thread, goes back to the process's whole set when it starts
  *                            (and seccomp(2), see process.c)
  *   sched_setaffinity        the same from runtimes that use libc's functions
- *   pthread_setaffinity_np   (as above)
+ *   pthread_setaffinity_np   from runtimes and programs that use the thread library's
  *
  * The caller decides:
  *

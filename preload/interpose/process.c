@@ -7,7 +7,7 @@
  *   posix_spawn, -spawnp    glibc makes and starts the child inside itself: the calling thread,
  *                           which sleeps
  *   system, popen           until the child has started, lends it the mask
- *   wordexp                 (as above)
+ *   wordexp                 lends the shell that it starts the mask
  *   clone, _Fork            pthread_atfork() does not see them
  *   timer_create, mq_notify, aio_read and its family, getaddrinfo_a
  *                           glibc makes the thread that does it inside itself, in the caller

@@ -40,10 +40,10 @@ struct pin_registry {
     char path[PATH_MAX];                     /* where it is, or was looked for */
 };
 
-/* Begins this process's side, in memory that was zeros before the first time. `path`: as above.
- * `job`: the launcher's number of the job, 0: this process is a job of its own. 0; what open(2)
- * answers; -ENOLCK, -EINVAL and the like: the kernel or the file system has no such locks; -EMFILE:
- * nothing can be kept; then it is not on. */
+/* Begins this process's side, in memory that was zeros before the first time. `path`: the file that
+ * programs of the node share, NULL: where all look for it. `job`: the launcher's number of the job,
+ * 0: this process is a job of its own. 0; what open(2) answers; -ENOLCK, -EINVAL and the like: the
+ * kernel or the file system has no such locks; -EMFILE: nothing can be kept; then it is not on. */
 int pin_registry_open(struct pin_registry *out, const char *path, uint64_t job);
 
 /* False: the program has closed what was kept, or put another file there. */

@@ -24,7 +24,7 @@ struct pin_process {
     struct profile_mask chosen;
     struct pin_launcher launcher;
     struct profile_mask children; /* the mask of its children: `start`, or what was there before
-                                     servet-pin exported places; as above */
+                                     servet-pin exported places; valid with the plan */
     bool recalled_priority;       /* SERVET_AUTO has chosen the priority, by `recalled` */
     struct pin_priority_cache recalled;
     bool places_exported; /* the environment's OpenMP places are servet-pin's, made from the same
@@ -108,12 +108,12 @@ void pin_process_make_room(struct pin_process *process, uint32_t pu);
 /* Threads that are left to the kernel go to the main thread's PU, and are free there. The lock is
  * held. */
 void pin_process_clear_way(void);
-/* It stays where it is: said where the user asks. */
+/* The main thread stays where it is: said where the user asks. */
 void pin_process_say_main_stays(struct pin_process *process);
 
-/* The same in two steps around MPI_Init: first the whole plan, which the MPI library's own threads
- * inherit, then its place. False when the main thread has its place already or is left alone: then
- * there is no second step. The lock is held. */
+/* A rank's main thread is pinned in two steps around MPI_Init: first to the whole plan, which the
+ * MPI library's own threads inherit, then to its place. False when it has its place already or is
+ * left alone: then there is no second step. The lock is held. */
 bool pin_process_widen_main(struct pin_process *process);
 void pin_process_narrow_main(struct pin_process *process);
 
@@ -122,8 +122,8 @@ void pin_process_narrow_main(struct pin_process *process);
 void pin_process_leave(struct pin_thread *thread);
 
 /* The calling thread has just begun, on the PU `made_on` or an inherited mask (PIN_LEFT), and takes
- * its place. 0; -ECANCELED:
- * a sandbox has come meanwhile, or all was given up; as sched_setaffinity(2). */
+ * its place. 0; -ECANCELED: a sandbox has come meanwhile, or all was given up; as
+ * sched_setaffinity(2). */
 int pin_process_take_place(struct pin_thread *thread, int32_t made_on);
 /* The calling thread, which we have pinned, gets its PU again. */
 int pin_process_keep_pu(void);

@@ -45,7 +45,8 @@ int profile_check_integer(const struct json_path *at, const char *key, uint64_t 
  * of the items, which have `size` bytes. */
 int profile_check_pairs(const struct json_path *at, const void *items, size_t size, size_t count,
                         const struct profile_set *members, struct servet_error *error);
-/* A relation between `members`: disjoint groups, ordered by lowest member; pairs as above. 0,
+/* A relation between `members`: disjoint groups, ordered by lowest member; pairs as
+ * profile_check_pairs() has them. 0,
  * -EINVAL with the path, -ENOMEM. */
 int profile_check_relation(const struct json_path *at, const struct profile_relation *relation,
                            const struct profile_set *members, struct servet_error *error);

@@ -18,7 +18,7 @@ struct servet_profile *profile_topology_new(void);
  * 0 or -ENOMEM. */
 int profile_topology_add_group(struct profile_relation *relation, struct profile_set group);
 
-/* One cache that the PUs of `group` share (or one PU has); owns the group as above. */
+/* One cache that the PUs of `group` share (or one PU has); owns the group, also on failure. */
 int profile_topology_add_cache(struct profile_class *node_class, const struct topology_cache *cache,
                                struct profile_set group);
 
