@@ -24,6 +24,7 @@
 #include "profile/base/cli.h"
 #include "profile/base/file.h"
 #include "profile/base/launchers.h"
+#include "profile/scope.h"
 #include "profile/topology/gpu_makers.h"
 
 /* They hold the node's numbers, not the cgroup's. */
@@ -178,26 +179,23 @@ static bool hides_all(const char *text)
 static int apply_list(const char *name, struct gpus *gpus, struct servet_error *error)
 {
     const char *value = getenv(name);
-    char *copy = cli_needed(strdup(value)), *rest = copy;
-    struct gpus found = {.list = cli_needed(calloc(gpus->count + 1, sizeof *found.list))};
-    int rc = 0;
-    for (char *entry; rc == 0 && !hides_all(value) && (entry = strsep(&rest, ","));) {
+    FREED char *copy = cli_needed(strdup(value));
+    FREED const struct profile_device **list = cli_needed(calloc(gpus->count + 1, sizeof *list));
+    struct gpus found = {.list = list};
+    char *rest = copy;
+    for (char *entry; !hides_all(value) && (entry = strsep(&rest, ","));) {
         if (found.count == gpus->count || !add_entry(gpus, entry, &found)) {
-            rc = profile_error(error, -ENOENT,
-                               "%s=%s: expected %s of the %zu GPUs that this process may open, "
-                               "got '%s'",
-                               name, value,
-                               gpus->uncounted ? "UUIDs, as models differ," : "numbers or UUIDs",
-                               gpus->count, entry);
+            return profile_error(error, -ENOENT,
+                                 "%s=%s: expected %s of the %zu GPUs that this process may open, "
+                                 "got '%s'",
+                                 name, value,
+                                 gpus->uncounted ? "UUIDs, as models differ," : "numbers or UUIDs",
+                                 gpus->count, entry);
         }
     }
-    if (rc == 0) {
-        memcpy(gpus->list, found.list, found.count * sizeof *found.list);
-        gpus->count = found.count;
-    }
-    free(copy);
-    free(found.list);
-    return rc;
+    memcpy(gpus->list, list, found.count * sizeof *list);
+    gpus->count = found.count;
+    return 0;
 }
 
 /* Slurm's list of numbers of the node: "0,2-3". False, and `gpus` as it was: none is there. */
@@ -232,23 +230,22 @@ static int find_visible(const struct profile_class *of, uint32_t vendor, const c
                         struct gpus *gpus, bool *given, struct servet_error *error)
 {
     const struct profile_gpu_maker *maker = profile_gpu_maker(vendor);
-    int rc = 0;
     *given = false;
     find_gpus(of, vendor, root, gpus);
     for (size_t l = 0; l < PROFILE_GPU_LISTS; l++) {
         bool is_set = false;
-        for (size_t v = 0; rc == 0 && v < 3 && !is_set; v++) {
+        for (size_t v = 0; v < 3 && !is_set; v++) {
             const char *name = maker->lists[l][v];
             is_set = name && getenv(name);
-            rc = is_set ? apply_list(name, gpus, error) : 0;
+            TRY(is_set ? apply_list(name, gpus, error) : 0);
         }
         *given = *given || is_set;
     }
-    if (rc == 0 && !*given && step_list()) {
+    if (!*given && step_list()) {
         find_gpus(of, vendor, NULL, gpus);
         *given = apply_step(step_list(), gpus);
     }
-    return rc;
+    return 0;
 }
 
 /* -- whose -- */
@@ -332,10 +329,7 @@ static int find_own(const struct profile_class *of, const char *root, bool takes
         const uint32_t of_maker = profile_gpu_makers[i].vendor;
         bool given;
         find_gpus(of, of_maker, NULL, own);
-        int rc = own->count ? find_visible(of, of_maker, root, own, &given, error) : 0;
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(own->count ? find_visible(of, of_maker, root, own, &given, error) : 0);
         if (own->count && (given || (takes && !own->uncounted))) {
             *vendor = of_maker;
             return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 
 static int check_node_range(const struct json_path *at, const struct servet_profile *profile,
                             size_t index, struct servet_error *error)
@@ -17,10 +18,9 @@ static int check_node_range(const struct json_path *at, const struct servet_prof
         return profile_refuse(error, at, "names",
                               "expected host names such as \"node[001-128,200]\"");
     }
-    int rc = profile_check_integer(at, "count", range->count, names, names, error);
-    return rc < 0 ? rc
-                  : profile_check_integer(at, "class_index", range->class_index, 0,
-                                          profile->class_count - 1, error);
+    TRY(profile_check_integer(at, "count", range->count, names, names, error));
+    return profile_check_integer(at, "class_index", range->class_index, 0, profile->class_count - 1,
+                                 error);
 }
 
 static int check_nodes(const struct json_path *root, const struct servet_profile *profile,
@@ -30,10 +30,7 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
     uint64_t pus = 0;
     for (size_t i = 0; i < profile->node_range_count; i++) {
         struct json_path item = JSON_PATH_ITEM(&here, i);
-        int rc = check_node_range(&item, profile, i, error);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(check_node_range(&item, profile, i, error));
         const struct profile_node_range *range = &profile->nodes[i];
         pus += (uint64_t)range->count * profile_class_span(&profile->classes[range->class_index]);
         if (pus > PROFILE_SET_LIMIT) {
@@ -48,6 +45,7 @@ static int check_nodes(const struct json_path *root, const struct servet_profile
 static int check_network(const struct json_path *root, const struct servet_profile *profile,
                          struct servet_error *error)
 {
+    FREED_BY(profile_set_free)
     struct profile_set nodes = {.count = profile_node_count(profile)};
     nodes.ids = malloc((nodes.count + 1) * sizeof *nodes.ids);
     if (!nodes.ids) {
@@ -57,26 +55,21 @@ static int check_network(const struct json_path *root, const struct servet_profi
         nodes.ids[i] = i;
     }
     struct json_path here = JSON_PATH_KEY(root, "network");
-    int rc = profile_check_members(&here, &profile_communication_object, &profile->network, &nodes,
-                                   error);
-    if (rc == 0) {
-        rc = profile_check_communication(&here, &profile->network, &nodes, error);
-    }
-    profile_set_free(&nodes);
-    return rc;
+    TRY(profile_check_members(&here, &profile_communication_object, &profile->network, &nodes,
+                              error));
+    return profile_check_communication(&here, &profile->network, &nodes, error);
 }
 
 static int check_bsp(const struct json_path *root, const struct servet_profile *profile,
                      struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(root, "bsp");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < profile->bsp_count; i++) {
+    for (size_t i = 0; i < profile->bsp_count; i++) {
         const struct profile_bsp *bsp = &profile->bsp[i];
-        rc = profile_check_integer(&JSON_PATH_ITEM(&here, i), "h_high", bsp->h_high, bsp->h_low,
-                                   UINT32_MAX, error);
+        TRY(profile_check_integer(&JSON_PATH_ITEM(&here, i), "h_high", bsp->h_high, bsp->h_low,
+                                  UINT32_MAX, error));
     }
-    return rc;
+    return 0;
 }
 
 int profile_check(const struct servet_profile *profile, struct servet_error *error)

@@ -2,6 +2,7 @@
  * is within its range already (table.c). */
 #include "profile/codec/codec.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* -- caches, kinds, NUMA nodes -- */
 
@@ -13,10 +14,8 @@ static int check_interval(const struct json_path *at, const struct profile_cache
     if (low == 0 && high == 0) {
         return 0;
     }
-    int rc = profile_check_integer(at, "size_low_bytes", low, 1, cache->size_bytes, error);
-    return rc < 0 ? rc
-                  : profile_check_integer(at, "size_high_bytes", high, cache->size_bytes, INT64_MAX,
-                                          error);
+    TRY(profile_check_integer(at, "size_low_bytes", low, 1, cache->size_bytes, error));
+    return profile_check_integer(at, "size_high_bytes", high, cache->size_bytes, INT64_MAX, error);
 }
 
 /* A cache that names no PUs holds those of its groups. */
@@ -56,8 +55,8 @@ static int check_cache(const struct json_path *at, const struct profile_class *n
         }
     }
     uint64_t least = cache->quality.origin == PROFILE_DECLARED ? 0 : 1; /* systems may not say it */
-    int rc = profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error);
-    return rc < 0 ? rc : check_interval(at, cache, error);
+    TRY(profile_check_integer(at, "size_bytes", cache->size_bytes, least, INT64_MAX, error));
+    return check_interval(at, cache, error);
 }
 
 static int check_tlb(const struct json_path *at, const struct profile_class *node_class,
@@ -68,11 +67,9 @@ static int check_tlb(const struct json_path *at, const struct profile_class *nod
     }
     const struct profile_tlb *level = &node_class->tlb[index], *before = level - 1;
     uint64_t least = before->page_bytes == level->page_bytes ? before->reach_bytes + 1 : 1;
-    int rc = profile_check_integer(at, "page_bytes", level->page_bytes, before->page_bytes,
-                                   INT64_MAX, error);
-    return rc < 0 ? rc
-                  : profile_check_integer(at, "reach_bytes", level->reach_bytes, least, INT64_MAX,
-                                          error);
+    TRY(profile_check_integer(at, "page_bytes", level->page_bytes, before->page_bytes, INT64_MAX,
+                              error));
+    return profile_check_integer(at, "reach_bytes", level->reach_bytes, least, INT64_MAX, error);
 }
 
 /* -- memory -- */
@@ -183,12 +180,11 @@ static int check_layer(const struct json_path *at,
 {
     const struct profile_layer *layer = &communication->layers[index];
     bool declared = layer->quality.origin == PROFILE_DECLARED;
-    int rc = profile_check_number(at, "seconds", layer->seconds, declared, error);
-    if (rc == 0 && layer->seconds > 0 && layer->seconds < highest_before(communication, index)) {
-        rc = profile_refuse(error, at, "seconds",
-                            "expected layers from the lowest latency to the highest");
-    }
-    return rc;
+    TRY(profile_check_number(at, "seconds", layer->seconds, declared, error));
+    return layer->seconds > 0 && layer->seconds < highest_before(communication, index)
+               ? profile_refuse(error, at, "seconds",
+                                "expected layers from the lowest latency to the highest")
+               : 0;
 }
 
 /* Groups of measured pairs may overlap. */
@@ -211,11 +207,10 @@ int profile_check_communication(const struct json_path *at,
                                 const struct profile_set *members, struct servet_error *error)
 {
     struct json_path layers = JSON_PATH_KEY(at, "layers");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < communication->layer_count; i++) {
-        rc = check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, error);
+    for (size_t i = 0; i < communication->layer_count; i++) {
+        TRY(check_layer(&JSON_PATH_ITEM(&layers, i), communication, i, error));
     }
-    return rc < 0 ? rc : check_measured(at, &communication->measured, members, error);
+    return check_measured(at, &communication->measured, members, error);
 }
 
 /* -- classes, nodes, the whole -- */
@@ -238,15 +233,12 @@ int profile_check_class(const struct json_path *at, const struct profile_class *
         {at, "numa_access", node_class->numa_access_count, check_numa_access},
         {at, "devices", node_class->device_count, check_device},
     };
-    int rc = 0;
-    for (size_t l = 0; rc == 0 && l < sizeof lists / sizeof *lists; l++) {
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         struct json_path list = JSON_PATH_KEY(lists[l].above, lists[l].key);
-        for (size_t i = 0; rc == 0 && i < lists[l].count; i++) {
-            rc = lists[l].check(&JSON_PATH_ITEM(&list, i), node_class, i, error);
+        for (size_t i = 0; i < lists[l].count; i++) {
+            TRY(lists[l].check(&JSON_PATH_ITEM(&list, i), node_class, i, error));
         }
     }
-    return rc < 0
-               ? rc
-               : profile_check_communication(&JSON_PATH_KEY(at, "communication"),
-                                             &node_class->communication, &node_class->pus, error);
+    return profile_check_communication(&JSON_PATH_KEY(at, "communication"),
+                                       &node_class->communication, &node_class->pus, error);
 }

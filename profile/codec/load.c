@@ -10,6 +10,7 @@
 
 #include "profile/codec/codec.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 
 #define EXTRA_LIMIT 4096u /* keys that are not known: a newer version has a handful an object */
 
@@ -73,9 +74,8 @@ static int refuse_unknown(struct profile_loader *loader, const struct json_path 
 static int keep_unknown_keys(struct profile_loader *loader, const struct json_path *at,
                              const struct profile_json *json, const struct profile_object *type)
 {
-    int rc = 0;
     const struct profile_json *at_key = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, at_key = profile_json_next(at_key + 1)) {
+    for (size_t i = 0; i < json->count; i++, at_key = profile_json_next(at_key + 1)) {
         const char *key = at_key->text;
         if (known_key(type, key)) {
             continue;
@@ -83,12 +83,12 @@ static int keep_unknown_keys(struct profile_loader *loader, const struct json_pa
         if (!loader->profile) {
             return refuse_unknown(loader, &JSON_PATH_KEY(at, key), type);
         }
-        rc = keep_extra(loader, at, key, at_key + 1);
-        if (rc == 0 && strncmp(key, "x-", 2) != 0) {
-            rc = note_unknown(loader, &JSON_PATH_KEY(at, key));
+        TRY(keep_extra(loader, at, key, at_key + 1));
+        if (strncmp(key, "x-", 2) != 0) {
+            TRY(note_unknown(loader, &JSON_PATH_KEY(at, key)));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* Sets every optional field to its value for "absent". */
@@ -145,24 +145,19 @@ int profile_load_object(struct profile_loader *loader, const struct json_path *a
     }
     /* Known keys first: the message on a file of another version must be its version, not its
      * unknown keys. Missing keys last: a misspelt key explains more. */
-    int rc = 0;
     const struct profile_field *missing = NULL;
-    for (size_t i = 0; rc == 0 && i < type->field_count; i++) {
+    for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
         const struct profile_json *value;
-        rc = find_value(loader, at, json, field, &value);
-        if (rc == 0 && value && !(loader->places_only && field->aside)) {
-            rc = profile_load_value(loader, &JSON_PATH_KEY(at, field->key), value, field, object);
+        TRY(find_value(loader, at, json, field, &value));
+        if (value && !(loader->places_only && field->aside)) {
+            TRY(profile_load_value(loader, &JSON_PATH_KEY(at, field->key), value, field, object));
         } else if (!value && !missing && field->required && field->since <= loader->version) {
             missing = field;
         }
     }
-    if (rc == 0) {
-        rc = keep_unknown_keys(loader, at, json, type);
-    }
-    return rc == 0 && missing
-               ? profile_load_missing(loader, &JSON_PATH_KEY(at, missing->key), missing)
-               : rc;
+    TRY(keep_unknown_keys(loader, at, json, type));
+    return missing ? profile_load_missing(loader, &JSON_PATH_KEY(at, missing->key), missing) : 0;
 }
 
 /* -- the whole -- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profile/model.h"
+#include "profile/scope.h"
 
 #define ERROR_WORDS 256 /* of what is wrong, besides the path */
 
@@ -127,16 +128,13 @@ int profile_check_relation(const struct json_path *at, const struct profile_rela
                            const struct profile_set *members, struct servet_error *error)
 {
     struct json_path groups = JSON_PATH_KEY(at, "groups"), pairs = JSON_PATH_KEY(at, "pairs");
-    uint32_t *owner = calloc(members->count + 1, sizeof *owner);
+    FREED uint32_t *owner = calloc(members->count + 1, sizeof *owner);
     if (!owner) {
         return profile_error(error, -ENOMEM, "%s", strerrordesc_np(ENOMEM));
     }
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < relation->group_count; i++) {
-        rc = check_group(&JSON_PATH_ITEM(&groups, i), relation, i, members, owner, error);
+    for (size_t i = 0; i < relation->group_count; i++) {
+        TRY(check_group(&JSON_PATH_ITEM(&groups, i), relation, i, members, owner, error));
     }
-    free(owner);
-    return rc < 0 ? rc
-                  : profile_check_pairs(&pairs, relation->pairs, sizeof *relation->pairs,
-                                        relation->pair_count, members, error);
+    return profile_check_pairs(&pairs, relation->pairs, sizeof *relation->pairs,
+                               relation->pair_count, members, error);
 }

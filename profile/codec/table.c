@@ -1,6 +1,7 @@
 /* Functions that need the table of fields alone: freeing an object, finding absent fields, and
  * checking every value against the range of its row. */
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,19 +197,19 @@ static int check_items(const struct json_path *at, const struct profile_field *f
     const char *items = profile_field_items(field, object);
     const struct profile_object *type = profile_field_item(field);
     const size_t count = profile_field_count(field, object);
-    int rc = field->type == FIELD_PAIR_FIGURES && members
-                 ? profile_check_pairs(&here, items, type->size, count, members, error)
-                 : 0;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
+    if (field->type == FIELD_PAIR_FIGURES && members) {
+        TRY(profile_check_pairs(&here, items, type->size, count, members, error));
+    }
+    for (size_t i = 0; i < count; i++) {
         const char *item = items + i * type->size;
-        rc = profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error);
-        if (rc == 0 && field->ascending && i > 0) {
-            rc = check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0],
-                             whole_of(&type->fields[0], item),
-                             whole_of(&type->fields[0], item - type->size) + 1, error);
+        TRY(profile_check_members(&JSON_PATH_ITEM(&here, i), type, item, members, error));
+        if (field->ascending && i > 0) {
+            TRY(check_whole(&JSON_PATH_ITEM(&here, i), &type->fields[0],
+                            whole_of(&type->fields[0], item),
+                            whole_of(&type->fields[0], item - type->size) + 1, error));
         }
     }
-    return rc;
+    return 0;
 }
 
 static int check_part(const struct json_path *at, const struct profile_field *field,
@@ -216,10 +217,8 @@ static int check_part(const struct json_path *at, const struct profile_field *fi
                       struct servet_error *error)
 {
     struct json_path here = JSON_PATH_KEY(at, field->key);
-    int rc = profile_check_members(&here, field->element, part, members, error);
-    return rc < 0 || !field->disjoint || !members
-               ? rc
-               : profile_check_relation(&here, part, members, error);
+    TRY(profile_check_members(&here, field->element, part, members, error));
+    return field->disjoint && members ? profile_check_relation(&here, part, members, error) : 0;
 }
 
 static int check_field(const struct json_path *at, const struct profile_field *field,
@@ -271,10 +270,7 @@ int profile_check_members(const struct json_path *at, const struct profile_objec
     }
     for (size_t i = 0; i < type->field_count; i++) {
         const struct profile_field *field = &type->fields[i];
-        int rc = check_field(at, field, object, field->speaks_of ? above : members, error);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(check_field(at, field, object, field->speaks_of ? above : members, error));
     }
     return 0;
 }

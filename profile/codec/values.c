@@ -7,6 +7,7 @@
 
 #include "profile/codec/codec.h"
 #include "profile/model.h"
+#include "profile/scope.h"
 
 /* Bounds on what a hostile file can make us allocate, far above what a real one needs: a profile of
  * 256 PUs with every pair listed takes half a MiB, a list of 100,000 nodes a few. */
@@ -179,13 +180,12 @@ static int load_item(struct profile_loader *loader, const struct json_path *at,
                                        ? "a pair such as [0, 5]"
                                        : "a pair and its figure such as [0, 5, 2.5e-8]");
     }
-    int rc = 0;
     const struct profile_json *value = array ? json + 1 : json;
-    for (size_t i = 0; rc == 0 && i < type->field_count; i++, value = profile_json_next(value)) {
+    for (size_t i = 0; i < type->field_count; i++, value = profile_json_next(value)) {
         const struct json_path part = JSON_PATH_ITEM(at, i);
-        rc = profile_load_value(loader, array ? &part : at, value, &type->fields[i], item);
+        TRY(profile_load_value(loader, array ? &part : at, value, &type->fields[i], item));
     }
-    return rc;
+    return 0;
 }
 
 /* The count grows as they are loaded, so that a half-loaded list can be freed. */
@@ -207,14 +207,13 @@ static int load_items(struct profile_loader *loader, const struct json_path *at,
         return profile_load_no_memory(loader);
     }
     memcpy((char *)object + field->offset, &memory, sizeof memory);
-    int rc = 0;
     const struct profile_json *item = json + 1;
-    for (size_t i = 0; rc == 0 && i < json->count; i++, item = profile_json_next(item + map)) {
+    for (size_t i = 0; i < json->count; i++, item = profile_json_next(item + map)) {
         struct json_path here = map ? JSON_PATH_KEY(at, item->text) : JSON_PATH_ITEM(at, i);
         (*count)++;
-        rc = load_item(loader, &here, item, field, memory + i * size);
+        TRY(load_item(loader, &here, item, field, memory + i * size));
     }
-    return rc;
+    return 0;
 }
 
 /* A number that stands for an only item is read as that item: [{"LONE": NUMBER}]. */

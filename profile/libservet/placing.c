@@ -10,6 +10,7 @@
 #include "mapper/worth/worth.h"
 #include "profile/base/control_groups.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 #include "profile/servet.h"
 
 /* -- mapping -- */
@@ -52,7 +53,7 @@ static int map_sets(const servet_profile *profile, const struct servet_map_reque
 int servet_map(const servet_profile *profile, const struct servet_map_request *request,
                uint32_t *pus, struct servet_error *error)
 {
-    struct profile_set allowed = {0}, taken = {0};
+    FREED_BY(profile_set_free) struct profile_set allowed = {0}, taken = {0};
     if (!profile || !request) {
         return profile_error(error, -EINVAL, "%s: expected one, got NULL",
                              profile ? "request" : "profile");
@@ -62,18 +63,11 @@ int servet_map(const servet_profile *profile, const struct servet_map_request *r
                              "priority: expected SERVET_MEMORY or "
                              "SERVET_COMMUNICATION");
     }
-    int rc = set_of(profile, "allowed", request->allowed,
-                    request->allowed ? request->allowed_count : 0, &allowed, error);
-    if (rc == 0) {
-        rc = set_of(profile, "taken", request->taken, request->taken ? request->taken_count : 0,
-                    &taken, error);
-    }
-    if (rc == 0) {
-        rc = map_sets(profile, request, request->allowed ? &allowed : NULL, &taken, pus, error);
-    }
-    profile_set_free(&allowed);
-    profile_set_free(&taken);
-    return rc;
+    TRY(set_of(profile, "allowed", request->allowed, request->allowed ? request->allowed_count : 0,
+               &allowed, error));
+    TRY(set_of(profile, "taken", request->taken, request->taken ? request->taken_count : 0, &taken,
+               error));
+    return map_sets(profile, request, request->allowed ? &allowed : NULL, &taken, pus, error);
 }
 
 /* -- how many -- */
@@ -105,22 +99,18 @@ int servet_workers_worth(const servet_profile *profile, uint32_t pu, int scope, 
         return profile_error(error, -ENOENT, "PU %u: expected a PU of a %s, scope %d", pu,
                              scope < 0 ? "package" : "memory overhead level", scope);
     }
-    uint32_t *places = calloc(group->count, sizeof *places);
+    FREED uint32_t *places = calloc(group->count, sizeof *places);
     if (!places) {
         return profile_error(error, -ENOMEM, "out of memory");
     }
     struct map_worth worth;
-    int rc = map_worth(place.node_class, group, places, &worth, error);
-    uint32_t first = pu - place.os_index;
-    for (size_t i = 0; rc == 0 && pus && i < worth.workers; i++) {
-        pus[i] = first + places[i];
+    TRY(map_worth(place.node_class, group, places, &worth, error));
+    for (size_t i = 0; pus && i < worth.workers; i++) {
+        pus[i] = pu - place.os_index + places[i];
     }
-    free(places);
-    if (rc == 0) {
-        *out = (struct servet_worth){(uint32_t)worth.workers, worth.bytes_per_s,
-                                     worth.most_bytes_per_s, worth.measured_workers};
-    }
-    return rc;
+    *out = (struct servet_worth){(uint32_t)worth.workers, worth.bytes_per_s, worth.most_bytes_per_s,
+                                 worth.measured_workers};
+    return 0;
 }
 
 uint32_t servet_messages_worth(const servet_profile *profile, uint32_t pu_a, uint32_t pu_b)

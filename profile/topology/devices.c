@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 #include "profile/topology/gpu_makers.h"
 #include "profile/topology/topology.h"
 
@@ -422,22 +423,22 @@ static int finish_devices(hwloc_topology_t topology, struct devices *devices,
     return 0;
 }
 
+static void free_devices(struct devices *devices)
+{
+    for (size_t i = 0; i < devices->count; i++) {
+        profile_device_free(&devices->found[i].device);
+    }
+    free(devices->found);
+}
+
 int profile_topology_read_devices(hwloc_topology_t topology, struct profile_class *node_class)
 {
-    struct devices devices = {0};
-    int rc = 0;
-    for (hwloc_obj_t o = NULL; rc == 0 && (o = hwloc_get_next_osdev(topology, o));) {
-        rc = read_os_device(&devices, o);
+    FREED_BY(free_devices) struct devices devices = {0};
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_osdev(topology, o));) {
+        TRY(read_os_device(&devices, o));
     }
-    for (hwloc_obj_t o = NULL; rc == 0 && (o = hwloc_get_next_pcidev(topology, o));) {
-        rc = read_pci_device(&devices, o);
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(topology, o));) {
+        TRY(read_pci_device(&devices, o));
     }
-    if (rc == 0) {
-        rc = finish_devices(topology, &devices, node_class);
-    }
-    for (size_t i = 0; i < devices.count; i++) {
-        profile_device_free(&devices.found[i].device);
-    }
-    free(devices.found);
-    return rc;
+    return finish_devices(topology, &devices, node_class);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "profile/codec/codec.h"
+#include "profile/scope.h"
 #include "profile/topology/topology.h"
 
 static int compare_text(const char *a, const char *b)
@@ -97,10 +98,10 @@ static int name_instance(struct profile_device *device, const char *name, const 
 /* The instances of a GPU take its place. 0 or -ENOMEM. */
 static int divide_gpu(struct sysfs *fs, struct profile_class *of, size_t index, uint32_t minor)
 {
-    char *name = strdup(of->devices[index].name), *uuid = strdup(of->devices[index].uuid);
+    FREED char *name = strdup(of->devices[index].name), *uuid = strdup(of->devices[index].uuid);
     size_t found = 0;
-    int rc = name && uuid ? 0 : -ENOMEM;
-    for (unsigned i = 0; rc == 0 && i < MOST_GPU_INSTANCES * MOST_COMPUTE_INSTANCES; i++) {
+    TRY(name && uuid ? 0 : -ENOMEM);
+    for (unsigned i = 0; i < MOST_GPU_INSTANCES * MOST_COMPUTE_INSTANCES; i++) {
         const unsigned instance[] = {i / MOST_COMPUTE_INSTANCES, i % MOST_COMPUTE_INSTANCES};
         snprintf(fs->path, sizeof fs->path,
                  "%s/proc/driver/nvidia/capabilities/gpu%u/mig/gi%u/ci%u/access", fs->root, minor,
@@ -109,11 +110,9 @@ static int divide_gpu(struct sysfs *fs, struct profile_class *of, size_t index, 
             continue;
         }
         struct profile_device *device = found++ ? add_like(of, index) : &of->devices[index];
-        rc = device ? name_instance(device, name, uuid, instance) : -ENOMEM;
+        TRY(device ? name_instance(device, name, uuid, instance) : -ENOMEM);
     }
-    free(name);
-    free(uuid);
-    return rc;
+    return 0;
 }
 
 static int read_nvidia(struct sysfs *fs, struct profile_class *of, size_t index)
@@ -122,17 +121,14 @@ static int read_nvidia(struct sysfs *fs, struct profile_class *of, size_t index)
     if (profile_sysfs_read(fs, "/proc/driver/nvidia/gpus/%s/information", device->bus_id) < 0) {
         return 0;
     }
-    char *uuid = profile_sysfs_value(fs->text, "GPU UUID");
-    char *minor = profile_sysfs_value(fs->text, "Device Minor");
+    FREED char *uuid = profile_sysfs_value(fs->text, "GPU UUID"),
+               *minor = profile_sysfs_value(fs->text, "Device Minor");
     if (uuid && !device->uuid) {
         device->uuid = uuid;
         uuid = NULL;
     }
-    int rc =
-        minor && device->uuid ? divide_gpu(fs, of, index, (uint32_t)strtoul(minor, NULL, 10)) : 0;
-    free(uuid);
-    free(minor);
-    return rc;
+    return minor && device->uuid ? divide_gpu(fs, of, index, (uint32_t)strtoul(minor, NULL, 10))
+                                 : 0;
 }
 
 /* Numbers by bus where no runtime has numbered any and CUDA orders them so. */
@@ -222,17 +218,15 @@ static bool amd_are_numbered(const struct profile_class *of)
 
 static int read_kfd(struct sysfs *fs, struct profile_class *of)
 {
-    int rc = 0;
     uint32_t number = 0;
     for (uint32_t node = 0;
-         rc == 0 &&
          profile_sysfs_read(fs, "/sys/class/kfd/kfd/topology/nodes/%u/properties", node) == 0;
          node++) {
         if (kfd_value(fs->text, "simd_count")) {
-            rc = take_kfd_node(of, fs->text, number++);
+            TRY(take_kfd_node(of, fs->text, number++));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* -- all -- */

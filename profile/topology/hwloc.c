@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profile/base/child.h"
+#include "profile/scope.h"
 #include "profile/topology/topology.h"
 
 struct source {
@@ -50,8 +51,8 @@ static int add_group(hwloc_obj_t object, struct profile_relation *relation)
     if (object->type == HWLOC_OBJ_GROUP && object->attr->group.kind == GROUP_FOR_IO) {
         return 0;
     }
-    int rc = set_from_bitmap(object->cpuset, &group);
-    return rc < 0 ? rc : profile_topology_add_group(relation, group);
+    TRY(set_from_bitmap(object->cpuset, &group));
+    return profile_topology_add_group(relation, group);
 }
 
 static int add_cache(const struct source *source, hwloc_obj_t object)
@@ -63,9 +64,8 @@ static int add_cache(const struct source *source, hwloc_obj_t object)
                                    .associativity =
                                        attr->associativity > 0 ? (uint32_t)attr->associativity : 0};
     struct profile_set group;
-    int rc = set_from_bitmap(object->cpuset, &group);
-    return rc < 0 || !group.count ? rc
-                                  : profile_topology_add_cache(source->node_class, &cache, group);
+    TRY(set_from_bitmap(object->cpuset, &group));
+    return group.count ? profile_topology_add_cache(source->node_class, &cache, group) : 0;
 }
 
 /* Where the groups of a depth belong: dies, Groups (clusters of cores, NUMA nodes that are near one
@@ -107,22 +107,20 @@ static int read_depth(struct source *source, int depth)
     }
     const hwloc_obj_type_t type = type_of(object);
     struct profile_relation *relation = relation_of(source, type);
-    int rc = 0;
-    for (; rc == 0 && object; object = object->next_cousin) {
-        rc = hwloc_obj_type_is_dcache(type) ? add_cache(source, object)
-             : relation                     ? add_group(object, relation)
-                                            : 0;
+    for (; object; object = object->next_cousin) {
+        TRY(hwloc_obj_type_is_dcache(type) ? add_cache(source, object)
+            : relation                     ? add_group(object, relation)
+                                           : 0);
     }
-    return rc;
+    return 0;
 }
 
 static int read_objects(struct source *source)
 {
-    int rc = 0;
-    for (int depth = 0; rc == 0 && depth < hwloc_topology_get_depth(source->topology); depth++) {
-        rc = read_depth(source, depth);
+    for (int depth = 0; depth < hwloc_topology_get_depth(source->topology); depth++) {
+        TRY(read_depth(source, depth));
     }
-    return rc < 0 ? rc : read_depth(source, HWLOC_TYPE_DEPTH_MEMCACHE);
+    return read_depth(source, HWLOC_TYPE_DEPTH_MEMCACHE);
 }
 
 /* The kind of memory of a NUMA node, and its bandwidth by the firmware, to the PUs that reach it
@@ -196,10 +194,7 @@ static int add_numa(const struct source *source, const struct profile_set *nodes
         if (!profile_set_has(nodes, object->os_index)) {
             continue;
         }
-        int rc = set_from_bitmap(object->cpuset, &pus);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(set_from_bitmap(object->cpuset, &pus));
         if (profile_topology_add_numa(node_class, object->os_index,
                                       object->attr->numanode.local_memory, pus) < 0 ||
             describe_numa(source, object, &node_class->numa[node_class->numa_count - 1]) < 0) {
@@ -211,13 +206,9 @@ static int add_numa(const struct source *source, const struct profile_set *nodes
 
 static int read_numa(const struct source *source)
 {
-    struct profile_set nodes;
-    int rc = find_nodes(source, &nodes);
-    if (rc == 0) {
-        rc = add_numa(source, &nodes);
-        profile_set_free(&nodes);
-    }
-    return rc;
+    FREED_BY(profile_set_free) struct profile_set nodes = {0};
+    TRY(find_nodes(source, &nodes));
+    return add_numa(source, &nodes);
 }
 
 /* -- kinds -- */
@@ -295,25 +286,13 @@ static void read_host(const struct source *source, struct servet_profile *profil
 static int read_class(struct source *source)
 {
     struct profile_class *node_class = source->node_class;
-    int rc =
-        set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus);
-    if (rc < 0 || !node_class->pus.count) {
-        return rc < 0 ? rc : -ENODATA;
-    }
-    rc = read_objects(source);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_numa(source);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_kinds(source);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = profile_topology_read_devices(source->topology, node_class);
-    return rc < 0 ? rc : profile_topology_count_gpus(source->fs, node_class);
+    TRY(set_from_bitmap(hwloc_topology_get_topology_cpuset(source->topology), &node_class->pus));
+    TRY(node_class->pus.count ? 0 : -ENODATA);
+    TRY(read_objects(source));
+    TRY(read_numa(source));
+    TRY(read_kinds(source));
+    TRY(profile_topology_read_devices(source->topology, node_class));
+    return profile_topology_count_gpus(source->fs, node_class);
 }
 
 /* hwloc's bitmaps cost the square of the PUs: 16,384 take two seconds and 32,768 ten. Larger
@@ -433,23 +412,19 @@ static int read_profile(hwloc_topology_t topology, const char *text, struct serv
                         struct servet_error *error)
 {
     struct source source = {.topology = topology, .node_class = &profile->classes[0]};
-    int rc = load_topology(topology, text, error);
-    if (rc < 0) {
-        return rc;
-    }
-    struct sysfs *fs = calloc(1, sizeof *fs);
+    TRY(load_topology(topology, text, error));
+    FREED struct sysfs *fs = calloc(1, sizeof *fs);
     if (fs) {
         fs->root = "";
         source.fs = !text && hwloc_topology_is_thissystem(topology) ? fs : NULL;
     }
-    rc = fs ? read_class(&source) : -ENOMEM;
+    int rc = fs ? read_class(&source) : -ENOMEM;
     if (rc < 0) {
         profile_error(error, rc, "%s: %s", text ? text : "topology", strerrordesc_np(-rc));
     } else {
         read_host(&source, profile);
         rc = profile_topology_finish(profile, &source.groupings, error);
     }
-    free(fs);
     profile_topology_groupings_free(&source.groupings);
     return rc;
 }

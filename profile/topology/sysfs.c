@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profile/base/file.h"
+#include "profile/scope.h"
 
 /* A read of less than that from a file of sysfs, or from a captured one, ends the file (the kernel
  * gives up to a page at once, and pages are at least so long); /proc/cpuinfo comes in pieces. */
@@ -156,11 +157,8 @@ static int read_online(struct reader *reader, struct profile_set *out, const cha
     struct profile_set listed;
     char path[128];
     snprintf(path, sizeof path, format, number, index);
-    int rc = profile_sysfs_read_set(&reader->fs, &listed, "%s", path);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = profile_set_intersect(&listed, &reader->node_class->pus, out);
+    TRY(profile_sysfs_read_set(&reader->fs, &listed, "%s", path));
+    const int rc = profile_set_intersect(&listed, &reader->node_class->pus, out);
     profile_set_free(&listed);
     return rc;
 }
@@ -206,10 +204,9 @@ static int read_groupings(struct reader *reader)
 {
     struct topology_groupings *groupings = &reader->groupings;
     static const char dies[] = CPU "/cpu%u/topology/die_cpus_list";
-    int rc = read_groups(reader, &groupings->of[groupings->count++], dies, dies);
-    return rc < 0 ? rc
-                  : read_groups(reader, &groupings->of[groupings->count++],
-                                CPU "/cpu%u/topology/cluster_cpus_list", NULL);
+    TRY(read_groups(reader, &groupings->of[groupings->count++], dies, dies));
+    return read_groups(reader, &groupings->of[groupings->count++],
+                       CPU "/cpu%u/topology/cluster_cpus_list", NULL);
 }
 
 /* -- caches -- */
@@ -302,11 +299,10 @@ static int read_caches_of(struct reader *reader, uint32_t pu)
 static int read_caches(struct reader *reader)
 {
     const struct profile_set *pus = &reader->node_class->pus;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < pus->count; i++) {
-        rc = read_caches_of(reader, pus->ids[i]);
+    for (size_t i = 0; i < pus->count; i++) {
+        TRY(read_caches_of(reader, pus->ids[i]));
     }
-    return rc;
+    return 0;
 }
 
 /* -- NUMA nodes -- */
@@ -324,8 +320,8 @@ static int add_only_numa(struct reader *reader)
     struct profile_set pus;
     uint64_t memory =
         profile_sysfs_read(&reader->fs, "/proc/meminfo") == 0 ? memory_total(reader->fs.text) : 0;
-    int rc = profile_set_copy(&reader->node_class->pus, &pus);
-    return rc < 0 ? rc : profile_topology_add_numa(reader->node_class, 0, memory, pus);
+    TRY(profile_set_copy(&reader->node_class->pus, &pus));
+    return profile_topology_add_numa(reader->node_class, 0, memory, pus);
 }
 
 #define TIERS "/sys/devices/virtual/memory_tiering"
@@ -404,10 +400,7 @@ static int read_nodes(struct reader *reader, const struct profile_set *nodes)
         const uint32_t node = nodes->ids[i];
         struct profile_set pus;
         uint32_t bandwidth = 0;
-        int rc = read_online(reader, &pus, NODE "/node%u/cpulist", node, 0);
-        if (rc < 0) {
-            return rc;
-        }
+        TRY(read_online(reader, &pus, NODE "/node%u/cpulist", node, 0));
         bool said = profile_sysfs_read(&reader->fs, NODE "/node%u/meminfo", node) == 0;
         uint64_t memory = said ? memory_total(reader->fs.text) : 0;
         if ((pus.count == 0 && read_initiators(reader, nodes, node, &pus) < 0) ||
@@ -517,30 +510,16 @@ static int read_kinds(struct reader *reader)
 static int read_class(struct reader *reader)
 {
     struct profile_class *node_class = reader->node_class;
-    int rc = profile_sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online");
-    if (rc < 0 || !node_class->pus.count) {
-        return rc < 0 ? rc : -ENODATA;
-    }
-    rc = read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
-                     CPU "/cpu%u/topology/thread_siblings_list");
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
-                     CPU "/cpu%u/topology/core_siblings_list");
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_caches(reader);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_groupings(reader);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = read_numa(reader);
-    return rc < 0 ? rc : read_kinds(reader);
+    TRY(profile_sysfs_read_set(&reader->fs, &node_class->pus, CPU "/online"));
+    TRY(node_class->pus.count ? 0 : -ENODATA);
+    TRY(read_groups(reader, &node_class->cores, CPU "/cpu%u/topology/core_cpus_list",
+                    CPU "/cpu%u/topology/thread_siblings_list"));
+    TRY(read_groups(reader, &node_class->packages, CPU "/cpu%u/topology/package_cpus_list",
+                    CPU "/cpu%u/topology/core_siblings_list"));
+    TRY(read_caches(reader));
+    TRY(read_groupings(reader));
+    TRY(read_numa(reader));
+    return read_kinds(reader);
 }
 
 int profile_from_sysfs(const char *root, struct servet_profile **out, struct servet_error *error)

@@ -9,6 +9,7 @@
 #include "profile/codec/codec.h"
 #include "profile/model.h"
 #include "profile/query.h"
+#include "profile/scope.h"
 
 /* -- gathering -- */
 
@@ -181,17 +182,16 @@ static void report_order_class(struct profile_class *node_class)
 static int add_copy(struct profile_relation *relation, const struct profile_set *group)
 {
     struct profile_set copy;
-    int rc = profile_set_copy(group, &copy);
-    return rc < 0 ? rc : profile_topology_add_group(relation, copy);
+    TRY(profile_set_copy(group, &copy));
+    return profile_topology_add_group(relation, copy);
 }
 
 static int copy_groups(const struct profile_relation *from, struct profile_relation *to)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < from->group_count; i++) {
-        rc = add_copy(to, &from->groups[i]);
+    for (size_t i = 0; i < from->group_count; i++) {
+        TRY(add_copy(to, &from->groups[i]));
     }
-    return rc;
+    return 0;
 }
 
 static bool disjoint_from(const struct profile_relation *relation, const struct profile_set *set)
@@ -208,17 +208,16 @@ static bool disjoint_from(const struct profile_relation *relation, const struct 
  * so smaller sets come first. */
 static int numa_relation(const struct profile_class *node_class, struct profile_relation *out)
 {
-    int rc = 0;
-    for (size_t size = 1; rc == 0 && size <= node_class->pus.count; size++) {
-        for (size_t i = 0; rc == 0 && i < node_class->numa_count; i++) {
+    for (size_t size = 1; size <= node_class->pus.count; size++) {
+        for (size_t i = 0; i < node_class->numa_count; i++) {
             const struct profile_set *pus = &node_class->numa[i].pus;
             if (pus->count == size && disjoint_from(out, pus)) {
-                rc = add_copy(out, pus);
+                TRY(add_copy(out, pus));
             }
         }
     }
     order_relation(out);
-    return rc;
+    return 0;
 }
 
 /* -- memory overhead levels -- */
@@ -277,17 +276,16 @@ static int derive_memory(struct profile_class *node_class, const struct profile_
                          const struct topology_groupings *groupings)
 {
     struct chain chain = {0};
-    int rc = 0;
     add_nested(&chain, numa);
     add_nested(&chain, &node_class->packages);
     for (size_t i = 0; i < groupings->count; i++) {
         add_nested(&chain, &groupings->of[i]);
     }
     node_class->memory.quality.spread = -1;
-    for (size_t i = 0; rc == 0 && i < chain.count; i++) {
-        rc = add_memory_level(node_class, chain.of[i]);
+    for (size_t i = 0; i < chain.count; i++) {
+        TRY(add_memory_level(node_class, chain.of[i]));
     }
-    return rc;
+    return 0;
 }
 
 /* -- groupings -- */
@@ -370,20 +368,15 @@ static int add_layer(struct profile_communication *communication, const char *na
 /* All caches of one level make one layer. */
 static int add_cache_layer(struct profile_class *node_class, uint32_t level)
 {
-    struct profile_relation all = {0};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < node_class->cache_count; i++) {
+    FREED_BY(profile_relation_free) struct profile_relation all = {0};
+    for (size_t i = 0; i < node_class->cache_count; i++) {
         if (node_class->caches[i].level == level) {
-            rc = copy_groups(&node_class->caches[i].sharing, &all);
+            TRY(copy_groups(&node_class->caches[i].sharing, &all));
         }
     }
-    if (rc == 0) {
-        const char name[] = {'L', (char)('0' + level), '\0'};
-        order_relation(&all);
-        rc = add_layer(&node_class->communication, name, &all);
-    }
-    profile_relation_free(&all);
-    return rc;
+    const char name[] = {'L', (char)('0' + level), '\0'};
+    order_relation(&all);
+    return add_layer(&node_class->communication, name, &all);
 }
 
 /* 0 or -ENOMEM. */
@@ -396,18 +389,16 @@ static int derive_layers(struct profile_class *node_class, const struct profile_
     if (node_class->cache_count && node_class->caches[0].level == 1) {
         communication->message_bytes = node_class->caches[0].size_bytes;
     }
-    int rc = add_layer(communication, "core", &node_class->cores);
-    for (uint32_t level = 1; rc == 0 && level <= 5; level++) {
-        rc = add_cache_layer(node_class, level);
+    TRY(add_layer(communication, "core", &node_class->cores));
+    for (uint32_t level = 1; level <= 5; level++) {
+        TRY(add_cache_layer(node_class, level));
     }
-    if (rc < 0 || add_layer(communication, "NUMA node", numa) < 0 ||
-        add_layer(communication, "package", &node_class->packages) < 0) {
-        return -ENOMEM;
+    TRY(add_layer(communication, "NUMA node", numa));
+    TRY(add_layer(communication, "package", &node_class->packages));
+    for (size_t i = 0; i < groupings->count; i++) {
+        TRY(add_layer(communication, "group", &groupings->of[i]));
     }
-    for (size_t i = 0; rc == 0 && i < groupings->count; i++) {
-        rc = add_layer(communication, "group", &groupings->of[i]);
-    }
-    return rc < 0 ? rc : add_layer(communication, "node", &everyone);
+    return add_layer(communication, "node", &everyone);
 }
 
 /* -- the whole -- */
@@ -428,30 +419,27 @@ static int name_node(struct servet_profile *profile)
     return profile->nodes[0].names ? 0 : -ENOMEM;
 }
 
-/* `numa` is empty, and the caller's to free. 0 or -ENOMEM. */
-static int derive_all(struct servet_profile *profile, struct topology_groupings *groupings,
-                      struct profile_relation *numa)
+static int derive_all(struct servet_profile *profile, struct topology_groupings *groupings)
 {
     struct profile_class *node_class = &profile->classes[0];
+    FREED_BY(profile_relation_free) struct profile_relation numa = {0};
     report_order_class(node_class);
     profile->tool = strdup("servet " SERVET_VERSION);
-    if (!profile->tool || name_node(profile) < 0 || numa_relation(node_class, numa) < 0) {
+    if (!profile->tool || name_node(profile) < 0 || numa_relation(node_class, &numa) < 0) {
         return -ENOMEM;
     }
     for (size_t i = 0; i < groupings->count; i++) {
-        keep_news(node_class, numa, &groupings->of[i]);
+        keep_news(node_class, &numa, &groupings->of[i]);
     }
-    int rc = derive_memory(node_class, numa, groupings);
-    return rc < 0 ? rc : derive_layers(node_class, numa, groupings);
+    TRY(derive_memory(node_class, &numa, groupings));
+    return derive_layers(node_class, &numa, groupings);
 }
 
 int profile_topology_finish(struct servet_profile *profile, struct topology_groupings *groupings,
                             struct servet_error *error)
 {
-    struct profile_relation numa = {0};
     struct topology_groupings none = {0};
-    int rc = derive_all(profile, groupings ? groupings : &none, &numa);
-    profile_relation_free(&numa);
+    const int rc = derive_all(profile, groupings ? groupings : &none);
     if (rc < 0) {
         return profile_error(error, rc, "topology: %s", strerrordesc_np(-rc));
     }
