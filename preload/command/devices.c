@@ -481,7 +481,7 @@ static void go_beside(struct choice *c, const struct profile_mask *allowed,
     free(of_job.devices);
 }
 
-/* A process that no launcher has started, to which GPUs were given. */
+/* GPUs were given to a process that no launcher has started, or that has a mask of its own. */
 static const struct profile_launcher by_itself = {.name = "one process"};
 
 void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_options *options,
@@ -506,7 +506,7 @@ void pin_devices_apply(const struct pin_device_wish *wish, const struct pin_opti
         wish->gpus &&
         ((own.name && ((own.row->takes && has_gpus(&c)) || own.contradicts)) || gpus_are_given(&c));
     c.mistaken = own.name && own.contradicts;
-    if (given && !own.name) {
+    if (given && (!own.name || (own.mask_of == PIN_MASK_OF_RANK && own.sharers == 1))) {
         own = (struct pin_launcher){
             .name = by_itself.name, .row = &by_itself, .local_size = 1, .node_ranks = 1};
         c.launcher = &own;

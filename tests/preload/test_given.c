@@ -196,6 +196,29 @@ TEST(a_process_by_itself_stays_inside_its_mask)
     close_machine(&machine);
 }
 
+/* Half of a NUMA node and of the next, then only what is far. Seen red: the mask stayed. */
+TEST(a_rank_with_a_mask_of_its_own_has_what_is_near_inside, .loops = 8)
+{
+    const uint32_t gpu = (uint32_t)_i / 2, node = matrix_nodes[gpu];
+    struct profile_mask given = {0};
+    be_matrix(_i % 2 ? PROFILE_PCI_NVIDIA : PROFILE_PCI_AMD);
+    for (uint32_t i = 0; i < NODE_PUS; i++) {
+        profile_mask_add(&given, (node * NODE_PUS + NODE_PUS / 2 + i) % (8 * NODE_PUS));
+    }
+    set_number(_i % 2 ? "CUDA_VISIBLE_DEVICES" : "ROCR_VISIBLE_DEVICES", gpu);
+    for (uint32_t far = 0; far < 2; far++) {
+        be_rank(gpu, 4, 7);
+        apply_to(&given);
+        ck_assert_uint_eq(profile_mask_count(&mask), 7);
+        ck_assert(profile_mask_within(&mask, &given));
+        ck_assert_uint_eq(count_near(node), far ? 0 : 7);
+        for (uint32_t i = 0; i < NODE_PUS; i++) {
+            profile_mask_remove(&given, node * NODE_PUS + i);
+        }
+    }
+    close_machine(&machine);
+}
+
 /* In blocks and in turn. */
 TEST(ranks_that_share_a_gpu_share_the_pus_near_it, .loops = 4)
 {

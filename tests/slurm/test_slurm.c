@@ -93,6 +93,21 @@ TEST(ranks_follow_the_mapper)
     child_expect(&child, 1, 0, order[1]);
 }
 
+/* Open MPI without mpirun, where 4.1 binds no rank in MPI_Init that has all of its PUs. */
+TEST(threads_of_a_rank_without_mpirun_have_what_slurm_gave)
+{
+    child_run(&child, NULL, ARGV("srun", "--mpi=list"));
+    if (!is_built(PROGRAMS "/openmpi_hybrid") ||
+        !(strstr(child.out, "pmix") || strstr(child.err, "pmix"))) {
+        return;
+    }
+    run(ARGV("OMP_NUM_THREADS=2", "OMPI_MCA_btl=self,vader"),
+        ARGV("srun", "--mpi=pmix", "-n", "1", "-c", "2", "--servet=mem",
+             PROGRAMS "/openmpi_hybrid"));
+    child_expect(&child, 0, 0, order[0]);
+    child_expect(&child, 0, 1, order[1]);
+}
+
 /* Slurm's own binding leaves the order of the two cores to the kernel; the profile makes the last
  * one the better, and the first worker gets it. (Of two known workers each would have one core, and
  * their numbers follow the machine: nothing to see.) */
