@@ -84,6 +84,8 @@ static const int calls[] = {
     SYS_madvise,
     SYS_prctl,
     SYS_close_range,
+    SYS_unshare,
+    SYS_chdir,
 #ifdef SYS_readlink
     SYS_readlink,
 #endif

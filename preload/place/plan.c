@@ -419,6 +419,19 @@ static void settle_order(const struct planning *planning, struct pin_plan *plan)
     }
 }
 
+static void find_domains(const struct profile_class *node_class, struct pin_plan *plan)
+{
+    plan->own = (struct profile_mask){0};
+    for (size_t i = 0; i < plan->count; i++) {
+        uint32_t *domain = &plan->domains[i];
+        profile_mask_add(&plan->own, plan->pus[i]);
+        while (*domain < node_class->numa_count &&
+               !profile_set_has(&node_class->numa[*domain].pus, plan->pus[i])) {
+            ++*domain;
+        }
+    }
+}
+
 static int place_workers(struct planning *planning, struct pin_plan *plan)
 {
     struct servet_error error = {.text = "no memory"};
@@ -437,15 +450,13 @@ static int place_workers(struct planning *planning, struct pin_plan *plan)
         code = regions ? take_region(planning, threads, plan, &error)
                        : deal_out(planning, threads, plan, &error);
     }
-    if (code < 0) {
+    plan->domains = code == 0 ? calloc(plan->count, sizeof *plan->domains) : NULL;
+    if (!plan->domains) {
         pin_log(planning->options->verbose, "threads are not pinned: %s", error.text);
-        return code;
+        return code < 0 ? code : -ENOMEM;
     }
     settle_order(planning, plan);
-    plan->own = (struct profile_mask){0};
-    for (size_t i = 0; i < plan->count; i++) {
-        profile_mask_add(&plan->own, plan->pus[i]);
-    }
+    find_domains(node_class, plan);
     const struct pin_memory_request request = {
         .node_class = node_class, .own = &plan->own, .ranks = planning->launcher->node_ranks};
     return pin_memory_plan(planning->options->membind, &request, &plan->memory);
@@ -633,7 +644,8 @@ bool pin_plan_lacks_tier(const struct pin_options *options, const struct pin_lau
 void pin_plan_free(struct pin_plan *plan)
 {
     free(plan->pus);
-    plan->pus = NULL;
+    free(plan->domains);
+    plan->pus = plan->domains = NULL;
     plan->count = 0;
     plan->held = plan->mains = plan->avoid = plan->ours = plan->own = (struct profile_mask){0};
     plan->memory = (struct pin_memory){0};

@@ -20,8 +20,9 @@
 #include "profile/base/mask.h"
 
 struct pin_plan {
-    uint32_t *pus; /* in order; the first is the main thread's where that is a worker */
-    size_t count;  /* at least 1 */
+    uint32_t *pus;     /* in order; the first is the main thread's where that is a worker */
+    size_t count;      /* at least 1 */
+    uint32_t *domains; /* the memory domain of each: a number of the profile */
     /* PUs that the process, and all ranks of its job on this node, are sure to use */
     struct profile_mask held;
     struct profile_mask mains; /* their main threads, as far as this process places them */

@@ -49,7 +49,6 @@ static void clear_record(struct pin_thread *record)
     atomic_store_explicit(&record->away, false, memory_order_relaxed);
     atomic_store_explicit(&record->bound, false, memory_order_relaxed);
     atomic_store_explicit(&record->report_line, 0, memory_order_relaxed);
-    record->watched = (struct pin_watched){0};
     atomic_store_explicit(&record->pu, PIN_LEFT, memory_order_relaxed);
 }
 
@@ -219,6 +218,21 @@ size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu)
     return at < pools->count ? at : PIN_NO_PLACE;
 }
 
+int32_t pin_pools_nearest(const struct pin_pools *pools, uint32_t from,
+                          const struct profile_mask *among)
+{
+    const size_t at = pin_pools_place_of(pools, from);
+    for (int near = at != PIN_NO_PLACE; near >= 0; near--) {
+        for (const struct pin_place *it = pools->places; it < pools->places + pools->count; it++) {
+            if (profile_mask_has(among, it->pu) &&
+                (!near || it->domain == pools->places[at].domain)) {
+                return (int32_t)it->pu;
+            }
+        }
+    }
+    return PIN_LEFT;
+}
+
 struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan *plan,
                                  struct pin_place *places)
 {
@@ -236,6 +250,7 @@ struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan 
             places[i] = before.places[old];
         }
         places[i].pu = pus[k];
+        places[i].domain = plan->domains[k];
         places[i].ours = places[i].ours || profile_mask_has(&plan->ours, pus[k]);
         places[i].avoided = !places[i].ours && profile_mask_has(&plan->avoid, pus[k]);
     }

@@ -34,8 +34,9 @@
 
 /* -- threads -- */
 
-/* The figures that the watch keeps of a thread. */
+/* The figures that the watch keeps of a thread, for itself. */
 struct pin_watched {
+    uint64_t born_ns;           /* when that one was made: the record may be another's by now */
     uint64_t seen_at_ns;        /* the last look (0: none) */
     uint64_t ran_ns, waited_ns; /* in all, until then */
     uint64_t lately_ns;         /* of `ran_ns`, since the look before */
@@ -93,7 +94,7 @@ bool pin_brief_ended(const void *routine, uint64_t lived_ns);
 #define PIN_POOLS 8u
 
 struct pin_place {
-    uint32_t pu;
+    uint32_t pu, domain;
     unsigned threads; /* of this process: 0 or 1 */
     unsigned pool;    /* theirs; PIN_POOLS: the main thread's */
     bool ours;        /* the registry knows that this job has it */
@@ -138,6 +139,9 @@ struct pin_place *pin_pools_plan(struct pin_pools *pools, const struct pin_plan 
 
 /* The place of a PU, or PIN_NO_PLACE. */
 size_t pin_pools_place_of(const struct pin_pools *pools, uint32_t pu);
+/* The first PU of `among`, in the memory domain of `from` if one is there; PIN_LEFT: none. */
+int32_t pin_pools_nearest(const struct pin_pools *pools, uint32_t from,
+                          const struct profile_mask *among);
 /* The pool of the DSO called `name`. */
 unsigned pin_pools_find(struct pin_pools *pools, const char *name);
 

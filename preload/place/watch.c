@@ -1,11 +1,11 @@
 /* While the program runs: a thread that waits for its PU beside another process is moved.
  *
  * A thread of ours asks now and then how long each placed thread has run and waited for its PU
- * (/proc/self/task/TID/schedstat). It does nothing more until one waits for longer than the
- * program's own other threads explain. Then it asks which PUs idle, too:
+ * (/proc/self/task/TID/schedstat). It does nothing more until one waits. Then it asks which PUs
+ * idle, too, and so whether other processes run on the program's PUs:
  *
- *    a thread    HOME --waits, and a PU idles that none of ours has--> AWAY, on that PU
- *                HOME <--its own PU has idled for some looks---------- AWAY
+ *    a thread    HOME --waits, and a PU idles that is no job's---> AWAY, on that PU
+ *                HOME <--its own PU has been so for some looks---- AWAY
  *
  *    a pool      PLACED --one waits, and no PU idles--> LEFT, whole: as the kernel sees fit
  *                PLACED <--the PUs are our own for some looks, or other jobs give them back-- LEFT
@@ -61,7 +61,7 @@
 /* A thread waits for its PU when it has done so for more than this share of the time: beside one
  * stranger of its own weight it is a half. */
 #define WAITING 0.2
-/* A PU idles when it has done so for more than this share. */
+/* A PU idles when it has done so for more than this share, but for one tick. */
 #define IDLING 0.8
 /* So many looks in turn make something last. */
 #define LASTING 3u
@@ -83,14 +83,12 @@ static struct {
 static struct {
     uint64_t at_ns, own_ns; /* when it was; processor time of this process */
     double passed_ns, own_passed_ns;
-    double ran_ns, waited_ns; /* since then: of all that are watched; of those that wait */
-    struct profile_ticks *before, *now; /* of each PU; NULL: not known */
-    struct profile_mask own;            /* PUs of the plan */
-    struct profile_mask used;           /* those of our threads */
-    struct profile_mask idle;           /* those that idle, and that none of our threads has */
-    unsigned calm;                      /* looks in turn in which the PUs were our own */
-    int kept;                           /* the registry's descriptor, which this thread has, too */
-    bool has_looked, any_away, any_left, any_gone, changed;
+    struct profile_ticks *before, *now;  /* of each PU; NULL: not known */
+    struct profile_mask own, used, held; /* PUs of the plan; of our threads; of other jobs */
+    struct profile_mask idle;            /* those that idle, of no job and none of our threads */
+    unsigned calm;                       /* looks in turn in which the PUs were our own */
+    int kept;                            /* the registry's descriptor, which this thread has, too */
+    bool has_looked, any_waits, any_away, any_left, any_gone, changed;
     struct pin_watched main;
 } look;
 
@@ -100,8 +98,8 @@ static struct {
  * the thread that it is for. */
 struct subject {
     struct pin_thread *record; /* NULL: the main thread */
+    struct pin_watched *watched;
     uint64_t born_ns;
-    struct pin_watched watched;
     pid_t tid;
     int32_t pu;
     unsigned pool;
@@ -110,42 +108,32 @@ struct subject {
 /* False: there is no such thread, or it is not ours to move. The main thread is number 0. */
 static bool get_subject(uint32_t number, struct subject *out)
 {
-    struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL};
+    struct subject it = {.record = number > 0 ? pin_record_at(number) : NULL,
+                         .watched = number > 0 ? &pin_record_at(number)->watched : &look.main};
     pin_process_lock();
     it.pool = it.record ? it.record->pool : pin_here.pools.team;
     if (number == 0) {
-        it.watched = look.main;
         it.tid = pin_life.pid;
         it.pu = pin_process_main_pu();
     } else if (it.pool < PIN_POOLS && !atomic_load(&it.record->bound)) {
         it.born_ns = it.record->born_ns;
-        it.watched = it.record->watched;
         it.tid = atomic_load(&it.record->tid);
         it.pu = atomic_load(&it.record->pu);
     }
     pin_process_unlock();
+    if (it.watched->born_ns != it.born_ns) {
+        *it.watched = (struct pin_watched){.born_ns = it.born_ns};
+    }
     *out = it;
     return it.tid != 0 && (it.pu >= 0 || (number > 0 && it.pu == PIN_LEFT));
 }
 
-/* The figures go to the record if it is still that thread's. */
-static void keep_figures(const struct subject *it)
-{
-    pin_process_lock();
-    if (!it->record) {
-        look.main = it->watched;
-    } else if (it->record->born_ns == it->born_ns) {
-        it->record->watched = it->watched;
-    }
-    pin_process_unlock();
-}
-
 /* Has it waited for a PU since the last look? A thread that was there before the watch (main) is
  * taken to have run until its first one. */
-static void see(struct subject *it)
+static void see(const struct subject *it)
 {
     const uint64_t now_ns = profile_now_ns();
-    struct pin_watched *its = &it->watched;
+    struct pin_watched *its = it->watched;
     uint64_t since_ns = its->seen_at_ns ? its->seen_at_ns : it->born_ns, ran, waited;
     if (!profile_schedstat_read(pin_life.pid, it->tid, &ran, &waited)) {
         look.any_gone = true;
@@ -156,37 +144,28 @@ static void see(struct subject *it)
         its->waited_ns = waited;
         its->ran_ns = ran - (uint64_t)(now_ns - since_ns < ran ? now_ns - since_ns : ran);
     }
-    const double waited_ns = (double)(waited - its->waited_ns);
     its->lately_ns = ran - its->ran_ns;
-    its->waits = it->pu >= 0 && waited_ns > WAITING * (double)(now_ns - since_ns);
+    its->waits =
+        it->pu >= 0 && (double)(waited - its->waited_ns) > WAITING * (double)(now_ns - since_ns);
     its->seen_at_ns = now_ns;
     its->ran_ns = ran;
     its->waited_ns = waited;
-    look.ran_ns += (double)its->lately_ns;
-    look.waited_ns += its->waits ? waited_ns : 0;
+    look.any_waits |= its->waits;
     its->home = its->home == 1 + it->pu ? 0 : its->home;
     look.any_away |= it->pu >= 0 && its->home > 0;
     if (it->pu >= 0) {
         profile_mask_add(&look.used, (uint32_t)it->pu);
     }
-    keep_figures(it);
 }
 
-/* Sees each thread. True: one waits, and not for the program's other threads (helpers, a main
- * thread without a place), each of which keeps one waiting while it runs. */
-static bool anybody_waits(void)
+static void each_thread(void (*act)(const struct subject *it))
 {
     struct subject it;
-    look.ran_ns = look.waited_ns = 0;
-    look.any_away = look.any_gone = false;
-    look.used = (struct profile_mask){0};
     for (uint32_t number = 0; number <= pin_record_count(); number++) {
         if (get_subject(number, &it)) {
-            see(&it);
+            act(&it);
         }
     }
-    const double others = look.own_passed_ns - look.ran_ns;
-    return look.waited_ns - (others > 0 ? others : 0) > WAITING * look.passed_ns;
 }
 
 /* -- PUs -- */
@@ -211,16 +190,21 @@ static double busy_ns(uint32_t pu)
     return idled_ns(pu) < 0 || busy < 0 ? 0 : busy;
 }
 
-/* PUs of the plan that have idled since the last look and that none of our threads has, and whether
- * they were our own. */
+/* PUs of the plan that have idled since the last look and that no other job and none of our threads
+ * has, and whether they were our own. */
 static void find_idle(void)
 {
     double busy = 0;
+    pin_process_lock();
+    pin_registry_look(&pin_here.registry, &look.own, &look.held);
+    pin_process_unlock();
     look.idle = (struct profile_mask){0};
+    profile_mask_unite(&look.used, &look.held);
     PROFILE_MASK_EACH(&look.own, pu)
     {
         busy += busy_ns(pu);
-        if (!profile_mask_has(&look.used, pu) && idled_ns(pu) > IDLING * look.passed_ns) {
+        if (!profile_mask_has(&look.used, pu) &&
+            idled_ns(pu) + PROFILE_TICK_NS > IDLING * look.passed_ns) {
             profile_mask_add(&look.idle, pu);
         }
     }
@@ -261,44 +245,35 @@ static bool may_take(void)
     return may;
 }
 
-static bool move(struct subject *it, uint32_t pu)
+static bool move(const struct subject *it, uint32_t pu)
 {
-    const int32_t home = it->watched.home ? it->watched.home : 1 + it->pu;
+    const int32_t home = it->watched->home ? it->watched->home : 1 + it->pu;
     const bool goes_home = home == 1 + (int32_t)pu;
     if (!may_take() || !pin_process_move(it->record, it->born_ns, it->pu, (int32_t)pu)) {
         return false; /* it has been bound meanwhile, has ended, or another job has taken that PU */
     }
-    it->pu = (int32_t)pu;
-    it->watched.home = goes_home ? 0 : home;
-    it->watched.home_idled = 0;
-    profile_mask_add(&look.used, pu);
+    it->watched->home = goes_home ? 0 : home;
+    it->watched->home_idled = 0;
+    profile_mask_remove(&look.idle, pu);
     look.changed = true;
     atomic_fetch_add(goes_home ? &watch.tightened : &watch.moved, 1);
     return true;
 }
 
-/* Takes the first PU of the plan that idles from the others: they are in the order of the
- * weights. */
-static bool choose_pu(uint32_t *out)
+/* False: no PU idles, or the one that does was taken meanwhile. */
+static bool give_way(const struct subject *it)
 {
-    const struct pin_pools *pools = &pin_here.pools;
-    bool found = false;
     pin_process_lock();
-    for (size_t i = 0; !found && i < pools->count; i++) {
-        *out = pools->places[i].pu;
-        found = profile_mask_has(&look.idle, *out);
-        if (found) {
-            profile_mask_remove(&look.idle, *out);
-        }
-    }
+    const int32_t pu = pin_pools_nearest(&pin_here.pools, (uint32_t)it->pu, &look.idle);
     pin_process_unlock();
-    return found;
+    return pu >= 0 && move(it, (uint32_t)pu);
 }
 
 /* Has another process had a part of its PU? */
 static bool is_shared(const struct subject *it)
 {
-    return busy_ns((uint32_t)it->pu) - (double)it->watched.lately_ns > WAITING * look.passed_ns;
+    return look.calm == 0 &&
+           busy_ns((uint32_t)it->pu) - (double)it->watched->lately_ns > WAITING * look.passed_ns;
 }
 
 static void loosen(unsigned pool)
@@ -314,34 +289,21 @@ static void loosen(unsigned pool)
     }
 }
 
-static void treat(struct subject *it)
+static void treat(const struct subject *it)
 {
-    const int32_t home = it->watched.home - 1;
-    uint32_t pu;
-    bool moved = false;
-    if (it->watched.waits && is_shared(it)) {
-        while (!moved && choose_pu(&pu)) {
-            moved = move(it, pu);
-        }
-        if (!moved) {
+    const int32_t home = it->watched->home - 1;
+    if (it->pu < 0) {
+        return; /* left by now */
+    }
+    if (it->watched->waits && is_shared(it)) {
+        if (!give_way(it)) {
             loosen(it->pool);
         }
     } else if (home >= 0) {
-        const bool idles = profile_mask_has(&look.idle, (uint32_t)home);
-        it->watched.home_idled = idles ? it->watched.home_idled + 1 : 0;
-        if (it->watched.home_idled >= LASTING) {
+        it->watched->home_idled++;
+        it->watched->home_idled *= profile_mask_has(&look.idle, (uint32_t)home);
+        if (it->watched->home_idled >= LASTING) {
             move(it, (uint32_t)home);
-        }
-    }
-    keep_figures(it);
-}
-
-static void treat_threads(void)
-{
-    struct subject it;
-    for (uint32_t number = 0; number <= pin_record_count(); number++) {
-        if (get_subject(number, &it) && it.pu >= 0) {
-            treat(&it);
         }
     }
 }
@@ -349,13 +311,11 @@ static void treat_threads(void)
 /* Pools that are left, for which other jobs may have made room. */
 static void treat_left(void)
 {
-    struct profile_mask held;
     if (!may_take()) {
         return;
     }
     pin_process_lock();
-    pin_registry_look(&pin_here.registry, &look.own, &held);
-    pin_pools_avoid(&pin_here.pools, &held);
+    pin_pools_avoid(&pin_here.pools, &look.held);
     const size_t placed =
         pin_pools_place_rest(&pin_here.pools, look.calm >= LASTING, pin_process_put);
     pin_process_unlock();
@@ -401,14 +361,17 @@ static uint64_t look_around(uint64_t period_ns)
     look.passed_ns = (double)(at_ns - look.at_ns);
     look.own_passed_ns = (double)(own_ns - look.own_ns);
     look.changed = false;
-    const bool needs_ticks = anybody_waits() || look.any_away || look.any_left;
+    look.any_waits = look.any_away = look.any_gone = false;
+    look.used = (struct profile_mask){0};
+    each_thread(see);
+    const bool needs_ticks = look.any_waits || look.any_away || look.any_left;
     look.at_ns = at_ns;
     look.own_ns = own_ns;
     if (!needs_ticks) {
         look.now = NULL;
     } else if (read_ticks()) {
         find_idle();
-        treat_threads();
+        each_thread(treat);
         if (look.any_left) {
             treat_left();
         }
@@ -422,9 +385,12 @@ static uint64_t look_around(uint64_t period_ns)
 
 /* -- the thread -- */
 
+/* Its folder and root are its own: setns() is refused to a thread that shares them. */
 static void *watch_main(void *unused)
 {
     uint64_t period_ns = FIRST_NS;
+    profile_syscall(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0);
+    profile_syscall(SYS_chdir, (long)"/", 0, 0, 0, 0, 0);
     profile_syscall(SYS_prctl, PR_SET_NAME, (long)PIN_WATCH_NAME, 0, 0, 0, 0);
     for (;;) {
         const struct timespec period = {.tv_sec = (time_t)(period_ns / 1000000000u),

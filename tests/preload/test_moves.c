@@ -12,6 +12,8 @@
 
 #include "preload/node/registry.h"
 #include "preload/place/life.h"
+#include "profile/base/clock.h"
+#include "profile/base/ticks.h"
 #include "tests/base/runner.h"
 #include "tests/base/scratch.h"
 
@@ -357,6 +359,100 @@ TEST(pus_that_another_job_gives_back_at_once_are_taken)
     (void)start(&thread, wait_to_go);
     ck_assert(profile_mask_empty(&pin_here.plan.avoid));
     end(thread);
+}
+
+/* -- the watch, on PUs that are busy or idle as this test says -- */
+
+static atomic_int idles = -1; /* a PU; -1: all is as it is */
+static atomic_uint readings;
+static atomic_bool is_computed;
+
+static void *compute(void *unused)
+{
+    sem_post(&begun);
+    while (!atomic_load(&is_computed)) {
+    }
+    return unused;
+}
+
+int __real_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
+int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus);
+int __wrap_profile_ticks_get(struct profile_ticks *ticks, size_t pus)
+{
+    const int pu = atomic_load(&idles);
+    if (pu < 0) {
+        return __real_profile_ticks_get(ticks, pus);
+    }
+    for (size_t i = 0; i < pus; i++) {
+        const uint64_t idle = (int)i == pu ? profile_now_ns() / PROFILE_TICK_NS : 0;
+        ticks[i] = (struct profile_ticks){.all = 1, .idle = idle};
+    }
+    atomic_fetch_add(&readings, 1);
+    return 0;
+}
+
+/* Another job, which has the PU as well, and computes there. */
+static pid_t compute_beside(const char *path, uint32_t pu)
+{
+    static struct pin_registry beside;
+    struct profile_mask held = {0};
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(120);
+        (void)__real_profile_mask_set_pu(0, pu);
+        (void)pin_registry_open(&beside, path, 1);
+        (void)pin_registry_take(&beside, pu, false, true);
+        compute(NULL);
+    }
+    while (!profile_mask_has(&held, pu)) {
+        pin_process_lock();
+        pin_registry_look(&pin_here.registry, &pin_here.plan.own, &held);
+        pin_process_unlock();
+    }
+    return child;
+}
+
+static void wait_for_readings(unsigned more)
+{
+    const unsigned until = atomic_load(&readings) + more;
+    while (atomic_load(&readings) < until) {
+        usleep(1000);
+    }
+}
+
+/* Its thread waits beside another job, and the PU that idles is a third one's, which ends. */
+TEST(a_team_that_was_laid_over_a_job_is_placed_when_another_has_ended)
+{
+    pthread_t thread;
+    const char *path = scratch_path("registry");
+    pin_here.options.no_registry = false;
+    pin_here.options.registry = path;
+    pin_here.options.no_watch = false;
+    ck_assert_int_eq(pin_registry_open(&another_job, path, 2), 0);
+    const struct seen seen = start(&thread, compute);
+    const int32_t other = another_pu(seen.pu);
+    pin_process_lock();
+    pin_here.pools.team = seen.record->pool;
+    pin_process_unlock();
+    ck_assert(pin_registry_take(&another_job, (uint32_t)other, false, false));
+    const pid_t child = compute_beside(path, (uint32_t)seen.pu);
+    atomic_store(&idles, other);
+    wait_for_readings(4);
+    ck_assert_int_eq(atomic_load(&seen.record->pu), seen.pu);
+    pin_registry_release(&another_job);
+    while (atomic_load(&seen.record->pu) != other) {
+        usleep(1000);
+    }
+    atomic_store(&idles, seen.pu); /* it comes home when that is its own again */
+    wait_for_readings(6);
+    ck_assert_int_eq(atomic_load(&seen.record->pu), other);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    while (atomic_load(&seen.record->pu) != seen.pu) {
+        usleep(1000);
+    }
+    atomic_store(&is_computed, true);
+    pthread_join(thread, NULL);
 }
 
 /* -- the end of a thread -- */

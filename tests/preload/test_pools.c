@@ -27,14 +27,15 @@ static void leave(struct pin_thread *thread)
     }
 }
 
-/* A process with the PUs 0 … count - 1, in that order. */
+/* A process with the PUs 0 … count - 1, in that order; each memory domain has two of them. */
 static void begin(size_t count)
 {
-    static uint32_t pus[MOST_PLACES];
+    static uint32_t pus[MOST_PLACES], domains[MOST_PLACES];
     for (uint32_t i = 0; i < count; i++) {
         pus[i] = i;
+        domains[i] = i / 2;
     }
-    const struct pin_plan plan = {.pus = pus, .count = count};
+    const struct pin_plan plan = {.pus = pus, .count = count, .domains = domains};
     free(pools.places);
     pools =
         (struct pin_pools){.team = PIN_POOLS, .main_place = PIN_NO_PLACE, .registry = &registry};
@@ -101,6 +102,18 @@ TEST(a_place_comes_back_when_its_thread_ends)
     expect(add(""), 3);
     end(second);
     expect(add(""), 2);
+}
+
+TEST(a_thread_that_moves_stays_in_its_memory_domain_where_it_can)
+{
+    struct profile_mask idle = {0};
+    begin(6);
+    ck_assert_int_eq(pin_pools_nearest(&pools, 5, &idle), PIN_LEFT);
+    profile_mask_add(&idle, 1);
+    profile_mask_add(&idle, 3);
+    ck_assert_int_eq(pin_pools_nearest(&pools, 5, &idle), 1);
+    profile_mask_add(&idle, 4);
+    ck_assert_int_eq(pin_pools_nearest(&pools, 5, &idle), 4);
 }
 
 TEST(a_pool_that_does_not_fit_is_left_whole_and_stays_so)

@@ -3,8 +3,10 @@
  * leaves the files of the process. spin alone: the main thread ends before its worker, which ends
  * by the kernel's call. spin after MS: a worker lives for so long; how many threads there are when
  * it has been joined, by C11's function too, and whether the process may have a namespace then for
- * which it must have one alone. */
+ * which it must have one alone. spin root: the main thread has a root of its own beside a worker, and
+ * enters a namespace for which it must have; how many threads there are some time later. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -71,6 +73,29 @@ static void after(char *ms)
     printf(" alone %s\n", unshare(CLONE_NEWUSER) == 0 ? "yes" : strerror(errno));
 }
 
+static pthread_barrier_t apart;
+
+static void *leaves_the_root(void *argument)
+{
+    must(unshare(CLONE_FS));
+    pthread_barrier_wait(&apart);
+    return computes(argument);
+}
+
+static void root(void)
+{
+    pthread_barrier_init(&apart, NULL, 2);
+    pthread_t worker = begin_thread(leaves_the_root, NULL);
+    pthread_barrier_wait(&apart);
+    usleep(200000); /* the watch has looked */
+    const int entered = setns(open("/proc/self/ns/mnt", O_RDONLY), CLONE_NEWNS);
+    printf("entered %s", entered == 0 ? "yes" : strerror(errno));
+    usleep(200000);
+    printf(" threads %d\n", count_threads());
+    ended = 1;
+    pthread_join(worker, NULL);
+}
+
 /* Is a number that was free taken at any moment? Does a pipe whose end is closed hang up? */
 static void files(void)
 {
@@ -105,6 +130,10 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "files") == 0) {
         files();
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "root") == 0) {
+        root();
         return 0;
     }
     pthread_t worker = begin_thread(argc > 1 ? computes_where_it_is : computes, NULL);
