@@ -2,7 +2,7 @@
 
 Commands are run by sh in an empty folder for each copy, with $INPUT (shared input, by INPUTS below), $HERE (the program's own folder,
 where `make` ran once), $COPY (number of the copy), $PORT (a free TCP port), $PROGRAMS (sources beside this file) and $BUILT
-(build/benchmarks). Everything is sized to a few tenths of a second on two PUs. Compared are exit status and all output (`compares`:
+(build/benchmarks). Everything is sized to some tenths of a second to one second on two PUs. Compared are exit status and all output (`compares`:
 "output"), after `drop` has taken out what differs by itself: times, dates, process numbers; or the status alone, where a program's
 answer depends on which thread comes first. `figure` finds the program's own time in its output, in any unit, instead of wall time.
 """
@@ -332,13 +332,13 @@ def ffmpeg(name, options):
 NUMPY, SCIPY, SKLEARN, TORCH = ("python3-numpy", "libopenblas0-pthread"), ("python3-scipy", "libopenblas0-pthread"), ("python3-sklearn", "libopenblas0-pthread"), ("python3-torch",)
 
 COMPRESSORS = [
-    packer("zstd -T2", "zstd", "zstd -q -T2 -7 -c", "14M"),
+    packer("zstd -T2", "zstd", "zstd -q -T2 -7 -c", "22M"),
     packer("zstd -T1", "zstd", "zstd -q -T1 -6 -c", "12M"),
-    packer("xz -T2", "xz-utils", "xz -T2 -2 --block-size=512KiB -c", "2500K"),
-    packer("pigz", "pigz", "pigz -p2 -6 -n -c", "12M"),
-    packer("pbzip2", "pbzip2", "pbzip2 -q -p2 -c", "6M"),
-    packer("lbzip2", "lbzip2", "lbzip2 -n2 -c", "6M"),
-    packer("plzip", "plzip", "plzip -n2 -2 --data-size=512KiB -c", "3M"),
+    packer("xz -T2", "xz-utils", "xz -T2 -2 --block-size=512KiB -c", "8M"),
+    packer("pigz", "pigz", "pigz -p2 -6 -n -c", "22M"),
+    packer("pbzip2", "pbzip2", "pbzip2 -q -p2 -c", "10M"),
+    packer("lbzip2", "lbzip2", "lbzip2 -n2 -c", "13M"),
+    packer("plzip", "plzip", "plzip -n2 -2 --data-size=512KiB -c", "7M"),
     Program("lrzip", ("lrzip",), ("lrzip",), "lrzip -q -p 2 -L 5 -o packed $HERE/data >log 2>&1 && lrzip -q -d -p 2 -o plain packed >log 2>&1 && cksum plain", ("text",), head("text", "2M")),
     Program("7zz", ("7zip",), ("7zz",), "7zz a -mmt2 -mx3 -bd -bso0 -bsp0 packed.7z $HERE/data && 7zz x -so packed.7z | cksum", ("text",), head("text", "3M")),
     Program("xargs -P2 gzip", (), ("xargs", "gzip"), "cp $HERE/part* . && ls part* | xargs -P2 -n1 gzip -n && cat part* | cksum", ("text",),
@@ -346,7 +346,7 @@ COMPRESSORS = [
 ]
 
 PICTURES = [
-    Program("gm blur", ("graphicsmagick",), ("gm",), "gm convert $INPUT/picture -blur 0x6 out.ppm && cksum out.ppm", ("picture",)),
+    Program("gm blur", ("graphicsmagick",), ("gm",), "gm convert $INPUT/picture -blur 0x30 out.ppm && cksum out.ppm", ("picture",)),
     Program("gm resize", ("graphicsmagick",), ("gm",), "gm convert $INPUT/picture -resize 3000x2200 out.ppm && cksum out.ppm", ("picture",)),
     Program("ImageMagick", ("imagemagick",), ("convert-im6.q16",), "convert-im6.q16 $INPUT/picture -resize 900x700 -gaussian-blur 0x1 out.ppm && cksum out.ppm", ("picture",)),
     Program("cwebp -mt", ("webp",), ("cwebp",), "cwebp -quiet -mt -m 5 -q 80 $INPUT/picture -o out.webp && cksum out.webp", ("picture",)),
@@ -366,7 +366,7 @@ BIOLOGY = [
     Program("hmmsearch", ("hmmer",), ("hmmsearch", "hmmbuild"), "exec hmmsearch --cpu 2 --max $HERE/model $HERE/some", ("proteins", "few_proteins"),
             "head -n 24 $INPUT/proteins >family; head -n 700 $INPUT/proteins >some; hmmbuild model family >/dev/null", drop=(r"# CPU time:.*\n", r"# Mc/sec:.*\n")),
     Program("raxml", ("raxml",), ("raxmlHPC-PTHREADS",), "exec raxmlHPC-PTHREADS -T 2 -m GTRCAT -p 1 -s $INPUT/small_alignment -n out -F", ("small_alignment",), compares="status"),
-    Program("iqtree2", ("iqtree",), ("iqtree2",), "exec iqtree2 -s $INPUT/small_alignment -m JC -T 2 -seed 1 -pre out -quiet -n 2", ("small_alignment",)),
+    Program("iqtree2", ("iqtree",), ("iqtree2",), "exec iqtree2 -s $INPUT/small_alignment -m JC -T 2 -seed 1 -pre out -quiet -n 12", ("small_alignment",)),
     Program("FastTreeMP", ("fasttree",), ("fasttreeMP",), "exec fasttreeMP -quiet -nopr -nt $INPUT/alignment", ("alignment",)),
     Program("mafft", ("mafft",), ("mafft",), "exec mafft --thread 2 --quiet --retree 2 $INPUT/few_proteins", ("few_proteins",)),
     Program("clustalo", ("clustalo",), ("clustalo",), "exec clustalo --threads=2 -i $INPUT/few_proteins", ("few_proteins",)),
@@ -386,24 +386,24 @@ BIOLOGY = [
 ]
 
 SCIENCE = [
-    Program("xtb", ("xtb",), ("xtb",), "exec xtb $HERE/caffeine.xyz --gfn 2 --opt --cycles 3", ("caffeine",), "cp $INPUT/caffeine caffeine.xyz", compares="status"),
+    Program("xtb", ("xtb",), ("xtb",), "exec xtb $HERE/caffeine.xyz --gfn 2 --opt --cycles 4", ("caffeine",), "cp $INPUT/caffeine caffeine.xyz", compares="status"),
     Program("gmx mdrun", ("gromacs", "gromacs-data"), ("gmx",), "exec gmx -quiet -nobackup mdrun -s $HERE/topol.tpr -nt 2 -ntmpi 1 -ntomp 2 -nsteps 30", (),
             """printf '#include "oplsaa.ff/forcefield.itp"\\n#include "oplsaa.ff/spce.itp"\\n[ system ]\\nw\\n[ molecules ]\\n' >topol.top
             gmx solvate -cs spc216.gro -box 2.6 2.6 2.6 -p topol.top -o conf.gro
             printf 'integrator = md\\nnsteps = 1000\\ncutoff-scheme = Verlet\\ncoulombtype = PME\\nrcoulomb = 1\\nrvdw = 1\\ngen_vel = yes\\ngen_seed = 1\\n' >grompp.mdp
             gmx grompp -maxwarn 5""", compares="status"),
     Program("ccx", ("calculix-ccx",), ("ccx",), "cp $HERE/beam.inp . && exec ccx -i beam", ("beam",), "cp $INPUT/beam beam.inp", drop=(r" *Using up to.*\n", r"Total CalculiX Time.*\n", r".*[0-9.]+ s\n")),
-    Program("cbc", ("coinor-cbc",), ("cbc",), "exec cbc $HERE/problem.lp -threads 2 -maxNodes 10 -solve -quit", ("knapsack",), "cp $INPUT/knapsack problem.lp", compares="status"),
+    Program("cbc", ("coinor-cbc",), ("cbc",), "exec cbc $HERE/problem.lp -threads 2 -maxNodes 60 -solve -quit", ("knapsack",), "cp $INPUT/knapsack problem.lp", compares="status"),
     Program("stockfish", ("stockfish",), ("/usr/games/stockfish",), "exec /usr/games/stockfish bench 16 2 8", compares="status"),
-    Program("sysbench cpu", ("sysbench",), ("sysbench",), "exec sysbench cpu --threads=2 --events=800 --time=0 run", compares="status"),
+    Program("sysbench cpu", ("sysbench",), ("sysbench",), "exec sysbench cpu --threads=2 --events=2400 --time=0 run", compares="status"),
     Program("hpcc", ("hpcc",), ("hpcc", "mpirun"), "cp $HERE/hpccinf.txt . && exec mpirun --oversubscribe -n 2 hpcc", (),
             "sed 's/^1000 /100 /; s/^2  *Ps/1 Ps/' /usr/share/doc/hpcc/examples/_hpccinf.txt >hpccinf.txt", compares="status"),
 ]
 
 NUMERICS = [
     python("NumPy matmul", NUMPY, ("numpy",), "import numpy; a = numpy.ones((400, 400)) / 400\nfor _ in range(60): a = a @ a\nprint(a.sum())"),
-    python("NumPy eigh", NUMPY, ("numpy",), "import numpy; a = numpy.random.default_rng(1).random((450, 450)); print(\"%.6g\" % numpy.linalg.eigh(a + a.T)[0].max())"),
-    python("SciPy solve", SCIPY, ("numpy", "scipy"), "import numpy, scipy.linalg as l; a = numpy.random.default_rng(1).random((700, 700)) + 700 * numpy.eye(700)\nfor _ in range(4): x = l.solve(a, a[:, :50]); c = l.cholesky(a @ a.T)\nprint(\"%.6g\" % x.sum())"),
+    python("NumPy eigh", NUMPY, ("numpy",), "import numpy; a = numpy.random.default_rng(1).random((800, 800)); print(\"%.6g\" % numpy.linalg.eigh(a + a.T)[0].max())"),
+    python("SciPy solve", SCIPY, ("numpy", "scipy"), "import numpy, scipy.linalg as l; a = numpy.random.default_rng(1).random((700, 700)) + 700 * numpy.eye(700)\nfor _ in range(6): x = l.solve(a, a[:, :50]); c = l.cholesky(a @ a.T)\nprint(\"%.6g\" % x.sum())"),
     python("SciPy fft", SCIPY, ("numpy", "scipy"), "import numpy, scipy.fft as f; a = numpy.random.default_rng(1).random((700, 700))\nfor _ in range(15): b = f.fft2(a, workers=2)\nprint(\"%.6g\" % abs(b).sum())"),
     python("scikit-learn KMeans", SKLEARN, ("sklearn",), "import numpy; from sklearn.cluster import KMeans; a = numpy.random.default_rng(1).random((6000, 16)); print(\"%.4g\" % KMeans(12, n_init=1, max_iter=20, random_state=1).fit(a).inertia_)"),
     python("scikit-learn boosting", SKLEARN, ("sklearn",), "import numpy; from sklearn.ensemble import HistGradientBoostingRegressor as R; a = numpy.random.default_rng(1).random((4000, 10)); print(\"%.4g\" % R(max_iter=8, random_state=1).fit(a, a.sum(1)).score(a, a.sum(1)))"),

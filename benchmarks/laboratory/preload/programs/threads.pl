@@ -9,5 +9,5 @@ sub work {
     return $state;
 }
 my $sum = 0;
-$sum += $_->join() for map { threads->create(\&work, $_) } 1 .. 4;
+$sum += $_->join() for map { threads->create(\&work, $_) } 1 .. 8;
 print "$sum\n";
