@@ -9,6 +9,7 @@
  *   another quality than the mirror image of the request on the mirror image of the machine.
  *
  *     mapper-regions [MACHINES [FIRST-SEED]]
+ *     mapper-regions FILE.xml ...                    these topologies, with the GPUs that they have
  *
  * One line for each fault with the first request that has it, and why a few may; exit status 1
  * where there are more. */
@@ -26,7 +27,7 @@
 #define MOST_GPUS 8
 #define NONE UINT32_MAX
 
-enum fault { TWICE, DOUBLED, SHARED, CROSSED, FAR, SKEWED, FAULTS };
+enum fault { TWICE, DOUBLED, SHARED, CROSSED, BESIDE, FAR, SKEWED, FAULTS };
 
 /* `permitted`: requests of a thousand that may have it, and why. */
 static const struct {
@@ -39,6 +40,8 @@ static const struct {
     [SHARED] = {"a core of two ranks", 0, ""},
     [CROSSED] = {"a rank that crosses", 2,
                  "by memory, on parts of unequal groups: the ranks are laid out as workers are"},
+    [BESIDE] = {"one, beside GPUs", 1,
+                "ranks of GPUs that the cpuset leaves out are placed one by one"},
     [FAR] =
         {"threads away from GPUs", 2,
          "ranks wider than a NUMA node take those of ranks behind them where a package is full"},
@@ -49,8 +52,9 @@ struct machine {
     struct servet_profile *profile;
     uint32_t pu_count, core_count, smt; /* smt: least PUs of a core */
     uint32_t core[MOST_PUS];            /* by OS index; NONE: no PU */
+    bool has_gpus;                      /* of its own */
     uint32_t level_count;
-    bool memory[MOST_LEVELS]; /* a memory domain of the narrowest level, or a last cache */
+    bool memory[MOST_LEVELS]; /* memory domains of the narrowest level, or caches */
     uint32_t group[MOST_LEVELS][MOST_PUS];
 };
 
@@ -63,7 +67,7 @@ struct request {
 
 /* The worth of an answer: equal for mirror images. */
 struct quality {
-    uint32_t doubled, shared, near, crossed[MOST_LEVELS];
+    uint32_t doubled, shared, near, crossed[MOST_LEVELS], beside;
 };
 
 static struct {
@@ -133,7 +137,9 @@ static void find_levels(struct machine *m)
         numa[nodes] = of->numa[n].pus;
         nodes += of->numa[n].pus.count > 0;
     }
-    add_level(m, of->packages.groups, of->packages.group_count, false);
+    const size_t domains = of->memory.level_count ? of->memory.levels[0].collisions.group_count : 0;
+    add_level(m, of->packages.groups, of->packages.group_count,
+              of->packages.group_count == domains);
     add_level(m, numa, nodes, true);
     for (size_t c = 0; c < of->cache_count; c++) {
         add_level(m, of->caches[c].sharing.groups, of->caches[c].sharing.group_count, true);
@@ -141,10 +147,101 @@ static void find_levels(struct machine *m)
     free(numa);
 }
 
-/* GPUs are near the PUs of NUMA nodes. */
-static void set_gpus(struct machine *m, const uint32_t *nodes, uint32_t count)
+/* -- mirror images: the last PU becomes the first, and so does every group -- */
+
+static int by_number(const void *a, const void *b)
 {
-    static struct profile_device gpus[MOST_GPUS];
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void mirror_set(const struct profile_set *pus, struct profile_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        set->ids[i] = pus->ids[pus->count - 1 - profile_set_position(pus, set->ids[i])];
+    }
+    qsort(set->ids, set->count, sizeof *set->ids, by_number);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct profile_set *x = a, *y = b;
+    return x->ids[0] < y->ids[0] ? -1 : x->ids[0] > y->ids[0];
+}
+
+static void mirror_relation(const struct profile_set *pus, struct profile_relation *relation)
+{
+    for (size_t g = 0; g < relation->group_count; g++) {
+        mirror_set(pus, &relation->groups[g]);
+    }
+    qsort(relation->groups, relation->group_count, sizeof *relation->groups, by_first);
+}
+
+static void mirror_nodes(struct profile_class *of)
+{
+    for (size_t low = 0, high = of->numa_count; low + 1 < high--; low++) {
+        struct profile_numa kept = of->numa[low];
+        uint32_t last = of->numa[high].os_index;
+        of->numa[low] = of->numa[high];
+        of->numa[low].os_index = kept.os_index;
+        of->numa[high] = kept;
+        of->numa[high].os_index = last;
+    }
+    for (size_t n = 0; n < of->numa_count; n++) {
+        mirror_set(&of->pus, &of->numa[n].pus);
+    }
+}
+
+/* GPUs are counted from the other end. */
+static void mirror_gpus(struct profile_class *of, const struct profile_class *original)
+{
+    size_t first = 0, count = 0;
+    for (size_t i = 0; i < of->device_count; i++) {
+        struct profile_device *at = &of->devices[i];
+        first = at->kind == PROFILE_GPU && !count ? i : first;
+        count += at->kind == PROFILE_GPU;
+        mirror_set(&of->pus, &at->pus);
+        for (size_t n = 0; n < of->numa_count; n++) {
+            if (original->devices[i].numa_node == original->numa[n].os_index) {
+                at->numa_node = of->numa[of->numa_count - 1 - n].os_index;
+            }
+        }
+    }
+    for (size_t low = first, high = first + count; low + 1 < high--; low++) {
+        struct profile_device kept = of->devices[low];
+        uint32_t number = of->devices[high].number;
+        of->devices[low] = of->devices[high];
+        of->devices[low].number = kept.number;
+        of->devices[high] = kept;
+        of->devices[high].number = number;
+    }
+}
+
+static void mirror_class(struct profile_class *of, const struct profile_class *original)
+{
+    mirror_relation(&of->pus, &of->cores);
+    mirror_relation(&of->pus, &of->packages);
+    mirror_nodes(of);
+    mirror_gpus(of, original);
+    for (size_t k = 0; k < of->kind_count; k++) {
+        mirror_set(&of->pus, &of->kinds[k].pus);
+    }
+    for (size_t c = 0; c < of->cache_count; c++) {
+        mirror_set(&of->pus, &of->caches[c].pus);
+        mirror_relation(&of->pus, &of->caches[c].sharing);
+    }
+    for (size_t l = 0; l < of->memory.level_count; l++) {
+        mirror_relation(&of->pus, &of->memory.levels[l].collisions);
+    }
+    for (size_t l = 0; l < of->communication.layer_count; l++) {
+        mirror_relation(&of->pus, &of->communication.layers[l].members);
+    }
+}
+
+/* GPUs are near the PUs of NUMA nodes. */
+static void set_gpus(struct machine *m, struct profile_device *gpus, const uint32_t *nodes,
+                     uint32_t count)
+{
     static char names[MOST_GPUS][16];
     struct profile_class *of = &m->profile->classes[0];
     for (uint32_t g = 0; g < count; g++) {
@@ -303,6 +400,101 @@ static uint32_t count_crossed(const struct machine *m, const struct request *req
     return crossed;
 }
 
+/* The narrowest group that holds all these PUs and is wider than one of the level: its level, or
+ * NONE: the machine. */
+static uint32_t level_around(const struct machine *m, const uint32_t *pus, uint32_t count,
+                             uint32_t level)
+{
+    uint32_t best = NONE, least = NONE;
+    for (uint32_t l = 0; l < m->level_count; l++) {
+        uint32_t group = m->group[l][pus[0]], size = 0;
+        bool around = group != NONE;
+        for (uint32_t i = 1; i < count; i++) {
+            around &= m->group[l][pus[i]] == group;
+        }
+        for (uint32_t pu = 0; around && pu < MOST_PUS; pu++) {
+            size += m->core[pu] != NONE && m->group[l][pu] == group;
+        }
+        if (around && l != level && size < least) {
+            least = size;
+            best = l;
+        }
+    }
+    return best;
+}
+
+static uint32_t groups_of(const struct machine *m, const struct profile_set *set, uint32_t level)
+{
+    bool seen[MOST_PUS] = {false};
+    uint32_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        uint32_t group = m->group[level][set->ids[i]];
+        count += group != NONE && !seen[group];
+        if (group != NONE) {
+            seen[group] = true;
+        }
+    }
+    return count;
+}
+
+/* Cores, or PUs, of a set that may be used. */
+static uint32_t room_of(const struct machine *m, const struct request *request,
+                        const struct profile_set *set, bool by_core)
+{
+    bool seen[MOST_PUS] = {false};
+    uint32_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        uint32_t place = by_core ? m->core[set->ids[i]] : set->ids[i];
+        count += profile_set_has(&request->allowed, set->ids[i]) && !seen[place];
+        seen[place] |= profile_set_has(&request->allowed, set->ids[i]);
+    }
+    return count;
+}
+
+/* Beside GPUs: is the rank in two groups, of which others use one, though whole groups hold all
+ * ranks that are around them, and its GPUs are near to one, where it finds room? */
+static bool crosses_beside(const struct machine *m, const struct request *request,
+                           const uint32_t *pus, const struct map_devices *devices, uint32_t rank,
+                           uint32_t level)
+{
+    const uint32_t threads = request->threads, *own = pus + rank * threads;
+    uint32_t around = level_around(m, own, threads, level), room = 0, inside = 0, ids[MOST_PUS];
+    uint32_t group = around == NONE ? 0 : m->group[around][own[0]];
+    bool several = false, alone = true;
+    for (uint32_t r = 0; r < request->ranks; r++) {
+        uint32_t in = 0;
+        for (uint32_t t = 0; t < threads; t++) {
+            uint32_t pu = pus[r * threads + t];
+            in += around == NONE || m->group[around][pu] == group;
+            several |= r == rank && m->group[level][pu] != m->group[level][own[0]];
+            for (uint32_t i = 0; r != rank && i < threads; i++) {
+                alone &= m->group[level][pu] != m->group[level][own[i]];
+            }
+        }
+        if (in && in < threads) {
+            return false;
+        }
+        inside += in > 0;
+    }
+    for (size_t i = devices->first[rank]; i < devices->first[rank + 1]; i++) {
+        several &= groups_of(m, &devices->held[i].device->pus, level) < 2;
+        several &= room_of(m, request, &devices->held[i].device->pus, true) >= threads;
+        several &= profile_set_equal(&devices->held[i].device->pus,
+                                     &devices->held[devices->first[rank]].device->pus);
+    }
+    struct request part = *request;
+    part.allowed = (struct profile_set){ids, 0};
+    for (size_t i = 0; i < request->allowed.count; i++) {
+        uint32_t pu = request->allowed.ids[i];
+        ids[part.allowed.count] = pu;
+        part.allowed.count += around == NONE || m->group[around][pu] == group;
+    }
+    for (uint32_t g = 0; several && !alone && g < MOST_PUS; g++) {
+        room += cores_of(m, &part, level, g) / threads;
+    }
+    return several && !alone && room >= inside;
+}
+
 static void weigh(const struct machine *m, const struct request *request, const uint32_t *pus,
                   const struct map_devices *devices, struct quality *out)
 {
@@ -319,9 +511,23 @@ static void weigh(const struct machine *m, const struct request *request, const 
     }
     uint32_t idle = cores_of(m, request, NONE, 0) - used;
     out->doubled = extra < idle ? extra : idle;
+    const bool apart = request->ranks * request->threads <= cores_of(m, request, NONE, 0);
     for (uint32_t l = 0; l < m->level_count; l++) {
         out->crossed[l] = count_crossed(m, request, pus, l);
+        for (uint32_t r = 0; devices && apart && out->crossed[l] && r < request->ranks; r++) {
+            out->beside += crosses_beside(m, request, pus, devices, r, l);
+        }
     }
+}
+
+static uint32_t count_gpus(const struct machine *m)
+{
+    const struct profile_class *of = &m->profile->classes[0];
+    uint32_t count = 0;
+    for (size_t g = 0; g < of->device_count; g++) {
+        count += of->devices[g].kind == PROFILE_GPU;
+    }
+    return count;
 }
 
 /* Threads that could be near the GPUs, if every rank stays where its share of them is. */
@@ -329,26 +535,31 @@ static uint32_t most_near(const struct machine *m, const struct request *request
 {
     const struct profile_class *of = &m->profile->classes[0];
     const bool by_core = request->ranks * request->threads <= cores_of(m, request, NONE, 0);
-    uint32_t sum = 0, gpus = (uint32_t)of->device_count, widest = 0, level = 0;
-    if (request->ranks % gpus) {
-        return 0; /* which rank has which GPU is a choice of its own */
-    }
-    while (level < m->level_count && !m->memory[level]) {
-        level++;
-    }
+    uint32_t sum = 0, gpus = count_gpus(m), widest = 0;
     for (uint32_t n = 0; n < of->numa_count; n++) {
-        uint32_t room = cores_of(m, request, level, n);
+        uint32_t room = room_of(m, request, &of->numa[n].pus, true);
         widest = room > widest ? room : widest;
     }
-    for (size_t n = 0; n < of->numa_count; n++) {
-        uint32_t here = 0, room = 0;
-        for (uint32_t g = 0; g < gpus; g++) {
-            here += of->devices[g].numa_node == of->numa[n].os_index;
+    for (size_t g = 0; g < of->device_count; g++) {
+        const struct profile_set *site = &of->devices[g].pus;
+        uint32_t here = 0, room = room_of(m, request, site, by_core);
+        bool first = of->devices[g].kind == PROFILE_GPU;
+        for (size_t other = 0; first && other < of->device_count; other++) {
+            bool same = of->devices[other].kind == PROFILE_GPU &&
+                        profile_set_equal(&of->devices[other].pus, site);
+            if (of->devices[other].kind == PROFILE_GPU && !same &&
+                profile_set_overlaps(&of->devices[other].pus, site)) {
+                return 0;
+            }
+            here += same;
+            first = !(same && other < g);
         }
-        for (size_t i = 0; i < request->allowed.count; i++) {
-            room += profile_set_has(&of->numa[n].pus, request->allowed.ids[i]);
+        if (!first) {
+            continue;
         }
-        room = by_core ? cores_of(m, request, level, (uint32_t)n) : room;
+        if (request->ranks % gpus || !room) {
+            return 0; /* which rank has which GPU is a choice of its own */
+        }
         uint32_t ranks = here * (request->ranks / gpus), threads = request->threads;
         /* one that finds no room has a node of its own, or is wider than any */
         uint32_t fit = threads <= room ? room / threads : threads > widest;
@@ -366,8 +577,11 @@ static void count_fault(enum fault fault, const struct machine *m, const struct 
     }
     char *set = profile_set_text(&request->allowed), gpus[64] = "";
     const struct profile_class *of = &m->profile->classes[0];
-    for (size_t g = 0; request->gpus && g < of->device_count; g++) {
-        snprintf(gpus + strlen(gpus), sizeof gpus - strlen(gpus), "%s%u", g ? "," : " --gpus at ",
+    if (request->gpus) {
+        snprintf(gpus, sizeof gpus, " --gpus");
+    }
+    for (size_t g = 0; request->gpus && !m->has_gpus && g < of->device_count; g++) {
+        snprintf(gpus + strlen(gpus), sizeof gpus - strlen(gpus), "%s%u", g ? "," : " at ",
                  of->devices[g].numa_node);
     }
     snprintf(found.first[fault], sizeof found.first[fault], "\"%s\" -r %u -t %u%s%s%s%s%s", m->name,
@@ -437,24 +651,14 @@ static void judge(const struct machine *m, const struct request *request, const 
             break;
         }
     }
+    if (q->beside) {
+        snprintf(what, sizeof what, ": %u beside GPUs", q->beside);
+        count_fault(BESIDE, m, request, what);
+    }
     if (request->gpus && threads <= cores && q->near < most_near(m, request)) {
         snprintf(what, sizeof what, ": %u of %u", q->near, most_near(m, request));
         count_fault(FAR, m, request, what);
     }
-}
-
-/* -- mirror images: PU i of a core stays the i-th, cores are reversed -- */
-
-static uint32_t mirrored(const struct machine *m, uint32_t pu)
-{
-    uint32_t smt = m->pu_count / m->core_count;
-    return (m->core_count - 1 - pu / smt) * smt + pu % smt;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* Where threads have no core of their own, or GPUs not as many ranks, it is the numbering that says
@@ -463,76 +667,79 @@ static bool differs(const struct machine *m, const struct request *request, cons
                     const struct quality *b)
 {
     bool even = request->ranks * request->threads <= cores_of(m, request, NONE, 0) &&
-                !(request->gpus && request->ranks % m->profile->classes[0].device_count);
+                !(request->gpus && request->ranks % count_gpus(m));
     return a->doubled != b->doubled || (even && (a->shared != b->shared || a->near != b->near));
 }
 
-static void try_one(struct machine *m, const struct request *request, uint32_t *gpus,
-                    uint32_t gpu_count)
+static void try_one(struct machine *m, struct machine *mirror, const struct request *request)
 {
     uint32_t pus[4 * MOST_PUS], ids[MOST_PUS];
-    struct request mirror = *request;
+    struct request reversed = *request;
     struct quality q, other;
-    set_gpus(m, gpus, gpu_count);
     found.requests++;
     ask(m, request, pus, &q);
     judge(m, request, pus, &q);
-    mirror.allowed = (struct profile_set){ids, request->allowed.count};
-    for (size_t i = 0; i < request->allowed.count; i++) {
-        ids[i] = mirrored(m, request->allowed.ids[i]);
-    }
-    qsort(ids, request->allowed.count, sizeof *ids, by_number);
-    uint32_t nodes = (uint32_t)m->profile->classes[0].numa_count;
-    for (uint32_t g = 0; g < gpu_count; g++) {
-        gpus[g] = nodes - 1 - gpus[g];
-    }
-    for (uint32_t g = 0; g < gpu_count / 2; g++) {
-        uint32_t kept = gpus[g];
-        gpus[g] = gpus[gpu_count - 1 - g];
-        gpus[gpu_count - 1 - g] = kept;
-    }
-    set_gpus(m, gpus, gpu_count);
-    ask(m, &mirror, pus, &other);
+    reversed.allowed = (struct profile_set){ids, request->allowed.count};
+    memcpy(ids, request->allowed.ids, request->allowed.count * sizeof *ids);
+    mirror_set(&m->profile->classes[0].pus, &reversed.allowed);
+    ask(mirror, &reversed, pus, &other);
     if (differs(m, request, &q, &other)) {
         char what[128];
         snprintf(what, sizeof what, ": near %u, %u; shared %u, %u; crossed %u, %u; %u, %u", q.near,
                  other.near, q.shared, other.shared, q.crossed[0], other.crossed[0], q.crossed[1],
                  other.crossed[1]);
-        set_gpus(m, gpus, gpu_count);
-        count_fault(SKEWED, m, &mirror, what);
+        count_fault(SKEWED, m, request, what);
     }
 }
 
 /* -- drawing -- */
 
-static void draw_request(struct machine *m)
+/* GPUs at NUMA nodes that have PUs, in ascending order. */
+static bool draw_gpus(struct machine *m, struct machine *mirror)
+{
+    static struct profile_device gpus[MOST_GPUS], reversed[MOST_GPUS];
+    const struct profile_class *of = &m->profile->classes[0];
+    uint32_t at[MOST_GPUS], from_end[MOST_GPUS], count = 0, nodes = 0;
+    for (size_t n = 0; n < of->numa_count; n++) {
+        nodes += of->numa[n].pus.count > 0;
+    }
+    if (below(3) == 0 && nodes > 1) {
+        count = 1 + below(nodes < MOST_GPUS ? nodes : MOST_GPUS);
+    }
+    for (uint32_t n = 0, left = count; left; n++) {
+        if (of->numa[n].pus.count && below(nodes--) < left) {
+            from_end[left - 1] = (uint32_t)of->numa_count - 1 - n;
+            at[count - left--] = n;
+        }
+    }
+    set_gpus(m, gpus, at, count);
+    set_gpus(mirror, reversed, from_end, count);
+    return count;
+}
+
+static void draw_request(struct machine *m, struct machine *mirror)
 {
     const struct profile_class *of = &m->profile->classes[0];
-    uint32_t gpus[MOST_GPUS], gpu_count = 0, kept[MOST_PUS];
+    uint32_t kept[MOST_PUS];
+    size_t number[MOST_PUS]; /* of the PU's core */
     struct request request = {.priority = below(2) ? MAP_COMMUNICATION : MAP_MEMORY,
                               .allowed = of->pus};
-    if (below(3) == 0 && of->numa_count > 1) {
-        gpu_count = 1 + below(of->numa_count < MOST_GPUS ? (uint32_t)of->numa_count : MOST_GPUS);
-        for (uint32_t n = 0, left = gpu_count; left; n++) {
-            if (below((uint32_t)of->numa_count - n) < left) {
-                gpus[gpu_count - left--] = n;
-            }
-        }
-        request.gpus = true;
-    }
+    request.gpus = m->has_gpus ? below(2) : draw_gpus(m, mirror);
     if (below(3) == 0 && m->core_count > 4) { /* without some cores */
-        uint32_t smt = m->pu_count / m->core_count, low = below(m->core_count / 4),
-                 high = m->core_count - below(m->core_count / 4);
+        uint32_t low = below(m->core_count / 4), high = m->core_count - below(m->core_count / 4);
         request.allowed = (struct profile_set){kept, 0};
-        for (uint32_t pu = low * smt; pu < high * smt; pu++) {
-            kept[request.allowed.count++] = pu;
+        for (size_t i = 0, count = 0; i < of->pus.count; i++) {
+            uint32_t pu = of->pus.ids[i], core = m->core[pu];
+            number[pu] = pu == core ? count++ : number[core];
+            kept[request.allowed.count] = pu;
+            request.allowed.count += number[pu] >= low && number[pu] < high;
         }
     }
     uint32_t most = (uint32_t)request.allowed.count;
     request.ranks = 1 + below(most < 40 ? most : 40);
     request.threads = 1 + below(most / request.ranks < 2 ? 2 : most / request.ranks);
     if (request.ranks * request.threads <= 2 * m->pu_count) {
-        try_one(m, &request, gpus, gpu_count);
+        try_one(m, mirror, &request);
     }
 }
 
@@ -555,26 +762,52 @@ static void open_machine(struct machine *m)
         fprintf(stderr, "regions: %s: %s\n", m->name, error.text);
         exit(2);
     }
+    const struct profile_set *pus = &m->profile->classes[0].pus;
+    if (pus->ids[pus->count - 1] >= MOST_PUS) {
+        fprintf(stderr, "regions: %s: expected PUs below %d\n", m->name, MOST_PUS);
+        exit(2);
+    }
+    m->has_gpus = count_gpus(m);
     find_levels(m);
 }
 
-#define REQUESTS 100 /* of a drawn machine */
+#define REQUESTS 100 /* of a machine */
 #define MACHINES 40
+
+static void judge_machine(struct machine *m, uint64_t seed)
+{
+    static struct machine mirror;
+    state = (seed + 1) * 0x9e3779b97f4a7c15ull;
+    if (!m->name[0]) {
+        draw_machine(m);
+    }
+    open_machine(m);
+    mirror = *m;
+    open_machine(&mirror);
+    mirror_class(&mirror.profile->classes[0], &m->profile->classes[0]);
+    find_levels(&mirror);
+    for (size_t r = 0; r < REQUESTS; r++) {
+        draw_request(m, &mirror);
+    }
+    if (!m->has_gpus) {
+        set_gpus(m, NULL, NULL, 0);
+        set_gpus(&mirror, NULL, NULL, 0);
+    }
+    profile_free(m->profile);
+    profile_free(mirror.profile);
+}
 
 int main(int argc, char **argv)
 {
     static struct machine m;
-    bool any = false;
-    size_t machines = argc > 1 ? strtoul(argv[1], NULL, 10) : MACHINES;
+    bool any = false, files = argc > 1 && strstr(argv[1], ".xml");
+    size_t machines = files ? (size_t)argc - 1 : argc > 1 ? strtoul(argv[1], NULL, 10) : MACHINES;
     for (size_t i = 0; i < machines; i++) {
-        state = (i + 1 + (argc > 2 ? strtoul(argv[2], NULL, 10) : 0)) * 0x9e3779b97f4a7c15ull;
-        draw_machine(&m);
-        open_machine(&m);
-        for (size_t r = 0; r < REQUESTS; r++) {
-            draw_request(&m);
+        m.name[0] = '\0';
+        if (files) {
+            snprintf(m.name, sizeof m.name, "%s", argv[1 + i]);
         }
-        set_gpus(&m, NULL, 0);
-        profile_free(m.profile);
+        judge_machine(&m, i + (!files && argc > 2 ? strtoul(argv[2], NULL, 10) : 0));
     }
     printf("%zu requests on %zu machines\n", found.requests, machines);
     for (enum fault f = 0; f < FAULTS; f++) {
