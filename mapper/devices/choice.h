@@ -39,8 +39,11 @@ struct map_choice {
 /* Gives a device to a rank. 0 or -ENOMEM. */
 int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_device *device);
 
-/* How far a device is from the nearest of the rank's PUs. */
+/* How far a PU is from the PUs that a device is near to, and a device from the nearest PU of the
+ * rank. */
 enum map_distance { MAP_BESIDE, MAP_SAME_NODE, MAP_SAME_PACKAGE, MAP_ELSEWHERE };
+enum map_distance map_distance_of(const struct profile_class *of, const struct profile_set *near,
+                                  uint32_t pu);
 enum map_distance map_choice_distance(const struct map_choice *c,
                                       const struct profile_device *device, size_t rank);
 
@@ -48,12 +51,9 @@ enum map_distance map_choice_distance(const struct map_choice *c,
 int map_choice_deal(struct map_choice *c, const struct profile_device *const *gpus,
                     size_t gpu_count, size_t begin, size_t end);
 
-/* Less is better, the first first: packages and NUMA nodes that ranks cross though no GPU of theirs
- * makes them, and pairs of a rank and a GPU that are far from one another. */
-struct map_merit {
-    size_t of[3];
-};
-int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, struct map_merit *out);
+/* Less is better: packages, then NUMA nodes that ranks cross though no GPU of theirs makes them,
+ * then pairs of a rank and a GPU that are far from one another. 0 or -ENOMEM. */
+int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, uint64_t *out);
 
 /* Gives network cards to ranks that have their PUs. 0; -EINVAL (there is none); -ENOMEM. */
 int map_choose_nics(struct map_choice *c, struct servet_error *error);

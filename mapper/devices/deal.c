@@ -117,7 +117,7 @@ int map_choice_deal(struct map_choice *c, const struct profile_device *const *gp
 
 /* -- what a placement is worth -- */
 
-/* Groups that some of these PUs are in. */
+/* Groups that some of these PUs are in; NUMA nodes of the same PUs are tiers of memory. */
 static size_t count_groups(const struct map_choice *c, bool packages, const struct profile_set *pus)
 {
     const struct profile_class *of = c->node->of;
@@ -125,8 +125,10 @@ static size_t count_groups(const struct map_choice *c, bool packages, const stru
     for (size_t g = 0; packages && g < of->packages.group_count; g++) {
         count += profile_set_overlaps(&of->packages.groups[g], pus);
     }
-    for (size_t n = 0; !packages && n < of->numa_count; n++) {
-        count += profile_set_overlaps(&of->numa[n].pus, pus);
+    for (size_t n = 0, m; !packages && n < of->numa_count; n++) {
+        for (m = 0; !profile_set_equal(&of->numa[m].pus, &of->numa[n].pus); m++) {
+        }
+        count += m == n && profile_set_overlaps(&of->numa[n].pus, pus);
     }
     return count;
 }
@@ -148,9 +150,13 @@ static size_t count_crossed(const struct map_choice *c, bool packages, size_t ra
     return own > needed ? own - needed : 0;
 }
 
-int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, struct map_merit *out)
+/* A crossing weighs more than all that comes behind it on a node. */
+#define CROSSED_NODE ((uint64_t)1 << 20)
+#define CROSSED_PACKAGE ((uint64_t)1 << 40)
+
+int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, uint64_t *out)
 {
-    *out = (struct map_merit){0};
+    *out = 0;
     for (size_t rank = begin; rank < end; rank++) {
         struct profile_set pus;
         size_t threads = c->first[rank + 1] - c->first[rank];
@@ -161,10 +167,10 @@ int map_choice_weigh(const struct map_choice *c, size_t begin, size_t end, struc
         if (!ids || profile_set_from_array(ids, threads, &pus) < 0) {
             return -ENOMEM;
         }
-        out->of[0] += count_crossed(c, true, rank, &pus);
-        out->of[1] += count_crossed(c, false, rank, &pus);
+        *out += CROSSED_PACKAGE * count_crossed(c, true, rank, &pus);
+        *out += CROSSED_NODE * count_crossed(c, false, rank, &pus);
         for (const struct map_hold *hold = c->holds[rank]; hold; hold = hold->before) {
-            out->of[2] += !profile_set_overlaps(&hold->device->pus, &pus);
+            *out += !profile_set_overlaps(&hold->device->pus, &pus);
         }
         profile_set_free(&pus);
     }

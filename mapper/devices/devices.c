@@ -301,64 +301,6 @@ static int map_ranks(struct map_choice *c, const struct profile_set *set, const 
     return rc;
 }
 
-/* Deals a site's GPUs out among its ranks, which are those from `first` on, in order. */
-static int deal(struct map_choice *c, const struct map_site *site, size_t first)
-{
-    int rc = 0;
-    for (size_t r = 0; r < site->ranks; r++) {
-        size_t begin = r * site->gpu_count / site->ranks;
-        size_t end = (r + 1) * site->gpu_count / site->ranks;
-        end = end > begin ? end : begin + 1;
-        for (size_t g = begin; rc == 0 && g < end; g++) {
-            rc = map_choice_hold(c, first + r, site->gpus[g]);
-        }
-    }
-    return rc;
-}
-
-/* The GPUs of a site: card by card where there are ranks for all cards, so that no rank has dies
- * of two. */
-static int deal_gpus(struct map_choice *c, const struct map_site *site, size_t first)
-{
-    struct map_site *cards = map_arena_get(c->arena, site->gpu_count, sizeof *cards);
-    size_t last = 0;
-    if (!cards) {
-        return -ENOMEM;
-    }
-    for (size_t g = 0; g < site->gpu_count; g++) {
-        last += g && site->gpus[g]->card != site->gpus[g - 1]->card;
-        cards[last].gpus = cards[last].gpu_count ? cards[last].gpus : site->gpus + g;
-        cards[last].gpu_count++;
-    }
-    if (site->ranks <= last || site->ranks >= site->gpu_count) {
-        return deal(c, site, first);
-    }
-    int rc = 0;
-    share_out(site->ranks, cards, last + 1);
-    for (size_t card = 0; rc == 0 && card <= last; first += cards[card++].ranks) {
-        rc = deal(c, &cards[card], first);
-    }
-    return rc;
-}
-
-/* How far the PU is from a site; MAP_ELSEWHERE and further: PUs of other packages. */
-static enum map_distance distance_to(const struct map_choice *c, const struct map_site *site,
-                                     uint32_t pu)
-{
-    const struct profile_class *of = c->node->of;
-    const struct profile_set *package = profile_group_of(&of->packages, pu);
-    if (profile_set_has(&site->pus, pu)) {
-        return MAP_BESIDE;
-    }
-    for (size_t n = 0; n < of->numa_count; n++) {
-        if (profile_set_has(&of->numa[n].pus, pu) &&
-            profile_set_overlaps(&of->numa[n].pus, &site->pus)) {
-            return MAP_SAME_NODE;
-        }
-    }
-    return package && profile_set_overlaps(package, &site->pus) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
-}
-
 /* Is the PU near GPUs of a rank that is still to be placed? */
 static bool is_wanted(const struct map_site *const *away, size_t count, uint32_t pu)
 {
@@ -391,7 +333,7 @@ static const struct profile_set *find_room(const struct map_choice *c,
         const struct profile_set *group =
             i < of->numa_count ? &of->numa[i].pus : &of->packages.groups[i - of->numa_count];
         if (group->count && count_free(c, group) >= wants) {
-            unsigned far = 2 * distance_to(c, away[0], group->ids[0]) +
+            unsigned far = 2 * map_distance_of(of, &away[0]->pus, group->ids[0]) +
                            is_wanted(away + 1, count - 1, group->ids[0]);
             best = far < least ? group : best;
             least = far < least ? far : least;
@@ -418,7 +360,7 @@ static int place_away(struct map_choice *c, const struct map_site *const *away, 
     for (unsigned far = 0; somewhere && far <= 2 * MAP_ELSEWHERE + 1; far++) {
         for (size_t i = 0; i < all->count && near.count < wants; i++) {
             const uint32_t pu = all->ids[i];
-            const enum map_distance distance = distance_to(c, away[0], pu);
+            const enum map_distance distance = map_distance_of(c->node->of, &away[0]->pus, pu);
             if (opens_core(c, all, pu) && !c->used[pu] &&
                 (!within || profile_set_has(within, pu)) &&
                 2 * distance + (distance && is_wanted(away + 1, count - 1, pu)) == far) {
@@ -440,7 +382,6 @@ static int place_ranks(struct map_choice *c, size_t begin, size_t end, struct se
     for (size_t s = 0; rc == 0 && s < c->site_count; s++) {
         const struct map_site *site = &c->sites[s];
         size_t room = count_free(c, &site->pus), here_count = 0;
-        rc = deal_gpus(c, site, rank);
         for (size_t r = 0; r < site->ranks; r++, rank++) {
             const uint32_t wants = map_threads_of(&c->request->ranks, rank);
             if (site->pus.count && wants <= room) {
@@ -481,19 +422,14 @@ static int place_by_sites(struct map_choice *c, size_t begin, size_t end,
     return rc;
 }
 
-/* As without GPUs, which are dealt out afterwards. */
-static int place_then_deal(struct map_choice *c, size_t begin, size_t end,
-                           struct servet_error *error)
+/* As without GPUs. */
+static int place_freely(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
 {
     size_t *ranks = map_arena_get(c->arena, end - begin, sizeof *ranks);
-    if (!ranks) {
-        return -ENOMEM;
-    }
-    for (size_t r = begin; r < end; r++) {
+    for (size_t r = begin; ranks && r < end; r++) {
         ranks[r - begin] = r;
     }
-    int rc = map_ranks(c, &c->node->allowed, ranks, end - begin, error);
-    return rc < 0 ? rc : map_choice_deal(c, c->sites->gpus, count_gpus(c, false), begin, end);
+    return ranks ? map_ranks(c, &c->node->allowed, ranks, end - begin, error) : -ENOMEM;
 }
 
 /* The PUs that other programs hold. */
@@ -505,16 +441,6 @@ static void mark_taken(struct map_choice *c)
     }
 }
 
-static bool is_better(const struct map_merit *a, const struct map_merit *b)
-{
-    for (size_t i = 0; i < sizeof a->of / sizeof *a->of; i++) {
-        if (a->of[i] != b->of[i]) {
-            return a->of[i] < b->of[i];
-        }
-    }
-    return false;
-}
-
 /* Ranks lie beside their GPUs, or, first where they fill the node, as without any: whichever way
  * crosses fewer packages, then NUMA nodes, then is nearer to GPUs. With more threads than cores
  * there is no other way. */
@@ -524,7 +450,7 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
     const size_t cores = count_free(c, &c->node->allowed);
     uint32_t *pus = map_arena_get(c->arena, threads, sizeof *pus);
     struct map_hold **holds = map_arena_get(c->arena, ranks, sizeof *holds);
-    struct map_merit best = {{1}}, merit;
+    uint64_t best = 0, merit;
     if (!pus || !holds) {
         return -ENOMEM;
     }
@@ -532,12 +458,12 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
         const bool beside = (way == 0) != (threads >= cores);
         memset(c->holds + begin, 0, ranks * sizeof(struct map_hold *));
         mark_taken(c);
-        int rc =
-            beside ? place_by_sites(c, begin, end, error) : place_then_deal(c, begin, end, error);
-        if (rc < 0 || map_choice_weigh(c, begin, end, &merit) < 0) {
+        int rc = beside ? place_by_sites(c, begin, end, error) : place_freely(c, begin, end, error);
+        if (rc < 0 || map_choice_deal(c, c->sites->gpus, count_gpus(c, false), begin, end) < 0 ||
+            map_choice_weigh(c, begin, end, &merit) < 0) {
             return rc < 0 ? rc : -ENOMEM;
         }
-        if (way == 0 || is_better(&merit, &best)) {
+        if (way == 0 || merit < best) {
             best = merit;
             memcpy(pus, c->pus + c->first[begin], threads * sizeof *pus);
             memcpy(holds, c->holds + begin, ranks * sizeof(struct map_hold *));
@@ -546,17 +472,6 @@ static int choose_better(struct map_choice *c, size_t begin, size_t end, struct 
     memcpy(c->pus + c->first[begin], pus, threads * sizeof *pus);
     memcpy(c->holds + begin, holds, ranks * sizeof(struct map_hold *));
     return 0;
-}
-
-static int place_node(struct map_choice *c, size_t begin, size_t end, struct servet_error *error)
-{
-    size_t ranks = end - begin, near = count_gpus(c, true), count = count_gpus(c, false);
-    /* Those that are far are there for ranks beyond the near ones. */
-    if (near && near < count) {
-        count = ranks <= near ? near : ranks < count ? ranks : count;
-    }
-    keep_gpus(c, count);
-    return choose_better(c, begin, end, error);
 }
 
 static int choose_node(struct map_choice *c, const struct map_part *node, size_t begin, size_t end,
@@ -574,23 +489,13 @@ static int choose_node(struct map_choice *c, const struct map_part *node, size_t
     if (c->request->gpus != MAP_ALL_GPUS) {
         keep_gpus(c, c->request->gpus);
     }
-    return place_node(c, begin, end, error);
-}
-
-/* `gpus`: those of all nodes that take part. */
-static int check_gpus(const struct map_device_request *request, size_t gpus,
-                      struct servet_error *error)
-{
-    if (!gpus) {
-        return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
+    size_t ranks = end - begin, near = count_gpus(c, true), count = count_gpus(c, false);
+    /* Those that are far are there for ranks beyond the near ones. */
+    if (near && near < count) {
+        count = ranks <= near ? near : ranks < count ? ranks : count;
     }
-    if (request->exclusive && request->ranks.ranks > gpus) {
-        return profile_error(error, -EINVAL,
-                             "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got "
-                             "%zu",
-                             gpus, request->ranks.ranks);
-    }
-    return 0;
+    keep_gpus(c, count);
+    return choose_better(c, begin, end, error);
 }
 
 /* Nodes that have GPUs and PUs that may be used. */
@@ -629,7 +534,16 @@ static int find_nodes(const struct servet_profile *profile,
         out->sites[out->count++].gpu_count = gpus;
         all += gpus;
     }
-    return check_gpus(request, all, error);
+    if (!all) {
+        return profile_error(error, -EINVAL, "--gpus: expected a machine with GPUs, none is known");
+    }
+    if (request->exclusive && request->ranks.ranks > all) {
+        return profile_error(error, -EINVAL,
+                             "--gpus=exclusive: expected at most %zu ranks, one for each GPU, got "
+                             "%zu",
+                             all, request->ranks.ranks);
+    }
+    return 0;
 }
 
 /* Ranks go to nodes in blocks, in proportion to their GPUs. */

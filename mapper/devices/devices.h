@@ -4,12 +4,13 @@
  * localities), in proportion to the GPUs there, and inside a site they are mapped as any ranks are
  * (map_domains()). A rank for which there is no room goes to the nearest NUMA node, or package,
  * that has room, and takes what is near the GPUs of ranks behind it last. With fewer ranks than
- * GPUs a rank gets all GPUs of its share; with fewer ranks than sites, several sites.
+ * sites a rank is mapped onto several. Beside that the ranks are placed as without GPUs, which is
+ * taken where they cross fewer packages, then fewer NUMA nodes, beyond those that their own GPUs
+ * are near to; then where fewer are far from their GPUs; where they fill the node; and where there
+ * are more threads than cores. No rank straddles groups to share less.
  *
- * Beside that the ranks are placed as without GPUs, and these dealt out among them. That is taken
- * where ranks cross fewer packages, then fewer NUMA nodes, beyond those that their own GPUs are
- * near to; then where fewer are far from their GPUs; where they fill the node; and where there are
- * more threads than cores. No rank straddles groups to share less.
+ * Either way GPUs are dealt out among the placed ranks, so that each has one, most are near, and
+ * none has many more than another; with fewer ranks than GPUs each gets several.
  *
  * A GPU whose PUs may not be used (a cpuset left them out) is used only when each of the others
  * has a rank. Network cards move no rank: each rank gets the nearest one, of several equally near

@@ -18,24 +18,19 @@ int map_choice_hold(struct map_choice *c, size_t rank, const struct profile_devi
 
 /* -- how near -- */
 
-static bool package_has(const struct profile_class *of, const struct profile_set *pus, uint32_t pu)
+enum map_distance map_distance_of(const struct profile_class *of, const struct profile_set *near,
+                                  uint32_t pu)
 {
     const struct profile_set *package = profile_group_of(&of->packages, pu);
-    return package && pus->count < of->pus.count && profile_set_has(package, pus->ids[0]);
-}
-
-static enum map_distance distance_of(const struct profile_class *of,
-                                     const struct profile_device *device, uint32_t pu)
-{
-    if (profile_set_has(&device->pus, pu)) {
+    if (profile_set_has(near, pu)) {
         return MAP_BESIDE;
     }
     for (size_t n = 0; n < of->numa_count; n++) {
-        if (of->numa[n].os_index == device->numa_node && profile_set_has(&of->numa[n].pus, pu)) {
+        if (profile_set_has(&of->numa[n].pus, pu) && profile_set_overlaps(&of->numa[n].pus, near)) {
             return MAP_SAME_NODE;
         }
     }
-    return package_has(of, &device->pus, pu) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
+    return package && profile_set_overlaps(package, near) ? MAP_SAME_PACKAGE : MAP_ELSEWHERE;
 }
 
 enum map_distance map_choice_distance(const struct map_choice *c,
@@ -45,7 +40,8 @@ enum map_distance map_choice_distance(const struct map_choice *c,
     for (size_t i = c->first[rank]; i < c->first[rank + 1]; i++) {
         struct profile_place place;
         profile_locate(c->profile, c->pus[i], &place);
-        enum map_distance distance = distance_of(place.node_class, device, place.os_index);
+        enum map_distance distance =
+            map_distance_of(place.node_class, &device->pus, place.os_index);
         least = distance < least ? distance : least;
     }
     return least;

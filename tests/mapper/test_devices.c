@@ -30,8 +30,8 @@ static const struct question questions[] = {
     {"one-socket", 4, 4, ALL, false, NULL,
      "16,17,18,19: cuda0; 20,21,22,23: cuda1; 24,25,26,27: cuda2; 28,29,30,31: cuda3"},
     {"one-socket", 5, 4, ALL, true, NULL,
-     "16,17,18,19: cuda0,mlx5_0*; 20,21,22,23: cuda0,mlx5_0*; 24,25,26,27: cuda1,mlx5_0*; "
-     "28,29,30,31: cuda2,mlx5_0*; 0,1,2,3: cuda3*,mlx5_0"},
+     "16,17,18,19: cuda0,mlx5_0*; 20,21,22,23: cuda1,mlx5_0*; 24,25,26,27: cuda2,mlx5_0*; "
+     "28,29,30,31: cuda3,mlx5_0*; 0,1,2,3: cuda0*,mlx5_0"},
     /* more GPUs than ranks: each has its share, by socket */
     {"lassen", 2, 2, ALL, true, NULL,
      "8,16: cuda0,cuda1,mlx5_0,mlx5_1; 96,104: cuda2,cuda3,mlx5_2,mlx5_3"},
@@ -46,13 +46,13 @@ static const struct question questions[] = {
     {"tioga", 8, 1, ALL, false, NULL,
      "0: rsmi4; 8: rsmi5; 16: rsmi2; 24: rsmi3; 32: rsmi6; 40: rsmi7; 48: rsmi0; 56: rsmi1"},
     {"tioga", 3, 1, ALL, false, NULL,
-     "0: rsmi4,rsmi5*,rsmi2*,rsmi3*; 32: rsmi6,rsmi7*; 48: rsmi0,rsmi1*"},
+     "0: rsmi4,rsmi5*,rsmi2*; 32: rsmi3*,rsmi6,rsmi7*; 48: rsmi0,rsmi1*"},
     {"tioga", 4, 1, 4, false, NULL, "0: rsmi4; 16: rsmi2; 32: rsmi6; 48: rsmi0"},
     {"aurora", 2, 1, ALL, false, NULL,
      "0: ze0.0,ze0.1,ze1.0,ze1.1,ze2.0,ze2.1; 104: ze3.0,ze3.1,ze4.0,ze4.1,ze5.0,ze5.1"},
     {"aurora", 8, 1, ALL, false, NULL,
-     "0: ze0.0; 2: ze0.1; 4: ze1.0,ze1.1; 6: ze2.0,ze2.1; 104: ze3.0; 106: ze3.1; "
-     "108: ze4.0,ze4.1; 110: ze5.0,ze5.1"},
+     "0: ze0.0,ze0.1; 2: ze1.0,ze1.1; 4: ze2.0; 6: ze2.1; 104: ze3.0,ze3.1; 106: ze4.0,ze4.1; "
+     "108: ze5.0; 110: ze5.1"},
     /* a GPU that the system puts nowhere moves nobody */
     {"no-node", 2, 4, ALL, false, NULL, "0,1,2,3: cuda0; 8,9,10,11: cuda1"},
     /* no rank straddles packages to share memory with fewer */
