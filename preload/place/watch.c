@@ -190,8 +190,7 @@ static double busy_ns(uint32_t pu)
     return idled_ns(pu) < 0 || busy < 0 ? 0 : busy;
 }
 
-/* PUs of the plan that have idled since the last look and that no other job and none of our threads
- * has, and whether they were our own. */
+/* PUs that have idled and that no other job and none of our threads has; were they our own? */
 static void find_idle(void)
 {
     double busy = 0;
