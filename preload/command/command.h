@@ -10,12 +10,12 @@
 #include "preload/place/options.h"
 
 struct pin_command {
-    /* What the line asks for. */
+    /* Asked for by the line. */
     bool tuned, no_quota, variables, dry_run;
     struct pin_device_wish devices;
     const char *values[PIN_OPTION_COUNT]; /* of the variables; NULL: not asked for */
     char **program;                       /* its name and arguments */
-    /* What the environment says, with that. */
+    /* As the environment has it, with that. */
     struct pin_options options;
     struct pin_launcher launcher;
     bool may_place; /* no filter kills for the calls that placing takes */

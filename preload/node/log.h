@@ -9,8 +9,9 @@
 /* Messages of the shim: on stderr, one line in one write, beginning with "servet: ". A line that
  * would have to wait for a reader is dropped, and none raises a signal. */
 
-/* Remembers what stderr is, at its first call. A program that closes it and opens a file of its own next, or puts
- * something else in its place, gets no line of ours there. Without this call everything is said. */
+/* Remembers what stderr is, at its first call. A program that closes it and opens a file of its own
+ * next, or puts something else in its place, gets no line of ours there. Without this call
+ * everything is said. */
 void pin_log_start(void);
 
 /* A failure. No more than PIN_FAILURE_CAP of them in one process: the program that runs is the

@@ -1,5 +1,6 @@
-/* Short texts put together and taken apart without printf(), whose first call in a process takes as long as fifty
- * system calls: five pages of libc are touched for it. For what every program under the shim does.
+/* Short texts put together and taken apart without printf(), whose first call in a process takes as
+ * long as fifty system calls: five pages of libc are touched for it. For what every program under
+ * the shim does.
  *
  *     char *end = path + sizeof path, *at = profile_format_text(path, end, folder);
  *     at = profile_format_text(at, end, name);

@@ -39,7 +39,7 @@ pid_t profile_next_number(DIR *folder);
  * has none, or may not be read. */
 char *profile_variable_of(pid_t pid, const char *name);
 
-/* What a process has mapped. */
+/* A part of what a process has mapped. */
 struct profile_region {
     uintptr_t from, to;
     char rights[5];
