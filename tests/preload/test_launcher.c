@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "preload/place/launcher.h"
+#include "preload/place/places.h"
 #include "profile/base/nearness.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
@@ -220,6 +221,24 @@ static const struct {
     {"REBIND=1 SLURM_STEP_GPUS=0 SLURM_CPU_BIND_LIST=0x3,0xc,0x30,0xc0", "2-3", PIN_MASK_OF_RANK,
      1},
 };
+
+TEST(exported_places_are_read_by_the_rank_that_they_are_for)
+{
+    struct pin_launcher launcher;
+    struct profile_mask mask = {0};
+    char marker[128];
+    set_all("PMI_RANK=0 PMI_SIZE=1 OMP_PROC_BIND=close OMP_PLACES={9},{11}");
+    pin_launcher_read(false, &launcher);
+    const int length = pin_launcher_format(&launcher, marker, sizeof marker);
+    strcpy(marker + length, "9-10 {9},{11}");
+    setenv("SERVET_RANK", marker, 1);
+    profile_mask_add(&mask, 9);
+    ck_assert(!pin_places_read(&launcher, false, &mask));
+    profile_mask_add(&mask, 11);
+    ck_assert(pin_places_read(&launcher, false, &mask));
+    ck_assert(profile_mask_count(&mask) == 2 && profile_mask_has(&mask, 9) &&
+              profile_mask_has(&mask, 10));
+}
 
 TEST(a_mask_belongs_to_the_ranks_that_have_it, .loops = sizeof masks / sizeof *masks)
 {

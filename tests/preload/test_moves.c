@@ -273,6 +273,13 @@ TEST(a_main_thread_makes_room_for_a_thread_that_comes_to_its_pu)
     end(thread);
 }
 
+TEST(a_main_thread_that_binds_itself_is_left_whichever_pu_it_had, .loops = 2)
+{
+    atomic_store(&pin_life.main_pu, _i ? 0 : MAIN_LOOSE);
+    pin_process_forget_thread();
+    ck_assert_int_eq(pin_process_main_pu(), MAIN_LEFT);
+}
+
 /* The kernel does not move one that waits by sched_yield(): it waits beside the main thread. With
  * attributes that cannot be copied it goes there itself. */
 #ifdef PTHREAD_ATTR_NO_SIGMASK_NP

@@ -95,6 +95,7 @@ TEST(what_others_hold_is_seen_until_they_end)
     end(&two);
     ck_assert_uint_eq(held_here(), 0);
     ck_assert(pin_registry_take(&here, 5, false, false));
+    ck_assert(pin_registry_take(&here, 5, false, false)); /* it is ours */
     end(&far);
 }
 
