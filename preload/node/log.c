@@ -79,18 +79,29 @@ static bool stderr_is_ours(void)
                         now.st_ino == at_start.st_ino);
 }
 
+static int write_all(int file, const char *text, size_t length)
+{
+    struct pin_signals before;
+    long done = 1;
+    pin_signals_hold(&before);
+    while (length > 0 && (done > 0 || done == -EINTR)) {
+        done = profile_syscall(SYS_write, file, (long)text, (long)length, 0, 0, 0);
+        const size_t written = done > 0 ? (size_t)done : 0;
+        text += written;
+        length -= written;
+    }
+    pin_signals_release(&before);
+    return length == 0 ? 0 : done < 0 ? (int)done : -EIO;
+}
+
 /* A closed or full stderr is not this program's trouble. */
 static void write_line(const char *line, size_t length)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     struct timespec at_once = {0};
-    struct pin_signals before;
-    if (profile_syscall(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) == 0) {
-        return;
+    if (profile_syscall(SYS_ppoll, (long)&ready, 1, (long)&at_once, 0, 0, 0) != 0) {
+        (void)write_all(STDERR_FILENO, line, length);
     }
-    pin_signals_hold(&before);
-    (void)profile_syscall(SYS_write, STDERR_FILENO, (long)line, (long)length, 0, 0, 0);
-    pin_signals_release(&before);
 }
 
 /* process 0: the line is the whole program's. */
@@ -141,21 +152,6 @@ void pin_log(bool verbose, const char *format, ...)
 /* -- small files -- */
 
 #define FILE_MODE 0666 /* before the umask */
-
-static int write_all(int file, const char *text, size_t length)
-{
-    struct pin_signals before;
-    long done = 1;
-    pin_signals_hold(&before);
-    while (length > 0 && (done > 0 || done == -EINTR)) {
-        done = profile_syscall(SYS_write, file, (long)text, (long)length, 0, 0, 0);
-        const size_t written = done > 0 ? (size_t)done : 0;
-        text += written;
-        length -= written;
-    }
-    pin_signals_release(&before);
-    return length == 0 ? 0 : done < 0 ? (int)done : -EIO;
-}
 
 /* The kernel's rule for links and files in folders that everybody may write to (protected_symlinks,
  * which a rename would go round, and protected_regular, which some systems lack): only the folder's

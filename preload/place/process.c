@@ -159,6 +159,12 @@ static void recall_priority(void)
     }
 }
 
+static void end_planning(void)
+{
+    PIN_GIVES(HOLDS_PLANNING);
+    atomic_store(&pin_life.planning, false);
+}
+
 void pin_process_note_start(void)
 {
     const int saved = errno;
@@ -167,9 +173,10 @@ void pin_process_note_start(void)
         atomic_exchange(&pin_life.planning, true)) {
         return;
     }
+    PIN_TAKES(HOLDS_PLANNING);
     pin_here.start_is_lost = pin_filter_is_there();
     pin_here.start_is_known = !pin_here.start_is_lost && profile_mask_get(0, &pin_here.start) == 0;
-    atomic_store(&pin_life.planning, false);
+    end_planning();
     errno = saved;
 }
 
@@ -341,13 +348,14 @@ bool pin_process_may_call(void)
     if (atomic_exchange(&pin_life.planning, true)) {
         return false;
     }
+    PIN_TAKES(HOLDS_PLANNING);
     pin_self.inside = true;
     if (!try_calls()) {
         atomic_store_explicit(&pin_life.state, RETIRED, memory_order_release);
     }
     pin_self.inside = outside;
     atomic_store(&pin_life.calls_known, true);
-    atomic_store(&pin_life.planning, false);
+    end_planning();
     return !is_retired();
 }
 
@@ -359,6 +367,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
         atomic_exchange(&pin_life.planning, true)) {
         return pin_life_state() == PLANNED ? &pin_here : NULL;
     }
+    PIN_TAKES(HOLDS_PLANNING);
     pin_self.inside = true;
     if (pin_process_wants_plan(comes)) {
         pin_life.planned_for_team = comes != PIN_REST_COMES;
@@ -369,7 +378,7 @@ struct pin_process *pin_process_plan(enum pin_comes comes)
         }
     }
     pin_self.inside = outside;
-    atomic_store(&pin_life.planning, false);
+    end_planning();
     return pin_life_state() == PLANNED ? &pin_here : NULL;
 }
 
@@ -379,6 +388,7 @@ void pin_process_lock(void)
 {
     struct pin_shield shield;
     pin_shield_raise(&shield);
+    PIN_TAKES(HOLDS_LOCK);
     pin_self.has_lock = true; /* first: a handler may end the program in between */
     if (pthread_mutex_lock(&lock) == EOWNERDEAD) {
         pthread_mutex_consistent(&lock);
@@ -400,6 +410,7 @@ void pin_process_unlock(void)
     pin_self.inside = pin_self.outside;
     pthread_mutex_unlock(&lock);
     pin_self.has_lock = false;
+    PIN_GIVES(HOLDS_LOCK);
     pin_shield_lower(&shield);
 }
 
@@ -591,6 +602,7 @@ static void begin_anew(pid_t pid)
         pin_pages_claim();
     }
     pin_self.has_lock = false;
+    pin_self.has = 0;
     make_lock();
     pin_watch_forget();
     pin_registry_forget(&pin_here.registry);

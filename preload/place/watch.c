@@ -471,11 +471,13 @@ void pin_watch_start(void)
     (void)pin_watch_stop(); /* one that has ended by itself */
     if (atomic_compare_exchange_strong(&watch.state, &before, IN_CHANGE)) {
         const bool outside = pin_self.inside;
+        PIN_TAKES(HOLDS_WATCH);
         pin_self.inside = true;
         if (pin_pages_with_stack(start_or_avoid) < 0) {
             atomic_store(&watch.state, UNABLE);
         }
         pin_self.inside = outside;
+        PIN_GIVES(HOLDS_WATCH);
     }
 }
 
@@ -490,6 +492,7 @@ bool pin_watch_stop(void)
         sched_yield(); /* another thread is at it */
     }
     struct pin_shield shield;
+    PIN_TAKES(HOLDS_WATCH);
     pin_shield_raise(&shield);
     atomic_store(&watch.stop, 1);
     profile_syscall(SYS_futex, (long)&watch.stop, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
@@ -497,6 +500,7 @@ bool pin_watch_stop(void)
     if (!look.has_looked) {
         atomic_store(&watch.not_before_ns, profile_now_ns() + REST_NS);
     }
+    PIN_GIVES(HOLDS_WATCH);
     atomic_store(&watch.state, NO_WATCH);
     pin_shield_lower(&shield);
     return true;

@@ -170,12 +170,14 @@ void pin_why_say(void)
     if ((!pin_here.options.verbose && !pin_here.options.report) || atomic_exchange(&saying, true)) {
         return;
     }
+    PIN_TAKES(HOLDS_SAYING);
     pin_process_lock();
     pin_why_take_over();
     pin_process_unlock();
     if (is_news()) {
         (void)pin_pages_with_stack(say_pools);
     }
+    PIN_GIVES(HOLDS_SAYING);
     atomic_store(&saying, false);
 }
 
