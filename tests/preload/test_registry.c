@@ -1,6 +1,6 @@
 /* Do programs that know nothing of each other keep apart while there are free PUs, also when they
  * choose at once, and does a killed or stopped holder do no harm? */
-#include "tests/preload/registry.h"
+#include "tests/preload/registry/registry.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,8 +3,8 @@
  * leaves the files of the process. spin alone: the main thread ends before its worker, which ends
  * by the kernel's call. spin after MS: a worker lives for so long; how many threads there are when
  * it has been joined, by C11's function too, and whether the process may have a namespace then for
- * which it must have one alone. spin root: the main thread has a root of its own beside a worker, and
- * enters a namespace for which it must have; how many threads there are some time later. */
+ * which it must have one alone. spin root: the main thread has a root of its own beside a worker,
+ * and enters a namespace for which it must have; how many threads there are some time later. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>

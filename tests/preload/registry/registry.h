@@ -1,6 +1,6 @@
 /* The registry of this test and other processes that take PUs in it. */
-#ifndef SERVET_TESTS_PRELOAD_REGISTRY_H
-#define SERVET_TESTS_PRELOAD_REGISTRY_H
+#ifndef SERVET_TESTS_PRELOAD_REGISTRY_REGISTRY_H
+#define SERVET_TESTS_PRELOAD_REGISTRY_REGISTRY_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* Does the registry stand what a program does to the file and its descriptors, and is it found by
  * other users and in other containers, whatever anyone locks in it? */
-#include "tests/preload/registry.h"
+#include "tests/preload/registry/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
