@@ -332,7 +332,7 @@ static void prepare(void)
     const int verbose = pin_here.options.verbose ? STDERR_FILENO + 1 : 0;
     look.has_looked = true;
     look.kept = pin_here.registry.kept;
-    profile_syscall(SYS_close_range, look.kept > verbose ? look.kept + 1 : verbose, UINT_MAX,
+    profile_syscall(SYS_close_range, look.kept > verbose ? look.kept + 1 : verbose, (long)UINT_MAX,
                     CLOSE_RANGE_UNSHARE, 0, 0, 0);
     if (look.kept > verbose) {
         profile_syscall(SYS_close_range, verbose, look.kept - 1, 0, 0, 0, 0);
