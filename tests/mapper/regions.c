@@ -160,7 +160,9 @@ static void mirror_set(const struct profile_set *pus, struct profile_set *set)
     for (size_t i = 0; i < set->count; i++) {
         set->ids[i] = pus->ids[pus->count - 1 - profile_set_position(pus, set->ids[i])];
     }
-    qsort(set->ids, set->count, sizeof *set->ids, by_number);
+    if (set->count) {
+        qsort(set->ids, set->count, sizeof *set->ids, by_number);
+    }
 }
 
 static int by_first(const void *a, const void *b)
@@ -174,7 +176,9 @@ static void mirror_relation(const struct profile_set *pus, struct profile_relati
     for (size_t g = 0; g < relation->group_count; g++) {
         mirror_set(pus, &relation->groups[g]);
     }
-    qsort(relation->groups, relation->group_count, sizeof *relation->groups, by_first);
+    if (relation->group_count) {
+        qsort(relation->groups, relation->group_count, sizeof *relation->groups, by_first);
+    }
 }
 
 static void mirror_nodes(struct profile_class *of)

@@ -127,6 +127,7 @@ static int counted_traverse(struct machine *machine, const struct machine_traver
 
 TEST(knees_are_measured_in_more_detail)
 {
+    struct machine_ops counting;
     FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     FREED_BY(probe_cache_free) struct probe_cache found;
@@ -134,7 +135,7 @@ TEST(knees_are_measured_in_more_detail)
     snprintf(path, sizeof path, "%s/two-packages.json",
              getenv("MACHINES")); /* 32 KiB, 256 KiB and 8 MiB */
     ck_assert_msg(probe_machine_open_simulated(path, 1, &machine, &error) == 0, "%s", error.text);
-    struct machine_ops counting = *machine.ops;
+    counting = *machine.ops;
     honest = machine.ops;
     counting.traverse = counted_traverse;
     machine.ops = &counting;

@@ -90,10 +90,11 @@ static int copy_of_the_first(struct machine *machine, const struct machine_copy 
 
 TEST(a_pu_is_scaled_though_there_is_no_time_for_the_next)
 {
+    struct machine_ops ops;
     FREED_BY(probe_machine_close) struct machine machine;
     FREED_BY(probe_memory_rounds_free) struct memory_rounds rounds;
     open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
+    ops = *machine.ops;
     ops.copy = copy_of_the_first;
     machine.ops = &ops;
     struct probe probe = {.machine = &machine};

@@ -245,8 +245,8 @@ static int full(struct machine *machine, const struct machine_traversal *what, c
 /* No answer tells with whom it is, so it stays with those that it is declared to be with. */
 TEST(of_a_pu_whose_answers_all_say_nothing_others_do_not_tell)
 {
-    FREED_BY(probe_machine_close) struct machine machine;
     struct machine_ops ops;
+    FREED_BY(probe_machine_close) struct machine machine;
     FREED_BY(probe_sharing_free) struct probe_sharing found;
     open_one_declared(&machine, 1);
     struct probe probe = {
@@ -275,8 +275,8 @@ static int disturbed(struct machine *machine, const struct machine_traversal *wh
 TEST(where_there_is_no_time_to_ask_others_one_pair_does_not_speak_for_them, .loops = 2)
 {
     const struct probe_cache caches = {.count = 1, .levels = {{.size_bytes = SHARED_L2}}};
-    FREED_BY(probe_machine_close) struct machine machine;
     struct machine_ops ops;
+    FREED_BY(probe_machine_close) struct machine machine;
     struct probe_sharing found;
     open_declared(&machine, 1, false);
     struct probe probe = {.machine = &machine,

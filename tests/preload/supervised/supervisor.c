@@ -181,7 +181,7 @@ static void answer_mask(const struct question *question)
                 tid = arguments[0] ? (pid_t)arguments[0] : caller;
     struct supervised *it = see_thread(tid);
     uint64_t mask = it ? it->mask : 0;
-    const size_t bytes = arguments[1] < sizeof mask ? arguments[1] : sizeof mask;
+    const size_t bytes = arguments[1] < sizeof mask ? (size_t)arguments[1] : sizeof mask;
     if (!it) {
         question->answer->error = -ESRCH;
     } else if (question->asked->data.nr == SYS_sched_getaffinity) {

@@ -174,10 +174,10 @@ static size_t open_pair(struct machine *machine, struct machine_ops *ops)
 
 TEST(messages_that_do_not_settle_are_not_asked_again_after_the_deadline)
 {
+    struct machine_ops ops;
     FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    struct machine_ops ops;
     const size_t all = open_pair(&machine, &ops);
     ops.exchange = ever_faster;
     ops.elapsed = second_each;
@@ -204,10 +204,10 @@ static int over_then(struct machine *machine, const struct machine_exchange *wha
 
 TEST(messages_that_were_measured_stay_whenever_the_time_is_over)
 {
+    struct machine_ops ops;
     FREED_BY(probe_machine_close) struct machine machine;
     struct servet_error error;
     struct profile_communication found;
-    struct machine_ops ops;
     const size_t all = open_pair(&machine, &ops);
     ops.exchange = over_then;
     for (over_from = 1; over_from <= 30; over_from++) {

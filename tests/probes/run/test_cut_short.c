@@ -382,6 +382,7 @@ static int no_message(struct machine *machine, const struct machine_exchange *wh
 /* Standard error of a run without time for MPI, with messages between threads or without any. */
 static void said_without_time_for_mpi(bool messages, int expected, char *text, size_t size)
 {
+    struct machine_ops ops;
     FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile = NULL;
     struct servet_error error = {.text = ""};
@@ -389,7 +390,7 @@ static void said_without_time_for_mpi(bool messages, int expected, char *text, s
     FILE *file = tmpfile();
     const int shown = dup(STDERR_FILENO);
     open_machine_of("two-packages", &machine);
-    struct machine_ops ops = *machine.ops;
+    ops = *machine.ops;
     ops.exchange = messages ? ops.exchange : no_message;
     machine.ops = &ops;
     machine.name = "native";

@@ -52,6 +52,7 @@ static int exchange(struct machine *machine, const struct machine_exchange *what
 
 static struct servet_profile *run_under(double quota, unsigned probes)
 {
+    struct machine_ops counting;
     FREED_BY(probe_machine_close) struct machine machine;
     struct servet_profile *profile;
     struct servet_error error;
@@ -63,7 +64,7 @@ static struct servet_profile *run_under(double quota, unsigned probes)
                             .progress = &progress};
     open_machine_of("two-packages", &machine);
     simulated = machine.ops;
-    struct machine_ops counting = *simulated;
+    counting = *simulated;
     counting.traverse = traverse;
     counting.copy = copy;
     counting.exchange = exchange;
