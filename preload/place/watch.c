@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "preload/base/libc.h"
 #include "preload/base/pages.h"
