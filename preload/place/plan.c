@@ -217,8 +217,8 @@ static void add_main(struct planning *planning, const uint32_t *pus, size_t coun
 
 /* Leaves this rank's PUs of `total` of all ranks, the first `sure` of which are used for sure: with
  * `threads` so many for one rank after the other, else one for each in turn. */
-static int keep_own(struct planning *planning, uint32_t *all, size_t total, uint32_t threads,
-                    size_t sure, struct pin_plan *plan)
+static void keep_own(struct planning *planning, uint32_t *all, size_t total, uint32_t threads,
+                     size_t sure, struct pin_plan *plan)
 {
     const size_t ranks = count_dividers(planning), step = threads ? 1 : ranks,
                  own = ranks > 1 ? planning->launcher->local_rank : 0;
@@ -234,7 +234,6 @@ static int keep_own(struct planning *planning, uint32_t *all, size_t total, uint
         all[i] = all[at];
     }
     plan->pus = all;
-    return 0;
 }
 
 /* Slots r, r + L, r + 2L … of the whole order; ranks share PUs where there are more of them than
@@ -261,7 +260,8 @@ static int deal_out(struct planning *planning, uint32_t threads, struct pin_plan
         free(order);
         return code;
     }
-    return keep_own(planning, order, share ? share : total, 0, sure, plan);
+    keep_own(planning, order, share ? share : total, 0, sure, plan);
+    return 0;
 }
 
 /* The region of this rank when each of the node's ranks has `threads` threads. */
@@ -283,7 +283,8 @@ static int take_region(struct planning *planning, uint32_t threads, struct pin_p
         free(all);
         return code;
     }
-    return keep_own(planning, all, ranks * threads, threads, ranks * threads, plan);
+    keep_own(planning, all, ranks * threads, threads, ranks * threads, plan);
+    return 0;
 }
 
 /* Where others hold every PU, those that have more company than the least: of jobs, then of their
