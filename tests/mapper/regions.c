@@ -149,19 +149,18 @@ static void find_levels(struct machine *m)
 
 /* -- mirror images: the last PU becomes the first, and so does every group -- */
 
-static int by_number(const void *a, const void *b)
+static uint32_t mirror(const struct profile_set *pus, uint32_t pu)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    return pus->ids[pus->count - 1 - profile_set_position(pus, pu)];
 }
 
+/* From both ends, so that it stays in order. */
 static void mirror_set(const struct profile_set *pus, struct profile_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        set->ids[i] = pus->ids[pus->count - 1 - profile_set_position(pus, set->ids[i])];
-    }
-    if (set->count) {
-        qsort(set->ids, set->count, sizeof *set->ids, by_number);
+    for (size_t low = 0, high = set->count; low < high--; low++) {
+        const uint32_t last = mirror(pus, set->ids[low]);
+        set->ids[low] = mirror(pus, set->ids[high]);
+        set->ids[high] = last;
     }
 }
 
