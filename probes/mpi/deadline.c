@@ -2,7 +2,7 @@
  * MPI library, where nothing but a signal reaches it. The handler therefore only does what is
  * allowed in one: it writes a line that was prepared before, and ends the process. */
 #include "probes/mpi/mpi.h"
-#include "profile/base/file.h"
+#include "profile/processes/process.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -79,11 +79,10 @@ static bool is_launcher(pid_t pid)
 {
     static const char *const names[] = {"mpirun",  "mpiexec", "orterun",        "orted",
                                         "prterun", "prted",   "hydra_pmi_proxy"};
-    char path[32], name[64];
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    profile_first_line(path, name, sizeof name);
+    struct profile_stat it = {0};
+    (void)profile_stat_read(pid, pid, &it);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strncmp(name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
+        if (strncmp(it.name, names[i], strlen(names[i])) == 0) { /* also mpirun.openmpi */
             return true;
         }
     }

@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profile/base/file.h"
+#include "profile/processes/process.h"
 
 /* A rank stays awake for a while after an order: the next order comes some 0.3 ms after an
  * answer. */
@@ -162,10 +163,10 @@ static double limited_batch(const struct ranks *ranks, char *buffer, const struc
 /* Since this thread began; 0 where the kernel keeps no account. */
 static double waited_for_pu(void)
 {
-    char line[96];
-    unsigned long long ran, waited;
-    profile_first_line("/proc/thread-self/schedstat", line, sizeof line);
-    return sscanf(line, "%llu %llu", &ran, &waited) == 2 ? (double)waited * 1e-9 : 0;
+    uint64_t ran, waited;
+    return profile_schedstat_read(getpid(), (pid_t)syscall(SYS_gettid), &ran, &waited)
+               ? (double)waited * 1e-9
+               : 0;
 }
 
 /* The smallest batch, alone and beside others: disturbance only lengthens, and beside others every
