@@ -183,11 +183,11 @@ static bool is_zero(const char *value)
     return value && strcmp(value, "0") == 0;
 }
 
-bool pin_options_read(struct pin_options *out)
+void pin_options_read(struct pin_options *out)
 {
     const char *values[PIN_OPTION_COUNT] = {NULL};
     if (!find_values(values)) {
-        return false;
+        return;
     }
     out->mem_prior = is_on(values[PIN_MEM_PRIOR]);
     out->comm_prior = is_on(values[PIN_COMM_PRIOR]);
@@ -209,7 +209,6 @@ bool pin_options_read(struct pin_options *out)
     out->helpers = copy_patterns(values[PIN_HELPERS], PIN_HELPERS, out, copies.helpers);
     out->workers = copy_patterns(values[PIN_WORKERS], PIN_WORKERS, out, copies.workers);
     errno = saved;
-    return true;
 }
 
 size_t pin_options_misspelt(const char *variable, const char **right)

@@ -67,7 +67,7 @@ struct pin_options {
 
 /* Reads the environment. A switch is on when it is set to anything but "" and "0". Opens nothing,
  * allocates nothing. `out` must be all zeros; its texts hold until the next call. */
-bool pin_options_read(struct pin_options *out);
+void pin_options_read(struct pin_options *out);
 
 /* Says on stderr which value was too long, if one was. */
 void pin_options_say_refused(const struct pin_options *options);

@@ -88,8 +88,9 @@ static pid_t known_number(void)
 
 /* Reads the environment if that has not been done. Called by the constructor and by
  * every interposer: a library's constructor may create threads before ours runs (a preloaded
- * object's runs last). No call of the kernel is made but one of the loader's (fstat), where a
- * variable of ours is set. In a privileged program (AT_SECURE) the shim does nothing for good. */
+ * object's runs last). No call of the kernel is made but one of the loader's (fstat), where a line
+ * may come of the variables, and getcwd() for a file's name without a folder. In a privileged
+ * program (AT_SECURE) the shim does nothing for good. */
 static void start_process(void)
 {
     if (pin_life_state() != NEW) {
@@ -106,7 +107,8 @@ static void start_process(void)
     pin_pages_start();
     pin_life.pid = known_number();
     int saved = errno;
-    if (pin_options_read(&pin_here.options)) {
+    pin_options_read(&pin_here.options);
+    if (pin_here.options.verbose || pin_here.options.report || pin_here.options.profile) {
         pin_log_start();
     }
     errno = saved;
