@@ -7,6 +7,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "preload/base/order.h"
+
+#ifdef PIN_CHECK_LOCK
+__thread unsigned pin_has __attribute__((tls_model("initial-exec")));
+#endif
+
 /* The shim and the tracer define the same names; they call each other only in the order of
  * LD_PRELOAD. */
 static bool is_ours(const char *path)

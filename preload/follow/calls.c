@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "preload/base/next.h"
+#include "preload/base/order.h"
 
 /* cudaErrorSharedObjectInitFailed, and the same number with HIP and with the driver. */
 #define NO_RUNTIME 303
@@ -92,7 +93,7 @@ static void follow(const struct family *family, int device, bool allocates)
     if (atomic_load_explicit(&over, memory_order_relaxed)) {
         return;
     }
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_GPU, &lock);
     if (device < 0) {
         *(void **)&which = pin_next(family->which);
         device = which && which(&device) == 0 ? device : -1;
@@ -100,7 +101,7 @@ static void follow(const struct family *family, int device, bool allocates)
     if (device >= 0) {
         take_device(family, device, allocates);
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_GPU, &lock);
     errno = saved;
 }
 

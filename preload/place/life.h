@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "preload/base/order.h"
 #include "preload/base/shield.h"
 #include "preload/place/process.h"
 
@@ -34,7 +35,6 @@ struct pin_self {
     bool inside;  /* does the shim's own work */
     bool outside; /* what `inside` was before it took the lock */
     bool has_lock;
-    unsigned has;    /* bits of pin_order, in the tests' builds */
     bool is_main;    /* also in a fork's child, whose one thread is the main thread from then on */
     bool shut;       /* in a sandbox of its own */
     bool shut_child; /* its vfork child is */
@@ -44,21 +44,6 @@ struct pin_self {
     struct pin_thread *told_record; /* its record then */
 };
 extern __thread struct pin_self pin_self __attribute__((tls_model("initial-exec")));
-
-/* What one thread has at a time, in the order in which it may take them: `planning`; to make or end
- * the watch, which is waited for; to say why a pool is left; the lock. The tests' builds check it,
- * and that the lock is had where it is needed. The tracer's three locks and the flags of follow
- * are in other libraries, and nothing of these is taken while one is had. */
-enum pin_order { HOLDS_PLANNING, HOLDS_WATCH, HOLDS_SAYING, HOLDS_LOCK };
-#ifdef PIN_CHECK_LOCK
-#define PIN_TAKES(it) (pin_self.has >> (it) ? __builtin_trap() : (void)(pin_self.has |= 1u << (it)))
-#define PIN_GIVES(it) ((void)(pin_self.has &= ~(1u << (it))))
-#define PIN_NEEDS_LOCK() (pin_self.has >> HOLDS_LOCK ? (void)0 : __builtin_trap())
-#else
-#define PIN_TAKES(it) ((void)0)
-#define PIN_GIVES(it) ((void)0)
-#define PIN_NEEDS_LOCK() ((void)0)
-#endif
 
 static inline int pin_life_state(void)
 {

@@ -1,9 +1,9 @@
 /* Which thread of this process has which PU. The rules are drawn in pools.h. */
 #include "preload/place/pools.h"
 
+#include "preload/base/order.h"
 #include "preload/base/pages.h"
 #include "preload/node/registry_file.h"
-#include "preload/place/life.h"
 #include "profile/base/format_safe.h"
 #include "profile/base/hash.h"
 

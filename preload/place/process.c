@@ -604,7 +604,7 @@ static void begin_anew(pid_t pid)
         pin_pages_claim();
     }
     pin_self.has_lock = false;
-    pin_self.has = 0;
+    PIN_HAS_NOTHING();
     make_lock();
     pin_watch_forget();
     pin_registry_forget(&pin_here.registry);

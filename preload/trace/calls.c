@@ -70,7 +70,7 @@ static struct entry **find_request(trace_word request)
 
 static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_REQUESTS, &lock);
     struct entry **at = find_request(request), *entry = *at;
     if (!entry && (entry = calloc(1, sizeof *entry))) {
         *at = entry;
@@ -80,24 +80,24 @@ static void request_keep(trace_word request, int32_t peer, uint64_t bytes)
         entry->peer = peer;
         entry->bytes = bytes;
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_REQUESTS, &lock);
 }
 
 static void request_forget(trace_word request)
 {
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_REQUESTS, &lock);
     struct entry **at = find_request(request), *entry = *at;
     if (entry) {
         *at = entry->next;
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_REQUESTS, &lock);
     free(entry);
 }
 
 static void request_start(trace_word request)
 {
     static const struct trace_group world = {.size = INT32_MAX, .me = -1};
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_REQUESTS, &lock);
     const struct entry *entry = *find_request(request);
     if (entry) {
         pin_trace_count_to(&world, entry->peer < 0 ? pin_trace_counts.ranks : entry->peer,
@@ -106,7 +106,7 @@ static void request_start(trace_word request)
             pin_trace_time_message(entry->peer);
         }
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_REQUESTS, &lock);
 }
 
 /* -- counting by the row -- */

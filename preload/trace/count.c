@@ -208,7 +208,7 @@ static struct trace_group *get(trace_word passed, asking *ask)
         last.freed == __atomic_load_n(&freed, __ATOMIC_ACQUIRE)) {
         return last.group;
     }
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_GROUPS, &lock);
     struct trace_group **at = find_group(handle);
     if (!*at) {
         *at = make_group(handle, ask);
@@ -216,7 +216,7 @@ static struct trace_group *get(trace_word passed, asking *ask)
     last.group = *at;
     last.handle = handle;
     last.freed = freed;
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_GROUPS, &lock);
     return last.group;
 }
 
@@ -232,7 +232,7 @@ struct trace_group *pin_trace_group_of_window(trace_word window)
 
 void pin_trace_group_forget(trace_word passed)
 {
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_GROUPS, &lock);
     struct trace_group **at = find_group(trace_handle(passed)), *group = *at;
     if (group) {
         spread(group);
@@ -242,18 +242,18 @@ void pin_trace_group_forget(trace_word passed)
         free(group->neighbours);
         free(group);
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_GROUPS, &lock);
 }
 
 void pin_trace_groups_spread(void)
 {
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_GROUPS, &lock);
     for (uint32_t i = 0; i < LISTS; i++) {
         for (struct trace_group *group = lists[i]; group; group = group->next) {
             spread(group);
         }
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_GROUPS, &lock);
 }
 
 /* -- neighbours -- */
@@ -305,7 +305,7 @@ static int dist_graph_neighbours(struct trace_group *group)
 void pin_trace_group_find_neighbours(struct trace_group *group)
 {
     int kind = 0, count = 0;
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_GROUPS, &lock);
     if (group->neighbour_count < 0) {
         if (pin_trace_mpi.topo_test(group->handle, &kind) != 0 || kind <= 0) {
             count = 0;
@@ -317,5 +317,5 @@ void pin_trace_group_find_neighbours(struct trace_group *group)
         }
         __atomic_store_n(&group->neighbour_count, count, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_GROUPS, &lock);
 }

@@ -180,9 +180,9 @@ bool pin_trace_begin(void)
 {
     int saved = errno;
     pin_trace_inside = true;
-    pthread_mutex_lock(&lock);
+    pin_order_lock(HOLDS_TRACE, &lock);
     begin_locked();
-    pthread_mutex_unlock(&lock);
+    pin_order_unlock(HOLDS_TRACE, &lock);
     pin_trace_inside = false;
     errno = saved;
     return __atomic_load_n(&pin_trace_state, __ATOMIC_ACQUIRE) == TRACE_ON;

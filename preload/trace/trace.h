@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "preload/base/next.h"
+#include "preload/base/order.h"
 #include "preload/place/launcher.h"
 #include "preload/place/options.h"
 #include "preload/place/priority_cache.h"
