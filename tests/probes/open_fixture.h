@@ -25,12 +25,17 @@ static inline int open_simulated(const char *path, uint64_t seed, struct machine
     return rc;
 }
 
-static inline void open_machine_of(const char *name, struct machine *machine)
+static inline void open_machine_seeded(const char *name, uint64_t seed, struct machine *machine)
 {
     char path[4096];
     struct servet_error error;
     snprintf(path, sizeof path, "%s/%s.json", getenv("MACHINES"), name);
-    ck_assert_msg(open_simulated(path, 1, machine, &error) == 0, "%s", error.text);
+    ck_assert_msg(open_simulated(path, seed, machine, &error) == 0, "%s", error.text);
+}
+
+static inline void open_machine_of(const char *name, struct machine *machine)
+{
+    open_machine_seeded(name, 1, machine);
 }
 
 /* Result of probe_machine_open_simulated() for a description with a file m.csv beside it (NULL:
