@@ -9,8 +9,19 @@
 #ifndef SERVET_TESTS_BASE_RUNNER_H
 #define SERVET_TESTS_BASE_RUNNER_H
 
+/* What nearly every test takes from the system, and its files. */
 #include <check.h>
+#include <errno.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/base/scratch.h"
 
 /* Options of one test; all are optional. */
 struct test_options {

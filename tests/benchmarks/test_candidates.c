@@ -1,10 +1,7 @@
 /* Are the tuner's candidates what servet-map --suggest proposes, and its neighbours? */
-#include <stdlib.h>
-
 #include "benchmarks/bench/candidates.h"
 #include "mapper/map.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 static struct bench_candidates found;
 

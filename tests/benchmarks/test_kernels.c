@@ -1,6 +1,4 @@
 /* Do the kernels pass their own checks, in each form and on any number of ranks? */
-#include <string.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 

@@ -1,9 +1,5 @@
 /* Does the race find the fastest of many in few runs, whatever disturbs them? Simulated programs:
  * the best is known, and no run takes time. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "benchmarks/bench/race.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

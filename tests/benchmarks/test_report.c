@@ -1,6 +1,4 @@
 /* Does servet-bench give the reason that holds where servet is slower? */
-#include <string.h>
-
 #include "benchmarks/bench/report.h"
 #include "tests/base/runner.h"
 

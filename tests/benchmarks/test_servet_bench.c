@@ -1,15 +1,9 @@
 /* Does servet-bench compare what it says, and refuse what it cannot compare, in one line? */
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 #define bench(...) run_command(SERVET_BENCH " " __VA_ARGS__)
 

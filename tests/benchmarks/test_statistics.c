@@ -1,6 +1,4 @@
 /* Are the intervals of servet-bench what they are said to be, and which files are NPB programs? */
-#include <stdint.h>
-
 #include "benchmarks/bench/programs.h"
 #include "benchmarks/bench/statistics.h"
 #include "tests/base/runner.h"

@@ -4,15 +4,10 @@
 #include <jansson.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 #define tune(...) run_command(SERVET_BENCH " --tune " __VA_ARGS__)
 #define FIGURE "--metric 'figure ([0-9.]+)' "

@@ -1,15 +1,10 @@
 /* Does what a node measures by itself come back as it was written, and trouble as a line that says
  * what it was? */
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "probes/network/network.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 /* Answer of the node, with this command for servet-probe. */
 static char *said(const char *command)

@@ -1,8 +1,5 @@
 /* Are the layers of a network right although most of its pairs are never measured, and is it said
  * where they are not? */
-#include <math.h>
-#include <stdlib.h>
-
 #include "probes/network/network.h"
 #include "probes/pairs/layers.h"
 #include "probes/pairs/messages.h"

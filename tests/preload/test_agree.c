@@ -5,16 +5,12 @@
  * a profile and a mask of all its PUs; the plugin writes its part of that environment through the
  * four functions of Slurm that it calls, which stand here in Slurm's place. */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "preload/place/places.h"
 #include "preload/place/process.h"
 #include "profile/model.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/machine.h"
 
 #define MOST_THREADS 256

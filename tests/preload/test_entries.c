@@ -1,10 +1,6 @@
 /* Does a process become a rank, on the PU of its rank, in every entry of MPI, Fortran's MPI and
  * OpenSHMEM that a program can come through? The library behind them is a stub, so each entry
  * stands alone: none is reached through another. And is none of them seen where there is no MPI? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

@@ -1,18 +1,10 @@
 /* Is a report only appended to a file of one's own in a folder open to all, and is no file read
  * that others could have written? */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "preload/node/log.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 #define SOMEBODY 12345 /* neither this user nor root */
 

@@ -6,9 +6,6 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -20,7 +17,6 @@
 #include "profile/base/clock.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 #include "tests/preload/programs/filter.h"

@@ -3,10 +3,6 @@
  *
  * servet-pin's own code reads the variables and chooses, on machines that are not here: the mask
  * that it would set is taken down instead. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "mapper/devices/devices.h"
@@ -14,7 +10,6 @@
 #include "preload/command/given.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/machine.h"
 
 /* -- machines -- */

@@ -1,16 +1,10 @@
 /* Does servet-pin put a rank beside its GPU, tell it which one, and leave alone what somebody else
  * has chosen? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "profile/base/mask.h"
 #include "profile/model.h"
 #include "report/report.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/here.h"
 
 static const char *profile_with_gpus(uint32_t vendor, bool both_last)

@@ -1,16 +1,11 @@
 /* Which ranks and PUs do the launcher's variables give, and which values are refused? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "preload/place/launcher.h"
 #include "preload/place/places.h"
 #include "profile/base/nearness.h"
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 

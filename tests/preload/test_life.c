@@ -1,10 +1,5 @@
 /* Threads end, pools churn, processes are made: does every slot come back however its thread ended,
  * and does no child inherit the one PU of the thread that made it? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

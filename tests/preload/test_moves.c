@@ -3,19 +3,14 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "preload/node/registry.h"
 #include "preload/place/life.h"
 #include "profile/base/clock.h"
 #include "profile/base/ticks.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 /* A thread as a look has found it. */
 struct seen {

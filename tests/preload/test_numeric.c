@@ -1,11 +1,6 @@
 /* Are the threads of a numeric library's own pool workers with a PU each, and does nothing collapse
  * to one thread for it: numpy with OpenBLAS in a Python program, with an OpenMP runtime that is
  * loaded after it? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

@@ -1,11 +1,6 @@
 /* Does an OpenMP program that knows nothing of us end with every worker on its own PU, in the
  * mapper's order, and still count all its processors? Run once with a program of gcc (libgomp) and
  * once with one of clang (libomp). */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

@@ -1,10 +1,5 @@
 /* Is every thread told by who owns it, in whatever way and at whatever time it is made, and does
  * every caller that counts PUs hear the process's set while everybody else hears the truth? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "profile/processes/roles.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"

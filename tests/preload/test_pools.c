@@ -1,14 +1,10 @@
 /* Which thread of a process has which PU? No two have the same; the team comes first, other pools
  * are placed whole or left whole; two jobs share none while there are others. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "preload/place/pools.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 
 enum { MOST_PLACES = 16, MOST_THREADS = 64 };
 

@@ -1,15 +1,9 @@
 /* Is the shim nothing at all to a program that makes no thread: no file opened, no mask touched, no
  * library loaded, nothing printed? And is what it puts into a process no more than it says? */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 
 static struct child child;

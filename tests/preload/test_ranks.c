@@ -5,11 +5,6 @@
  *     test_ranks LAUNCHER PREFIX      LAUNCHER: path of mpirun; programs PREFIXranks,
  *                                     PREFIXranks_f90 and so on
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"

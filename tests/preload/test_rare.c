@@ -1,8 +1,6 @@
 /* Programs that do what few do, with threads that end without a word, with forks that libc does not
  * see, with attributes and stacks: do they see what they would without the shim, and is a place
  * neither lost nor given to another process? */
-#include <string.h>
-
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"

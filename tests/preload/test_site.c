@@ -1,15 +1,10 @@
 /* Can the shim be left switched on for everybody: in programs with the smallest stacks, at the
  * limits of the shell, in a sandbox of their own, with a stderr that is gone, without /proc and
  * /sys, and below debuggers? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 

@@ -1,11 +1,5 @@
 /* Other people's programs under the shim: does what they do themselves with masks count, do they
  * hear what they would hear without it, and does a sandbox of theirs stay unharmed? */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/preload/child.h"

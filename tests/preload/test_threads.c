@@ -1,12 +1,6 @@
 /* Does a program of plain threads get one PU per thread, from the profile that the user names, and
  * does a profile that cannot be used cost one line and nothing else? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 

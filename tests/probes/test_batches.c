@@ -2,12 +2,7 @@
  * their check of whether pairs disturb one another, a cancelled batch, a worker that fails in one?
  * The workers of eight PUs share those that this process has, so that no figure means anything;
  * what counts is that all come to an end, and how. */
-#include <errno.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "probes/native/native.h"
 #include "probes/run/progress.h"

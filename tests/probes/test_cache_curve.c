@@ -1,8 +1,4 @@
 /* Which samples count, and are more taken where the curve bends? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/simulated/simulated.h"

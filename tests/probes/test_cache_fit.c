@@ -1,7 +1,4 @@
 /* Are levels and sizes read off curves whose truth is known? */
-#include <errno.h>
-#include <math.h>
-
 #include "probes/cache/probe.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

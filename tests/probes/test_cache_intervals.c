@@ -2,10 +2,6 @@
  * Machines are drawn from a fixed seed; their samples are drawn from the model of misses, which
  * takes no simulated machine: dozens of levels within seconds. Whole probes of drawn machines are
  * judged by benchmarks/laboratory/probes/accuracy.sh. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "probes/cache/probe.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

@@ -1,7 +1,4 @@
 /* Do the miss shapes agree with what is known of caches? */
-#include <math.h>
-#include <stdlib.h>
-
 #include "probes/cache/probe.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

@@ -2,10 +2,6 @@
  * have policies that the fit knows; this one's second level has none of them, and its curve alone
  * allows 0.9 to 1.3 MiB. Samples of simulated machines are
  * those that noise makes hard to tell from. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 

@@ -1,8 +1,5 @@
 /* Are similar values found similar, different ones different, and single outliers no cluster of
  * their own? */
-#include <errno.h>
-#include <math.h>
-
 #include "probes/pairs/layers.h"
 #include "probes/pairs/partition.h"
 #include "profile/base/random.h"

@@ -1,10 +1,5 @@
 /* Are disjoint pairs measured at the same time where they do not disturb one another, one by one
  * where they do, and are the figures those of pairs alone in both cases? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/machine.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"

@@ -1,8 +1,5 @@
 /* Are copies between GPUs and memory found as they are, node by node, and missing where they cannot
  * be had? */
-#include <errno.h>
-#include <math.h>
-
 #include "probes/memory/devices.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"

@@ -1,7 +1,4 @@
 /* Is the line size of the first cache measured rather than copied? */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

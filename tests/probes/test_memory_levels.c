@@ -1,8 +1,5 @@
 /* Do overhead levels and groups come out of pair bandwidths as in Section III-C of the 2010 paper,
  * and are pairs asked no more often than that takes? */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/memory/rounds.h"

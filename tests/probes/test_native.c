@@ -1,18 +1,12 @@
 /* Does the native backend keep the seam's promises on whatever machine this is? No test looks at
  * how long anything took, only at relations that hold on every machine. */
-#include <errno.h>
-#include <math.h>
 #include <numa.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "probes/machine.h"
 #include "probes/native/native.h"

@@ -1,8 +1,4 @@
 /* Is the memory of 16 nodes seen from all 16 as it is, even where only copies show it? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "probes/memory/numa.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

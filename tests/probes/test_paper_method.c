@@ -1,9 +1,5 @@
 /* Does --method paper do what Figures 1, 3 and 4 of the 2010 paper say, and find what the paper
  * found with it? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "probes/cache/paper.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

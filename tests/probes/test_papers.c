@@ -1,10 +1,6 @@
 /* Do the probes find on the papers' machines the shared caches, memory overheads and communication
  * layers that the papers report? (2010 paper, Section IV; 2012 mapping paper, Sections 3 and 4.
  * Cache sizes: papers-machines.) */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sharing.h"

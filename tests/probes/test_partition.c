@@ -1,7 +1,4 @@
 /* Do pairs become groups exactly where the bond is transitive? */
-#include <stdio.h>
-#include <string.h>
-
 #include "probes/pairs/partition.h"
 #include "profile/codec/codec.h"
 #include "profile/scope.h"

@@ -1,10 +1,5 @@
 /* Are few pairs measured where the machine is as regular as its topology says, and all where it is
  * not? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/pairs/layers.h"
 #include "probes/pairs/messages.h"
 #include "probes/pairs/sample.h"

@@ -1,11 +1,5 @@
 /* Is a shared cache found, and a private one not, at the noise that was measured on a virtual
  * machine? Is a pair whose ratio leaves doubt called undecided? */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "probes/pairs/sharing.h"
 #include "profile/base/random.h"
 #include "profile/query.h"

@@ -1,11 +1,5 @@
 /* Does a cache that others keep full come out as what it is, or as not known, but never as measured
  * and wrong? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "probes/pairs/sharing.h"
 #include "probes/run/result.h"
 #include "probes/run/run.h"

@@ -1,11 +1,5 @@
 /* Does each model that a machine description may ask for (tests/fixtures/machines/README.md) change
  * what is measured, the way that the real thing does? */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

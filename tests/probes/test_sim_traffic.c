@@ -1,10 +1,5 @@
 /* Do simulated machines share memory bandwidth as measured ones do, and take their message times
  * from a matrix? */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/machine.h"
 #include "probes/pairs/messages.h"
 #include "tests/base/runner.h"

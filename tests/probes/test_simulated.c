@@ -1,9 +1,4 @@
 /* Do the probes find out the truth about machines that are described to the simulated backend? */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/cache/probe.h"
 #include "probes/memory/numa.h"
 #include "probes/memory/pairs.h"

@@ -1,8 +1,5 @@
 /* Does measuring stop early where the figures agree, go on where they do not, and end in any
  * case? */
-#include <math.h>
-#include <stdlib.h>
-
 #include "probes/pairs/stopping.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

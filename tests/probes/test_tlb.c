@@ -2,8 +2,6 @@
  * where there is none, however pages fall and however long lines are? Is the length of lines told
  * before anything else is known? Do the lines that ask for it leave the caches alone?
  * Does the spread say how far the passes lie apart? */
-#include <math.h>
-
 #include "probes/cache/probe.h"
 #include "tests/base/runner.h"
 #include "tests/probes/open_fixture.h"

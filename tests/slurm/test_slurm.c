@@ -3,15 +3,8 @@
  *
  * Runs below `bed`, which gives it a Slurm of one node, with the plugin in the file that
  * $BED_PLUGSTACK names. */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/here.h"
 

@@ -8,12 +8,7 @@
  * priority
  *
  * Runs inside the guest (see `guest`), as root. */
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "probes/machine.h"
 #include "tests/base/command.h"

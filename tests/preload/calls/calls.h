@@ -4,7 +4,6 @@
 #define SERVET_TESTS_PRELOAD_CALLS_CALLS_H
 
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,6 @@
 #ifndef SERVET_TESTS_PRELOAD_FILTER_H
 #define SERVET_TESTS_PRELOAD_FILTER_H
 
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

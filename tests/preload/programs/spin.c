@@ -5,10 +5,8 @@
  * it has been joined, by C11's function too, and whether the process may have a namespace then for
  * which it must have one alone. spin root: the main thread has a root of its own beside a worker,
  * and enters a namespace for which it must have; how many threads there are some time later. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>

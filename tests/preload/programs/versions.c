@@ -6,7 +6,6 @@
  *     WHEN timer RESULT WHOLE            0: nothing beyond the int was written
  *     set RESULT RESULT                  the old ways to change the mask
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

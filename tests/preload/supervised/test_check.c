@@ -2,19 +2,12 @@
  * no other one? Drawn situations on pretended machines, where a supervisor knows what ran where:
  * one to three jobs (ranks, teams, pools, threads that the program binds) start one after the
  * other and end in any order. SITUATIONS and SEED say how many, and which. */
-#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/machine.h"
 #include "tests/preload/supervised/supervisor.h"

@@ -2,17 +2,11 @@
  * while there are free PUs, at one moment and one after the other? On pretended machines, where a
  * supervisor knows each thread's mask. Only the namespaces of processes are the node's: the
  * supervisor goes by their numbers. All have a namespace of time that is no other program's. */
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/preload/child.h"
 #include "tests/preload/machine.h"
 #include "tests/preload/supervised/supervisor.h"

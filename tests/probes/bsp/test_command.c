@@ -1,8 +1,4 @@
 /* Does servet-probe --bsp measure real supersteps, and add them to the profile that is there? */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/base/command.h"
 #include "tests/base/runner.h"
 #include "tests/profile/fixture.h"

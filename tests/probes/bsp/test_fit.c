@@ -1,8 +1,5 @@
 /* Do exact and noisy h-relations give back the g and l that they were made of, and are bends and
  * doubtful fits told? */
-#include <math.h>
-#include <stdlib.h>
-
 #include "probes/bsp/bsp.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

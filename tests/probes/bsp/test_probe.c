@@ -1,11 +1,5 @@
 /* Does the BSP probe find the r, g and l of machines whose truth is known, and tell what the advice
  * tells to look at? */
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "probes/bsp/bsp.h"
 #include "profile/base/random.h"
 #include "tests/base/runner.h"

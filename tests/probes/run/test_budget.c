@@ -1,12 +1,5 @@
 /* Does measuring cache sizes end when the time granted is over, on the machine's own clock, and is
  * what it then says of them still true? */
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "probes/cache/probe.h"
 #include "probes/memory/pairs.h"
 #include "probes/pairs/messages.h"

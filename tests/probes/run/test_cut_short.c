@@ -1,12 +1,5 @@
 /* Whole runs whose copies or messages the machine's time ends, whose PUs never run at the same
  * time, or that are in a hurry: what stays, and what is said of the rest. */
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "probes/memory/pairs.h"
 #include "probes/memory/rates.h"
 #include "probes/run/conditions.h"

@@ -1,6 +1,4 @@
 /* Is a layer of messages named after what the PUs of most of its pairs have in common? */
-#include <stdlib.h>
-
 #include "probes/pairs/messages.h"
 #include "probes/probe.h"
 #include "probes/run/result.h"

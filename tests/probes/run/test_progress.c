@@ -1,10 +1,6 @@
 /* Are events whole lines that say how far the run is, in order, and does a reader that went away
  * stop nothing? */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "probes/run/progress.h"
 #include "tests/base/runner.h"

@@ -1,7 +1,4 @@
 /* Does a run under a quota of CPU time never keep more workers busy at a time than it allows? */
-#include <stdint.h>
-#include <string.h>
-
 #include "probes/run/progress.h"
 #include "probes/run/run.h"
 #include "tests/base/runner.h"

@@ -1,20 +1,14 @@
 /* Is a measurement repeated when other tasks were in the way, no longer than promised, and is a
  * busy machine marked? And does a fault of the machine come through as what it is? */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "probes/machine.h"
 #include "probes/run/conditions.h"
 #include "probes/run/run.h"
 #include "profile/topology/topology.h"
 #include "tests/base/runner.h"
-#include "tests/base/scratch.h"
 #include "tests/simulated/simulated.h"
 
 /* A machine of one PU whose n-th operation takes a second, of which it waits `waits[n]`; its figure

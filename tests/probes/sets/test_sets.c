@@ -1,9 +1,5 @@
 /* Are domains of memory found that only sets of workers fill: declared, hidden, declared wrongly,
  * and of groups that are not alike? */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "mapper/map.h"
 #include "probes/memory/pairs.h"
 #include "probes/memory/scaling.h"

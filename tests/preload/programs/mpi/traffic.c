@@ -3,7 +3,6 @@
  * What each pattern sends to whom stands beside its expected matrix in test_trace.c. */
 #include <mpi.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* Rare uses of threads and processes: rare WAY. The output is the same without the shim, but for
  * the PUs. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
